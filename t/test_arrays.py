@@ -169,6 +169,8 @@ def test_cancel_hold_release_requeue_set_and_delete(server, gate):
     assert set(states(server, "acts").values()) == {"cancelled"}
     refused = server.paddle("cancel", "acts")
     assert refused.returncode == 1 and "array 'acts'" in refused.stderr and "already ended" in refused.stderr
+    refused = server.paddle("delete", "acts-2")  # without the jobs that failed an array would have succeeded
+    assert refused.returncode == 1 and "paddle delete acts" in refused.stderr
     server.paddle("delete", "acts", check=0)
     assert server.paddle("status", "acts").returncode == 1 and server.paddle("status", "acts-1").returncode == 1
 

@@ -159,7 +159,7 @@ def test_what_a_container_leaves(monkeypatch, tmp_path):
         (["--sweep", "lr"], "--sweep: 'lr' is not NAME=VALUE,VALUE"),
         (["--sweep", "=1"], "--sweep: '=1' is not NAME=VALUE,VALUE"),
         (["--sweep", "a b=1"], "sweep: 'a b' is not a variable's name"),
-        (["--sweep", "lr=1,,2"], "sweep.lr: a value has 1 to 256 bytes"),
+        (["--sweep", "lr=1,,2"], "sweep.lr: a value is empty"),
         (["--sweep", "lr=1", "--sweep", "lr=2"], "--sweep: 'lr' is given twice"),
         (["--sweep", "lr=1", "--array", "0-2"], "--sweep cannot be combined with --array"),
         (["--sweep-parallel", "2"], "--sweep-parallel goes with --sweep"),

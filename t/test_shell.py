@@ -41,7 +41,7 @@ PLAIN = ("--name", "lab", "--", "sh", "-c", "PS1='$ ' exec sh")
 
 def test_a_shell_in_a_copy_of_the_directory(server, shell):
     screen = shell("--name", "lab", size=(91, 33))
-    screen.until("starting")
+    screen.until("submitted lab")
     screen.type("cat hello.txt; echo at-$((40+2)); test -t 0 && test -t 1 && test -t 2 && echo it-is-$((1+1))\r")
     screen.until("here\r\nat-42\r\nit-is-2")
     screen.type("stty size\r")

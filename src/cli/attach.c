@@ -31,8 +31,8 @@ bool attach_check_terminal(const char *verb, const char *instead, GError **error
 {
         if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
                 return true;
-        return err_set(error, ERR_USAGE, "`paddle %s` needs a terminal: its standard %s is none\n%s", verb,
-                       isatty(STDIN_FILENO) ? "output" : "input", instead);
+        return err_set(error, ERR_USAGE, "`paddle %s` needs a terminal: its standard %s is no terminal\n%s",
+                       verb, isatty(STDIN_FILENO) ? "output" : "input", instead);
 }
 
 static char *attach_path(const Attached *attached)

@@ -16,10 +16,14 @@ static bool check_job(const json_t *job, GError **error)
         const char *name = text_of(job, "name"), *reason = text_of(job, "reason");
 
         if (!json_is_true(json_object_get(json_object_get(job, "spec"), "tty")))
-                return err_set(error, ERR_CONFLICT,
-                               "job '%s' has no terminal\n`paddle logs -f %s` shows its output, `paddle exec "
-                               "-it %s -- sh` is a shell beside it.",
-                               name, name, name);
+                return err_set(
+                        error, ERR_CONFLICT,
+                        job_is_final(job)
+                                ? "job '%s' has no terminal, and it has ended\n`paddle logs %s` shows "
+                                  "its output."
+                                : "job '%s' has no terminal\n`paddle logs -f %s` shows its output; while "
+                                  "it runs `paddle exec -it %s -- sh` is a shell beside it.",
+                        name, name, name);
         if (job_is_final(job))
                 return err_set(error, ERR_CONFLICT,
                                "job '%s' has ended: %s%s%s\n`paddle logs %s` shows its output.", name,

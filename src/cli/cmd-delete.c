@@ -58,7 +58,8 @@ static bool sweep_one(Sweep *sweep, const json_t *job, GError **error)
                 g_propagate_error(error, g_steal_pointer(&cause));
                 return false;
         }
-        sweep->deleted += cause == NULL;
+        if (!cause)
+                sweep->deleted += MAX(int_of(json_object_get(job, "elements"), "total"), 1);
         return true;
 }
 
@@ -69,8 +70,8 @@ static bool sweep_pages(Sweep *sweep, const char *states, GError **error)
         bool more = true;
 
         while (more) {
-                g_autofree char *path =
-                        g_strconcat("/v1/jobs?limit=1000&state=", state, after ? "&after=" : "", after, NULL);
+                g_autofree char *path = g_strconcat("/v1/jobs?limit=1000&collapse=true&state=", state,
+                                                    after ? "&after=" : "", after, NULL);
                 g_autoptr(json_t) page = NULL;
                 const json_t *job;
                 gsize i;

@@ -255,9 +255,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         else
                 print_table(cli, &sheet);
         if (names->len == 0)
-                cli_say(cli, "nothing is reported yet; programs call paddlecloud.report(loss=...) or append "
-                             "NAME=VALUE to "
-                             "$PADDLE_PROGRESS_FILE");
+                cli_say(cli, "no numbers were reported; programs call paddlecloud.report(loss=...) or append "
+                             "lines NAME=VALUE to $PADDLE_PROGRESS_FILE");
         return true;
 }
 

@@ -41,13 +41,34 @@ bool member_choose(Cli *cli, const char *job, const char *shown, char **ret, GEr
         return true;
 }
 
+static bool check_runs(Cli *cli, const char *id, const char *job, const char *member, GError **error)
+{
+        g_autofree char *path = job_path(id, "/members");
+        g_autoptr(json_t) reply = NULL;
+        const json_t *one;
+        gsize i;
+
+        if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
+                return false;
+        json_array_foreach(json_object_get(reply, "items"), i,
+                           one) if (strcmp(text_of(one, "name"), member) == 0) return is_up(one) ||
+                err_set(error, ERR_CONFLICT,
+                        "member '%s' of job '%s' is %s\nSee `paddle "
+                        "status %s`.",
+                        member, job, text_of(one, "state"), job);
+        return err_set(error, ERR_NOT_FOUND,
+                       "job '%s' has no member '%s'\n`paddle status %s` shows its members.", job, member,
+                       job);
+}
+
 bool member_resolve(Cli *cli, const char *job, char **ret_id, char **member, GError **error)
 {
         g_autofree char *path = job_path(job, "");
         g_autoptr(json_t) found = NULL;
 
         if (!http_call_json(cli->client, "GET", path, NULL, &found, error) ||
-            (!*member && !member_choose(cli, text_of(found, "id"), job, member, error)))
+            !(*member ? check_runs(cli, text_of(found, "id"), job, *member, error)
+                      : member_choose(cli, text_of(found, "id"), job, member, error)))
                 return false;
         *ret_id = g_strdup(text_of(found, "id"));
         return true;

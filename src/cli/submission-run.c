@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -239,14 +240,11 @@ static bool is_wanted(const Cli *cli)
         return answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y';
 }
 
-/* The job file of the directory, when the command line names neither a command nor a file; the caller's, or
- * NULL. */
-static char *own_file(const Submission *s, SubmitForm form, char *const *words)
+/* The job file of the directory; the caller's, or NULL. */
+static char *own_file(const Submission *s)
 {
         static const char *const names[] = { "paddle.yaml", "paddle.yml" };
 
-        if (form != SUBMIT_WORDS || s->file || words[0] || s->entry_point)
-                return NULL;
         for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
                 g_autofree char *path = s->package_path ? g_build_filename(s->package_path, names[i], NULL)
                                                         : g_strdup(names[i]);
@@ -255,6 +253,14 @@ static char *own_file(const Submission *s, SubmitForm form, char *const *words)
                         return g_steal_pointer(&path);
         }
         return NULL;
+}
+
+/* Whoever runs `paddle submit` in somebody else's directory does not mean to run their command. */
+static bool is_trusted(const char *path)
+{
+        struct stat st;
+
+        return stat(path, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0);
 }
 
 static bool check_follow(const Submission *s, GError **error)
@@ -351,10 +357,16 @@ static bool run(Cli *cli, const Submission *s, SubmitForm form, char *const *wor
 bool submission_run(Cli *cli, const Submission *submission, SubmitForm form, char *const *words,
                     GError **error)
 {
-        g_autofree char *file = own_file(submission, form, words);
+        g_autofree char *file = form == SUBMIT_WORDS && !submission->file ? own_file(submission) : NULL;
         Submission s = *submission; /* borrows all texts */
 
-        if (file)
-                s.file = file;
+        if (file && (words[0] || submission->entry_point))
+                cli_say(cli, "note: '%s' is not used, because a command is given; `-f %s` uses it", file,
+                        file);
+        else if (file && !is_trusted(file))
+                cli_say(cli, "note: '%s' is not used, because another user wrote it; `-f %s` uses it", file,
+                        file);
+        else
+                s.file = file ? file : s.file;
         return run(cli, &s, form, words, error);
 }

@@ -488,10 +488,14 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
                                s->entry_point);
         if (form == SUBMIT_WORDS && !words[0] && !s->entry_point && !in_file(file, "command") &&
             !in_file(file, "entry_point") && !brings_programs(s->framework))
-                return err_set(error, ERR_USAGE,
-                               "a command is missing\nSay what to run: paddle submit -- python "
-                               "train.py\n`paddle init` "
-                               "writes a job file, paddle.yaml, which `paddle submit` uses.");
+                return s->file ? err_set(error, ERR_USAGE,
+                                         "'%s' has no command\nIt needs a line such as "
+                                         "`command: [python, train.py]`.",
+                                         s->file)
+                               : err_set(error, ERR_USAGE,
+                                         "a command is missing\nSay what to run: paddle submit -- python "
+                                         "train.py\n`paddle init` "
+                                         "writes a job file, paddle.yaml, which `paddle submit` uses.");
         if (form == SUBMIT_WORDS && words[0] && !*words[0])
                 return err_set(error, ERR_USAGE, "the command is an empty word");
         return form == SUBMIT_WORDS || check_needed(s, file, error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "model/array.h"
 #include "model/baseline.h"
 #include "model/catalog.h"
 
@@ -22,14 +23,13 @@ static void refuse_stored(Engine *engine, Input *input)
 static void delete_stored(Engine *engine, Input *input)
 {
         g_autoptr(Job) job = store_job_by_id(engine->store, input->text, &input->error);
-        int open = job && job->array_seq == job->seq ? live_array_open(engine, job->seq) : 0;
+        g_autofree char *array = job && job->array_seq ? array_name(job) : NULL;
 
-        if (open > 0) /* others wait for the array, whose id is made from this one's */
+        if (array) /* without its failed jobs an array would have succeeded */
                 err_set(&input->error, ERR_CONFLICT,
-                        "job '%s' (%s) is the first of its array, of which %d %s open\nDelete it when they "
-                        "have "
-                        "ended.",
-                        job->name, job->id, open, open == 1 ? "job is" : "jobs are");
+                        "job '%s' is one of array '%s', which is only deleted as a whole\n`paddle delete %s` "
+                        "does that.",
+                        job->name, array, array);
         else if (job)
                 g_ptr_array_add(engine->batch.dropped_jobs, g_memdup2(&job->seq, sizeof job->seq));
 }

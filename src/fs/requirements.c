@@ -18,6 +18,7 @@ typedef struct {
         GString *text;
         GPtrArray *open; /* char *: the file in hand and those that name it */
         guint n_files;
+        bool has_itself; /* "." was there */
 } Gather;
 
 /* ---- pyproject.toml ---- */
@@ -143,6 +144,13 @@ static bool is_in_src(const Gather *gather, const json_t *project)
         return text != NULL;
 }
 
+static bool check_size(const Gather *gather, GError **error)
+{
+        return gather->text->len < NEEDS_TEXT_MAX ||
+               err_set(error, ERR_TOO_LARGE, "%s: the requirements are larger than 128 KiB together",
+                       (const char *)gather->open->pdata[0]);
+}
+
 /* "[a, b]" after ".": optional dependencies. */
 static bool add_extras(Gather *gather, guint number, const char *line, const char *extras,
                        const json_t *project, GError **error)
@@ -159,7 +167,8 @@ static bool add_extras(Gather *gather, guint number, const char *line, const cha
                                     "names an extra that pyproject.toml has not\n"
                                     "See [project.optional-dependencies] there.",
                                     error);
-                if (!add_list(gather->text, list, "project.optional-dependencies", error))
+                if (!add_list(gather->text, list, "project.optional-dependencies", error) ||
+                    !check_size(gather, error))
                         return false;
         }
         return true;
@@ -169,9 +178,15 @@ static bool add_extras(Gather *gather, guint number, const char *line, const cha
 static bool add_itself(Gather *gather, guint number, const char *line, const char *what, GError **error)
 {
         g_autoptr(GError) cause = NULL;
-        g_autoptr(json_t) pyproject = read_pyproject(gather->files, &cause);
-        const json_t *project = json_object_get(pyproject, "project");
+        g_autoptr(json_t) pyproject = NULL;
+        const json_t *project;
 
+        if (gather->has_itself)
+                return fail(gather, number, line,
+                            "stands for the package itself a second time\nRemove the line.", error);
+        gather->has_itself = true;
+        pyproject = read_pyproject(gather->files, &cause);
+        project = json_object_get(pyproject, "project");
         if (cause) {
                 g_propagate_error(error, g_steal_pointer(&cause));
                 return false;
@@ -276,10 +291,8 @@ static bool add_text(Gather *gather, const char *text, GError **error)
                         g_string_append_printf(gather->text, "%s\n", lines[i]);
                 else if (!add_line(gather, i + 1, line, lines[i], error))
                         return false;
-                if (gather->text->len >= NEEDS_TEXT_MAX)
-                        return err_set(error, ERR_TOO_LARGE,
-                                       "%s: the requirements are larger than 128 KiB together",
-                                       (const char *)gather->open->pdata[0]);
+                if (!check_size(gather, error))
+                        return false;
         }
         return true;
 }
@@ -291,7 +304,7 @@ static bool from_requirements(const RequirementsFiles *files, const char *name, 
         g_autofree char *text = files->read(name, NEEDS_TEXT_MAX, files->arg, error);
         g_autoptr(GString) whole = g_string_new(NULL);
         g_autoptr(GPtrArray) open = g_ptr_array_new();
-        Gather gather = { files, whole, open, 0 };
+        Gather gather = { files, whole, open, 0, false };
 
         if (!text)
                 return false;

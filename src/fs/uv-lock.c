@@ -14,8 +14,11 @@
 #include "base/toml.h"
 
 enum {
-        MARKERS_MAX = 64, /* bits of a way; markers beyond them count as true */
-        WAYS_MAX = 64,    /* of one package; beyond them it is always needed */
+        MARKERS_MAX = 64,        /* bits of a way; markers beyond them count as true */
+        WAYS_MAX = 64,           /* of one package; beyond them it is always needed */
+        MARKER_MAX = 1024,       /* bytes of one marker */
+        STEPS_MAX = 1000000,     /* looks at packages and dependencies: anybody may send the file */
+        LINES_MAX = 1024 * 1024, /* bytes that come of it */
 };
 
 typedef struct {
@@ -29,6 +32,7 @@ typedef struct {
         GHashTable *needs;   /* "name version extra" -> Need */
         GQueue *todo;        /* Todo */
         GPtrArray *markers;  /* const char * */
+        guint steps;
 } Lock;
 
 typedef struct {
@@ -132,11 +136,11 @@ static bool index_packages(Lock *lock, const json_t *packages, GError **error)
 }
 
 /* A name alone is unique; else the version is said. */
-static const json_t *find_package(const Lock *lock, const char *name, const char *version)
+static const json_t *find_package(Lock *lock, const char *name, const char *version)
 {
         const GPtrArray *list = name ? g_hash_table_lookup(lock->by_name, name) : NULL;
 
-        for (guint i = 0; list && i < list->len; i++)
+        for (guint i = 0; list && i < list->len; i++, lock->steps++)
                 if (!version || g_strcmp0(text_at(list->pdata[i], "version"), version) == 0)
                         return list->pdata[i];
         return NULL;
@@ -162,13 +166,22 @@ static void put_need(Lock *lock, const json_t *package, const char *extra, guint
         g_queue_push_tail(lock->todo, todo);
 }
 
+static bool too_much(GError **error)
+{
+        return err_set(error, ERR_TOO_LARGE,
+                       "uv.lock: it is too large, or its markers are\n"
+                       "`uv export --no-dev -o requirements.txt` writes a file that is read instead.");
+}
+
 static bool put_dependency(Lock *lock, const json_t *dependency, guint64 way, GError **error)
 {
-        const char *name = text_at(dependency, "name");
+        const char *name = text_at(dependency, "name"), *marker = text_at(dependency, "marker");
         const json_t *package = find_package(lock, name, text_at(dependency, "version")), *extra;
-        guint64 all = way | bit_of(lock, text_at(dependency, "marker"));
+        guint64 all = way | bit_of(lock, marker);
         gsize i;
 
+        if (lock->steps++ > STEPS_MAX || (marker && strlen(marker) > MARKER_MAX))
+                return too_much(error);
         if (!package)
                 return err_set(error, ERR_INVALID,
                                "uv.lock: it has no package '%s', which another depends on\n"
@@ -279,15 +292,21 @@ static char *format(const Lock *lock, const json_t *project, GError **error)
         g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
         GHashTableIter at;
         gpointer value;
+        gsize total = 0;
 
         g_hash_table_iter_init(&at, lock->needs);
         while (g_hash_table_iter_next(&at, NULL, &value)) {
                 const Need *need = value;
                 char *line = need->extra || need->package == project ? NULL : line_of(lock, need, error);
 
-                if (line)
+                if (line) {
                         g_ptr_array_add(lines, line);
-                else if (!need->extra && need->package != project)
+                        total += strlen(line);
+                        if (total > LINES_MAX) {
+                                (void)too_much(error);
+                                return NULL;
+                        }
+                } else if (!need->extra && need->package != project)
                         return NULL;
         }
         g_ptr_array_sort(lines, by_text);

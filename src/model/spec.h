@@ -22,10 +22,11 @@ enum {
         SPEC_ARRAY_INDEX_MAX = 1000000,
         SPEC_SWEEP_MAX = 16, /* parameters of a sweep */
         SPEC_SWEEP_VALUE_MAX = 256,
-        SPEC_AFTER_MAX = 100,        /* dependencies of one job */
-        SPEC_LABELS_MAX = 100,       /* labels, annotations: so many of each */
-        SPEC_ORIGIN_MAX = 64 * 1024, /* bytes */
-        SPEC_PRIORITY_MAX = 1000,    /* and as far below 0 */
+        SPEC_SWEEP_BYTES_MAX = 128 * 1024, /* names and values together */
+        SPEC_AFTER_MAX = 100,              /* dependencies of one job */
+        SPEC_LABELS_MAX = 100,             /* labels, annotations: so many of each */
+        SPEC_ORIGIN_MAX = 64 * 1024,       /* bytes */
+        SPEC_PRIORITY_MAX = 1000,          /* and as far below 0 */
         SPEC_START_TIMEOUT_MS = 10 * 60 * 1000,
 };
 

@@ -22,8 +22,10 @@ static char *value_text(const char *name, const json_t *value, GError **error)
                 return NULL;
         }
         if (!*text || strlen(text) > SPEC_SWEEP_VALUE_MAX) {
-                err_set(error, ERR_INVALID, "sweep.%s: a value has 1 to %d bytes", name,
-                        SPEC_SWEEP_VALUE_MAX);
+                err_set(error, ERR_INVALID,
+                        *text ? "sweep.%s: a value has more than %d bytes"
+                              : "sweep.%s: a value is empty; values have 1 to %d bytes",
+                        name, SPEC_SWEEP_VALUE_MAX);
                 return NULL;
         }
         for (const char *at = text; *at; at++)
@@ -96,6 +98,15 @@ static bool take_indices(Draft *draft, gint64 n, GError **error)
                        draft->spec.array, n);
 }
 
+static gsize total_of(const GPtrArray *list)
+{
+        gsize total = 0;
+
+        for (guint i = 0; i < list->len; i++)
+                total += strlen(list->pdata[i]);
+        return total;
+}
+
 bool take_sweep(Draft *draft, const json_t *object, GError **error)
 {
         const json_t *sweep = json_object_get(object, "sweep");
@@ -116,6 +127,9 @@ bool take_sweep(Draft *draft, const json_t *object, GError **error)
                 if (!take_parameter(list, name, values, &n, error))
                         return false;
         }
+        if (total_of(list) > SPEC_SWEEP_BYTES_MAX) /* each job of the sweep looks for its values there */
+                return err_set(error, ERR_TOO_LARGE, "sweep: its values have more than %d KiB together",
+                               SPEC_SWEEP_BYTES_MAX / 1024);
         draft->spec.sweep = draft_own(draft, g_steal_pointer(&list));
         return take_indices(draft, n, error);
 }
@@ -128,6 +142,25 @@ static char **values_of(const char *parameter)
         return g_strsplit(strchr(parameter, '=') + 1, "\n", -1);
 }
 
+static int count_of(const char *parameter)
+{
+        int n = 1;
+
+        for (const char *at = parameter; (at = strchr(at, '\n')); at++)
+                n++;
+        return n;
+}
+
+/* The k-th value, which ends at a newline or at the end. Borrowed. */
+static const char *value_at(const char *parameter, int k)
+{
+        const char *at = strchr(parameter, '=') + 1;
+
+        for (; k > 0; k--)
+                at = strchr(at, '\n') + 1;
+        return at;
+}
+
 char **sweep_values(const Spec *spec, int index)
 {
         guint n = spec->sweep ? g_strv_length(spec->sweep) : 0;
@@ -135,11 +168,11 @@ char **sweep_values(const Spec *spec, int index)
 
         for (guint i = n; i-- > 0;) {
                 const char *parameter = spec->sweep[i];
-                g_auto(GStrv) values = values_of(parameter);
-                int size = (int)g_strv_length(values);
+                int size = count_of(parameter);
+                const char *value = value_at(parameter, index % size);
 
-                pairs[i] = g_strdup_printf("%.*s=%s", (int)(strchr(parameter, '=') - parameter), parameter,
-                                           values[index % size]);
+                pairs[i] = g_strdup_printf("%.*s=%.*s", (int)(strchr(parameter, '=') - parameter), parameter,
+                                           (int)strcspn(value, "\n"), value);
                 index /= size;
         }
         return pairs;

@@ -169,6 +169,25 @@ def test_one_queue(served, ann):
     served.paddle("cancel", other)
 
 
+def test_one_queue_and_an_array_with_jobs_in_two(served, ann):
+    """Whichever of its jobs stands for it."""
+    token = make(served, ann.token, queue="vision")["token"]
+    for number, moved in enumerate(("0", "1")):
+        name = f"both-{number}"
+        spec = {"command": ["true"], "name": name, "queue": "vision", "array": "0-1", "begin": "2099-01-01T00:00:00Z"}
+        assert call(served, ann.token, "POST", "/v1/jobs", spec).status == 201
+        assert call(served, ann.token, "PATCH", f"/v1/jobs/{name}-{moved}", {"queue": "speech"}).status == 200
+        for method, path, body in (
+            ("PATCH", f"/v1/jobs/{name}", {"labels": {"a": "b"}}),
+            ("POST", f"/v1/jobs/{name}/cancel", {}),
+            ("DELETE", f"/v1/jobs/{name}", None),
+        ):
+            reply = call(served, token, method, path, body)
+            assert reply.status == 403 and "queue 'vision' only" in reply.json["message"], (method, path, reply.body)
+        assert call(served, token, "GET", f"/v1/jobs/{name}").json["elements"] == {"total": 2, "queued": 2}
+        assert call(served, ann.token, "POST", f"/v1/jobs/{name}/cancel", {}).status == 200
+
+
 def test_the_older_interface_keeps_to_the_queue(served, ann):
     whole = ann.token
     body = {

@@ -486,7 +486,7 @@ def test_the_command_line(ann, tmp_path):
     assert status == 0
     assert cli(ann, "secret", "list", "-o", "name", cwd=tmp_path)[1].find("cli-") < 0
     status, _, words = cli(ann, "submit", "--no-package", "--secret", "T=cli-token", "--", "true", cwd=tmp_path)
-    assert status == 1 and "no secret 'cli-token'" in words and "paddle secret set cli-token" in words, words
+    assert status == 3 and "no secret 'cli-token'" in words and "paddle secret set cli-token" in words, words
 
 
 def test_variables_from_a_file_and_from_here(ann, tmp_path):

@@ -155,6 +155,22 @@ static bool may_work_in(HttpRequest *request, const Job *job, GError **error)
                auth_check_queue(http_request_caller(request), job->queue, error);
 }
 
+/* Jobs of an array may have been moved to queues of their own. */
+static bool may_work_in_all(Api *api, HttpRequest *request, const Job *job, gint64 array, GError **error)
+{
+        g_autoptr(GPtrArray) jobs = NULL;
+
+        if (!may_work_in(request, job, error))
+                return false;
+        if (!array || !http_request_caller(request)->queue)
+                return true;
+        jobs = store_array_jobs(api->store, array, G_MAXUINT32, SPEC_ARRAY_MAX, error);
+        for (guint i = 0; jobs && i < jobs->len; i++)
+                if (!may_work_in(request, jobs->pdata[i], error))
+                        return false;
+        return jobs != NULL;
+}
+
 Job *api_find_any(Api *api, HttpRequest *request, const char *name, gint64 *ret_array)
 {
         const HttpCaller *caller = http_request_caller(request);
@@ -165,9 +181,11 @@ Job *api_find_any(Api *api, HttpRequest *request, const char *name, gint64 *ret_
         if (!user || !caller->admin)
                 user = caller->user;
         job = engine_look_up(api->engine, user, name, ret_array, &error);
-        if (job && may(request, job) && may_work_in(request, job, &error)) {
+        if (job && may(request, job) && may_work_in_all(api, request, job, *ret_array, &error)) {
+                g_autofree char *array = *ret_array ? api_array_id(api, *ret_array) : NULL;
+
                 http_request_set_owner(request, job->user);
-                http_request_set_subject(request, job->id);
+                http_request_set_subject(request, array ? array : job->id);
                 return g_steal_pointer(&job);
         }
         if (job && !error)

@@ -249,11 +249,67 @@ static void test_many_ways(void)
         g_assert_cmpuint(strlen(text), <, 128 * 1024);
 }
 
+static void refused_as_too_large(const char *lock)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = uv_lock_requirements(lock, &error);
+
+        g_assert_null(text);
+        g_assert_true(err_is(error, ERR_TOO_LARGE));
+}
+
+/* Whoever sends a lock decides how long it is looked at. */
+static void test_hostile_locks(void)
+{
+        enum { VERSIONS = 2000 };
+        g_autoptr(GString) many = g_string_new(HEAD "[[package]]\nname = \"demo\"\nversion = \"0\"\n"
+                                                    "source = { virtual = \".\" }\ndependencies = [\n");
+        g_autoptr(GString) wide = g_string_new(HEAD "[[package]]\nname = \"demo\"\nversion = \"0\"\n"
+                                                    "source = { virtual = \".\" }\ndependencies = [\n");
+        g_autofree char *marker = g_strnfill(1025, 'm');
+
+        for (int i = 0; i < VERSIONS; i++)
+                g_string_append_printf(many, "{ name = \"a\", version = \"%d\" },\n", i);
+        g_string_append(many, "]\n");
+        for (int i = 0; i < VERSIONS; i++)
+                g_string_append_printf(many, "[[package]]\nname = \"a\"\nversion = \"%d\"\n" REGISTRY, i);
+        refused_as_too_large(many->str);
+        g_string_append_printf(wide, "{ name = \"b\", marker = \"%s\" }]\n", marker);
+        g_string_append(wide, "[[package]]\nname = \"b\"\nversion = \"1\"\n" REGISTRY);
+        refused_as_too_large(wide->str);
+}
+
+/* A line may name an extra, or the package itself, as often as it likes. */
+static void test_hostile_extras(void)
+{
+        g_autofree char *large = g_strnfill(100000, 'x');
+        g_autofree char *pyproject = g_strdup_printf("[project]\nname = \"p\"\n"
+                                                     "[project.optional-dependencies]\na = [\"%s\"]\n",
+                                                     large);
+        const File twice[] = { { "requirements.txt", ".[a,a,a,a]\n" },
+                               { "pyproject.toml", pyproject },
+                               { 0 } };
+        const File again[] = { { "requirements.txt", ".\n.\n" }, { "pyproject.toml", PROJECT }, { 0 } };
+        const RequirementsFiles files[] = { { read_file, (void *)twice }, { read_file, (void *)again } };
+        static const char *const says[] = { "larger than 128 KiB together", "a second time" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(files); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autofree char *text = NULL;
+                g_autofree char *note = NULL;
+
+                g_assert_false(requirements_gather(&files[i], &text, &note, &error));
+                g_assert_nonnull(strstr(error->message, says[i]));
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/requirements/cases", test_cases);
         g_test_add_func("/requirements/locks", test_locks);
         g_test_add_func("/requirements/many-ways", test_many_ways);
+        g_test_add_func("/requirements/hostile-locks", test_hostile_locks);
+        g_test_add_func("/requirements/hostile-extras", test_hostile_extras);
         return g_test_run();
 }

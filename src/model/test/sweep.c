@@ -52,6 +52,22 @@ static void test_array(void)
         g_assert_null(sweep_values(none, 1));
 }
 
+/* Each job of the sweep looks for its values in their text, on the engine's thread. */
+static void test_too_large(void)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GString) text = g_string_new("'sweep':{'lr':[");
+        g_autofree char *value = g_strnfill(250, '7');
+        g_autoptr(Spec) spec = NULL;
+
+        for (int i = 0; i < 600; i++)
+                g_string_append_printf(text, "%s'%s'", i ? "," : "", value);
+        g_string_append(text, "]}");
+        spec = parse(text->str, &error);
+        g_assert_null(spec);
+        g_assert_true(g_str_has_prefix(error->message, "sweep: its values have more than 128 KiB"));
+}
+
 static void test_refused(void)
 {
         static const char *const cases[][2] = {
@@ -61,7 +77,7 @@ static void test_refused(void)
                 { "'sweep':{'a':1}", "sweep.a must be a list" },
                 { "'sweep':{'a':[]}", "sweep.a must be a list" },
                 { "'sweep':{'a':[{}]}", "sweep.a: a value must be a string or a number" },
-                { "'sweep':{'a':['']}", "sweep.a: a value has 1 to 256 bytes" },
+                { "'sweep':{'a':['']}", "sweep.a: a value is empty" },
                 { "'sweep':{'a':['x\\ny']}", "sweep.a: a value has no line breaks" },
                 { "'sweep':{'a':[1,2,3]},'array':'0-3'",
                   "array: '0-3' does not fit the sweep, which makes 3 jobs" },
@@ -90,6 +106,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/sweep/values", test_values);
         g_test_add_func("/sweep/array", test_array);
+        g_test_add_func("/sweep/too-large", test_too_large);
         g_test_add_func("/sweep/refused", test_refused);
         return g_test_run();
 }
