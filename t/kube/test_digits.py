@@ -98,7 +98,7 @@ def test_trainers_join_and_leave(joined):
     """As on one machine: those that come later find the servers, and one that has to go is not waited for."""
     server, kube_node = joined
     server.paddle("queue", "create", "lab", "--cluster", "prod", "--max", "cpu=600m", check=0)
-    place = ("--queue", "lab", "--cluster", "prod", "--no-package", "--base-image", PADDLE)
+    place = ("--queue", "lab", "--no-package", "--base-image", PADDLE)
     server.paddle("submit", "--name", "other", *place, "--cpu", "200m", "--", "sleep", "1000", check=0)
     server.wait("other", "running", timeout=120)
     server.paddle(
@@ -108,8 +108,6 @@ def test_trainers_join_and_leave(joined):
             "elastic",
             "--queue",
             "lab",
-            "--cluster",
-            "prod",
             "-n",
             4,
             "--min-trainers",

@@ -199,8 +199,11 @@ static FormWord says(const json_t *object, char **ret_text)
 static const char *const tf_told[] = { "TF_CONFIG", NULL };
 
 /* One pod is one machine to it: the rank there is 0. */
-static const char *const pytorch_told[] = { "MASTER_ADDR", "MASTER_PORT",      "WORLD_SIZE", "RANK",
-                                            "LOCAL_RANK",  "PYTHONUNBUFFERED", NULL };
+static const char *const pytorch_told[] = {
+        "MASTER_ADDR",     "MASTER_PORT",      "WORLD_SIZE",         "RANK",
+        "LOCAL_RANK",      "PYTHONUNBUFFERED", "PET_NNODES",         "PET_NODE_RANK",
+        "PET_MASTER_ADDR", "PET_MASTER_PORT",  "PET_NPROC_PER_NODE", NULL
+};
 
 /* Ours are hosts on one machine; what holds for those keeps real ones apart. */
 static const char *const mpi_told[] = { "PADDLE_MPI_HOST",
