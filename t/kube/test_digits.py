@@ -115,7 +115,7 @@ def test_trainers_join_and_leave(joined):
             "--ps",
             2,
         ),
-        *("--cpu", "100m", "--output", "elastic", "-e", "NUM_PASS=40", "--", "python", "train.py"),
+        *("--cpu", "100m", "--ps-cpu", "100m", "--output", "elastic", "-e", "NUM_PASS=40", "--", "python", "train.py"),
         cwd=ROOT / "examples/recognize_digits",
         check=0,
     )
