@@ -74,7 +74,9 @@ def train(
     and for what a package cannot hold or a function cannot take with it.
     """
     if trainer is not None and not callable(trainer):
-        raise TypeError(f"trainer is the function to run, not {trainer!r}; the number of processes is trainers={trainer!r}")
+        raise TypeError(
+            f"trainer is the function to run, not {trainer!r}; the number of processes is trainers={trainer!r}"
+        )
     given = {name: value for name, value in locals().items() if name not in ("trainer", "client", "follow")}
     if jobs.on_platform():
         return cast(Job, _train_here(trainer))
