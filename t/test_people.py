@@ -587,5 +587,5 @@ def test_who_submits_too_fast_is_told_how_long_to_wait(make_server):
 
     assert submit().status == 201
     reply = submit()
-    refused(reply, 429, "quota", "may submit 1 jobs in a minute")
+    refused(reply, 429, "quota", "may submit 1 job in a minute")
     assert 0 < int(reply.headers["Retry-After"]) <= 60

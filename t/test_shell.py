@@ -215,22 +215,26 @@ def test_cancel_ends_a_shell_at_once(server, shell):
 
 
 def test_a_program_has_its_grace(server, shell):
+    """It goes on after the signal until it has what it waits for."""
     script = """
-import signal, sys, time
+import signal, sys
 def save(number, frame):
-    time.sleep(1)
-    print("saved")
+    print("saving")
+    print("saved " + input())
     sys.exit(0)
 signal.signal(signal.SIGTERM, save)
 print("up")
 while True:
-    time.sleep(1)
+    signal.pause()
 """
     screen = shell("--name", "lab", "--", "python3", "-c", script)
     screen.until("up")
     server.paddle("cancel", "lab", check=0)
+    screen.until("saving")
+    assert server.job("lab")["state"] == "stopping"
+    screen.type("all\r")
     server.wait("lab")
-    assert "saved" in server.member_log("lab")
+    assert "saved all" in server.member_log("lab")
 
 
 def test_waiting_is_shown_and_interrupted(server, shell):

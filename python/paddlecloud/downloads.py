@@ -1,5 +1,7 @@
-"""The record of files that downloads brought to this machine, shared with the command `paddle`: lines "SIZE TIME PATH" in
-PADDLE_HOME/downloads, time in nanoseconds (doc/packages.md). A package leaves such files out as long as nobody changes them."""
+"""The record of downloaded files, which the command `paddle` reads and writes, too (doc/packages.md).
+
+Lines "SIZE TIME PATH" in PADDLE_HOME/downloads: bytes, nanoseconds since 1970, absolute path. A package does not contain a file
+of the record that is unchanged."""
 
 import os
 import stat

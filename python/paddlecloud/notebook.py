@@ -1,7 +1,7 @@
-"""A program made of a function of a notebook or session: its source, and the source of all that it names.
+"""A program made of a function of a notebook or of an interactive interpreter: its source, and the source of all that it names.
 
-What a name may stand for: a module or something that a module has (it is imported), a function or class of the session (its source
-comes along), a constant (it is written down). All else is refused with a message that names it.
+The function may use modules and their members (imported), functions and classes of the notebook (their source is sent), and constants
+(written down). A name that stands for anything else is refused with a message.
 """
 
 import __future__
@@ -25,7 +25,7 @@ _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def program_of(function: Callable[[], object]) -> str:
-    """The text of a program that calls `function`, a function of this session or of a module.
+    """The text of a program that calls `function`, a function of a notebook, of an interactive interpreter or of a module.
 
     Raises ValueError when its source is not known, or it uses what cannot be written down.
     """
@@ -148,11 +148,8 @@ class _Program:
             return  # a notebook wraps `open`
         if value is not self:
             self.add(used, value, user)
-        elif not self.future and used not in (
-            "__file__",
-            "__name__",
-            "__doc__",
-        ):  # else it may be an annotation that nobody reads
+        elif not self.future and used not in ("__file__", "__name__", "__doc__"):
+            # with postponed annotations an unknown name may be only an annotation
             raise ValueError(f"'{user}' uses '{used}', which is not defined; run the cell that defines it first")
 
     def _add_submodules(self, node: ast.AST) -> None:

@@ -209,8 +209,8 @@ static bool join(const char *file)
         return joined;
 }
 
-/* What it uses counts as the member's, and ends with it. A hierarchy that the member shares with us (it has
- * no group of its own there) needs nothing. What is counted and limited nowhere does not run: 0, or the exit
+/* Joins the member's cgroups, so that the member's limits hold for the command. A hierarchy where the member
+ * has our own group is left alone. A command that no group would limit is refused. Returns 0, or the exit
  * status. */
 static int join_groups(int proc)
 {

@@ -32,7 +32,7 @@ typedef struct {
 
 /* ---- what listens on the port ---- */
 
-/* What listens on all addresses is reached by loopback. */
+/* A socket that listens on all addresses is reached over loopback. */
 static void set_four(Listener *listener, const unsigned *words, uint16_t port)
 {
         struct sockaddr_in *address = (struct sockaddr_in *)&listener->address;

@@ -180,7 +180,7 @@ void report_look(ReportFile *file, bool last)
         if (file->fd < 0 || fstat(file->fd, &info) < 0 || info.st_size == file->offset)
                 return;
         if (info.st_size < file->offset)
-                file->offset = before = 0; /* it was written anew; what was folded stays */
+                file->offset = before = 0; /* the member truncated it; earlier values stay */
         if (info.st_size - file->offset > REPORT_STEP) {
                 file->offset = info.st_size - REPORT_STEP;
                 file->inside = true;

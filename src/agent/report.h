@@ -4,8 +4,8 @@
  * reads is small however much was reported.
  *
  * Bounds: REPORT_NAMES names of REPORT_NAME letters, digits and "._-/", beginning with a letter or '_'; lines
- * of REPORT_LINE bytes. What is beyond them, or no line of this form, is passed over. Of what comes faster
- * than REPORT_STEP bytes between two looks the last REPORT_STEP are read. No GLib: the keeper reads this. */
+ * of REPORT_LINE bytes. Further names and other lines are ignored. At most the last REPORT_STEP bytes are
+ * read at a time. No GLib: the keeper uses this. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,8 +50,8 @@ typedef struct {
         Report report;
 } ReportFile;
 
-/* Makes the file, for a user of its own (-1: nobody else's): descriptors that stay open tell it from what the
- * member may put in its place. `path` and `result` are borrowed. An empty path: none. */
+/* Creates the file, owned by `user` and `group` (-1: unchanged). The descriptor stays open, so a file that
+ * the member puts in its place is never read. `path` and `result` are borrowed. An empty path: no file. */
 void report_open(ReportFile *file, const char *path, const char *result, uid_t user, gid_t group);
 /* Reads what is new. `last`: the member is gone. */
 void report_look(ReportFile *file, bool last);

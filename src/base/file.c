@@ -40,6 +40,25 @@ bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError *
         return true;
 }
 
+char *file_path_inside(const char *path)
+{
+        g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+        g_autoptr(GPtrArray) kept = g_ptr_array_new();
+
+        for (char **part = parts; *part; part++) {
+                if (!**part || strcmp(*part, ".") == 0)
+                        continue;
+                if (strcmp(*part, "..") != 0)
+                        g_ptr_array_add(kept, *part);
+                else if (kept->len == 0)
+                        return NULL;
+                else
+                        g_ptr_array_set_size(kept, (int)kept->len - 1);
+        }
+        g_ptr_array_add(kept, NULL);
+        return g_strjoinv("/", (char **)kept->pdata);
+}
+
 int file_open_below(const char *dir, const char *path)
 {
         gsize len = strlen(dir);

@@ -38,6 +38,10 @@ static inline gint64 file_mtime_ns(const struct stat *st)
  * `max`. */
 bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError **error);
 
+/* A relative path without empty parts, "." and "..": "./a//b/../c" gives "a/c". The caller's; NULL: the path
+ * leads out of the directory it is relative to. Links are not looked at. */
+char *file_path_inside(const char *path);
+
 /* Opens a file below `dir` for reading, following no link on the way from there and not waiting for a writer.
  * `path` begins with `dir`. -1: there is none, or it is not below. */
 int file_open_below(const char *dir, const char *path);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/word.h"
 #include "cli/measure.h"
 
@@ -119,26 +120,6 @@ static Started read_options(const Interpreter *is, char *const *words)
 
 /* ---- the package ---- */
 
-/* "./a//b/../c" -> "a/c". NULL for what leads out of the package. */
-static char *normal(const char *word)
-{
-        g_auto(GStrv) parts = g_strsplit(word, "/", -1);
-        g_autoptr(GPtrArray) kept = g_ptr_array_new();
-
-        for (char **part = parts; *part; part++) {
-                if (!**part || strcmp(*part, ".") == 0)
-                        continue;
-                if (strcmp(*part, "..") != 0)
-                        g_ptr_array_add(kept, *part);
-                else if (kept->len == 0)
-                        return NULL;
-                else
-                        g_ptr_array_set_size(kept, (int)kept->len - 1);
-        }
-        g_ptr_array_add(kept, NULL);
-        return g_strjoinv("/", (char **)kept->pdata);
-}
-
 static Found found(GHashTable *paths, const char *path)
 {
         return GPOINTER_TO_INT(g_hash_table_lookup(paths, path));
@@ -205,7 +186,7 @@ static bool is_of_package(const char *word)
 
 static ProgramVerdict judge_file(GHashTable *paths, const char *word, bool must_execute)
 {
-        g_autofree char *path = is_of_package(word) ? normal(word) : NULL;
+        g_autofree char *path = is_of_package(word) ? file_path_inside(word) : NULL;
 
         if (!is_of_package(word))
                 return (ProgramVerdict){ 0 };

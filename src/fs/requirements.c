@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/toml.h"
 
 #define PYPROJECT "pyproject.toml"
@@ -67,21 +68,8 @@ static char *beside(const char *file, const char *path)
 {
         g_autofree char *dir = g_path_get_dirname(file);
         g_autofree char *joined = g_build_filename(dir, path, NULL);
-        g_auto(GStrv) parts = g_strsplit(joined, "/", -1);
-        g_autoptr(GPtrArray) kept = g_ptr_array_new();
 
-        for (char **part = parts; *part; part++) {
-                if (!**part || strcmp(*part, ".") == 0)
-                        continue;
-                if (strcmp(*part, "..") != 0)
-                        g_ptr_array_add(kept, *part);
-                else if (kept->len == 0)
-                        return NULL;
-                else
-                        g_ptr_array_set_size(kept, (int)kept->len - 1);
-        }
-        g_ptr_array_add(kept, NULL);
-        return g_strjoinv("/", (char **)kept->pdata);
+        return file_path_inside(joined);
 }
 
 static bool is_open(const Gather *gather, const char *path)

@@ -287,6 +287,17 @@ void *api_answer_new(Api *api, HttpRequest *request)
         return api_answer_array_new(api, request, 0);
 }
 
+void api_answer_done(Job *job G_GNUC_UNUSED, bool repeated G_GNUC_UNUSED, const GError *error, void *arg)
+{
+        HttpRequest *request = arg;
+
+        if (error)
+                http_fail(request, error);
+        else
+                http_reply(request, 204, NULL, NULL, 0);
+        http_request_unref(request);
+}
+
 void api_answer_job(Job *job, bool repeated, const GError *error, void *arg)
 {
         Answer *answer = arg;

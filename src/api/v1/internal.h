@@ -79,6 +79,8 @@ void job_ids_free(JobIds *ids);
 /* A job's change was asked for: answers with the job after the commit, or with the error. `arg` is
  * api_answer_new's. */
 void api_answer_job(Job *job, bool repeated, const GError *error, void *arg);
+/* Answers 204, or with the error. `arg` is a reference of the HttpRequest. */
+void api_answer_done(Job *job, bool repeated, const GError *error, void *arg);
 void *api_answer_new(Api *api, HttpRequest *request);
 /* The same of an array (not 0), which is then the answer. */
 void *api_answer_array_new(Api *api, HttpRequest *request, gint64 array_seq);

@@ -74,17 +74,6 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
         http_request_unref(submit->request);
 }
 
-static void check_done(Job *job G_GNUC_UNUSED, bool repeated G_GNUC_UNUSED, const GError *error, void *arg)
-{
-        HttpRequest *request = arg;
-
-        if (error)
-                http_fail(request, error);
-        else
-                http_reply(request, 204, NULL, NULL, 0);
-        http_request_unref(request);
-}
-
 static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool seed)
 {
         const HttpCaller *caller = http_request_caller(request);
@@ -107,7 +96,7 @@ static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool see
         }
         submission.specs = &spec;
         if (submission.only_check) {
-                engine_submit(api->engine, &submission, check_done, http_request_ref(request));
+                engine_submit(api->engine, &submission, api_answer_done, http_request_ref(request));
                 return;
         }
         submit = g_new0(Submit, 1);

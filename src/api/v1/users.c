@@ -66,17 +66,6 @@ static void log_in(HttpRequest *request, void *arg)
 
 /* ---- passwords ---- */
 
-static void password_done(Job *job, bool repeated, const GError *error, void *arg)
-{
-        HttpRequest *request = arg;
-
-        if (error)
-                http_fail(request, error);
-        else
-                http_reply(request, 204, NULL, NULL, 0);
-        http_request_unref(request);
-}
-
 bool api_is_vouched_for(const HttpRequest *request)
 {
         return strcmp(http_request_caller(request)->address, "unix") == 0 &&
@@ -139,7 +128,7 @@ static void put_password(HttpRequest *request, void *arg)
         PasswordChange change;
 
         if (body && take_password(api, request, body, &change, &error))
-                auth_change_password(api->auth, &change, password_done, http_request_ref(request));
+                auth_change_password(api->auth, &change, api_answer_done, http_request_ref(request));
         else
                 http_fail(request, error);
 }

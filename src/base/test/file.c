@@ -232,6 +232,20 @@ static void test_open_below(Scratch *scratch, const void *unused)
         }
 }
 
+static void test_path_inside(Scratch *scratch G_GNUC_UNUSED, const void *unused G_GNUC_UNUSED)
+{
+        static const char *const cases[][2] = {
+                { "a", "a" },   { "./a//b/../c", "a/c" }, { "a/", "a" },  { ".", "" },
+                { "..", NULL }, { "a/../../b", NULL },    { "a/..", "" }, { "a/b/../..", "" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *path = file_path_inside(cases[i][0]);
+
+                g_assert_cmpstr(path, ==, cases[i][1]);
+        }
+}
+
 int main(int argc, char **argv)
 {
         static const struct {
@@ -248,6 +262,7 @@ int main(int argc, char **argv)
                 { "/file/remove-link", test_remove_link },
                 { "/file/steal", test_steal },
                 { "/file/open-below", test_open_below },
+                { "/file/path-inside", test_path_inside },
         };
 
         g_test_init(&argc, &argv, NULL);
