@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from conftest import BIN, PATIENCE, Server, wait_for
+from seeds import noise
 
 LONG = "a" * 300
 
@@ -379,7 +380,7 @@ def test_force_submits_a_program_that_is_not_there(shared_server, program):
 )
 def test_a_job_that_the_server_would_refuse_is_not_sent(untouched, program, flags, parts):
     """As the dry run says it, and before the package."""
-    (program / "data").write_bytes(os.urandom(10_000))
+    (program / "data").write_bytes(noise(10_000, "data"))
     refused(untouched.paddle("submit", *flags, "--", "python3", "train.py", cwd=program), 3, *parts)
     done = untouched.paddle("submit", "--dry-run", *flags, "--", "python3", "train.py", cwd=program)
     assert done.returncode == 3, done.stderr

@@ -96,7 +96,7 @@ OPTIONS = [
     M("set runner", 2, "--priority"),
     M("logs done --since yesterday", 2, "--since", "'yesterday'", "10m"),
     M("nodes NAME", 2, "NAME"),
-    M("attach done", 1, "'done'", "paddle logs -f done"),
+    M("attach done", 1, "'done'", "paddle logs done"),
     M("port-forward done", 2, "PORT"),
     M("port-forward done 6006", 1, "'done'", "paddle status done"),
     M("port-forward runner NAME", 2, "NAME", "LOCAL:PORT"),

@@ -453,7 +453,7 @@ def test_what_was_downloaded_is_not_sent(server, tmp_path, monkeypatch):
     (program / "train.py").write_text("print('trained')\n")
     home = server.state / "storage/local/home/root/model"
     home.mkdir(parents=True)
-    (home / "model.npz").write_bytes(os.urandom(10_000))
+    (home / "model.npz").write_bytes(noise(10_000, "model"))
     (home / "notes.txt").write_text("as it came\n")
 
     def packed(*more):
