@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "cli/guess.h"
 #include "cli/measure.h"
+#include "cli/needs.h"
 #include "cli/verbs.h"
-#include "fs/requirements.h"
 
 #define JOB_FILE "paddle.yaml"
 
@@ -62,18 +62,6 @@ static void look_at_programs(Guess *guess, const char *dir, const Measure *measu
         }
 }
 
-static void look_at_needs(Guess *guess, const Measure *measure)
-{
-        static const char *const files[] = { "requirements.txt", "requirments.txt", "uv.lock",
-                                             "pyproject.toml" };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(files); i++)
-                if (g_hash_table_contains(measure->paths, files[i])) {
-                        guess_needs(guess, files[i]);
-                        return;
-                }
-}
-
 /* The directory's name as one of a job: "My Project" -> "my-project". */
 static char *job_name(const char *dir)
 {
@@ -104,12 +92,15 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         g_autoptr(IgnoreRules) rules = ignore_new();
         g_autoptr(Guess) guess = guess_new();
         g_auto(Measure) measure = { 0 };
+        const char *needs;
 
         if (!check_place(dir, path, init->force, error) ||
             !measure_directory(dir, rules, PATHS_MAX, &measure, error))
                 return false;
         look_at_programs(guess, dir, &measure);
-        look_at_needs(guess, &measure);
+        needs = needs_file(&measure);
+        if (needs)
+                guess_needs(guess, needs);
         text = guess_format(guess, name);
         if (!file_replace(path, text, strlen(text), 0644, false, error))
                 return false;

@@ -31,6 +31,17 @@ static char *read_file(const char *path, gsize max, void *arg, GError **error)
         return g_steal_pointer(&text);
 }
 
+const char *needs_file(const Measure *measure)
+{
+        static const char *const files[] = { "requirements.txt", "requirments.txt", "uv.lock",
+                                             "pyproject.toml" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(files); i++)
+                if (g_hash_table_contains(measure->paths, files[i]))
+                        return files[i];
+        return NULL;
+}
+
 bool needs_read(const Cli *cli, const char *dir, const Measure *measure, char **ret, GError **error)
 {
         Package package = { dir, measure };

@@ -9,3 +9,6 @@
 /* *ret: the requirements, NULL for none; the caller's. A file that a person may have meant, and that is not
  * read, is warned of. ERR_USAGE. */
 bool needs_read(const Cli *cli, const char *dir, const Measure *measure, char **ret, GError **error);
+
+/* The file of the directory that says what it asks for, "requirements.txt"; NULL: there is none. */
+const char *needs_file(const Measure *measure);

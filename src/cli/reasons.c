@@ -277,7 +277,8 @@ char *dry_run_text(const json_t *reply, gint64 now, const Terminal *terminal)
 
         if (strcmp(text_of(reply, "state"), "refused") == 0)
                 return refusal_text(reply, terminal);
-        g_string_append_printf(out, "It would %s in queue '%s'",
+        g_string_append_printf(out, "%s would %s in queue '%s'",
+                               int_of(reply, "jobs") > 1 ? "Its first job" : "It",
                                never   ? "wait for ever"
                                : waits ? "wait"
                                        : "start at once",

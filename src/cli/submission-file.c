@@ -1,9 +1,12 @@
 /* Job files (see submission.h). */
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
 #include "base/yaml.h"
+#include "cli/listing.h"
 #include "cli/submission.h"
 #include "model/spec.h"
 
@@ -25,6 +28,57 @@ json_t *submission_read_file(const char *path, GError **error)
                 g_clear_pointer(&value, json_decref);
         }
         return value;
+}
+
+/* ---- the directory's own ---- */
+
+char *submission_own_file(const Submission *submission)
+{
+        static const char *const names[] = { "paddle.yaml", "paddle.yml" };
+        const char *dir = submission->package_path;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *path = dir ? g_build_filename(dir, names[i], NULL) : g_strdup(names[i]);
+
+                if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
+                        return g_steal_pointer(&path);
+        }
+        return NULL;
+}
+
+bool submission_trusts_file(const char *path)
+{
+        struct stat st;
+
+        return stat(path, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0);
+}
+
+/* Lists and objects are merged with what the options say; a text or a number is replaced. */
+static bool is_taken(const char *name, const json_t *value, const json_t *spec)
+{
+        const json_t *now = json_object_get(spec, name);
+
+        if (strcmp(name, "command") == 0 || strcmp(name, "entry_point") == 0 || json_is_null(value))
+                return false;
+        return !now || json_is_object(value) || json_is_array(value) || json_equal(now, value);
+}
+
+char *submission_taken(const char *path, const json_t *file, const json_t *spec)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+        bool has_command = is_set(file, "command") || is_set(file, "entry_point");
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *)file, name, value)
+        {
+                if (is_taken(name, value, spec))
+                        g_string_append_printf(names, "%s%s", names->len ? ", " : "", name);
+        }
+        if (!names->len)
+                return g_strdup_printf("note: '%s' is not used: it has only a command", path);
+        return g_strdup_printf("note: from '%s': %s%s", path, names->str,
+                               has_command ? "; its command is replaced" : "");
 }
 
 /* ---- where a fault is ---- */

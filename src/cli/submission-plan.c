@@ -5,12 +5,14 @@
 
 #include "base/number.h"
 #include "base/word.h"
+#include "cli/asks.h"
 #include "cli/listing.h"
 #include "cli/table.h"
 #include "model/framework.h"
 #include "model/spec.h"
+#include "model/sweep.h"
 
-enum { NAMES_SHOWN = 3 };
+enum { NAMES_SHOWN = 3, VALUES_SHOWN = 4 };
 
 static void add_line(GString *out, const char *label, const char *text)
 {
@@ -119,36 +121,109 @@ static void add_environment(GString *out, const Plan *plan, const char *needs)
 
 /* ---- what it asks for ---- */
 
-/* "2 cores, 4.0 GiB of memory"; NULL when nothing is said. */
-static char *amounts_of(const Resources *each, int times)
+/* "1 core (by default), 4Gi of memory (by default)" */
+static char *each_text(const Role *role, const Resources *each)
 {
         g_autoptr(GString) text = g_string_new(NULL);
 
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+                Resources one = { 0 };
                 g_autofree char *amount = NULL;
-                gint64 sum;
 
-                if (each->amount[kind] <= 0 || __builtin_mul_overflow(each->amount[kind], times, &sum))
-                        continue;
-                amount = quantity_named(kind, sum);
-                g_string_append_printf(text, "%s%s", text->len ? ", " : "", amount);
+                one.amount[kind] = each->amount[kind];
+                amount = amounts_text(&one);
+                if (amount)
+                        g_string_append_printf(text, "%s%s%s", text->len ? ", " : "", amount,
+                                               role->each.amount[kind] > 0 ? "" : " (by default)");
         }
-        return text->len ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+        return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-static void add_role(GString *out, const Role *role, const char *label)
+static void add_role(GString *out, const Plan *plan, const Spec *spec, int r)
 {
-        g_autofree char *count = count_format(role->replicas, role->name);
-        g_autofree char *each = amounts_of(&role->each, 1), *all = amounts_of(&role->each, role->replicas);
-        g_autofree char *text = NULL;
+        const Role *role = &spec->roles[r];
+        Resources said = asks_each(plan->dry, r), each = resources_is_zero(&said) ? role->each : said, all;
+        g_autofree char *count = count_format(role->replicas, role->name), *one = each_text(role, &each);
+        g_autofree char *sum = NULL;
+        g_autoptr(GString) text = g_string_new(count);
 
-        if (!each)
-                text = g_strdup_printf("%s with what its queue gives by default", count);
-        else if (role->replicas == 1)
-                text = g_strdup_printf("%s with %s", count, each);
-        else
-                text = g_strdup_printf("%s with %s each, %s in all", count, each, all);
-        add_line(out, label, text);
+        if (*one)
+                g_string_append_printf(text, " with %s", one);
+        all = (Resources){ 0 };
+        if (*one && role->replicas > 1 && resources_add(&all, &each, role->replicas)) {
+                sum = amounts_text(&all);
+                g_string_append_printf(text, " each, %s in all", sum);
+        }
+        if (each.memory == 0)
+                g_string_append(text, "; memory is not limited");
+        add_line(out, r == 0 ? "asks for" : "", text->str);
+}
+
+/* ---- arrays ---- */
+
+/* "[0]  lr=0.1   depth=2": columns are as wide as the widest of the lines shown. */
+static void add_rows(GString *out, char ***rows, const int *indices, guint n)
+{
+        for (guint i = 0; i < n; i++) {
+                g_autoptr(GString) line = g_string_new(NULL);
+
+                g_string_append_printf(line, "[%d]", indices[i]);
+                for (guint k = 0; rows[i][k]; k++) {
+                        int width = 0;
+
+                        for (guint j = 0; k > 0 && j < n; j++)
+                                width = MAX(width, text_columns(rows[j][k - 1]));
+                        for (int pad = k > 0 ? width - text_columns(rows[i][k - 1]) : 0; pad > 0; pad--)
+                                g_string_append_c(line, ' ');
+                        g_string_append_printf(line, "  %s", rows[i][k]);
+                }
+                add_line(out, "", line->str);
+        }
+}
+
+static void add_values(GString *out, const Spec *spec, const GArray *indices)
+{
+        guint n = MIN(indices->len, VALUES_SHOWN);
+        char **rows[VALUES_SHOWN] = { 0 };
+
+        for (guint i = 0; i < n; i++)
+                rows[i] = sweep_values(spec, g_array_index(indices, int, i));
+        add_rows(out, rows, (const int *)(gpointer)indices->data, n);
+        if (indices->len > n) {
+                g_autofree char *more = g_strdup_printf("... and %u more", indices->len - n);
+
+                add_line(out, "", more);
+        }
+        for (guint i = 0; i < n; i++)
+                g_strfreev(rows[i]);
+}
+
+static void add_array(GString *out, const Spec *spec, const json_t *dry)
+{
+        g_autoptr(GArray) indices = NULL;
+        g_autofree char *count = asks_array_text(dry), *text = NULL;
+        int max = 0;
+
+        if (!spec->array || !spec_array(spec->array, &indices, &max, NULL))
+                return;
+        if (!count)
+                count = count_format((gint64)indices->len, "job");
+        text = spec->sweep ? g_strdup(count)
+                           : g_strdup_printf("%s, with the indices %.*s", count,
+                                             (int)strcspn(spec->array, "%"), spec->array);
+        add_line(out, "makes", text);
+        if (spec->sweep)
+                add_values(out, spec, indices);
+}
+
+char *plan_array_text(const json_t *object, const json_t *dry)
+{
+        g_autoptr(Spec) spec = spec_parse(object, NULL);
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        if (spec)
+                add_array(out, spec, dry);
+        return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
 char *plan_text(const Plan *plan)
@@ -163,8 +238,9 @@ char *plan_text(const Plan *plan)
         if (plan->package)
                 add_left_out(out, plan->measure);
         add_environment(out, plan, plan->needs ? plan->needs : spec->requirements);
-        for (int i = 0; i < spec->n_roles; i++)
-                add_role(out, &spec->roles[i], i == 0 ? "asks for" : "");
+        for (int r = 0; r < spec->n_roles; r++)
+                add_role(out, plan, spec, r);
+        add_array(out, spec, plan->dry);
         if (spec->output)
                 add_line(out, "keeps", spec->output);
         return g_string_free(g_steal_pointer(&out), FALSE);

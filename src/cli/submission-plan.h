@@ -17,3 +17,7 @@ typedef struct {
 /* Lines "sends     5 files, ..."; what follows from the server (when it would start) is not among them. The
  * caller's. */
 char *plan_text(const Plan *plan);
+
+/* Of an array or a sweep: how many jobs it makes, their values (the first few) and what they ask for; "" of
+ * one job. The caller's. */
+char *plan_array_text(const json_t *spec, const json_t *dry);

@@ -167,6 +167,30 @@ static void print_submitted(const Cli *cli, const json_t *job, Format format, bo
                 cli_say(cli, "`paddle logs -f %s` follows it", name);
 }
 
+/* Nobody named the directory's own job file, so it is said what comes from it. */
+static void say_taken(const Cli *cli, const Submission *s, char *const *words, const json_t *file,
+                      const json_t *spec)
+{
+        g_autofree char *taken = NULL;
+
+        if (!s->own_file || (!words[0] && !s->entry_point))
+                return;
+        taken = submission_taken(s->file, file, spec);
+        cli_say(cli, "%s", taken);
+}
+
+/* What the job file says of packages wins over the files of the directory. */
+static bool read_needs(const Cli *cli, const Submission *s, Parcel *parcel, GError **error)
+{
+        const char *unread = needs_file(&parcel->measure);
+
+        if (!is_set(parcel->spec, "requirements"))
+                return needs_read(cli, parcel->package, &parcel->measure, &parcel->needs, error);
+        if (unread)
+                cli_say(cli, "note: %s is not read, as '%s' says what to install", unread, s->file);
+        return true;
+}
+
 /* Everything that is wrong with the request itself is found before the server is looked for. */
 static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const *words, Parcel *ret,
                     GError **error)
@@ -177,13 +201,13 @@ static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const 
                 return false;
         if (!submission_spec(s, form, words, file, &ret->spec, &ret->package, error))
                 return false;
+        say_taken(cli, s, words, file, ret->spec);
         ret->package = place_package(s, file, ret->package);
         if (!ret->package)
                 return true;
         return check_package(s, ret->package, error) &&
                pack_check(cli, ret->package, s->allow_large, &ret->measure, error) &&
-               check_programs(cli, s, ret, error) &&
-               needs_read(cli, ret->package, &ret->measure, &ret->needs, error);
+               check_programs(cli, s, ret, error) && read_needs(cli, s, ret, error);
 }
 
 /* Nothing is sent but the specification, with what the package requires: where and when does not depend on
@@ -220,9 +244,9 @@ static bool dry_run(Cli *cli, const Submission *s, const Parcel *parcel, Format 
         }
         plan = s->plan ? plan_text(&(Plan){ parcel->spec, parcel->package, &parcel->measure, parcel->needs,
                                             reply })
-                       : NULL;
+                       : plan_array_text(parcel->spec, reply);
         text = dry_run_text(reply, clock_now_ms(), &cli->terminal);
-        printf("%s%s%s", plan ? plan : "", plan ? "\n" : "", text);
+        printf("%s%s%s", plan, *plan ? "\n" : "", text);
         return true;
 }
 
@@ -238,29 +262,6 @@ static bool is_wanted(const Cli *cli)
         if (!fgets(answer, sizeof answer, stdin))
                 return false;
         return answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y';
-}
-
-/* The job file of the directory; the caller's, or NULL. */
-static char *own_file(const Submission *s)
-{
-        static const char *const names[] = { "paddle.yaml", "paddle.yml" };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
-                g_autofree char *path = s->package_path ? g_build_filename(s->package_path, names[i], NULL)
-                                                        : g_strdup(names[i]);
-
-                if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
-                        return g_steal_pointer(&path);
-        }
-        return NULL;
-}
-
-/* Whoever runs `paddle submit` in somebody else's directory does not mean to run their command. */
-static bool is_trusted(const char *path)
-{
-        struct stat st;
-
-        return stat(path, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0);
 }
 
 static bool check_follow(const Submission *s, GError **error)
@@ -357,16 +358,18 @@ static bool run(Cli *cli, const Submission *s, SubmitForm form, char *const *wor
 bool submission_run(Cli *cli, const Submission *submission, SubmitForm form, char *const *words,
                     GError **error)
 {
-        g_autofree char *file = form == SUBMIT_WORDS && !submission->file ? own_file(submission) : NULL;
+        bool looks = form == SUBMIT_WORDS && !submission->file && !submission->no_file;
+        g_autofree char *file = looks ? submission_own_file(submission) : NULL;
         Submission s = *submission; /* borrows all texts */
 
-        if (file && (words[0] || submission->entry_point))
-                cli_say(cli, "note: '%s' is not used, because a command is given; `-f %s` uses it", file,
-                        file);
-        else if (file && !is_trusted(file))
+        if (submission->file && submission->no_file)
+                return err_set(error, ERR_USAGE, "--file cannot be combined with --no-file");
+        if (file && !submission_trusts_file(file)) {
                 cli_say(cli, "note: '%s' is not used, because another user wrote it; `-f %s` uses it", file,
                         file);
-        else
-                s.file = file ? file : s.file;
+        } else if (file) {
+                s.file = file;
+                s.own_file = true;
+        }
         return run(cli, &s, form, words, error);
 }

@@ -135,8 +135,10 @@ static bool put_sweep(json_t *spec, const Submission *s, GError **error)
         }
         if (!sweep && !s->sweep_parallel)
                 return true;
-        if (sweep)
+        if (sweep) {
                 json_object_set_new(spec, "sweep", sweep);
+                json_object_del(spec, "array"); /* of a job file */
+        }
         for (guint i = 0; s->sweep && i < s->sweep->len; i++)
                 if (!put_parameter(sweep, s->sweep->pdata[i], error))
                         return false;
@@ -161,6 +163,8 @@ bool submission_put_sharing(const Submission *s, json_t *spec, gint64 now, GErro
                 return false;
         put_text(spec, "queue", s->queue);
         put_priority(spec, s->priority);
+        if (s->array)
+                json_object_del(spec, "sweep"); /* of a job file */
         put_text(spec, "array", s->array);
         put_text(spec, "begin", begin);
         put_text(spec, "signal", s->signal);

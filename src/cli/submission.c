@@ -247,6 +247,16 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                             \
                   0,                                                                                             \
                   NULL },                                                                                        \
+                { "no-file",                                                                                     \
+                  0,                                                                                             \
+                  OPTION_BOOL,                                                                                   \
+                  FIELD(no_file),                                                                                \
+                  NULL,                                                                                          \
+                  NULL,                                                                                          \
+                  "leave the directory's paddle.yaml aside",                                                     \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
                 { "no-package",                                                                                  \
                   0,                                                                                             \
                   OPTION_BOOL,                                                                                   \
@@ -501,6 +511,25 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
         return form == SUBMIT_WORDS || check_needed(s, file, error);
 }
 
+/* A command is for the roles that have none of their own. */
+static bool check_roles(const Submission *s, char *const *words, const json_t *spec, GError **error)
+{
+        const json_t *roles = json_object_get(spec, "roles"), *role;
+        gsize i;
+
+        if (!s->file || (!words[0] && !s->entry_point) || json_array_size(roles) == 0)
+                return true;
+        json_array_foreach(roles, i, role)
+        {
+                if (!is_set(role, "command"))
+                        return true;
+        }
+        return err_set(error, ERR_USAGE,
+                       "each role in '%s' has a command of its own, so the given command would not run\n"
+                       "Take a role's command out of the file, or submit without the file (--no-file).",
+                       s->file);
+}
+
 static bool check_elastic(const Submission *s, const json_t *file, GError **error)
 {
         gint64 trainers = MAX(s->trainers, 1);
@@ -733,7 +762,7 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
             !check_elastic(s, file, error) || !check_package(s, file, error))
                 return false;
         spec = base_object(file, error);
-        if (!spec)
+        if (!spec || !check_roles(s, words, spec, error))
                 return false;
         put_flags(spec, s);
         put_command(spec, s, words);

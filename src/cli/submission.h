@@ -22,10 +22,11 @@ typedef struct {
         GPtrArray *sweep, *labels, *annotations, *after, *node_labels;
         gint64 min_trainers; /* 0: not given, all of them */
         bool no_preempt, topology_required, dry_run;
-        bool follow, no_package, allow_large, force, plan;
+        bool follow, no_package, allow_large, force, plan, no_file;
         bool detach;        /* shell */
         char *hangup_after; /* shell; NULL: not given */
         char *file, *idempotency_key, *format;
+        bool own_file; /* `file` is the directory's own: nobody named it */
 } Submission;
 
 typedef enum {
@@ -65,6 +66,13 @@ bool submission_put_cluster(Cli *cli, const Submission *submission, json_t *spec
 json_t *submission_read_file(const char *path, GError **error);
 /* Puts the file, and the line where it can be told, before an error about one of its members. */
 void submission_place_fault(const char *path, GError **error);
+
+/* The directory's own job file, paddle.yaml; the caller's, or NULL. */
+char *submission_own_file(const Submission *submission);
+/* Whoever runs `paddle submit` in another user's directory does not mean to run that user's settings. */
+bool submission_trusts_file(const char *path);
+/* What a specification has from a job file whose command was replaced, for a person; the caller's. */
+char *submission_taken(const char *path, const json_t *file, const json_t *spec);
 
 /* What to warn of; the caller's, or NULL. Options of ours among the words of a command, which are the
  * program's; a --input or --output that looks like a path of this machine. */

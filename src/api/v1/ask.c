@@ -385,6 +385,31 @@ static const char *env_word(EnvState env)
         }
 }
 
+/* What it asks for, with what members get that declare nothing, in the order of its roles. */
+static json_t *asks_format(const Spec *spec, const SchedJob *job)
+{
+        json_t *asks = json_array();
+
+        for (int r = 0; r < job->n_roles; r++)
+                json_array_append_new(asks, json_pack("{s:s, s:i, s:o}", "role", spec->roles[r].name,
+                                                      "replicas", job->roles[r].replicas, "each",
+                                                      resources_format(&job->roles[r].each)));
+        return asks;
+}
+
+/* How many jobs it makes, and how many of them may run at once (null: all). */
+static void put_jobs(json_t *reply, const Spec *spec)
+{
+        g_autoptr(GArray) indices = NULL;
+        int max = 0;
+
+        if (spec->array)
+                (void)spec_array(spec->array, &indices, &max,
+                                 NULL); /* it was parsed with the specification */
+        json_object_set_new(reply, "jobs", json_integer(indices ? indices->len : 1));
+        json_object_set_new(reply, "parallel", max > 0 ? json_integer(max) : json_null());
+}
+
 static json_t *dry_run(Api *api, const HttpCaller *caller, Spec *spec, GError **error)
 {
         g_autoptr(GError) why = NULL;
@@ -405,6 +430,8 @@ static json_t *dry_run(Api *api, const HttpCaller *caller, Spec *spec, GError **
                         "the job's queue is not known to the scheduler yet\n"
                         "Try again in a moment.");
         reply = why ? refused(why) : play(api, caller, spec, &job, clone, now);
+        json_object_set_new(reply, "asks", asks_format(spec, &job));
+        put_jobs(reply, spec);
         engine_fill_free(fill);
         json_object_set_new(reply, "queue", json_string(spec->queue ? spec->queue : QUEUE_DEFAULT));
         json_object_set_new(reply, "environment", json_string(env_word(env)));

@@ -45,7 +45,13 @@ static bool take_path(Api *api, const HttpCaller *caller, json_t *object, const 
         return true;
 }
 
-/* The package must be here, sent by the caller; what it requires becomes part of the specification. */
+static bool is_given(const json_t *object, const char *name)
+{
+        return json_object_get(object, name) && !json_is_null(json_object_get(object, name));
+}
+
+/* The package must be here, sent by the caller; what it requires becomes part of the specification, unless
+ * that says itself what to install. */
 static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GError **error)
 {
         const char *hash = NULL;
@@ -63,6 +69,8 @@ static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GEr
         if (!package_store_use(api->packages, caller->user, hash))
                 return err_set(error, ERR_NOT_FOUND,
                                "package: '%s' is not on this server\nSend it to /v1/packages first.", hash);
+        if (is_given(object, "requirements"))
+                return true;
         requirements = package_store_requirements(api->packages, hash, &unreadable);
         if (unreadable) {
                 g_propagate_error(error, g_steal_pointer(&unreadable));
@@ -75,12 +83,6 @@ static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GEr
 
 /* ---- flavours ---- */
 
-/* What a role asks for on its own account, whatever it asks. */
-static bool says(const json_t *role, const char *name)
-{
-        return !json_is_null(json_object_get(role, name)) && json_object_get(role, name);
-}
-
 static bool says_kind(const json_t *role, const char *kind)
 {
         static const struct {
@@ -88,9 +90,9 @@ static bool says_kind(const json_t *role, const char *kind)
         } members[] = { { "cpu", "cpu" }, { "memory", "memory" }, { "gpus", "nvidia.com/gpu" } };
 
         for (gsize i = 0; i < G_N_ELEMENTS(members); i++)
-                if (strcmp(members[i].kind, kind) == 0 && says(role, members[i].member))
+                if (strcmp(members[i].kind, kind) == 0 && is_given(role, members[i].member))
                         return true;
-        return says(json_object_get(role, "resources"), kind);
+        return is_given(json_object_get(role, "resources"), kind);
 }
 
 /* Fills in what the role does not say itself. */

@@ -1,0 +1,17 @@
+/* What a job would ask for, as the server's dry run says it (doc/rest.md, "asks"): with what members get that
+ * declare nothing. Pure. */
+#pragma once
+
+#include "base/json.h"
+#include "model/resources.h"
+
+/* "2 cores, 4Gi of memory"; NULL: nothing. The caller's. */
+char *amounts_text(const Resources *amounts);
+
+/* What one member of the role asks for; all 0 when the reply does not say it. */
+Resources asks_each(const json_t *reply, int role);
+/* What `jobs` jobs ask for together. False: the reply does not say it, or it is too much to count. */
+bool asks_total(const json_t *reply, gint64 jobs, Resources *ret);
+
+/* "4 jobs with 4 cores in all; at most 2 at once, with 2 cores". NULL: it is one job. The caller's. */
+char *asks_array_text(const json_t *reply);
