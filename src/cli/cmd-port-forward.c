@@ -161,6 +161,17 @@ static bool is_over(const Connection *connection)
         return connection->gone || (connection->ended && connection->out->len == 0);
 }
 
+/* False: the server is gone. The other side may have had more to say, so this is no end of it. */
+static bool turn(Connection *connection)
+{
+        g_autoptr(GError) lost = NULL;
+
+        if (websocket_client_turn(connection->socket, on_text, connection, &lost) || connection->ended)
+                return true;
+        connection->why = g_strdup(lost ? lost->message : "the server ended the connection");
+        return false;
+}
+
 /* Until both sides have said all. */
 static void carry(Connection *connection)
 {
@@ -182,8 +193,7 @@ static void carry(Connection *connection)
                 if (reads && polled[1].revents)
                         read_ours(connection);
                 if (!connection->ended)
-                        going = websocket_client_turn(connection->socket, on_text, connection, NULL) ||
-                                connection->ended;
+                        going = turn(connection);
                 write_ours(connection);
                 acknowledge(connection);
         }

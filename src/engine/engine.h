@@ -149,8 +149,8 @@ bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsag
 char *engine_report(Engine *engine, const Job *job, const Member *member);
 /* What one of the GPUs of its machine does now (Member.gpus); false: not known. Any thread, some ms. */
 bool engine_gpu_usage(Engine *engine, const Job *job, int gpu, GpuUsage *ret);
-/* Runs a command beside a running member (runtime/exec.h): the caller's reference. NULL with ERR_CONFLICT.
- * Any thread. */
+/* Runs a command beside a running member (runtime/exec.h): the caller's reference. NULL with
+ * ERR_UNAVAILABLE: its runtime does not know of it yet, or no more. Any thread. */
 RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, const ExecStart *start,
                          GError **error);
 /* Its nodes as its runtime last told: RuntimeNode, a reference; NULL: nothing was told, or it is this

@@ -195,8 +195,10 @@ RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, c
         exec = runtime && runtime->ops->exec ? runtime->ops->exec(runtime, task, &whose) : NULL;
         release_runtime(engine);
         if (!exec)
-                err_set(error, ERR_CONFLICT, "member '%s' of job '%s' does not run, or its cluster is away",
-                        task, job->name);
+                err_set(error, ERR_UNAVAILABLE,
+                        "member '%s-%d' of job '%s' does not answer: the server has just started, or the "
+                        "cluster is away\nTry again in a moment.",
+                        job->spec->roles[member->role].name, member->index, job->name);
         return exec;
 }
 

@@ -345,6 +345,29 @@ static void take_port(KubeExec *exec, const char *data, gsize len)
                 exec->config.output(1, data, len, exec->config.arg);
 }
 
+/* A connection that ends without a goodbye was cut off: not all that the port has said has come. */
+static void lose_connection(KubeExec *exec)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (exec->config.port) {
+                err_set(&error, ERR_UNAVAILABLE, "the connection to the pod broke");
+                end(exec, -1, error);
+        } else {
+                end_with(exec, ERR_UNAVAILABLE, "the connection ended before the command");
+        }
+}
+
+static void close_port(KubeExec *exec, const char *data, gsize len)
+{
+        int status = frame_close_status(data, len);
+
+        if (status == 0 || status == CLOSE_NORMAL)
+                end(exec, 0, NULL);
+        else
+                lose_connection(exec);
+}
+
 static bool on_message(FrameOpcode opcode, const char *data, gsize len, void *arg)
 {
         KubeExec *exec = arg;
@@ -352,7 +375,7 @@ static bool on_message(FrameOpcode opcode, const char *data, gsize len, void *ar
         if (opcode == FRAME_PING)
                 send_message(exec, FRAME_PONG, data, len);
         else if (opcode == FRAME_CLOSE && exec->config.port)
-                end(exec, 0, NULL);
+                close_port(exec, data, len);
         else if (exec->config.port && opcode != FRAME_PONG && len > 0)
                 take_port(exec, data, len);
         else if (opcode == FRAME_CLOSE)
@@ -471,10 +494,8 @@ static void receive(KubeExec *exec)
                 }
                 if (exec->state == EXEC_ASKING && exec->head->len)
                         take_head(exec, "", 0, true);
-                else if (exec->state == EXEC_OPEN && exec->config.port)
-                        end(exec, 0, NULL);
                 else
-                        end_with(exec, ERR_UNAVAILABLE, "the connection ended before the command");
+                        lose_connection(exec);
                 return;
         }
         if (exec->handle && !exec->held)

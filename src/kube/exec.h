@@ -12,7 +12,7 @@ typedef struct {
         const char *const *argv;                 /* NULL-terminated */
         int port;   /* > 0: no command but a connection to this port, within the pod's network. Its end is the
                        status 0; that this side has sent its end cannot be said (kubelet). ERR_CONFLICT: the
-                       port does not take it */
+                       port does not take it; ERR_UNAVAILABLE: the connection broke, and some may be lost */
         bool tty;   /* standard error comes as standard output then */
         bool input; /* kube_exec_write will be used */
         gint64 open_ms; /* the connection must stand by then, 0: 30 s */

@@ -30,6 +30,7 @@ struct RuntimeExec {
         GDestroyNotify free_arg;
         void *backend;
         bool over;
+        gint held; /* atomic */
 };
 
 static const char closing[] = "the server stops, or the cluster is set up anew";
@@ -178,6 +179,7 @@ void exec_resize(RuntimeExec *exec, int columns, int rows)
 
 void exec_hold(RuntimeExec *exec, bool hold)
 {
+        g_atomic_int_set(&exec->held, hold);
         give(exec, &(Order){ .run = run_hold, .a = hold });
 }
 
@@ -241,6 +243,11 @@ void exec_output(RuntimeExec *exec, int fd, const char *data, gsize len)
 {
         if (!exec->over)
                 exec->start.output(fd, data, len, exec->start.arg);
+}
+
+bool exec_is_held(const RuntimeExec *exec)
+{
+        return g_atomic_int_get(&exec->held);
 }
 
 void exec_taken(RuntimeExec *exec, gsize len)

@@ -35,7 +35,8 @@ typedef struct {
         void (*output)(int fd, const char *data, gsize len, void *arg);
         void (*taken)(gsize len, void *arg); /* of what was written */
         /* Once, however it ends; the last of all. `error` NULL: the command's status, 128 + N for signal N.
-         * ERR_NOT_FOUND: the member does not run; ERR_FAILED: the command does not start; ERR_UNAVAILABLE. */
+         * ERR_FAILED: the command does not start; ERR_UNAVAILABLE: the member is not known (yet), or the
+         * connection to it broke. */
         void (*done)(int status, const GError *error, void *arg);
         void *arg;
 } ExecStart;
@@ -82,5 +83,8 @@ char *exec_terminal_variable(void);
 void exec_set_backend(RuntimeExec *exec, void *backend);
 void *exec_backend(const RuntimeExec *exec); /* NULL after stop */
 void exec_output(RuntimeExec *exec, int fd, const char *data, gsize len);
+/* The last that exec_hold was told, before its order runs: a driver that finds much at once asks after each
+ * piece, so that little more than the caller's bound comes. */
+bool exec_is_held(const RuntimeExec *exec);
 void exec_taken(RuntimeExec *exec, gsize len);
 void exec_end(RuntimeExec *exec, int status, const GError *error); /* stop is called first */

@@ -4,10 +4,12 @@ import contextlib
 import signal
 
 import pytest
+from conftest import wait_for
 from screen import Screen
+from test_port_forward import Forward, is_refused, receive_all
 
 from kube.images import BASE
-from kube.test_runtime import connect, wait_usable
+from kube.test_runtime import connect, submit, wait_usable
 
 LEAVE = "\x10\x11"  # Ctrl-P Ctrl-Q
 
@@ -38,8 +40,8 @@ def test_a_shell_in_a_pod(joined, shell):
     screen.resize(100, 44)
     screen.type("until [ \"$(stty size)\" = '44 100' ]; do sleep 0.1; done; echo size-$((1+2))\r")
     screen.until("size-3")
-    screen.type("sleep 600\r")
-    screen.until("sleep 600")
+    screen.type("sh -c 'echo up-$((2+2)); exec sleep 600'\r")
+    screen.until("up-4")  # it has the terminal: until then an interrupt is the shell's
     screen.type("\x03")
     screen.until("# ")
     screen.type("here=word\r" + LEAVE)
@@ -67,3 +69,35 @@ def test_cancel_ends_a_pods_shell(joined, shell):
     screen.until("# ")
     joined.paddle("cancel", "lab", check=0)
     assert joined.wait("lab")["state"] == "cancelled"
+
+
+def test_ports_of_a_pod(joined):
+    """busybox's httpd, with a page of 50 MiB."""
+    script = "mkdir /tmp/w; cd /tmp/w; echo a page >page; head -c 52428800 /dev/zero >large; httpd -f -p 127.0.0.1:8000"
+    job = submit(joined, script)
+    joined.wait(job["id"], "running")
+    there = Forward(joined, "job", "0:8000", "0:8001")
+    try:
+
+        def page(_=None):
+            with there.connect() as connection, contextlib.suppress(ConnectionResetError):
+                connection.sendall(b"GET /page HTTP/1.0\r\n\r\n")
+                return receive_all(connection).endswith(b"a page\n")
+
+        wait_for(page, what="the web server")
+        held = [there.connect() for _ in range(20)]
+        for connection in held:
+            connection.sendall(b"GET /page HTTP/1.0\r\n\r\n")
+        assert all(receive_all(connection).endswith(b"a page\n") for connection in held)
+        for connection in held:
+            connection.close()
+        with there.connect() as connection:
+            connection.sendall(b"GET /large HTTP/1.0\r\n\r\n")
+            body = receive_all(connection).split(b"\r\n\r\n", 1)[1]
+        assert len(body) == 52428800
+        assert not body.strip(b"\0")
+        assert is_refused(there.connect(1))
+        there.says("nothing listens on port 8001")
+    finally:
+        there.close()
+    joined.paddle("cancel", job["id"], check=0)

@@ -147,6 +147,7 @@ static KubeExec *start(KubeClient *client, const char *pod, Result *result)
         "\x82\x7e\x00\x78\x03{\"status\":\"Failure\",\"reason\":\"NonZeroExitCode\",\"details\":{"           \
         "\"causes\":["                                                                                       \
         "{\"reason\":\"ExitCode\",\"message\":\"42\"}]},\"code\":1}   "
+#define PORT_SAYS "\x82\x02\x00P\x82\x02\x00\x00\x82\x03\x01P\x00\x82\x06\x00hello"
 #define ROW(pod, how, bytes)                                                                                 \
         {                                                                                                    \
                 "/pods/" pod "/exec?", 0, how, bytes, sizeof(bytes) - 1                                      \
@@ -164,8 +165,11 @@ static const RogueRow rows[] = {
         ROW("lost", ROGUE_CLOSE, V5 "\x82\x03\x01hi"),
         ROW("closed", ROGUE_HOLD, V5 "\x88\x02\x03\xe8"),
         ROW("wild", ROGUE_HOLD, V5 "\x82\x81"),
-        { "/pods/ports/portforward?ports=80 ", 0, ROGUE_CLOSE,
-          V4 "\x82\x02\x00P\x82\x02\x00\x00\x82\x03\x01P\x00\x82\x06\x00hello", sizeof V4 - 1 + 21 },
+        { "/pods/ports/portforward?ports=80 ", 0, ROGUE_CLOSE, V4 PORT_SAYS "\x88\x02\x03\xe8",
+          sizeof V4 PORT_SAYS - 1 + 4 },
+        { "/pods/ports/portforward?ports=83 ", 0, ROGUE_CLOSE, V4 PORT_SAYS, sizeof V4 PORT_SAYS - 1 },
+        { "/pods/ports/portforward?ports=84 ", 0, ROGUE_HOLD, V4 PORT_SAYS "\x88\x02\x03\xf3",
+          sizeof V4 PORT_SAYS - 1 + 4 },
         { "/pods/ports/portforward?ports=81 ", 0, ROGUE_HOLD, V4 "\x82\x03\x01Q\x00\x82\x08\x01refused",
           sizeof V4 - 1 + 15 },
         { "/pods/ports/portforward?ports=82 ", 0, ROGUE_HOLD, V4 "\x82\x0b\x01R\x00no route",
@@ -239,6 +243,8 @@ static void test_port(void)
                 { 80, 0, -1, "1:hello ", NULL },
                 { 81, -1, ERR_CONFLICT, "", "nothing listens on port 81" },
                 { 82, -1, ERR_CONFLICT, "", "no route" },
+                { 83, -1, ERR_UNAVAILABLE, "1:hello ", "broke" }, /* without a goodbye */
+                { 84, -1, ERR_UNAVAILABLE, "1:hello ", "broke" }, /* 1011: an error of the server */
         };
         Rogue rogue;
 

@@ -16,7 +16,7 @@ typedef struct {
         KubeExec *kube;
         ExecKind kind;
         KubeTimer *silence; /* of EXEC_PORT */
-        bool closing;
+        bool closing, held;
         gsize written; /* not told as taken */
         bool writing;
 } Backend;
@@ -37,13 +37,28 @@ void terminal_pod_free(gpointer data)
         g_free(pod);
 }
 
+/* While output is held, silence says nothing. */
+static void watch_silence(const Backend *backend)
+{
+        if (backend->closing)
+                kube_timer_set(backend->silence, backend->held ? -1 : SILENCE_MS);
+}
+
+static void hold_kube(Backend *backend, bool hold)
+{
+        backend->held = hold;
+        watch_silence(backend);
+        kube_exec_hold(backend->kube, hold);
+}
+
 static void on_output(int fd, const char *data, gsize len, void *arg)
 {
-        const Backend *backend = arg;
+        Backend *backend = arg;
 
-        if (backend->closing)
-                kube_timer_set(backend->silence, SILENCE_MS);
+        watch_silence(backend);
         exec_output(backend->exec, fd, data, len);
+        if (exec_is_held(backend->exec))
+                hold_kube(backend, true);
 }
 
 static void tell_taken(Backend *backend)
@@ -94,7 +109,9 @@ static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError *
         bool on_host;
 
         if (!pod->find(pod->arg, pod->task, &config.namespace, &config.pod, &config.container, &on_host))
-                return err_set(error, ERR_NOT_FOUND, "the member has no pod");
+                return err_set(
+                        error, ERR_UNAVAILABLE,
+                        "the member's pod is not known yet, or it has just gone\nTry again in a moment.");
         if (start->kind == EXEC_PORT && on_host)
                 return err_set(error, ERR_DENIED,
                                "the member's pod has its node's network, whose ports are not forwarded");
@@ -133,8 +150,7 @@ static void close_input(RuntimeExec *exec)
         Backend *backend = exec_backend(exec);
 
         backend->closing = backend->silence != NULL;
-        if (backend->closing)
-                kube_timer_set(backend->silence, SILENCE_MS);
+        watch_silence(backend);
         kube_exec_close_input(backend->kube);
 }
 
@@ -147,9 +163,7 @@ static void resize(RuntimeExec *exec, int columns, int rows)
 
 static void hold(RuntimeExec *exec, bool hold)
 {
-        Backend *backend = exec_backend(exec);
-
-        kube_exec_hold(backend->kube, hold);
+        hold_kube(exec_backend(exec), hold);
 }
 
 static void stop(RuntimeExec *exec)
