@@ -142,6 +142,18 @@ def test_whose_connection_ends_is_hung_up(server, job):
     wait_for(lambda: "hung-up" in execute(server, "job", "--", "ls").stdout.split(), what="its end")
 
 
+def test_one_that_does_not_heed_the_hangup_is_killed(server, job):
+    """Also with its whole process group, and one that is stopped."""
+    script = "trap '' HUP; sh -c 'echo $$ >child; sleep 601' & echo $$ >stubborn; kill -STOP $$"
+
+    def runs(name):
+        return execute(server, "job", "--", "sh", "-c", f"kill -0 $(cat {name})").returncode == 0
+
+    with started(server, "job", "--", "sh", "-c", script):
+        wait_for(lambda: runs("child") and runs("stubborn"), what="the command")
+    wait_for(lambda: not runs("child") and not runs("stubborn"), what="its end")
+
+
 def test_it_is_only_for_who_may_change_the_job(server, job):
     assert server.post("/v1/users", {"name": "eve"}).status == 201
     token = server.post("/v1/tokens", {"user": "eve"}).json["token"]

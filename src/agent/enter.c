@@ -23,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/group.h"
@@ -36,6 +37,7 @@ enum {
         EXIT_NOT_FOUND = 127,
         GROUPS_MAX = 65536, /* the kernel's NGROUPS_MAX */
         IDS = 4,            /* real, effective, saved, of file access */
+        HANGUP_S = 5,       /* from HUP to KILL */
         SPACES = 4,
 };
 
@@ -344,23 +346,45 @@ static int go(const Target *target, char **argv, char **env)
         return status ? status : run(target, argv, env);
 }
 
-/* Waits for the command, which has its own session, and passes on what the server sends to ours. */
+static void signal_command(pid_t command, int signal)
+{
+        if (kill(-command, signal) < 0)
+                (void)kill(command, signal); /* it has no session yet */
+}
+
+static time_t seconds(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return now.tv_sec;
+}
+
+/* Waits for the command, which has its own session, and passes on what the server sends to ours. A command
+ * that does not heed HUP is killed, so that none stays when its client has gone. */
 static int stand_by(pid_t command, const sigset_t *signals)
 {
+        const struct timespec look = { .tv_sec = 1 };
+        time_t kill_at = 0; /* 0: not hung up */
         int status = 0, signal;
 
         for (;;) {
                 if (waitpid(command, &status, WNOHANG) == command)
                         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-                signal = sigwaitinfo(signals, NULL);
-                if (signal > 0 && signal != SIGCHLD && kill(-command, signal) < 0)
-                        (void)kill(command, signal); /* it has no session yet */
+                signal = kill_at ? sigtimedwait(signals, NULL, &look) : sigwaitinfo(signals, NULL);
+                if (signal > 0 && signal != SIGCHLD)
+                        signal_command(command, signal);
+                if (signal == SIGHUP && !kill_at)
+                        kill_at = seconds() + HANGUP_S;
+                else if (kill_at && seconds() >= kill_at)
+                        signal_command(command, SIGKILL);
         }
 }
 
 /* Who enters a PID namespace is not in it, but its children are. The streams are theirs alone, so that their
- * end is seen. */
-static int go_as_child(const Target *target, char **argv, char **env)
+ * end is seen. We stay beside the command with the rights that it does not have: no process of the member can
+ * stop us. When the server dies the client has gone, too. */
+static int go_beside(const Target *target, char **argv, char **env)
 {
         pid_t command;
         sigset_t signals, before;
@@ -372,7 +396,8 @@ static int go_as_child(const Target *target, char **argv, char **env)
         sigaddset(&signals, SIGTERM);
         (void)sigprocmask(SIG_BLOCK, &signals, &before);
         (void)setsid();
-        if (setns(target->spaces[0], CLONE_NEWPID) < 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGHUP);
+        if (target->spaces[0] >= 0 && setns(target->spaces[0], CLONE_NEWPID) < 0)
                 return fail(EXIT_GONE, "the member's processes cannot be joined: %m");
         command = fork();
         if (command < 0)
@@ -420,5 +445,5 @@ int enter_main(int argc, char **argv)
         status = find_listener(&target, argv);
         if (status)
                 return status;
-        return target.spaces[0] >= 0 ? go_as_child(&target, argv, env) : go(&target, argv, env);
+        return go_beside(&target, argv, env);
 }

@@ -898,7 +898,9 @@ static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart 
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autofree char *job = g_strndup(task, strcspn(task, "."));
         g_autoptr(Identity) identity = NULL;
-        TerminalTarget target = { .job = job, .confined = !has_new_privileges(local, start->user) };
+        TerminalTarget target = { .task = task,
+                                  .job = job,
+                                  .confined = !has_new_privileges(local, start->user) };
         guint parts = PART_CALLS | PART_RIGHTS;
 
         pthread_mutex_lock(&local->lock);

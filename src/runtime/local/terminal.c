@@ -28,19 +28,28 @@ struct Terminals {
         GMainContext *context;
         GMainLoop *loop;
         ExecRoom *room;
+        GHashTable *counts; /* task -> processes of ours that have not ended; only the thread */
 };
 
 typedef struct {
-        char *pid, *job, *uid, *gid, *groups, *spawner; /* as the spawner gets them */
+        char *pid, *job, *uid, *gid, *groups; /* as the spawner gets them */
+        char *task;
         bool confined, sandboxed;
-        GMainContext *context;
+        Terminals *terminals;
 } Target;
+
+/* A process of a task that was started, and its descriptor. */
+typedef struct {
+        Terminals *terminals;
+        char *task;
+        GPid pid;
+        int pidfd;
+} Process;
 
 typedef struct {
         RuntimeExec *exec;
         GMainContext *context;
-        GPid pid;
-        int pidfd;
+        Process *process;     /* NULL: it has ended */
         int in, out[OUTPUTS]; /* ours; -1: closed. Of a terminal out[0] is all, and `in` a copy of it */
         ExecKind kind;
         bool tty, closing, held, ended;
@@ -58,7 +67,7 @@ static void target_free(gpointer data)
         g_free(target->uid);
         g_free(target->gid);
         g_free(target->groups);
-        g_free(target->spawner);
+        g_free(target->task);
         g_free(target);
 }
 
@@ -68,6 +77,44 @@ static void drop(GSource **source)
                 return;
         g_source_destroy(*source);
         g_clear_pointer(source, g_source_unref);
+}
+
+/* ---- how many a task has ---- */
+
+static guint count_of(const Terminals *terminals, const char *task)
+{
+        return GPOINTER_TO_UINT(g_hash_table_lookup(terminals->counts, task));
+}
+
+static void set_count(Terminals *terminals, const char *task, guint count)
+{
+        if (count)
+                g_hash_table_insert(terminals->counts, g_strdup(task), GUINT_TO_POINTER(count));
+        else
+                g_hash_table_remove(terminals->counts, task);
+}
+
+static Process *process_new(const Target *target, GPid pid)
+{
+        Process *process = g_new0(Process, 1);
+
+        *process = (Process){ .terminals = target->terminals,
+                              .task = g_strdup(target->task),
+                              .pid = pid,
+                              .pidfd = pidfd_open(pid, 0) };
+        set_count(process->terminals, process->task, count_of(process->terminals, process->task) + 1);
+        return process;
+}
+
+static void process_free(gpointer data)
+{
+        Process *process = data;
+
+        set_count(process->terminals, process->task, count_of(process->terminals, process->task) - 1);
+        if (process->pidfd >= 0)
+                close(process->pidfd);
+        g_free(process->task);
+        g_free(process);
 }
 
 static void shut(int *fd)
@@ -103,7 +150,7 @@ static bool read_some(Backend *backend, int i)
 {
         char buffer[PIECE];
 
-        for (int n = 0; n < READS_A_TURN && !backend->held; n++) {
+        for (int n = 0; n < READS_A_TURN && !backend->held && !exec_is_held(backend->exec); n++) {
                 ssize_t got = read(backend->out[i], buffer, sizeof buffer);
 
                 if (got < 0 && (errno == EINTR || errno == EAGAIN))
@@ -160,10 +207,11 @@ static gboolean on_end(int fd, GIOCondition condition, gpointer arg)
 {
         Backend *backend = arg;
 
-        backend->ended = waitpid(backend->pid, &backend->status, WNOHANG) == backend->pid;
+        backend->ended = waitpid(backend->process->pid, &backend->status, WNOHANG) == backend->process->pid;
         if (!backend->ended)
                 return G_SOURCE_CONTINUE;
         drop(&backend->watcher);
+        g_clear_pointer(&backend->process, process_free);
         drop(&backend->writer);
         read_rest(backend);
         return G_SOURCE_REMOVE;
@@ -310,7 +358,8 @@ static bool spawn(Backend *backend, const Target *target, const ExecStart *start
                                                        [EXEC_PORT] = { "relay", "relay" } };
         g_autoptr(GPtrArray) argv = g_ptr_array_new();
         g_autofree char *port = g_strdup_printf("%d", start->port);
-        const char *const head[] = { target->spawner,
+        GPid pid;
+        const char *const head[] = { target->terminals->spawner,
                                      "enter",
                                      target->pid,
                                      target->job,
@@ -333,10 +382,9 @@ static bool spawn(Backend *backend, const Target *target, const ExecStart *start
         g_ptr_array_add(argv, NULL);
         if (!g_spawn_async_with_pipes_and_fds(NULL, (const char *const *)argv->pdata, NULL,
                                               G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, theirs[0], theirs[1],
-                                              theirs[2], NULL, NULL, 0, &backend->pid, NULL, NULL, NULL,
-                                              error))
+                                              theirs[2], NULL, NULL, 0, &pid, NULL, NULL, NULL, error))
                 return err_prefix(error, "the command does not start: ");
-        backend->pidfd = pidfd_open(backend->pid, 0);
+        backend->process = process_new(target, pid);
         return true;
 }
 
@@ -349,21 +397,34 @@ static void backend_free(Backend *backend)
         drop(&backend->writer);
         drop(&backend->watcher);
         shut(&backend->in);
-        shut(&backend->pidfd);
+        g_clear_pointer(&backend->process, process_free);
         g_string_free(backend->queued, TRUE);
         g_free(backend);
+}
+
+static bool check_count(const Target *target, GError **error)
+{
+        if (count_of(target->terminals, target->task) < TERMINALS_MEMBER_MAX)
+                return true;
+        return err_set(
+                error, ERR_UNAVAILABLE,
+                "the member has %d commands and connections beside it, as many as it may have\nEnd one "
+                "of them, or try again in some seconds if they have just ended.",
+                TERMINALS_MEMBER_MAX);
 }
 
 static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError **error)
 {
         const Target *target = arg;
-        Backend *backend = g_new0(Backend, 1);
+        Backend *backend;
         int theirs[3] = { -1, -1, -1 };
         bool ok;
 
+        if (!check_count(target, error))
+                return false;
+        backend = g_new0(Backend, 1);
         *backend = (Backend){ .exec = exec,
-                              .context = target->context,
-                              .pidfd = -1,
+                              .context = target->terminals->context,
                               .in = -1,
                               .out = { -1, -1 },
                               .kind = start->kind,
@@ -381,28 +442,31 @@ static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError *
         set_nonblocking(backend);
         if (start->columns > 0 && start->rows > 0)
                 resize(exec, start->columns, start->rows);
-        backend->watcher = watch(backend->context, backend->pidfd, G_IO_IN, on_end, backend);
+        backend->watcher = watch(backend->context, backend->process->pidfd, G_IO_IN, on_end, backend);
         listen_to(backend);
         return true;
 }
 
 static gboolean reap(int fd, GIOCondition condition, gpointer arg)
 {
-        (void)waitpid(GPOINTER_TO_INT(arg), NULL, WNOHANG);
-        close(fd);
-        return G_SOURCE_REMOVE;
+        const Process *process = arg;
+
+        return waitpid(process->pid, NULL, WNOHANG) == process->pid ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
 }
 
-/* Its session hears that nobody is there any more. */
+/* Its session hears that its client has gone, and is killed some seconds later (agent/enter.h). */
 static void stop(RuntimeExec *exec)
 {
         Backend *backend = exec_backend(exec);
+        Process *process = g_steal_pointer(&backend->process);
+        GSource *source;
 
-        if (!backend->ended) {
-                (void)kill(-backend->pid, SIGHUP);
-                g_source_unref(watch(backend->context, backend->pidfd, G_IO_IN, reap,
-                                     GINT_TO_POINTER(backend->pid)));
-                backend->pidfd = -1;
+        if (process) {
+                (void)kill(-process->pid, SIGHUP);
+                source = g_unix_fd_source_new(process->pidfd, G_IO_IN);
+                g_source_set_callback(source, G_SOURCE_FUNC(reap), process, process_free);
+                g_source_attach(source, backend->context);
+                g_source_unref(source);
         }
         backend_free(backend);
 }
@@ -428,6 +492,7 @@ Terminals *terminals_new(const char *agent)
         g_autofree char *dir = g_path_get_dirname(agent ? agent : "");
 
         terminals->spawner = g_build_filename(dir, "paddle-spawner", NULL);
+        terminals->counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         terminals->context = g_main_context_new();
         terminals->loop = g_main_loop_new(terminals->context, FALSE);
         terminals->room = exec_room_new(terminals->context);
@@ -469,10 +534,10 @@ RuntimeExec *terminals_exec(Terminals *terminals, const TerminalTarget *about, c
                             .uid = g_strdup_printf("%u", owner.uid),
                             .gid = g_strdup_printf("%u", owner.gid),
                             .groups = format_groups(about->identity),
-                            .spawner = g_strdup(terminals->spawner),
+                            .task = g_strdup(about->task),
                             .confined = about->confined,
                             .sandboxed = about->sandboxed,
-                            .context = terminals->context };
+                            .terminals = terminals };
         start_thread(terminals);
         return exec_new(terminals->room, &ops, start, target, target_free);
 }
@@ -497,7 +562,8 @@ void terminals_free(Terminals *terminals)
         }
         exec_room_free(terminals->room);
         g_main_loop_unref(terminals->loop);
-        g_main_context_unref(terminals->context);
+        g_main_context_unref(terminals->context); /* frees the processes that are left */
+        g_hash_table_unref(terminals->counts);
         g_mutex_clear(&terminals->mutex);
         g_free(terminals->spawner);
         g_free(terminals);

@@ -13,11 +13,17 @@ Terminals *terminals_new(const char *agent);
 void terminals_free(Terminals *terminals); /* ends all of them; NULL is a no-op */
 
 typedef struct {
-        int pid; /* a process of the member */
+        int pid;          /* a process of the member */
+        const char *task; /* the member's */
         const char *job;
         const Identity *identity; /* whom the member runs as, and the command; NULL: the server */
         bool confined;            /* the command gains no rights by set-uid programs */
         bool sandboxed;           /* nor capabilities, and not all system calls; as its member */
 } TerminalTarget;
-/* Any thread. The target is borrowed for the call. */
+
+enum { TERMINALS_MEMBER_MAX = 250 };
+
+/* Any thread. The target is borrowed for the call. A task may have TERMINALS_MEMBER_MAX commands at a time;
+ * one whose caller has given it up counts until its process has ended. Further ones end with
+ * ERR_UNAVAILABLE. */
 RuntimeExec *terminals_exec(Terminals *terminals, const TerminalTarget *about, const ExecStart *start);
