@@ -277,4 +277,8 @@ def test_each_connection_is_recorded(server, forward):
         assert connection.recv(1) == b"x"
     lines = [line for line in server.get("/v1/audit").json["items"] if line["action"] == "job forward"]
     assert len(lines) == 1
-    assert lines[0]["subject"] == f"{server.job('job')['id']} worker-0"
+    assert lines[0]["subject"] == f"{server.job('job')['id']} worker-0 {port}"
+    # also what did not come to be
+    assert server.get(f"/v1/jobs/job/members/worker-7/forward?port={port}").status == 404
+    last = server.get("/v1/audit").json["items"][-1]
+    assert (last["subject"], last["outcome"]) == (f"{server.job('job')['id']} worker-7 {port}", "refused")

@@ -587,19 +587,30 @@ static bool take_port(HttpRequest *request, ExecStart *ret, GError **error)
         return true;
 }
 
+static void note_port(HttpRequest *request, const Job *job, int port)
+{
+        g_autofree char *subject =
+                g_strdup_printf("%s %s %d", job->id, http_request_param(request, "member"), port);
+
+        http_request_set_subject(request, subject);
+}
+
 static void run_forward(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         g_autoptr(Job) job = api_job(api, request);
         g_autoptr(GError) error = NULL;
-        const Member *member;
+        const Member *member = NULL;
         ExecStart start = { .kind = EXEC_PORT };
 
         if (!job)
                 return;
         note_member(request, job);
-        member = find_member(job, http_request_param(request, "member"), &error);
-        if (member && take_port(request, &start, &error))
+        if (take_port(request, &start, &error)) {
+                note_port(request, job, start.port);
+                member = find_member(job, http_request_param(request, "member"), &error);
+        }
+        if (member)
                 open_session(api, request, job, member, &start, 0);
         else
                 http_fail(request, error);
