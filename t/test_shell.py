@@ -59,8 +59,8 @@ def test_a_shell_in_a_copy_of_the_directory(server, shell):
 def test_keys_go_inside(server, shell):
     screen = shell(*PLAIN)
     screen.until("$ ")
-    screen.type("sleep 600\r")
-    screen.until("sleep 600")
+    screen.type("sh -c 'echo up-$((2+2)); exec sleep 600'\r")
+    screen.until("up-4")  # it has the terminal: until then an interrupt is the shell's
     screen.type("\x03")
     screen.until("$ ")
     screen.type("cat\rx\r")
@@ -246,6 +246,47 @@ def test_waiting_is_shown_and_interrupted(server, shell):
     screen.process.send_signal(signal.SIGINT)
     assert screen.wait() == 130
     assert server.wait("lab")["state"] == "cancelled"
+
+
+@pytest.fixture
+def full(server):
+    """A machine that has no core left."""
+    server.submit(["sleep", "600"], name="big", roles=[{"name": "worker", "replicas": 1, "cpu": 8}])
+    server.wait("big", "running")
+
+
+def waiting(shell, name, *words):
+    screen = shell("--name", name, "--cpu", "8", *words, "--", "true")
+    screen.until("waits for 8 cores")
+    return screen
+
+
+def test_whose_terminal_goes_while_it_waits_is_cancelled(server, shell, full):
+    stays = waiting(shell, "stays", "--hangup-after", "1s")
+    waiting(shell, "lab", "--hangup-after", "2s").process.send_signal(signal.SIGKILL)
+    job = server.wait("lab")
+    assert job["state"] == "cancelled"
+    assert "closed while it waited" in job["reason"]
+    assert server.job("stays")["state"] == "queued"
+    stays.process.send_signal(signal.SIGINT)
+    assert stays.wait() == 130
+
+
+def test_whose_terminal_goes_while_the_server_is_away_is_cancelled(server, shell, full):
+    screen = waiting(shell, "lab", "--hangup-after", "1s")
+    server.kill()
+    screen.process.send_signal(signal.SIGKILL)
+    server.start()
+    assert server.wait("lab")["state"] == "cancelled"
+
+
+def test_one_that_waits_without_a_terminal(server, full):
+    """One that asks for none to be there stays."""
+    large = {"command": ["true"], "roles": [{"name": "worker", "replicas": 1, "cpu": 8}], "tty": True}
+    server.submit(**large, name="stays", detach=True)
+    server.submit(**large, name="lab", hangup_after="2s")
+    assert server.wait("lab")["state"] == "cancelled"
+    assert server.job("stays")["state"] == "queued"
 
 
 def test_a_flood_can_be_stopped(server, shell):

@@ -118,7 +118,9 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         const Submission *s = target;
         g_autoptr(json_t) extra = terminal_members(s);
         g_autoptr(json_t) job = NULL;
-        FollowOptions wait = { .members = "environment", .tail = -1, .follow = true, .until_running = true };
+        FollowOptions wait = {
+                .members = "environment", .tail = -1, .follow = true, .until_running = true, .terminal = true
+        };
 
         if (!check(s, error) ||
             !submission_start(cli, s, *words ? words : usual_shell, extra, put_term, &job, error))
@@ -139,8 +141,10 @@ const Verb verb_shell = {
                  "with it; keys, signals and the size of the window go to it, and the exit status is the "
                  "program's.\n\n"
                  "Ctrl-P Ctrl-Q leaves the terminal and the job goes on; `paddle attach` connects again. A "
-                 "job whose terminal was closed otherwise is hung up 60 s later and is cancelled; "
-                 "--hangup-after says another time. With --detach the job is only started, prints its name, "
+                 "job whose terminal was closed otherwise is hung up 60 s later and is cancelled, also while "
+                 "it "
+                 "waits; --hangup-after says another time. With --detach the job is only started, prints its "
+                 "name, "
                  "and stays until its program ends. Ctrl-C while it waits cancels it.",
         .examples = "paddle shell\ta shell in a copy of this directory\n"
                     "paddle shell --gpus 1 -- python\tPython with a GPU\n"

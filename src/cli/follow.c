@@ -311,6 +311,8 @@ static char *stream_path(const Follower *f)
                 add_query(path, "timestamps", "true");
         if (f->live)
                 add_query(path, "partial", "true");
+        if (options->terminal)
+                add_query(path, "terminal", "true");
         if (f->cursor)
                 add_query(path, "cursor", f->cursor);
         else if (options->tail >= 0)

@@ -24,6 +24,7 @@ typedef struct {
         bool follow;         /* until the job ends */
         bool raw;            /* also on a terminal, what members wrote as it is, with all states of lines */
         bool until_running;  /* only until it runs */
+        bool terminal;       /* for a terminal, without which a job that waits is cancelled */
         bool stages;         /* every stage with its time; otherwise only why a pending job pends */
         const char *element; /* before each member's name: "sw[3]"; or NULL */
         FollowShared *shared; /* or NULL. With it no stages are said */

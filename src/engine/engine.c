@@ -70,17 +70,12 @@ static bool apply_ask(Engine *engine, Input *input)
 }
 
 static bool (*const apply[INPUT_KINDS])(Engine *engine, Input *input) = {
-        [INPUT_SUBMIT] = apply_submit,
-        [INPUT_ACT] = apply_act,
-        [INPUT_CHANGE] = apply_change,
-        [INPUT_PUT] = apply_put,
-        [INPUT_DROP] = apply_drop,
-        [INPUT_PUT_TOKEN] = apply_token,
-        [INPUT_DROP_TOKEN] = apply_token,
-        [INPUT_CLONE] = apply_clone,
-        [INPUT_FLUSH] = apply_flush,
-        [INPUT_ASK] = apply_ask,
-        [INPUT_OBSERVATION] = apply_observation,
+        [INPUT_SUBMIT] = apply_submit,     [INPUT_ACT] = apply_act,
+        [INPUT_CHANGE] = apply_change,     [INPUT_PUT] = apply_put,
+        [INPUT_DROP] = apply_drop,         [INPUT_PUT_TOKEN] = apply_token,
+        [INPUT_DROP_TOKEN] = apply_token,  [INPUT_CLONE] = apply_clone,
+        [INPUT_FLUSH] = apply_flush,       [INPUT_ASK] = apply_ask,
+        [INPUT_TERMINAL] = apply_terminal, [INPUT_OBSERVATION] = apply_observation,
 };
 
 static bool is_resting(const Engine *engine)
@@ -458,6 +453,15 @@ void engine_act_array(Engine *engine, gint64 array_seq, const char *id, JobActio
         input->text = g_strdup(id);
         input->array = array_seq;
         input->action = action;
+        inbox_put(&engine->inbox, input);
+}
+
+void engine_terminal(Engine *engine, const char *job_id, bool there)
+{
+        Input *input = input_new(INPUT_TERMINAL, NULL, NULL);
+
+        input->text = g_strdup(job_id);
+        input->terminals = there ? 1 : -1;
         inbox_put(&engine->inbox, input);
 }
 

@@ -108,6 +108,11 @@ void engine_act(Engine *engine, const char *job_id, JobAction action, const char
 void engine_act_array(Engine *engine, gint64 array_seq, const char *id, JobAction action, const char *by,
                       bool admin, EngineDone done, void *arg);
 
+/* A terminal waits for the job's start, or does so no more: for each true comes one false. A job that asks
+ * for a terminal and waits for its first start without one for its hangup_ms, from its submission or the
+ * server's start on, is cancelled. Any thread; no answer. */
+void engine_terminal(Engine *engine, const char *job_id, bool there);
+
 /* Changes of an open job. Priority and queue: only while queued or suspended (ERR_CONFLICT); the new queue is
  * checked as at submission. Labels and annotations replace what is there (NULL: unchanged). */
 typedef struct {

@@ -17,6 +17,7 @@ typedef enum {
         INPUT_CLONE,
         INPUT_FLUSH,
         INPUT_ASK,
+        INPUT_TERMINAL,
         INPUT_OBSERVATION,
         INPUT_KINDS,
 } InputKind;
@@ -45,6 +46,7 @@ typedef struct {
         gint64 version; /* DROP: the one that is to go; 0: any */
         Token *token;
         RuntimeAsk *ask; /* ASK: of the cluster `text` */
+        int terminals;   /* TERMINAL: so many more wait for the job `text` */
         Observation *observation;
         gpointer source; /* of the observation: a Source of slots.h */
 

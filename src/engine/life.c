@@ -228,6 +228,18 @@ gint64 life_due(const Job *job)
         return warn_due(job) ? warn_due(job) : job->running + job->spec->time_limit_ms;
 }
 
+static bool waits(const Job *job)
+{
+        return job->state == JOB_QUEUED || job->state == JOB_SUSPENDED;
+}
+
+gint64 life_hangup_due(const Job *job, gint64 alone)
+{
+        const Spec *spec = job->spec;
+
+        return waits(job) && job->attempt == 0 && spec->tty && !spec->detach ? alone + spec->hangup_ms : 0;
+}
+
 gint64 life_room_grace_ms(const Spec *spec)
 {
         return MIN(spec->grace_ms, LIFE_ROOM_MAX_MS);
@@ -1044,6 +1056,10 @@ void life_clock(Life *life)
         if (job->state == JOB_PREEMPTING) {
                 job->kill_at = 0;
                 stop_members(job);
+        } else if (waits(job)) {
+                stop(life, JOB_CANCELLED,
+                     g_strdup("its terminal was closed while it waited; `paddle shell --detach` starts one "
+                              "that stays"));
         } else if (job->state == JOB_STARTING) {
                 give_up_start(life);
         } else if (life->now >= job->running + job->spec->time_limit_ms) {

@@ -110,11 +110,14 @@ void life_after(Life *life, const char *entry);
 void life_changed(Life *life, const char *by);
 
 /* What its clock says at life->now: the warning before its time limit, the limit, the end of an eviction's
- * grace, a start that made no progress for its start timeout. */
+ * grace, a start that made no progress for its start timeout; of one that waits: its terminal was closed. */
 void life_clock(Life *life);
 
 /* When the clock matters next to this job, ms; 0: never. That of waiting jobs is the scheduler's. */
 gint64 life_due(const Job *job);
+/* When a job that waits for its first start is hung up, because it has had no terminal since `alone`, ms;
+ * 0: never. Once it has started, its terminal's host sees to it (terminal/terminal.h). */
+gint64 life_hangup_due(const Job *job, gint64 alone);
 
 /* Does not run any more, or not at present. */
 bool member_is_ended(const Member *member);

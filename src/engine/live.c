@@ -202,6 +202,7 @@ Live *live_add(Engine *engine, Job *job)
         Live *live = g_new0(Live, 1);
 
         live->job = job;
+        live->alone = engine_now(engine);
         g_hash_table_add(engine->by_id, live);
         g_hash_table_add(engine->by_seq, live);
         g_hash_table_add(engine->by_name, live);
@@ -278,6 +279,27 @@ bool live_put_off(Engine *engine, Live *live)
         return true;
 }
 
+static void settle_timer(Engine *engine, Live *live)
+{
+        gint64 hangup = live->terminals > 0 ? 0 : life_hangup_due(live->job, live->alone);
+
+        set_timer(engine, live, hangup ? hangup : life_due(live->job));
+}
+
+bool apply_terminal(Engine *engine, Input *input)
+{
+        Live *live = live_find(engine, input->text);
+        int change = input->terminals;
+
+        input->terminals = 0; /* its batch may be applied again */
+        if (!live || !change)
+                return true;
+        live->terminals += change;
+        live->alone = engine_now(engine);
+        settle_timer(engine, live);
+        return true;
+}
+
 void live_settle(Engine *engine, Live *live)
 {
         bool open = !job_state_is_final(live->job->state);
@@ -285,7 +307,7 @@ void live_settle(Engine *engine, Live *live)
         enter_book(engine, live, open ? live->job->queue : NULL);
         enter_array(engine, live, open);
         building_settle(engine, live);
-        set_timer(engine, live, life_due(live->job));
+        settle_timer(engine, live);
         if (live->unfed)
                 return;
         live->unfed = true;

@@ -35,6 +35,8 @@ typedef struct Live {
         GSequenceIter *place; /* in its group */
         bool builds;          /* counted there as one that is built */
         const char *queue;    /* in whose books it is open; interned, NULL: in none */
+        int terminals;        /* that wait for its start; not durable, as the next */
+        gint64 alone;         /* since when there is none, ms; or since the engine knows the job */
         gint64 due;           /* when the clock matters, ms; 0: never */
         GSequenceIter *timer; /* in engine->timers, or NULL */
 } Live;
@@ -238,6 +240,7 @@ gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *da
 
 bool apply_submit(Engine *engine, Input *input);
 bool apply_act(Engine *engine, Input *input);
+bool apply_terminal(Engine *engine, Input *input); /* live.c */
 bool apply_change(Engine *engine, Input *input);
 /* What apply_act and apply_change do to one open job, and to an array (act-array.c). */
 bool act_on_live(Engine *engine, Live *live, Input *input);

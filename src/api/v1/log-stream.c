@@ -82,6 +82,8 @@ static void log_stream_close(void *arg)
 {
         LogStream *stream = arg;
 
+        if (stream->options.terminal)
+                engine_terminal(stream->api->engine, stream->job_id, false);
         g_ptr_array_unref(stream->files);
         g_strfreev(stream->options.members);
         g_free((char *)stream->options.cursor);
@@ -686,6 +688,8 @@ void log_stream_start(Api *api, HttpRequest *request, const Job *job, const LogS
                 .noticed = -1,
         };
         stream->options.cursor = g_strdup(options->cursor);
+        if (options->terminal)
+                engine_terminal(api->engine, job->id, true);
         stream->live = live_stream_new(api, log_stream_pull, log_stream_close, stream);
         live_stream_start(stream->live, request);
 }

@@ -13,6 +13,7 @@ typedef struct {
         bool partial;       /* also what a line that has no end yet shows */
         bool raw;           /* redrawn lines with all their states */
         bool times;         /* each event says when its lines were written */
+        bool terminal;      /* it stands for a terminal that waits for the job's start */
 } LogStreamOptions;
 
 void log_stream_start(Api *api, HttpRequest *request, const Job *job, const LogStreamOptions *options);

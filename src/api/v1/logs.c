@@ -165,6 +165,7 @@ static void stream_logs(HttpRequest *request, void *arg)
             !api_query_boolean(request, "partial", false, &options.partial) ||
             !api_query_boolean(request, "raw", false, &options.raw) ||
             !api_query_boolean(request, "timestamps", false, &options.times) ||
+            !api_query_boolean(request, "terminal", false, &options.terminal) ||
             !query_since(request, &options.since) ||
             !http_request_query_int(request, "tail", 0, TAIL_MAX, -1, &options.tail) ||
             !query_cursor(request, &options.cursor) || !query_members(request, job, &options.members) ||
@@ -189,7 +190,8 @@ const HttpRoute log_routes[] = {
           "0.;partial:boolean:Also send what a line shows that has no end yet.;raw:boolean:Send all states "
           "of "
           "redrawn lines.;timestamps:boolean:Say when the lines of each event were "
-          "written.;cursor:string:Where an earlier stream ended.",
+          "written.;terminal:boolean:It stands for a terminal that waits for the start of the job (see "
+          "hangup_after).;cursor:string:Where an earlier stream ended.",
           NULL, "LogEvent", 0, "text/event-stream" },
         { "GET", "/v1/jobs/{job}/logs/{member}", ACCESS_LOG, VERB_SHOW, HTTP_BODY_NONE, 0, get_log,
           "The log of one member; takes Range.",
