@@ -90,7 +90,8 @@ def test_files_and_directories_are_bounded(served):
         made += 1
         assert made <= 40
     refused(reply)
-    assert made >= 30 and ann.usage()["files"] <= 40
+    assert made >= 18  # of 36: what is written during a count is counted twice at most
+    assert ann.usage()["files"] <= 40
 
 
 # ---- bodies, before they are read

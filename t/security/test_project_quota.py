@@ -8,9 +8,9 @@ import re
 import subprocess
 
 import pytest
-from conftest import PATIENCE, Reply, Server, wait_for
+from conftest import Reply, Server, wait_for
 from limited import CHUNK, MI, Limited, refused
-from machine import Machine
+from machine import BOOTS, Machine
 from seeds import noise
 
 FIRST = 1879100000  # of --project-ids
@@ -51,7 +51,7 @@ class Remote(Server):
         self.machine, self.kind, self.token = machine, kind, token
         self.state = pathlib.Path(f"/{kind}/state")
 
-    def request(self, method, path, body=None, headers=None, timeout=PATIENCE):
+    def request(self, method, path, body=None, headers=None, timeout=BOOTS):
         headers = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         connection = http.client.HTTPConnection("127.0.0.1", self.machine.port[PORTS[self.kind]], timeout=timeout)
         if isinstance(body, (dict, list)):
