@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import crowd
+import first
 import kubernetes
 import paddlejobs
 import partial
@@ -462,6 +463,11 @@ def partial_lines():
     return partial.figures(sys.modules[__name__])
 
 
+def first_line():
+    """The first line of one's own program, from the start of `paddle submit --follow` to the terminal."""
+    return first.figures(sys.modules[__name__])
+
+
 BENCHES = {
     "job-rate": job_rate,
     "submit-latency": submit_latency,
@@ -479,6 +485,7 @@ BENCHES = {
     "list": crowd_list,
     "neighbours": neighbours,
     "partial": partial_lines,
+    "first-line": first_line,
     "tls": tls_beside_plain,
     "sandbox": sandboxed,
     "kubernetes-start": kubernetes_start,
@@ -499,6 +506,8 @@ def show(name, result):
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     names = sys.argv[1:] or list(BENCHES)
+    if unknown := [name for name in names if name not in BENCHES]:
+        sys.exit(f"bench/run: there is no bench '{unknown[0]}'; there are {', '.join(BENCHES)}")
     results = ROOT / "bench/results"
     # Nothing is deleted before the end: ext4 without a journal gives no inode out again for minutes after its file was
     # dropped, and looks at each such inode whenever it makes a file, so that every round would slow the next, ours and a peer's.

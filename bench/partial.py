@@ -20,26 +20,31 @@ for n in range({UPDATES}):
 PROMPTS = BAR.replace('chr(13) + f"', 'chr(10) + f"').replace('"#" * 20', '"name? "')
 
 
-def latencies(bench, server, program):
-    """Milliseconds from each write to the moment at which a terminal can show it."""
+def watch(words, server, cwd=None):
+    """What a command writes to its terminal, as pairs of the time at which it can be shown, in ns, and the bytes."""
     master, slave = pty.openpty()
-    words = [bench.BIN / "paddle", "submit", "--no-package", "--follow", "--", sys.executable, "-c", program]
     env = {**os.environ, "PADDLE_SERVER": server.url, "TERM": "xterm", "LANG": "C.UTF-8"}
-    process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
+    process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, env=env, cwd=cwd, start_new_session=True)
     os.close(slave)
-    seen, rest = {}, b""
     while True:
         try:
             data = os.read(master, 65536)
         except OSError:  # the program has ended
             break
-        now = time.time_ns()
+        yield time.time_ns(), data
+    os.close(master)
+    process.wait()
+
+
+def latencies(bench, server, program):
+    """Milliseconds from each write to the moment at which a terminal can show it."""
+    words = [bench.BIN / "paddle", "submit", "--no-package", "--follow", "--", sys.executable, "-c", program]
+    seen, rest = {}, b""
+    for now, data in watch(words, server):
         rest += data
         for stamp in STAMP.findall(rest):
             seen.setdefault(int(stamp), now)
         rest = rest[-60:]
-    os.close(master)
-    process.wait()
     return sorted((shown - written) / 1e6 for written, shown in seen.items())
 
 
