@@ -1,7 +1,10 @@
 """Logs over HTTP: one member's file with ranges and tails; all members as a stream that can be taken up again."""
 
+import contextlib
 import http.client
 import json
+import os
+import pathlib
 import re
 import signal
 import socket
@@ -485,6 +488,41 @@ def test_fifty_followers_and_one_that_never_reads(server, gate):
         assert tape.ended and tape.offsets == sorted(set(tape.offsets)) and tape.offsets[-1] == lines * len(line)
     sleeper.close()
     assert server.wait(job["id"])["state"] == "succeeded"
+
+
+def below(server, place):
+    """The server's open descriptors of files and directories below this one of its state directory."""
+    found = []
+    for entry in pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found += [at for at in [os.readlink(entry)] if at.startswith(f"{server.state / place}/")]
+    return found
+
+
+def watched(server):
+    """How many directories the server has the kernel watch."""
+    total = 0
+    for path in pathlib.Path(f"/proc/{server.process.pid}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):  # one that is closed meanwhile is not inotify's
+            total += path.read_text().count("inotify wd:")
+    return total
+
+
+def test_descriptors_of_a_stream_do_not_grow_with_members_and_attempts(server, gate):
+    """A user decides how many of both there are, and the server's descriptors are everybody's."""
+    members, attempts, streams = 16, 6, 8
+    roles = [{"name": "worker", "replicas": members, "cpu": "10m"}]
+    script = f"a=${{PWD%/work}}; a=${{a##*/}}; seq 10000; [ $a != {attempts} ] || {until(gate)} exit 1"
+    job = server.submit(script, roles=roles, retries=attempts - 1, backoff="1ms")
+    wait_for(lambda: server.job(job["id"])["attempt"] == attempts, what="the last attempt")
+    with contextlib.ExitStack() as stack:
+        for query in [{"cursor": "0.environment:0"}, {"tail": 1}] * streams:
+            stream = stack.enter_context(follow_logs(server, job, **query))
+            assert next(iter(stream)).kind  # it has looked at all files, and has more to send than we read
+        assert len(below(server, "jobs")) <= 2 * 2 * streams, below(server, "jobs")
+        assert watched(server) <= 8, "each of the attempts is watched"
+        gate.touch()
+    server.wait(job["id"])
 
 
 # -- the limit

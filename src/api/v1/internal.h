@@ -132,6 +132,8 @@ void notifier_free(Notifier *notifier);
 Waiter *notifier_add(Notifier *notifier, const char *dir, gint64 deadline, WaiterFunc func, void *arg);
 /* Also watches `dir` from now on. */
 void notifier_watch_dir(Notifier *notifier, Waiter *waiter, const char *dir);
+/* Watches no directory any more. */
+void notifier_unwatch(Notifier *notifier, Waiter *waiter);
 /* Brings the deadline forward to `deadline`, if it is not earlier already; again after each call. */
 void notifier_wake_at(Notifier *notifier, Waiter *waiter, gint64 deadline);
 /* No call of `func` runs or comes after this returns. Not from within func. */

@@ -136,6 +136,18 @@ void live_stream_watch(LiveStream *live, const char *dir)
                 notifier_watch_dir(live->api->notifier, waiter, dir);
 }
 
+void live_stream_unwatch(LiveStream *live)
+{
+        Waiter *waiter;
+
+        g_mutex_lock(&live->lock);
+        waiter = live->waiter;
+        g_ptr_array_set_size(live->dirs, 0);
+        g_mutex_unlock(&live->lock);
+        if (waiter)
+                notifier_unwatch(live->api->notifier, waiter);
+}
+
 void live_stream_wake_at(LiveStream *live, gint64 time)
 {
         Waiter *waiter;

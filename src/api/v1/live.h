@@ -13,5 +13,7 @@ LiveStream *live_stream_new(Api *api, StreamState (*pull)(GString *out, void *ar
 void live_stream_start(LiveStream *live, HttpRequest *request);
 /* Also wakes when something changes in `dir`. Before the start, or from `pull`. */
 void live_stream_watch(LiveStream *live, const char *dir);
+/* Takes back all of the above. From `pull`. */
+void live_stream_unwatch(LiveStream *live);
 /* Also wakes at `time` (monotonic ms), or somewhat earlier. From `pull`. */
 void live_stream_wake_at(LiveStream *live, gint64 time);

@@ -9,7 +9,11 @@
  *             └─▶ files with news, by time ─▶ lines ─▶ state, when due ─▶ unended lines, a few times a second
  *
  * Of a line that is redrawn the states that are over are passed over: the offset moves to the CR in front of
- * the last one, so that a later stream still knows it for redrawn. */
+ * the last one, so that a later stream still knows it for redrawn.
+ *
+ * A user decides how many files a job has: members, attempts. So a look is a stat, only what is sent is
+ * opened, one file at a time, and between two pulls a stream holds no descriptor. Only the newest attempt is
+ * watched. */
 #include "api/v1/log-stream.h"
 
 #include <fcntl.h>
@@ -45,15 +49,13 @@ typedef struct {
         guint64 held;    /* up to here no line ends that was not sent; 0: not known */
         gint64 time;     /* while there are several with news: when the next byte was written */
         LogTimes *times; /* NULL until it is asked */
-        int fd;          /* -1 until it exists */
+        bool watched;    /* it exists, and its directory is watched if that is of use */
         gint64 built;    /* ms: this is to be said instead of what stands before `offset`; 0: nothing is */
         bool shared;     /* earlier builds are to be skipped as soon as it exists; nothing is sent before */
 } LogFile;
 
 static void log_file_free(LogFile *file)
 {
-        if (file->fd >= 0)
-                close(file->fd);
         g_free(file->times);
         g_free(file->name);
         g_free(file->path);
@@ -76,7 +78,53 @@ typedef struct {
         char *state_sent;   /* NULL: none was */
         bool state_due, with_environment;
         bool begun; /* files that come from now on are sent whole */
+        char *dir;  /* of the last look; its descriptor, */
+        int dir_fd;
+        const LogFile *open; /* the file that was read last, */
+        int fd;              /* and its descriptor: -1 between two pulls */
 } LogStream;
+
+/* ---- its descriptors ---- */
+
+static void close_dir(LogStream *stream)
+{
+        if (stream->dir_fd >= 0)
+                close(stream->dir_fd);
+        stream->dir_fd = -1;
+        g_clear_pointer(&stream->dir, g_free);
+}
+
+static void close_file(LogStream *stream)
+{
+        if (stream->fd >= 0)
+                close(stream->fd);
+        stream->fd = -1;
+        stream->open = NULL;
+}
+
+/* Opens this file in the place of the one before; false when it cannot be read. */
+static bool open_file(LogStream *stream, const LogFile *file)
+{
+        if (stream->open == file && stream->fd >= 0)
+                return true;
+        close_file(stream);
+        stream->fd = member_log_open(stream->api, file->path);
+        stream->open = file;
+        return stream->fd >= 0;
+}
+
+/* Files come in the order of their directories. */
+static bool stat_file(LogStream *stream, const LogFile *file, struct stat *ret)
+{
+        if (g_strcmp0(stream->dir, file->dir) != 0) {
+                close_dir(stream);
+                stream->dir = g_strdup(file->dir);
+                stream->dir_fd = member_log_open(stream->api, file->dir);
+        }
+        return stream->dir_fd >= 0 &&
+               fstatat(stream->dir_fd, strrchr(file->path, '/') + 1, ret, AT_SYMLINK_NOFOLLOW) == 0 &&
+               S_ISREG(ret->st_mode);
+}
 
 static void log_stream_close(void *arg)
 {
@@ -84,6 +132,8 @@ static void log_stream_close(void *arg)
 
         if (stream->options.terminal)
                 engine_terminal(stream->api->engine, stream->job_id, false);
+        close_file(stream);
+        close_dir(stream);
         g_ptr_array_unref(stream->files);
         g_strfreev(stream->options.members);
         g_free((char *)stream->options.cursor);
@@ -154,18 +204,24 @@ static void find_environment(const LogStream *stream, LogFile *file)
         file->dir = g_path_get_dirname(path);
 }
 
-/* Opens a file that may not be there yet. Its directory is watched first, so that what comes after is not
+static bool is_watched(const LogStream *stream, const LogFile *file)
+{
+        return file->attempt == 0 || file->attempt == stream->attempt;
+}
+
+/* Stats a file that may not be there yet. Its directory is watched first, so that what comes after is not
  * missed; that one may be missing, too: it is made before the member's start, whose publication brings us
  * here again. */
-static bool open_file(const LogStream *stream, LogFile *file)
+static bool find_file(LogStream *stream, LogFile *file, struct stat *ret)
 {
-        if (file->fd >= 0)
-                return true;
-        if (strcmp(file->name, log_environment) == 0)
+        if (!file->watched && strcmp(file->name, log_environment) == 0)
                 find_environment(stream, file);
-        live_stream_watch(stream->live, file->dir);
-        file->fd = member_log_open(stream->api, file->path);
-        return file->fd >= 0;
+        if (!file->watched && is_watched(stream, file))
+                live_stream_watch(stream->live, file->dir);
+        if (!stat_file(stream, file, ret))
+                return false;
+        file->watched = true;
+        return true;
 }
 
 /* Where the last of the builds in a log begins, as far as its end tells. */
@@ -185,17 +241,17 @@ static guint64 last_build(int fd, guint64 size)
 
 /* Jobs with the same requirements share an environment and its log. Of what was written before this job came
  * it gets one line, when the build ended, and of its own time the last build. */
-static void skip_earlier_builds(const LogStream *stream, LogFile *file, const Job *job)
+static void skip_earlier_builds(LogStream *stream, LogFile *file, const Job *job)
 {
         struct stat st;
         gint64 written;
 
-        if (!open_file(stream, file) || fstat(file->fd, &st) < 0)
+        if (!find_file(stream, file, &st) || !open_file(stream, file))
                 return;
         file->shared = false;
         written = file_mtime_ms(&st);
         if (written >= job->submitted) {
-                file->offset = last_build(file->fd, (guint64)st.st_size);
+                file->offset = last_build(stream->fd, (guint64)st.st_size);
                 return;
         }
         file->offset = (guint64)st.st_size;
@@ -203,19 +259,19 @@ static void skip_earlier_builds(const LogStream *stream, LogFile *file, const Jo
 }
 
 /* What there is when the stream begins, and is not asked for, is passed over. */
-static void skip_beginning(const LogStream *stream, LogFile *file)
+static void skip_beginning(LogStream *stream, LogFile *file)
 {
         const LogStreamOptions *options = &stream->options;
         struct stat st;
 
-        if (stream->begun || (options->tail < 0 && !options->since) || !open_file(stream, file) ||
-            fstat(file->fd, &st) < 0)
+        if (stream->begun || (options->tail < 0 && !options->since) || !find_file(stream, file, &st) ||
+            !open_file(stream, file))
                 return;
         if (options->tail >= 0)
-                file->offset = member_log_tail(file->fd, (guint64)st.st_size, options->tail);
+                file->offset = member_log_tail(stream->fd, (guint64)st.st_size, options->tail);
         if (options->since)
-                file->offset =
-                        MAX(file->offset, log_times_since(stream->api, file->path, file->fd, options->since));
+                file->offset = MAX(file->offset,
+                                   log_times_since(stream->api, file->path, stream->fd, options->since));
 }
 
 static void add_file(LogStream *stream, const Job *job, int attempt, int role, int index)
@@ -241,7 +297,6 @@ static void add_file(LogStream *stream, const Job *job, int attempt, int role, i
         file->attempt = attempt;
         file->role = role;
         file->index = index;
-        file->fd = -1;
         g_ptr_array_add(stream->files, file);
         if (cursor_offset(stream->options.cursor, attempt, file->name, &file->offset) && file->offset > 0)
                 return;
@@ -250,6 +305,14 @@ static void add_file(LogStream *stream, const Job *job, int attempt, int role, i
                 skip_earlier_builds(stream, file, job);
         if (file->offset == 0)
                 skip_beginning(stream, file);
+}
+
+/* Nothing is added to earlier attempts. What is still of use is watched with the next look. */
+static void unwatch(LogStream *stream)
+{
+        live_stream_unwatch(stream->live);
+        for (guint i = 0; i < stream->files->len; i++)
+                ((LogFile *)stream->files->pdata[i])->watched = false;
 }
 
 /* Adds the files of attempts that have begun since the last look. */
@@ -266,6 +329,8 @@ static void add_attempts(LogStream *stream, const Job *job)
         for (guint i = 0; i < stream->files->len; i++)
                 if (((const LogFile *)stream->files->pdata[i])->shared)
                         skip_earlier_builds(stream, stream->files->pdata[i], job);
+        if (stream->attempt < last)
+                unwatch(stream);
         while (stream->attempt < last) {
                 stream->attempt++;
                 for (int role = 0; role < job->spec->n_roles; role++)
@@ -352,15 +417,19 @@ static gsize whole_lines(const char *text, gsize len, gsize most, bool flush)
         return flush ? len : 0;
 }
 
-static gint64 time_at(const LogStream *stream, LogFile *file, guint64 offset, guint64 *ret_end)
+/* 0: the file cannot be opened. */
+static gint64 time_at(LogStream *stream, LogFile *file, guint64 offset, guint64 *ret_end)
 {
+        *ret_end = offset + 1;
+        if (!open_file(stream, file))
+                return 0;
         if (!file->times)
                 file->times = g_new0(LogTimes, 1);
-        return log_times_at(file->times, stream->api, file->path, file->fd, offset, ret_end);
+        return log_times_at(file->times, stream->api, file->path, stream->fd, offset, ret_end);
 }
 
 /* How many bytes from here on are not younger than `until`; with times, only those of one time. */
-static gsize bytes_until(const LogStream *stream, LogFile *file, gint64 until)
+static gsize bytes_until(LogStream *stream, LogFile *file, gint64 until)
 {
         guint64 end, next;
 
@@ -374,12 +443,12 @@ static gsize bytes_until(const LogStream *stream, LogFile *file, gint64 until)
 }
 
 /* Sends what one file has and is not younger than `until` (ms); false when there is nothing to send yet. */
-static bool send_piece(const LogStream *stream, LogFile *file, gint64 until, bool flush, GString *out)
+static bool send_piece(LogStream *stream, LogFile *file, gint64 until, bool flush, GString *out)
 {
-        bool all = until == G_MAXINT64 && !stream->options.times;
+        bool all = until == G_MAXINT64 && !stream->options.times, opened = open_file(stream, file);
         gsize most = all ? PIECE : bytes_until(stream, file, until), len;
         g_autofree char *buffer = g_malloc(PIECE), *valid = NULL;
-        ssize_t got = pread(file->fd, buffer, PIECE, (off_t)file->offset);
+        ssize_t got = opened ? pread(stream->fd, buffer, PIECE, (off_t)file->offset) : -1;
         g_autoptr(GString) text = g_string_new(NULL);
         guint64 end;
 
@@ -407,24 +476,24 @@ static bool send_piece(const LogStream *stream, LogFile *file, gint64 until, boo
 }
 
 /* Looks how long the file is by now; false when it is not there or not to be sent yet. */
-static bool look_at(const LogStream *stream, LogFile *file)
+static bool look_at(LogStream *stream, LogFile *file)
 {
         struct stat st;
 
-        if (file->shared || !open_file(stream, file) || fstat(file->fd, &st) < 0)
+        if (file->shared || !find_file(stream, file, &st))
                 return false;
         file->size = (guint64)st.st_size;
         return true;
 }
 
-static bool has_news(const LogStream *stream, const Job *job, LogFile *file)
+static bool has_news(LogStream *stream, const Job *job, LogFile *file)
 {
         return look_at(stream, file) && file->size > file->offset &&
                (file->size != file->held || is_over(stream, job, file));
 }
 
 /* Of the oldest attempt that has some. */
-static GPtrArray *files_with_news(const LogStream *stream, const Job *job)
+static GPtrArray *files_with_news(LogStream *stream, const Job *job)
 {
         GPtrArray *news = g_ptr_array_new();
         guint64 end;
@@ -461,11 +530,12 @@ static guint oldest(const GPtrArray *news, gint64 *ret_until)
 }
 
 /* Sends some of what there is; true when there may be more. */
-static bool send_lines(const LogStream *stream, const Job *job, GString *out)
+static bool send_lines(LogStream *stream, const Job *job, GString *out)
 {
         g_autoptr(GPtrArray) news = files_with_news(stream, job);
         gsize most = out->len + PIECE;
         int passes = 0;
+        bool moved = false;
 
         while (news->len > 0 && out->len < most && passes++ < PASSES) {
                 gint64 until;
@@ -473,20 +543,23 @@ static bool send_lines(const LogStream *stream, const Job *job, GString *out)
                 LogFile *file = news->pdata[i];
                 guint64 end;
 
-                if (!send_piece(stream, file, until, is_over(stream, job, file), out))
+                if (send_piece(stream, file, until, is_over(stream, job, file), out))
+                        moved = true;
+                else
                         file->held = file->size;
                 if (file->held == file->size || file->offset >= file->size)
                         g_ptr_array_remove_index(news, i);
                 else if (news->len > 1)
                         file->time = time_at(stream, file, file->offset, &end);
         }
-        return passes > 0;
+        return moved;
 }
 
 /* An earlier attempt's file is left once all of it has been sent: the cursor has to stay short. The
  * environment's stays, or a cursor without it would repeat it. */
-static void leave_earlier(const LogStream *stream)
+static void leave_earlier(LogStream *stream)
 {
+        close_file(stream);
         for (guint i = 0; i < stream->files->len; i++) {
                 const LogFile *file = stream->files->pdata[i];
 
@@ -495,22 +568,23 @@ static void leave_earlier(const LogStream *stream)
         }
 }
 
-static void send_builts(const LogStream *stream, GString *out)
+static void send_builts(LogStream *stream, GString *out)
 {
         for (guint i = 0; i < stream->files->len; i++) {
                 LogFile *file = stream->files->pdata[i];
 
-                if (file->built && open_file(stream, file))
+                if (file->built)
                         send_built(stream, file, out);
         }
 }
 
 /* ---- lines without an end ---- */
 
-static void send_partial(const LogStream *stream, LogFile *file, GString *out)
+static void send_partial(LogStream *stream, LogFile *file, GString *out)
 {
         g_autofree char *buffer = g_malloc(PIECE), *valid = NULL, *data = NULL;
-        ssize_t got = pread(file->fd, buffer, PIECE, (off_t)file->offset);
+        bool opened = open_file(stream, file);
+        ssize_t got = opened ? pread(stream->fd, buffer, PIECE, (off_t)file->offset) : -1;
         g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(json_t) event = NULL;
 
@@ -625,9 +699,8 @@ static StreamState send_failure(GString *out, const GError *error)
         return STREAM_END;
 }
 
-static StreamState log_stream_pull(GString *out, void *arg)
+static StreamState send_some(LogStream *stream, GString *out)
 {
-        LogStream *stream = arg;
         g_autoptr(GError) error = NULL;
         g_autoptr(Job) job = engine_find(stream->api->engine, stream->user, stream->job_id, &error);
 
@@ -653,6 +726,16 @@ static StreamState log_stream_pull(GString *out, void *arg)
         if (stream->options.partial)
                 send_partials(stream, out);
         return STREAM_WAIT;
+}
+
+static StreamState log_stream_pull(GString *out, void *arg)
+{
+        LogStream *stream = arg;
+        StreamState state = send_some(stream, out);
+
+        close_file(stream);
+        close_dir(stream);
+        return state;
 }
 
 /* The attempt before the first to be sent: the newest but one; of a cursor the first that it names, and all
@@ -686,6 +769,8 @@ void log_stream_start(Api *api, HttpRequest *request, const Job *job, const LogS
                 .files = g_ptr_array_new_with_free_func((GDestroyNotify)log_file_free),
                 .attempt = first_attempt(job, options->cursor, options->attempt),
                 .noticed = -1,
+                .dir_fd = -1,
+                .fd = -1,
         };
         stream->options.cursor = g_strdup(options->cursor);
         if (options->terminal)

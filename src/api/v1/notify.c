@@ -69,10 +69,16 @@ static void unwatch(Notifier *notifier, int watch)
         (void)inotify_rm_watch(notifier->inotify_fd, watch); /* fails when the directory is gone: as good */
 }
 
-static void waiter_free(Notifier *notifier, Waiter *waiter)
+static void unwatch_all(Notifier *notifier, Waiter *waiter)
 {
         for (guint i = 0; i < waiter->watches->len; i++)
                 unwatch(notifier, g_array_index(waiter->watches, int, i));
+        g_array_set_size(waiter->watches, 0);
+}
+
+static void waiter_free(Notifier *notifier, Waiter *waiter)
+{
+        unwatch_all(notifier, waiter);
         g_array_free(waiter->watches, TRUE);
         g_free(waiter);
 }
@@ -263,6 +269,14 @@ void notifier_watch_dir(Notifier *notifier, Waiter *waiter, const char *dir)
         g_mutex_lock(&notifier->lock);
         if (g_hash_table_contains(notifier->waiters, waiter))
                 watch_locked(notifier, waiter, dir);
+        g_mutex_unlock(&notifier->lock);
+}
+
+void notifier_unwatch(Notifier *notifier, Waiter *waiter)
+{
+        g_mutex_lock(&notifier->lock);
+        if (g_hash_table_contains(notifier->waiters, waiter))
+                unwatch_all(notifier, waiter);
         g_mutex_unlock(&notifier->lock);
 }
 
