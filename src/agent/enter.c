@@ -39,6 +39,7 @@ enum {
         IDS = 4,            /* real, effective, saved, of file access */
         HANGUP_S = 5,       /* from HUP to KILL */
         SPACES = 4,
+        SEARCH_S = 30, /* for the owner of a port */
 };
 
 /* In the order in which they are entered: that of processes while the others are the machine's still. */
@@ -410,7 +411,49 @@ static int go_beside(const Target *target, char **argv, char **env)
         return stand_by(command, &signals);
 }
 
-/* "relay PORT": which socket of the member that is. While we see all processes, and have our rights. */
+/* In a child, which ends with its result. */
+static void search(int proc, uint16_t port, int out)
+{
+        Listener listener;
+        int status;
+
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)signal(SIGALRM, SIG_DFL);
+        (void)alarm(SEARCH_S);
+        raise_oom_score();
+        status = join_groups(proc);
+        if (!status && !listener_find(proc, port, &listener))
+                status = fail(LISTENER_NONE, "nothing listens on port %u there", port);
+        if (!status && write(out, &listener, sizeof listener) != sizeof listener)
+                status = EXIT_NOT_RUN;
+        _exit(status);
+}
+
+/* A member decides how many sockets and descriptors there are to look at. So a child looks, with our rights
+ * and our view of all processes, but in the member's cgroups: the time that it takes is the member's. */
+static int search_as_member(int proc, uint16_t port, Listener *ret)
+{
+        int ends[2], status = 0;
+        bool found;
+        pid_t child;
+
+        if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)
+                return fail(EXIT_NOT_RUN, "cannot look for port %u: %m", port);
+        if (child == 0)
+                search(proc, port, ends[1]);
+        (void)close(ends[1]);
+        found = read(ends[0], ret, sizeof *ret) == sizeof *ret;
+        (void)close(ends[0]);
+        (void)waitpid(child, &status, 0);
+        if (found)
+                return 0;
+        if (WIFEXITED(status) && WEXITSTATUS(status))
+                return WEXITSTATUS(status);
+        return fail(EXIT_NOT_RUN, "port %u was not found within %d s: the member has too many open files",
+                    port, SEARCH_S);
+}
+
+/* "relay PORT": which socket of the member that is. */
 static int find_listener(Target *target, char **argv)
 {
         unsigned long port;
@@ -419,9 +462,7 @@ static int find_listener(Target *target, char **argv)
                 return 0;
         if (!read_number(argv[ARG_WORDS], UINT16_MAX, &port) || port == 0)
                 return fail(2, "'%s' is no port", argv[ARG_WORDS]);
-        return listener_find(target->proc, (uint16_t)port, &target->listener)
-                       ? 0
-                       : fail(LISTENER_NONE, "nothing listens on port %lu there", port);
+        return search_as_member(target->proc, (uint16_t)port, &target->listener);
 }
 
 int enter_main(int argc, char **argv)

@@ -2,12 +2,16 @@
 
 doc/security.md, "Shares"."""
 
+import contextlib
 import os
 import pathlib
 import re
+import select
+import socket
+import subprocess
 
 import pytest
-from conftest import Server, wait_for
+from conftest import BIN, PATIENCE, Server, wait_for
 from people import Person
 
 MIB = 1 << 20
@@ -302,3 +306,43 @@ def test_a_right_is_not_below_normal(server):
     Person(server, "erin")
     reply = server.post("/v1/grants", {"user": "erin", "resource": queue(server, "low"), "max_priority": "low"})
     assert reply.status == 400 and "below normal" in reply.json["message"]
+
+
+# A port that a member does not listen on, asked for at a member with very many descriptors.
+CROWDED = """
+import os, resource, time
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+file = os.open("/dev/null", os.O_RDONLY)
+for _ in range(min(hard, 200000) - 20):
+    os.dup(file)
+print("crowded", flush=True)
+time.sleep(600)
+"""
+
+
+def is_searched(procs, port):
+    """While a connection is asked for: is a process of ours, which enters the member, in the member's group?"""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+        while not select.select([connection], [], [], 0)[0]:
+            for pid in procs.read_text().split():
+                with contextlib.suppress(OSError):
+                    if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] == [b"enter"]:
+                        return True
+    return False
+
+
+def test_to_look_for_a_port_costs_the_member(server):
+    """The server looks through the member's descriptors as root; the member decides how many there are."""
+    job = server.submit(["python3", "-c", CROWDED], name="crowded")
+    wait_for(lambda: "crowded" in server.member_log(job["id"]), what="many descriptors")
+    member = server.job(job["id"])["members"][0]
+    env = {**os.environ, "PADDLE_SERVER": server.url, "HOME": str(server.state / "client")}
+    command = [BIN / "paddle", "port-forward", "crowded", "0:1"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as forward:
+        try:
+            port = int(forward.stdout.readline().rsplit(":", 1)[1])
+            wait_for(lambda: is_searched(group(member, "cpu") / "cgroup.procs", port), what="the search")
+        finally:
+            forward.kill()
+    server.cancel([job["id"]])
