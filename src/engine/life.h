@@ -61,7 +61,7 @@ typedef struct {
         gint64 peak_memory, cpu_us;
         const char *text;      /* why, or NULL */
         const char *note;      /* EXITED: Observation.note */
-        const char *last_line; /* EXITED: Observation.last_line */
+        const char *last_line; /* EXITED: Observation.last_line, without secrets */
         bool permanent;        /* could not be started, and never will be */
         bool rebooted;         /* reported as left over from before a restart of the machine */
 } MemberEnd;

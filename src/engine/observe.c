@@ -4,6 +4,7 @@
 #include "engine/state.h"
 
 #include "base/log.h"
+#include "engine/secrets.h"
 #include "engine/task.h"
 
 /* ---- tasks ---- */
@@ -41,9 +42,17 @@ static MemberEnd end_of(const Engine *engine, const RuntimeSlot *slot, const Obs
                             .cpu_us = observed->cpu_us,
                             .text = observed->text,
                             .note = observed->note,
-                            .last_line = observed->last_line,
                             .permanent = observed->permanent,
                             .rebooted = is_rebooted(engine, slot) };
+}
+
+/* Of a failure of the attempt, without secrets: it comes into reasons, events and the database. The caller's.
+ */
+static char *last_line(const Engine *engine, const Job *job, const Observation *observed)
+{
+        bool tells = job->state == JOB_STARTING || job->state == JOB_RUNNING;
+
+        return observed->last_line && tells ? secrets_mask(engine, job, observed->last_line) : NULL;
 }
 
 /* False when the member's state has nothing to learn from it. */
@@ -83,7 +92,9 @@ static void member_observed(Engine *engine, RuntimeSlot *slot, Live *live, int i
                 life_member_waits(&life, index, observed->text);
         } else {
                 MemberEnd end = end_of(engine, slot, observed);
+                g_autofree char *line = last_line(engine, live->job, observed);
 
+                end.last_line = line;
                 if (observed->report)
                         life_member_reported(&life, index, observed->report);
                 life_member_ended(&life, index, &end);

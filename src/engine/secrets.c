@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "engine/mask.h"
 #include "engine/state.h"
 
 /* One entry, "VARIABLE=SECRET" or "FILE=SECRET". */
@@ -104,4 +105,36 @@ void secrets_clear(JobSecrets *secrets)
                 seal_wipe((char *)secrets->list[i].value, secrets->list[i].len);
         g_free(secrets->list);
         g_strfreev(secrets->names);
+}
+
+/* ---- in what members write ---- */
+
+/* They are those that the present attempt was given. */
+static bool are_unchanged(const Engine *engine, const Job *job, char *const *list)
+{
+        for (; list && *list; list++) {
+                const Secret *secret = catalog_secret(engine->catalog, job->user, strchr(*list, '=') + 1);
+
+                if (!secret || secret->object.updated >= job->admitted)
+                        return false;
+        }
+        return true;
+}
+
+char *secrets_mask(const Engine *engine, const Job *job, const char *line)
+{
+        JobSecrets secrets = { 0 };
+        char *masked = NULL;
+
+        if (are_unchanged(engine, job, job->spec->secrets) &&
+            are_unchanged(engine, job, job->spec->secret_files) &&
+            secrets_open(engine, job, &secrets, NULL)) {
+                Mask *mask = mask_new(line);
+
+                for (int i = 0; i < secrets.n; i++)
+                        mask_hide(mask, secrets.list[i].value, secrets.list[i].len);
+                masked = mask_end(mask);
+        }
+        secrets_clear(&secrets);
+        return masked;
 }

@@ -18,3 +18,8 @@ typedef struct {
  * have changed since. Call secrets_clear on *ret also after a failure. */
 bool secrets_open(const Engine *engine, const Job *job, JobSecrets *ret, GError **error);
 void secrets_clear(JobSecrets *secrets);
+
+/* A line that a member of the job's present attempt wrote, without what it has of the values that the attempt
+ * was given (engine/mask.h); the caller's. NULL: the values are not known any more, since a secret was
+ * changed or deleted after the attempt began. */
+char *secrets_mask(const Engine *engine, const Job *job, const char *line);

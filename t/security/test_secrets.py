@@ -249,6 +249,43 @@ def readable(path):
     return True
 
 
+def test_a_reason_quotes_no_secret(served, ann):
+    """The last line of a failed member stands in the job's reason, in events, and in the database. Its log has it."""
+    value = "thistle-and-thorn-of-the-north-5150"
+    make(ann, "thorn", value)
+    for line, shown in {
+        "HTTPError: 401 for https://ann:$T@lab/": "HTTPError: 401 for https://ann:***@lab/",
+        "refused: Basic $(printf %s ann:$T | base64 -w0)": "refused: Basic YW5uOn***",
+        "%0180d $T": "0" * 180 + " ***…",
+    }.items():
+        for given in ({"secrets": {"T": "thorn"}}, {"secret_files": {"t": "thorn"}}):
+            script = f'T=${{T:-$(cat "$PADDLE_SECRETS_DIR/t")}}; printf "{line}\\n"; exit 1'
+            job = served.wait(ann.submit(script, **given)["id"])
+            assert job["state"] == "failed" and job["reason"].endswith("last line: " + shown), job["reason"]
+    assert value in served.member_log(job["id"])
+    asked = [f"/v1/jobs/{job['id']}/events?limit=1000", "/v1/jobs?all=true&limit=1000", f"/v1/jobs/{job['id']}"]
+    for way in asked:
+        assert "thistle" not in ann.get(way).body.decode()
+    served.kill()
+    served.start()
+    assert holding(value, *served.state.glob("paddle.db*"), served.state / "server.log") == []
+
+
+def test_a_reason_quotes_nothing_when_secrets_have_changed(served, ann, tmp_path):
+    """What the members were given is not known any more."""
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    make(ann, "turning", "earlier-value-of-it-1")
+    script = f'while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; echo "bad: $T"; exit 1'
+    job = ann.submit(script, secrets={"T": "turning"})["id"]
+    served.wait(job, "running")
+    make(ann, "turning", "later-value-of-it-2")
+    (tmp_path / "go").touch()
+    reason = served.wait(job)["reason"]
+    assert "exited with status 1" in reason and "earlier" not in reason and "last line" not in reason, reason
+
+
 def test_a_copied_row_does_not_open(served, ann, bob):
     """Who can write the database cannot give one user's secret to another's job."""
     make(ann, "mine", "of-ann-alone")
