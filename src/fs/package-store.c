@@ -141,6 +141,7 @@ PackageStore *package_store_open(const char *dir, GError **error)
         store->root = -1;
         store->files_max = PACKAGE_FILES_MAX;
         store->bytes_max = PACKAGE_BYTES_MAX;
+        store->requirements = requirements_memory_new();
         g_rw_lock_init(&store->removal);
         for (int i = 0; i < STORE_STRIPES; i++)
                 g_mutex_init(&store->stripes[i]);
@@ -163,6 +164,7 @@ void package_store_close(PackageStore *store)
         if (!store)
                 return;
         fd_close_p(&store->root);
+        requirements_memory_free(store->requirements);
         for (int i = 0; i < STORE_STRIPES; i++)
                 g_mutex_clear(&store->stripes[i]);
         g_rw_lock_clear(&store->removal);
@@ -781,15 +783,34 @@ static char *read_requirements(const char *path, gsize max, void *arg, GError **
         return read_inside(inside->store, inside->hash, path, max, &text, error) ? text : NULL;
 }
 
+/* The package's own fault, which the next look would find again. */
+static bool is_lasting(const GError *error)
+{
+        return err_is(error, ERR_INVALID) || err_is(error, ERR_TOO_LARGE);
+}
+
 char *package_store_requirements(PackageStore *store, const char *hash, GError **error)
 {
         Inside inside = { store, hash };
+        GError *fault = NULL;
         char *text = NULL;
 
-        if (!store_check_hash(hash, error) ||
-            !requirements_gather(&(RequirementsFiles){ read_requirements, &inside }, &text, NULL, error))
+        if (!store_check_hash(hash, error))
                 return NULL;
+        if (requirements_memory_get(store->requirements, hash, &text, error))
+                return text;
+        if (!requirements_gather(&(RequirementsFiles){ read_requirements, &inside }, &text, NULL, &fault))
+                text = NULL;
+        if (!fault || is_lasting(fault))
+                requirements_memory_put(store->requirements, hash, text, fault);
+        if (fault)
+                g_propagate_error(error, fault);
         return text;
+}
+
+bool package_store_knows_requirements(PackageStore *store, const char *hash)
+{
+        return requirements_memory_get(store->requirements, hash, NULL, NULL);
 }
 
 /* Contents of a package that is no more, unless a tree has a link to them. A tree with only executable copies

@@ -109,8 +109,10 @@ bool package_store_commit(PackageStore *store, const char *user, const char *has
 bool package_store_unpack(PackageStore *store, const char *user, const char *archive, char *ret_hash,
                           GError **error);
 char *package_store_path(PackageStore *store, const char *hash); /* of the tree; the caller's */
-/* What the package asks for (requirements.h); NULL without an error when that is nothing. The caller's. */
+/* What the package asks for (requirements.h); NULL without an error when that is nothing. The caller's. Takes
+ * up to a second, unless it is known from an earlier call. */
 char *package_store_requirements(PackageStore *store, const char *hash, GError **error);
+bool package_store_knows_requirements(PackageStore *store, const char *hash);
 /* Drops the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);
 

@@ -7,6 +7,7 @@
 #include "fs/disk.h"
 #include "fs/ledger.h"
 #include "fs/package.h"
+#include "fs/requirements-memory.h"
 
 enum { STORE_STRIPES = 64 };
 
@@ -15,7 +16,8 @@ struct PackageStore {
         char *dir;
         guint files_max;
         guint64 bytes_max;
-        Ledger *ledger;                /* borrowed; NULL: nothing is counted */
+        Ledger *ledger; /* borrowed; NULL: nothing is counted */
+        RequirementsMemory *requirements;
         GRWLock removal;               /* removing a package is alone; everything else shares */
         GMutex stripes[STORE_STRIPES]; /* one content or package at a time, by its hash */
 };

@@ -107,6 +107,15 @@ static void push_handler(HttpRequest *request)
         http_request_unref(request);
 }
 
+bool http_request_to_pool(HttpRequest *request)
+{
+        if (request->on_pool)
+                return false;
+        request->on_pool = true;
+        push_handler(http_request_ref(request));
+        return true;
+}
+
 static enum MHD_Result run_handler(HttpRequest *request, Conn *conn)
 {
         int body = PHASE_BODY;
@@ -122,6 +131,7 @@ static enum MHD_Result run_handler(HttpRequest *request, Conn *conn)
         }
         http_request_ref(request);
         if (request->entry->route->on_pool) {
+                request->on_pool = true;
                 push_handler(request);
         } else {
                 call_handler(request);

@@ -78,6 +78,7 @@ struct HttpRequest {
         /* Written by the connection's worker before the handler runs, then only read. */
         char id[REQUEST_ID_LEN + 1];
         RequestStage stage;
+        bool on_pool;           /* the handler runs there, or waits for it */
         bool http_1_1, is_head; /* the method is HEAD */
         gint64 started_us;
         char *target; /* as sent: path and query */

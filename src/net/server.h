@@ -185,6 +185,11 @@ typedef struct {
 } HttpMetrics;
 void http_server_metrics(HttpServer *server, HttpMetrics *ret);
 
+/* For the handler of a route that is not `on_pool`, before it has done anything, when this very request takes
+ * long: true when the handler is called again, on a thread of the pool; it returns at once then. False: it is
+ * there already. */
+bool http_request_to_pool(HttpRequest *request);
+
 /* The request. Strings are borrowed until the reply. */
 HttpRequest *http_request_ref(HttpRequest *request);
 void http_request_unref(HttpRequest *request);

@@ -3,8 +3,10 @@
 import contextlib
 import hashlib
 import http.client
+import io
 import json
 import os
+import tarfile
 import threading
 import time
 
@@ -154,3 +156,64 @@ def test_the_end_of_a_long_log_without_lines_is_found_soon(served, ann):
     assert reply.status == 200 and reply.body.endswith(b"end\n") and len(reply.body) <= 16 << 20
     assert cpu_of(served) - before < 10  # of minutes
     ann.paddle("cancel", job["id"])
+
+
+def lock_of_many_ways(packages, each, first):
+    """A uv.lock that takes long to read: each package depends on the next ones, so that many ways lead to the last."""
+    text = ['version = 1\n[[package]]\nname = "demo"\nversion = "1"\nsource = { virtual = "." }\ndependencies = [']
+    text += [f'{{ name = "p{i}", marker = "python_version > \'{i}\'" }},' for i in range(first)]
+    for i in range(packages):
+        text.append(
+            f']\n[[package]]\nname = "p{i}"\nversion = "1"\nsource = {{ registry = "https://pypi.org/simple" }}\n'
+        )
+        text.append("dependencies = [")
+        text += [f'{{ name = "p{k}" }},' for k in range(i + 1, min(i + 1 + each, packages))]
+    return "".join([*text, "]\n"])
+
+
+def package_of(person, **files):
+    """Sends these files as a package; its hash."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(name.replace("_", "."))
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    headers = {**person.headers, "Content-Type": "application/x-tar"}
+    reply = person.server.request("POST", "/v1/packages", made.getvalue(), headers)
+    assert reply.status == 200, reply.body
+    return reply.json["package"]
+
+
+def processor_time(server):
+    """Seconds by now of the threads of the pool, which are SCHED_BATCH, and of all others."""
+    times = {True: 0, False: 0}
+    for task in os.listdir(f"/proc/{server.process.pid}/task"):
+        with contextlib.suppress(OSError), open(f"/proc/{server.process.pid}/task/{task}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+            times[int(fields[38]) == os.SCHED_BATCH] += int(fields[11]) + int(fields[12])
+    return times[True] / os.sysconf("SC_CLK_TCK"), times[False] / os.sysconf("SC_CLK_TCK")
+
+
+def test_what_a_package_requires_is_read_on_the_pool_and_once(served, ann):
+    """Not by the workers that answer everybody's requests, nor once more for each job of it."""
+    lock, project = lock_of_many_ways(1000, 16, 64), '[project]\nname = "demo"\nversion = "1"\ndependencies = ["p0"]\n'
+    spec = {"command": ["true"], "package": package_of(ann, uv_lock=lock, pyproject_toml=project)}
+    served.kill()
+    served.start()
+    headers = {**ann.headers, "Content-Type": "application/json"}
+
+    def check():
+        before = processor_time(served)
+        reply = served.request("POST", "/v1/jobs?check=true", json.dumps(spec), headers=headers)
+        assert reply.status == 413 and "uv.lock" in reply.json["message"], reply.body
+        after = processor_time(served)
+        return after[0] - before[0], after[1] - before[1]
+
+    pool, workers = check()
+    assert pool > 0.1 and workers < pool / 2, (pool, workers)
+    assert sum(sum(check()) for _ in range(10)) < pool
+    before = processor_time(served)
+    body = json.dumps({"jobs": [spec] * 100})
+    assert served.request("POST", "/v1/jobs/batch", body, headers=headers).status == 413
+    assert sum(processor_time(served)) - sum(before) < pool

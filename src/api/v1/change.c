@@ -1,8 +1,10 @@
 /* Changes of jobs: members of a queued one, hold and release, and many submissions at once. */
 #include "api/v1/internal.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 
 enum { CHANGE_MAX = 256 * 1024, BATCH_BYTES_MAX = 32 * 1024 * 1024, BATCH_MAX = 10000, PAGE = 1000 };
@@ -261,6 +263,8 @@ static bool take_batch(Batch *batch, GError **error)
                                BATCH_MAX);
         json_array_foreach(entries, i, entry)
         {
+                if (!cancel_check())
+                        return err_set_errno(error, errno, "the batch was given up");
                 if (!take_entry(batch, i, entry, error))
                         return false;
         }
@@ -272,15 +276,13 @@ static bool take_batch(Batch *batch, GError **error)
         return true;
 }
 
-static void run_batch(bool stopped, void *arg)
+/* Takes the batch. */
+static void run_batch(Batch *batch)
 {
-        Batch *batch = arg;
         const HttpCaller *caller = http_request_caller(batch->request);
         g_autoptr(GError) error = NULL;
 
-        if (stopped)
-                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
-        else if (take_batch(batch, &error)) {
+        if (take_batch(batch, &error)) {
                 EngineSubmission submission = { .user = caller->user,
                                                 .admin = caller->admin,
                                                 .specs = (Spec *const *)batch->specs->pdata,
@@ -294,7 +296,6 @@ static void run_batch(bool stopped, void *arg)
         batch_free(batch);
 }
 
-/* Long bodies are long to read: not on a worker. */
 static void submit_batch(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -311,10 +312,7 @@ static void submit_batch(HttpRequest *request, void *arg)
                           .request = http_request_ref(request),
                           .key = key,
                           .specs = g_ptr_array_new_with_free_func((GDestroyNotify)spec_unref) };
-        if (crew_push(api->crew, run_batch, batch, &error))
-                return;
-        http_fail(request, error);
-        batch_free(batch);
+        run_batch(batch);
 }
 
 #define QUERY_USER "user:string:Whose job a name means (administrators)."
@@ -327,7 +325,7 @@ static void submit_batch(HttpRequest *request, void *arg)
 const HttpRoute change_routes[] = {
         { "POST", "/v1/jobs/batch", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, BATCH_BYTES_MAX, submit_batch,
           "Submit many jobs, all or none; they may name each other in after.", NULL, "Batch", "BatchJobs",
-          201, NULL },
+          201, NULL, .on_pool = true },
         { "PATCH", "/v1/jobs/{job}", ACCESS_JOB, VERB_UPDATE, HTTP_BODY_MEMORY, CHANGE_MAX, change_job,
           "Change queue, priority, labels or annotations of a job or an array.", QUERY_USER, "JobChange",
           "Job", 0, NULL },

@@ -88,6 +88,8 @@ void *api_answer_array_new(Api *api, HttpRequest *request, gint64 array_seq);
 /* Does it to the job or array that the route names, and answers. */
 void api_act(Api *api, HttpRequest *request, JobAction action);
 
+/* Does api_take_spec take long for this body? Files of its package are to be read then. */
+bool api_spec_takes_long(const Api *api, const json_t *object);
 /* Takes over the body of a submission: paths, package and flavours are checked and filled in. */
 Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error);
 /* Idempotency-Key of the request, or NULL. False: it is none. */

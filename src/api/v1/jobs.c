@@ -83,6 +83,8 @@ static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool see
         bool dry_run = false;
         Submit *submit;
 
+        if (api_spec_takes_long(api, object) && http_request_to_pool(request))
+                return;
         if (!api_query_flag(request, "dry_run", &dry_run, &error) ||
             !api_query_flag(request, "check", &submission.only_check, &error) ||
             !api_take_key(request, &submission.idempotency_key, &error) ||

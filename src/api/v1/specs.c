@@ -212,6 +212,13 @@ static bool take_queue(const HttpCaller *caller, json_t *object, GError **error)
         return auth_check_queue(caller, json_string_value(json_object_get(object, "queue")), error);
 }
 
+bool api_spec_takes_long(const Api *api, const json_t *object)
+{
+        const char *hash = json_string_value(json_object_get(object, "package"));
+
+        return hash && !package_store_knows_requirements(api->packages, hash);
+}
+
 Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error)
 {
         const HttpCaller *caller = http_request_caller(request);
