@@ -1,8 +1,11 @@
 /* Retention: old events and jobs that finished long ago go in small batches, when nobody waits.
  *
  * Revisions are dense, so a horizon that moves by n drops n events. Finished jobs are swept from the newest
- * to the oldest, a page a turn; a sweep that has come to the end rests for a while. */
+ * to the oldest, a page a turn; a sweep that has come to the end rests for a while. An array goes whole:
+ * without some of its jobs it would be in another state, and its first one stands for it. */
 #include "engine/state.h"
+
+#include "model/array.h"
 
 enum {
         KEEP_EVENTS = 1000000,
@@ -34,12 +37,36 @@ static const JobQuery finished = {
         .limit = JOBS_PAGE,
 };
 
-static void drop(Engine *engine, const Job *job)
+static void drop(Engine *engine, gint64 first, int n)
 {
-        gint64 *seq = g_new(gint64, 1);
+        for (gint64 seq = first; seq < first + n; seq++)
+                g_ptr_array_add(engine->batch.dropped_jobs, g_memdup2(&seq, sizeof seq));
+}
 
-        *seq = job->seq;
-        g_ptr_array_add(engine->batch.dropped_jobs, seq);
+/* All its jobs ended long ago. */
+static bool array_is_old(Engine *engine, gint64 array_seq, gint64 before)
+{
+        ArrayCount count;
+        int ended = 0;
+
+        if (!store_array_count(engine->store, array_seq, &count, NULL))
+                return false;
+        for (int state = 0; state < JOB_STATES; state++)
+                if (job_state_is_final((JobState)state))
+                        ended += count.counts[state];
+        return ended == count.size && count.updated <= before;
+}
+
+/* Jobs of an array follow each other, so that it is looked at once in a sweep, or twice. */
+static void drop_if_old(Engine *engine, const Job *job, gint64 before)
+{
+        if (!job->array_seq && job->finished <= before)
+                drop(engine, job->seq, 1);
+        if (!job->array_seq || job->array_seq == engine->retain_array)
+                return;
+        engine->retain_array = job->array_seq;
+        if (array_is_old(engine, job->array_seq, before))
+                drop(engine, job->array_seq, array_size(job->spec));
 }
 
 static bool jobs_are_due(const Engine *engine, gint64 now)
@@ -60,16 +87,12 @@ void retain_jobs(Engine *engine)
         page = store_jobs(engine->store, &query, &next,
                           NULL); /* what cannot be read now is swept the next time */
         engine->retain_seq = page ? next : 0;
-        if (engine->retain_seq == 0)
-                engine->retain_at = now + CLAMP(keep / 10, 1, JOBS_REST_MAX_MS);
-        for (guint i = 0; page && i < page->len; i++) {
-                const Job *job = g_ptr_array_index(page, i);
-
-                /* the first of an array stands for it */
-                if (job->finished + keep <= now &&
-                    !(job->array_seq == job->seq && live_array_open(engine, job->seq) > 0))
-                        drop(engine, job);
-        }
+        for (guint i = 0; page && i < page->len; i++)
+                drop_if_old(engine, g_ptr_array_index(page, i), now - keep);
+        if (engine->retain_seq > 0)
+                return;
+        engine->retain_array = 0;
+        engine->retain_at = now + CLAMP(keep / 10, 1, JOBS_REST_MAX_MS);
 }
 
 /* ---- when ---- */

@@ -124,6 +124,7 @@ struct Engine {
         guint singly; /* so many commands are applied one by one: their batch broke a constraint */
 
         gint64 seq, object_seq, revision, horizon;
+        gint64 retain_array; /* that the sweep has met last */
         gint64 retain_seq,
                 retain_at; /* the sweep over finished jobs goes on below this number; not before this time */
         Batch batch;

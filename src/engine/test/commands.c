@@ -578,6 +578,52 @@ static void test_keeps_finished(void)
         house_free(house);
 }
 
+/* The id of an element; the caller's. */
+static char *element(House *house, const char *name)
+{
+        g_autoptr(Job) job = engine_find(house->engine, "ann", name, NULL);
+
+        return g_strdup(job->id);
+}
+
+/* Without its failed job it would have succeeded; without its first one nobody would find it. */
+static void test_keeps_arrays_whole(void)
+{
+        House *house = house_new_cold();
+        g_autofree char *first = NULL, *second = NULL, *third = NULL, *other = NULL;
+
+        house->config.keep_finished_ms = 10000;
+        house_open(house);
+        house_sync(house);
+        first = house_submit_ok(
+                house, "{'name':'sw','command':['true'],'array':'0-2','roles':[{'name':'worker','replicas':1,"
+                       "'cpu':'1'}]}");
+        second = element(house, "sw-1");
+        third = element(house, "sw-2");
+        run_and_end(house, second, 1);
+        house_pass(house, 6000);
+        run_and_end(house, first, 1);
+        other = house_submit_ok(house, ONE("a"));
+        run_and_end(house, other, 1);
+        house_pass(house, 12000);
+        while (is_known(house, other)) /* so there was a sweep */
+                house_pass(house, 1);
+        assert_state(house, first, JOB_SUCCEEDED);
+        assert_state(house, second, JOB_SUCCEEDED);
+        run_and_end(house, third, 1);
+        g_free(other);
+        other = house_submit_ok(house, ONE("b"));
+        run_and_end(house, other, 1);
+        house_pass(house, 5000);
+        assert_state(house, first, JOB_SUCCEEDED);
+        while (is_known(house, other))
+                house_pass(house, 1);
+        while (is_known(house, third))
+                house_pass(house, 1);
+        g_assert_false(is_known(house, first) || is_known(house, second));
+        house_free(house);
+}
+
 /* While the runtime is away nothing is asked of it, and all is when it is back. */
 static void test_disconnected(void)
 {
@@ -659,6 +705,7 @@ int main(int argc, char **argv)
         g_test_add_func("/commands/tokens in vain", test_tokens_in_vain);
         g_test_add_func("/commands/keeps events", test_keeps_events);
         g_test_add_func("/commands/keeps finished", test_keeps_finished);
+        g_test_add_func("/commands/keeps arrays whole", test_keeps_arrays_whole);
         g_test_add_func("/commands/disconnected", test_disconnected);
         g_test_add_func("/commands/end answers all", test_end_answers_all);
         return g_test_run();
