@@ -1,6 +1,7 @@
 """Servers, agents and machines that go away and come back; starts that have to be refused."""
 
 import contextlib
+import datetime
 import io
 import os
 import pathlib
@@ -113,6 +114,26 @@ def test_a_job_that_ends_while_nobody_looks(server, gate, how):
     assert job["state"] == "succeeded" and job["attempt"] == 1
     assert member(server, job)["exit_code"] == 0 and member(server, job)["peak_memory"] > 0
     assert server.member_log(job["id"]) == "one\ntwo\n"
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+
+def test_a_job_ended_when_its_member_did(server, gate):
+    """Not when a server came back that could hear of it."""
+    job = server.wait(server.submit(until(gate) + "exit 3")["id"], "running")
+    keeper = parent(member(server, job)["pid"])
+    server.kill()
+    gate.touch()
+    wait_for(lambda: is_gone(keeper), what="the member's end, on the disk")
+    back = datetime.datetime.now(datetime.UTC)
+    server.start()
+    job = server.wait(job["id"])
+    ended = datetime.datetime.fromisoformat(job["finished_at"])
+    assert ended < back and job["finished_at"] == member(server, job)["finished_at"]
+    assert job["running_at"] <= job["finished_at"]
 
 
 def test_one_member_ends_while_the_agent_is_dead(server, tmp_path):

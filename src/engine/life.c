@@ -253,34 +253,67 @@ static void set_reason(Job *job, char *reason)
         job->reason = reason;
 }
 
-static void move(Life *life, JobState to)
+static void move_at(Life *life, JobState to, gint64 time)
 {
         g_autoptr(GError) error = NULL;
 
-        if (!job_move(life->job, to, life->now, &error))
+        if (!job_move(life->job, to, time, &error))
                 g_error("%s", error->message); /* a hole in the table is our bug: better no server than a
                                                   wrong one */
 }
 
+static void move(Life *life, JobState to)
+{
+        move_at(life, to, life->now);
+}
+
 /* By way of the states between, where the table has no direct one. */
-static void move_by(Life *life, JobState via, JobState to)
+static void move_by(Life *life, JobState via, JobState to, gint64 time)
 {
         if (!job_state_can(life->job->state, to))
                 move(life, via);
-        move(life, to);
+        move_at(life, to, time);
 }
 
-static void set_running(Life *life)
+/* Of what was told, unless it cannot be: the clock of another machine may be wrong. Then it is when we heard
+ * of it. */
+static gint64 likely_time(const Life *life, gint64 told, gint64 not_before)
 {
-        move(life, JOB_RUNNING);
+        return told >= MAX(not_before, 1) && told <= life->now ? told : life->now;
+}
+
+/* When the last member ended, which may have been while no server ran. */
+static gint64 attempt_end(const Life *life)
+{
+        const Job *job = life->job;
+        gint64 last = 0;
+
+        for (int i = 0; life->ends && i < job->n_members; i++)
+                last = MAX(last, job->members[i].finished);
+        return likely_time(life, last, MAX(job->admitted, job->running));
+}
+
+/* With the last member that started, or became ready at `ready` (0: none did). */
+static gint64 attempt_begin(const Life *life, gint64 ready)
+{
+        gint64 last = ready;
+
+        for (int i = 0; i < life->job->n_members; i++)
+                last = MAX(last, life->job->members[i].started);
+        return likely_time(life, last, life->job->admitted);
+}
+
+static void set_running(Life *life, gint64 ready)
+{
+        move_at(life, JOB_RUNNING, attempt_begin(life, ready));
         note(life, "job.running", json_pack("{s:i}", "attempt", life->job->attempt));
 }
 
 static void succeed(Life *life)
 {
         if (life->job->state == JOB_STARTING) /* it was done before its start was reported */
-                set_running(life);
-        move(life, JOB_SUCCEEDED);
+                set_running(life, 0);
+        move_at(life, JOB_SUCCEEDED, attempt_end(life));
         note_reason(life, "job.succeeded");
 }
 
@@ -290,7 +323,7 @@ static void finish(Life *life, JobState to)
                                                        [JOB_CANCELLED] = "job.cancelled",
                                                        [JOB_PREEMPTED] = "job.preempted" };
 
-        move_by(life, JOB_STOPPING, to);
+        move_by(life, JOB_STOPPING, to, attempt_end(life));
         note_reason(life, kinds[to]);
 }
 
@@ -304,15 +337,15 @@ static gint64 backoff_ms(const Job *job)
 }
 
 /* The times of the attempt that ends go to the sums, so that they stand for all earlier attempts. */
-static void sum_times(Job *job, gint64 now)
+static void sum_times(Job *job, gint64 end)
 {
         gint64 since = life_queued_since(job);
-        gint64 admitted = job->admitted ? job->admitted : now;
-        gint64 running = job->running ? job->running : now;
+        gint64 admitted = job->admitted ? job->admitted : end;
+        gint64 running = job->running ? job->running : end;
 
         job->queued_ms += MAX(admitted - since, 0);
         job->starting_ms += MAX(running - admitted, 0);
-        job->running_ms += MAX(now - running, 0);
+        job->running_ms += MAX(end - running, 0);
         job->admitted = job->running = 0;
 }
 
@@ -320,8 +353,8 @@ static void queue_again(Life *life)
 {
         Job *job = life->job;
 
-        sum_times(job, life->now);
-        move_by(life, JOB_STOPPING, JOB_QUEUED);
+        sum_times(job, attempt_end(life));
+        move_by(life, JOB_STOPPING, JOB_QUEUED, life->now);
         job->not_before = life->now + backoff_ms(job);
         note(life, "job.retrying",
              json_pack("{s:s, s:i, s:I}", "reason", job->reason, "attempt", job->attempt, "not_before",
@@ -330,8 +363,8 @@ static void queue_again(Life *life)
 
 static void go_back(Life *life)
 {
-        sum_times(life->job, life->now);
-        move_by(life, JOB_STOPPING, JOB_QUEUED);
+        sum_times(life->job, attempt_end(life));
+        move_by(life, JOB_STOPPING, JOB_QUEUED, life->now);
         life->job->not_before = 0;
         life->job->kill_at = 0;
 }
@@ -402,8 +435,9 @@ static void intend_phase(Life *life, int phase)
                         job->members[i].state = MEMBER_INTENDED;
 }
 
-/* Intends the next phase when all before it are ready; running when every member is up. */
-static void advance(Life *life)
+/* Intends the next phase when all before it are ready; running when every member is up. `time`: of the news.
+ */
+static void advance(Life *life, gint64 time)
 {
         Job *job = life->job;
         int waiting = first_phase(job, is_waiting);
@@ -416,7 +450,7 @@ static void advance(Life *life)
                 return;
         }
         if (first_phase(job, is_not_up) < 0)
-                set_running(life);
+                set_running(life, time);
 }
 
 /* ---- ends ---- */
@@ -528,13 +562,6 @@ static void attempt_failed(Life *life, const Member *member, const MemberEnd *en
         use_retry(life, permanent, why);
 }
 
-/* Of what was told, unless it cannot be: the clock of another machine may be wrong. Then it is when we heard
- * of it. */
-static gint64 likely_time(const Life *life, gint64 told, gint64 not_before)
-{
-        return told >= MAX(not_before, 1) && told <= life->now ? told : life->now;
-}
-
 static void record_end(Life *life, Member *member, const MemberEnd *end)
 {
         /* The power button ends processes by signals: what the machine's restart did is not the job's
@@ -580,6 +607,7 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
         bool was_done = life_is_done(job), left = member_is_leaving(job, member);
 
         record_end(life, member, end);
+        life->ends = true;
         if (left)
                 member->state = MEMBER_SURPLUS;
         else if (is_done(member) && spec_is_elastic(job->spec))
@@ -592,7 +620,7 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
         } else if (life_is_done(job)) {
                 wind_down(life);
         } else {
-                advance(life);
+                advance(life, member->finished);
         }
 }
 
@@ -649,7 +677,7 @@ void life_admitted(Life *life)
         job->stop_to = 0;
         job->warned = false;
         job->settled = spec_is_elastic(job->spec) && job->spec->framework->fixed;
-        move_by(life, JOB_ADMITTED, JOB_STARTING);
+        move_by(life, JOB_ADMITTED, JOB_STARTING, life->now);
         job->admitted = job->progressed = life->now;
         note(life, "job.starting", json_pack("{s:i}", "attempt", job->attempt));
         intend_phase(life, first_phase(job, is_waiting));
@@ -675,7 +703,7 @@ void life_member_started(Life *life, int index, int pid, gint64 time)
         member->state = MEMBER_RUNNING;
         life->job->progressed = life->now;
         note_member(life, "member.started", member);
-        advance(life);
+        advance(life, time);
 }
 
 void life_member_placed(Life *life, int index, const char *node)
@@ -713,7 +741,7 @@ void life_member_ready(Life *life, int index, gint64 time)
         member->state = MEMBER_READY;
         life->job->progressed = life->now;
         note_member(life, "member.ready", member);
-        advance(life);
+        advance(life, time);
 }
 
 /* ---- making room ---- */
@@ -779,7 +807,7 @@ void life_shrunk(Life *life, const bool *stays, const char *for_text, const char
                         n += let_go(&job->members[i]);
         set_evicted_for(job, for_id);
         note_room(life, "job.shrunk", for_id, n);
-        advance(life);
+        advance(life, life->now);
 }
 
 /* `finished` stays until the new start is confirmed: what is told of an end before it is the earlier one's.
@@ -809,7 +837,7 @@ void life_grown(Life *life, const bool *comes)
                 n++;
         }
         note_room(life, "job.grown", NULL, n);
-        advance(life);
+        advance(life, life->now);
 }
 
 /* ---- what people ask for ---- */

@@ -31,6 +31,7 @@ typedef struct {
         GArray *notes; /* LifeNote, in order of happening */
         bool gates;    /* the runtime holds members back until those of earlier phases listen */
         bool orders;   /* the runtime starts them in their order by itself */
+        bool ends;     /* the change is a member's end: set by life_member_ended */
 } Life;
 
 /* What stop_to says besides final states and `suspended`: both lead back into the queue. */

@@ -208,6 +208,74 @@ static void test_start_timeout_goes_on(void)
         }
 }
 
+static void say_at(House *house, const char *task, ObservationKind kind, gint64 time, int exit_code)
+{
+        Observation said = { .kind = kind, .exit_code = exit_code, .pid = 7, .time = time };
+
+        g_strlcpy(said.task, task, sizeof said.task);
+        script_say(house->script, &said);
+}
+
+/* A job's times are those of its members, which go on while no server runs. */
+static void test_times_of_members(void)
+{
+        House *house = house_new();
+        g_autofree char *id = NULL, *task = NULL;
+        g_autoptr(Job) starting = NULL, retrying = NULL, ended = NULL;
+        gint64 begun, again;
+
+        id = house_submit_ok(house, "{'name':'a','command':['true'],'retries':1,'backoff':'1s'}");
+        task = task_of(id, 1, "worker", 0);
+        starting = house_job(house, id);
+        begun = starting->admitted;
+        house_pass(house, 3600 * 1000);
+        say_at(house, task, OBSERVED_STARTED, begun + 2000, -1);
+        say_at(house, task, OBSERVED_EXITED, begun + 5000, 1);
+        house_barrier(house);
+        retrying = house_job(house, id);
+        g_assert_cmpint(retrying->state, ==, JOB_QUEUED);
+        g_assert_cmpint(retrying->starting_ms, ==, 2000);
+        g_assert_cmpint(retrying->running_ms, ==, 3000);
+        g_assert_cmpint(retrying->not_before, >, begun + 3600 * 1000);
+        house_pass(house, 2000);
+        g_free(task);
+        task = task_of(id, 2, "worker", 0);
+        again = begun + 3600 * 1000 + 2000;
+        house_pass(house, 60 * 1000);
+        say_at(house, task, OBSERVED_STARTED, again + 1, -1);
+        say_at(house, task, OBSERVED_EXITED, again + 1001, 0);
+        house_barrier(house);
+        ended = house_job(house, id);
+        g_assert_cmpint(ended->state, ==, JOB_SUCCEEDED);
+        g_assert_cmpint(ended->running, ==, again + 1);
+        g_assert_cmpint(ended->finished, ==, again + 1001);
+        house_free(house);
+}
+
+/* The clock of another machine may be wrong: what cannot be is not believed. */
+static void test_times_that_cannot_be(void)
+{
+        static const gint64 offsets[] = { -5000, 3600 * 1000 };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(offsets); i++) {
+                House *house = house_new();
+                g_autofree char *id = house_submit_ok(house, "{'name':'a','command':['true']}");
+                g_autofree char *task = task_of(id, 1, "worker", 0);
+                g_autoptr(Job) job = house_job(house, id), ended = NULL;
+
+                house_pass(house, 1000);
+                say_at(house, task, OBSERVED_STARTED, job->admitted + offsets[i], -1);
+                house_barrier(house);
+                house_pass(house, 1000);
+                say_at(house, task, OBSERVED_EXITED, job->admitted + offsets[i], 0);
+                house_barrier(house);
+                ended = house_job(house, id);
+                g_assert_cmpint(ended->running, ==, job->admitted + 1000);
+                g_assert_cmpint(ended->finished, ==, job->admitted + 2000);
+                house_free(house);
+        }
+}
+
 static void test_line(void)
 {
         House *house = house_new();
@@ -300,6 +368,8 @@ int main(int argc, char **argv)
         g_test_add_func("/restart/phases", test_phases);
         g_test_add_func("/restart/timers go on", test_timers_go_on);
         g_test_add_func("/restart/start timeout goes on", test_start_timeout_goes_on);
+        g_test_add_func("/restart/times of members", test_times_of_members);
+        g_test_add_func("/restart/times that cannot be", test_times_that_cannot_be);
         g_test_add_func("/restart/line", test_line);
         g_test_add_func("/restart/broken report", test_broken_report);
         g_test_add_func("/restart/smaller machine", test_smaller_machine);
