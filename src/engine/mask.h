@@ -1,5 +1,5 @@
 /* Secrets in a line of a member's output, which the platform is about to put into a reason, an event and the
- * database. Pure. Best of what can be had: a program can write a value in any code of its own. */
+ * database. Pure. A program can still write a value in a code of its own: this is against mistakes. */
 #pragma once
 
 #include <glib.h>

@@ -196,7 +196,7 @@ const Option server_options[] = {
         { "keep-events", 0, OPTION_INT, FIELD(keep_events), "N", "1000000", "events that are kept", 1000,
           G_MAXINT64 },
         { "keep-finished", 0, OPTION_DURATION, FIELD(keep_finished_ms), "TIME", "0",
-          "finished jobs are forgotten after this time; 0: never" },
+          "finished jobs are forgotten after this time, arrays as a whole; 0: never" },
         { "is-clean-job", 0, OPTION_BOOL, FIELD(clean_jobs), NULL, "true",
           "delete what ended jobs leave in their clusters (pods and the objects around them)" },
         { "succeeded-job-ttl-seconds", 0, OPTION_INT, FIELD(succeeded_ttl_s), "N", "600",

@@ -1,5 +1,6 @@
 /* The store of packages: offering, sending, resuming, committing, removing, and many threads at once. */
 #include "fs/package.h"
+#include "fs/requirements-memory.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -189,6 +190,44 @@ static void test_requirements(Fixture *fixture, gconstpointer unused)
         g_assert_null(absent);
         g_assert_no_error(error);
         assert_refused(package_store_requirements(fixture->store, "../x", error_), ERR_INVALID, "not a hash");
+}
+
+static char *send_with_requirements(Fixture *fixture, const char *requirements)
+{
+        Wire wire = { .fixture = fixture };
+        g_autoptr(Manifest) manifest = NULL;
+
+        put(fixture->files, "requirements.txt", requirements, -1);
+        manifest = pack_files(fixture);
+        g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, NULL));
+        return g_strdup(manifest->hash);
+}
+
+/* Those of the last packages; what is wrong in one, too. */
+static void test_requirements_are_remembered(Fixture *fixture, gconstpointer unused)
+{
+        g_autofree char *good = send_with_requirements(fixture, "six\n");
+        g_autofree char *bad = send_with_requirements(fixture, "-r ../up.txt\n"), *text = NULL;
+
+        g_assert_false(package_store_knows_requirements(fixture->store, good));
+        for (int again = 0; again < 2; again++) {
+                text = package_store_requirements(fixture->store, good, NULL);
+                g_assert_cmpstr(text, ==, "six\n");
+                g_clear_pointer(&text, g_free);
+                assert_refused(package_store_requirements(fixture->store, bad, error_), ERR_INVALID,
+                               "../up.txt");
+                g_assert_true(package_store_knows_requirements(fixture->store, good));
+                g_assert_true(package_store_knows_requirements(fixture->store, bad));
+        }
+        for (int i = 0; i < REQUIREMENTS_KEPT; i++) {
+                g_autofree char *line = g_strdup_printf("six==%d\n", i);
+                g_autofree char *other = send_with_requirements(fixture, line);
+
+                g_free(package_store_requirements(fixture->store, other, NULL));
+        }
+        g_assert_false(package_store_knows_requirements(fixture->store, good));
+        text = package_store_requirements(fixture->store, good, NULL);
+        g_assert_cmpstr(text, ==, "six\n");
 }
 
 /* 20 MiB in pieces of 8: the line breaks after one, the next try goes on from there. */
@@ -657,6 +696,7 @@ int main(int argc, char **argv)
         } tests[] = {
                 { "/fs/package-store/send", test_send },
                 { "/fs/package-store/requirements", test_requirements },
+                { "/fs/package-store/requirements-are-remembered", test_requirements_are_remembered },
                 { "/fs/package-store/resume", test_resume },
                 { "/fs/package-store/poisoned", test_poisoned },
                 { "/fs/package-store/blob-refused", test_blob_refused },
