@@ -142,6 +142,15 @@ def test_whose_connection_ends_is_hung_up(server, job):
     wait_for(lambda: "hung-up" in execute(server, "job", "--", "ls").stdout.split(), what="its end")
 
 
+def test_the_end_of_the_server_is_that_of_the_client(server, job):
+    script = "trap 'touch hung-up; exit' HUP; touch up; sleep 600 & wait"
+    with started(server, "job", "--", "sh", "-c", script):
+        wait_for(lambda: "up" in execute(server, "job", "--", "ls").stdout.split(), what="the command")
+        server.kill()
+        server.start()
+    wait_for(lambda: "hung-up" in execute(server, "job", "--", "ls").stdout.split(), what="its end")
+
+
 def test_one_that_does_not_heed_the_hangup_is_killed(server, job):
     """Also with its whole process group, and one that is stopped."""
     script = "trap '' HUP; sh -c 'echo $$ >child; sleep 601' & echo $$ >stubborn; kill -STOP $$"

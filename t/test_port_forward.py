@@ -223,6 +223,19 @@ def test_the_end_of_the_member(server, forward):
     there.says("has ended")
 
 
+def test_a_connection_that_breaks_is_no_end(server, forward):
+    """Who reads until the end of file would take a part for the whole."""
+    port = service(server, "flood")
+    there = forward("job", f"0:{port}")
+    with there.connect() as connection:
+        assert connection.recv(1) == b"x"
+        server.kill()
+        with pytest.raises(ConnectionResetError):
+            receive_all(connection)
+    there.says("the server ended the connection")
+    server.start()
+
+
 def test_a_server_that_restarts(server, forward):
     port = service(server)
     there = forward("job", f"0:{port}")
