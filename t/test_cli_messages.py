@@ -161,6 +161,50 @@ def test_jobs_are_deleted_by_name_and_by_age(make_server):
     assert "not both" in server.paddle("delete", "--older-than", "1h", "runs", check=2).stderr
 
 
+@pytest.fixture
+def runner(shared_server):
+    job = shared_server.submit("trap '' TERM; echo up; sleep 6000 & wait", name="runner", grace="1h")
+    shared_server.wait("runner", "running")
+    wait_for(lambda: "up" in shared_server.member_log("runner"), what="its trap")
+    yield "runner"
+    for _ in range(2):
+        shared_server.post(f"/v1/jobs/{job['id']}/cancel", {"force": True})
+    shared_server.wait(job["id"])
+
+
+def test_hold_says_what_comes_next(shared_server, runner):
+    said = shared_server.paddle("hold", runner, check=0).stderr
+    assert "is being stopped, and will be held then; `paddle release runner` lets it go on" in said, said
+
+
+def test_requeue_says_what_comes_next(shared_server, runner):
+    said = shared_server.paddle("requeue", runner, check=0).stderr
+    assert "is being stopped, and will go back to its queue then" in said, said
+
+
+def test_a_job_that_waits_is_held_at_once(shared_server):
+    shared_server.submit("true", name="later", begin="2099-01-01T00:00:00Z")
+    said = shared_server.paddle("hold", "later", check=0).stderr
+    assert "is held; `paddle release later` lets it go on" in said, said
+    assert "is released" in shared_server.paddle("release", "later", check=0).stderr
+    shared_server.paddle("cancel", "later", check=0)
+
+
+def test_jobs_of_arrays_have_their_names_in_reasons(shared_server):
+    spec = {"command": ["sleep", "6000"], "name": "ar", "array": "0-1", "begin": "2099-01-01T00:00:00Z"}
+    assert shared_server.post("/v1/jobs", spec).status == 201
+    shared_server.paddle("hold", "ar", check=0)
+    assert "`paddle release ar` lets it go on" in shared_server.paddle("status", "ar-0", check=0).stdout
+    after = ["submit", "--no-package", "--name", "follow-up", "--after", "ok:ar[1]", "--", "true"]
+    shared_server.paddle(*after, check=0)
+    said = shared_server.paddle("explain", "follow-up", check=0).stdout
+    assert "job 'ar[1]'" in said and "ar-1" not in said, said
+    shared_server.paddle("cancel", "ar", check=0)
+    reason = shared_server.wait("follow-up", "cancelled")["reason"]
+    assert "it waited for job 'ar[1]' (" in reason and reason.endswith(" to succeed, but that was cancelled"), reason
+    assert "job 'ar[1]'" in shared_server.paddle("requeue", "ar[1]", check=1).stderr
+
+
 # -- what was perhaps not meant
 
 

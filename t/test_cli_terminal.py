@@ -14,7 +14,7 @@ import time
 import unicodedata
 
 import pytest
-from conftest import BIN, PATIENCE, Server
+from conftest import BIN, PATIENCE, Server, wait_for
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -308,3 +308,32 @@ def test_two_columns_have_two_heads(full):
     heads = full.paddle("storage", "usage", check=0).stdout.splitlines()[0]
     words = re.split(r"  +", heads.strip())
     assert len(set(words)) == len(words), heads
+
+
+def test_deleting_by_age_asks_on_a_terminal(make_server):
+    server = make_server()
+    for name in ("first", "second"):
+        server.wait(server.submit(["true"], name=name)["id"])
+    line = ("delete", "--older-than", "1s")
+    wait_for(lambda: deletion(server, *line, answer=b"n\r") == 2, what="the jobs' age")
+    assert len(server.get("/v1/jobs").json["items"]) == 2
+    assert deletion(server, *line, answer=b"y\r") == 2
+    assert not server.get("/v1/jobs").json["items"]
+    server.wait(server.submit(["true"], name="third")["id"])
+    wait_for(lambda: "1 job is deleted" in said_by(Terminal(server, *line, "-y")), what="the job's age")
+
+
+def said_by(terminal):
+    terminal.end()
+    return terminal.said.decode()
+
+
+def deletion(server, *line, answer):
+    """How many jobs it asks about."""
+    terminal = Terminal(server, *line)
+    terminal.read(lambda said: b"[y/N] " in said or b"0 jobs are deleted" in said)
+    asked = re.search(rb"delete (\d+) jobs?, with events and logs\? ", terminal.said)
+    if asked:
+        terminal.press(answer)
+    assert terminal.end() == (0 if answer.startswith(b"y") or not asked else 1)
+    return int(asked[1]) if asked else 0

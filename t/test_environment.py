@@ -1,11 +1,14 @@
 """Python environments from requirements.txt: built once while jobs wait, cached by content, with uv or pip."""
 
+import datetime
+import json
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
-from conftest import ROOT, Server, wait_for
+from conftest import BIN, ROOT, Server, wait_for
 from sse import follow_logs
 
 UV = shutil.which("uv", path=f"{ROOT}/.venv/bin") or shutil.which("uv")
@@ -384,6 +387,47 @@ def test_a_build_goes_on_when_the_server_is_killed(builder, package):
     assert job["state"] == "succeeded", job["reason"]
     assert server.member_log("survivor").split()[0] == "1.9.0"
     assert builder.builds() == builds + 1, "it was built twice"
+
+
+def environment_times(server, name):
+    said = server.get(f"/v1/events?job={server.job(name)['id']}&follow=false").body.decode()
+    events = [json.loads(line[5:]) for line in said.splitlines() if line.startswith("data:")]
+    return {event["data"]["state"]: event["time"] for event in events if event.get("kind") == "job.environment"}
+
+
+def test_a_build_fits_beside_a_busy_core(make_server, package):
+    server = make_server("--cpus", "2")
+    busy = server.submit("sleep 6000", name="busy", roles=[{"name": "worker", "cpu": "1"}])
+    server.wait("busy", "running")
+    submit(server, package(requirements="six==1.16.0\n"), "beside")
+    assert server.wait("beside")["state"] == "succeeded"
+    server.cancel([busy["id"]])
+
+
+def test_a_build_that_waits_for_cores_says_so_and_waits_as_queued(make_server, package):
+    server = make_server("--cpus", "2")
+    busy = server.submit("sleep 6000", name="busy", roles=[{"name": "worker", "cpu": "2"}])
+    server.wait("busy", "running")
+    job = submit(server, package(requirements="six==1.16.0\n"), "later")
+    assert (job["state"], job["environment"]) == ("queued", "waiting") and job["stages"]["environment_ms"] == 0
+    assert job["reason"] == "its environment is built first, which takes 1 core: 0 of 2 are free"
+    said = server.paddle("explain", "later", check=0).stdout
+    assert "its environment is built first, which takes 1 core and" in said and "0 of 2 are free" in said, said
+    shown = subprocess.Popen(
+        [BIN / "paddle", "logs", "-f", "later"],
+        env={**os.environ, "PADDLE_SERVER": server.url},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    first = shown.stderr.readline()
+    assert re.search(r"^ *\d.* queued +.*1 core", first), first
+    server.cancel([busy["id"]])
+    job = server.wait("later")
+    shown.communicate()
+    times = {state: datetime.datetime.fromisoformat(time) for state, time in environment_times(server, "later").items()}
+    built = (times["ready"] - times["building"]) / datetime.timedelta(milliseconds=1)
+    assert job["stages"]["environment_ms"] == built < job["stages"]["queued_ms"]
 
 
 def test_a_build_is_awaited_by_the_server_that_comes_back(builder, package):

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -77,6 +78,22 @@ def test_a_signal_ends_both_alike(server, shell):
     screen = shell("--name", "lab", "--", "sh", "-c", "kill -15 $$")
     assert screen.wait() == 128 + 15
     assert server.wait("lab")["members"][0]["signal"] == 15
+
+
+def test_the_status_of_a_shell_is_told_plainly(server, shell):
+    screen = shell("--name", "lab", "--", "sh", "-c", "echo 'KeyError: lr'; exit 7")
+    assert screen.wait() == 7
+    assert server.wait("lab")["reason"] == "ended with status 7"
+
+
+def test_help_shows_no_option_that_is_refused(server, room):
+    shown = server.paddle("shell", "--help", check=0).stdout
+    for option in ("--follow", "--array", "--sweep", "--retries", "--entry-point", "--ps-cpu", "--no-file"):
+        assert not re.search(rf"^ .*{option}\b", shown, re.M), option
+        words = () if option in ("--follow", "--no-file") else ("a=1",)
+        done = server.paddle("shell", option, *words, cwd=room, check=2)
+        assert f"{option} is not for `paddle shell`" in done.stderr
+    assert "--gpus" in shown and "--hangup-after" in shown
 
 
 def test_a_program_that_is_over_at_once_was_seen(shell):
@@ -184,7 +201,7 @@ def test_detached_from_the_start(server, room, shell):
         cwd=room,
         check=0,
     )
-    assert done.stdout.split()[0] == "lab"
+    assert done.stdout.split()[0] == "lab" and "`paddle attach lab` connects with it" in done.stderr
     server.wait("lab", "running")
     wait_for(lambda: "up" in server.member_log("lab"), what="its output")
     screen = shell("lab", verb="attach")

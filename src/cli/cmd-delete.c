@@ -3,13 +3,16 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/word.h"
 #include "cli/listing.h"
+#include "cli/question.h"
 #include "cli/verbs.h"
 
 typedef struct {
         Common common;
         gint64 older_ms; /* 0: not given */
         char *state;
+        bool yes;
 } Delete;
 
 static const Option options[] = {
@@ -17,6 +20,8 @@ static const Option options[] = {
           "all of your jobs that ended longer ago than this: 12h, 30d", 1000, 0, NULL },
         { "state", 's', OPTION_STRING, offsetof(Delete, state), "STATES", NULL,
           "with --older-than: only these states, separated by commas: failed,cancelled", 0, 0, NULL },
+        { "yes", 'y', OPTION_BOOL, offsetof(Delete, yes), NULL, NULL,
+          "with --older-than: do not ask on a terminal", 0, 0, NULL },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -42,8 +47,9 @@ static bool delete_one(Cli *cli, const char *job, void *arg, GError **error)
 
 typedef struct {
         Cli *cli;
-        gint64 before; /* ms since 1970 */
-        gint64 deleted;
+        gint64 before;   /* ms since 1970 */
+        bool only_count; /* delete none of them */
+        gint64 jobs;     /* deleted, or counted */
 } Sweep;
 
 /* Another client may delete the same ones. */
@@ -54,12 +60,13 @@ static bool sweep_one(Sweep *sweep, const json_t *job, GError **error)
 
         if (!ended || ended >= sweep->before)
                 return true;
-        if (!forget(sweep->cli, text_of(job, "id"), &cause) && !err_is(cause, ERR_NOT_FOUND)) {
+        if (!sweep->only_count && !forget(sweep->cli, text_of(job, "id"), &cause) &&
+            !err_is(cause, ERR_NOT_FOUND)) {
                 g_propagate_error(error, g_steal_pointer(&cause));
                 return false;
         }
         if (!cause)
-                sweep->deleted += MAX(int_of(json_object_get(job, "elements"), "total"), 1);
+                sweep->jobs += MAX(int_of(json_object_get(job, "elements"), "total"), 1);
         return true;
 }
 
@@ -87,16 +94,34 @@ static bool sweep_pages(Sweep *sweep, const char *states, GError **error)
         return true;
 }
 
+/* How many they are is said before they go. */
+static bool is_agreed(const Sweep *about, const char *states, bool *ret, GError **error)
+{
+        Sweep count = { .cli = about->cli, .before = about->before, .only_count = true };
+        g_autofree char *jobs = NULL, *question = NULL;
+
+        if (!sweep_pages(&count, states, error))
+                return false;
+        jobs = count_format(count.jobs, "job");
+        question = g_strdup_printf("delete %s, with events and logs? [y/N] ", jobs);
+        *ret = count.jobs == 0 || question_agreed(question, false);
+        return true;
+}
+
 static bool delete_old(Cli *cli, const Delete *about, GError **error)
 {
         Sweep sweep = { .cli = cli, .before = clock_now_ms() - about->older_ms };
-        bool whole = sweep_pages(&sweep, about->state ? about->state : "succeeded,failed,cancelled,preempted",
-                                 error);
+        const char *states = about->state ? about->state : "succeeded,failed,cancelled,preempted";
+        g_autofree char *jobs = NULL;
+        bool agreed = true, whole;
 
-        cli_say(cli,
-                sweep.deleted == 1 ? "%" G_GINT64_FORMAT " job is deleted"
-                                   : "%" G_GINT64_FORMAT " jobs are deleted",
-                sweep.deleted);
+        if (!about->yes && question_is_possible(cli) && !is_agreed(&sweep, states, &agreed, error))
+                return false;
+        if (!agreed)
+                return err_set(error, ERR_FAILED, "no job is deleted: you did not answer 'y'");
+        whole = sweep_pages(&sweep, states, error);
+        jobs = count_format(sweep.jobs, "job");
+        cli_say(cli, "%s %s deleted", jobs, sweep.jobs == 1 ? "is" : "are");
         return whole;
 }
 
@@ -108,8 +133,9 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                 return err_set(error, ERR_USAGE,
                                *words ? "delete takes jobs or --older-than, not both"
                                       : "delete needs jobs, or --older-than TIME for all that ended before");
-        if (*words && about->state)
-                return err_set(error, ERR_USAGE, "--state goes with --older-than");
+        if (*words && (about->state || about->yes))
+                return err_set(error, ERR_USAGE, "%s goes with --older-than",
+                               about->state ? "--state" : "--yes");
         return cli_client(cli, error) &&
                (*words ? cli_each(cli, words, g_strv_length((char **)words), delete_one, NULL, error)
                        : delete_old(cli, about, error));
@@ -121,7 +147,8 @@ const Verb verb_delete = {
         .summary = "Delete jobs that have ended, with their events and logs",
         .about = "A job that is open is not deleted: `paddle cancel` ends it. What it wrote to the storage "
                  "stays. Work directories and "
-                 "logs go with the next collection of garbage.",
+                 "logs go with the next collection of garbage. On a terminal, --older-than says how many "
+                 "jobs go, and asks; --yes does not ask.",
         .examples = "paddle delete digits\tthe newest job of this name\n"
                     "paddle delete --older-than 30d\tall of yours that ended more than 30 days ago\n"
                     "paddle delete --older-than 1h --state failed,cancelled",

@@ -1,12 +1,15 @@
 /* paddle hold, release, requeue, set: what can be done to jobs that are there. */
+#include <string.h>
+
 #include "base/err.h"
 #include "cli/field.h"
 #include "cli/listing.h"
 #include "cli/verbs.h"
 
-/* What a verb posts (Verb.row). */
+/* What a verb posts (Verb.row), and what it says then of a job that waits, and of one whose processes are
+ * being stopped. */
 typedef struct {
-        const char *suffix;
+        const char *suffix, *waits, *stops;
 } Post;
 
 static const Option plain_options[] = {
@@ -19,10 +22,14 @@ static bool post(Cli *cli, const char *job, void *body, GError **error)
         const Post *row = cli->verb->row;
         g_autofree char *path = job_path(job, row->suffix);
         g_autoptr(json_t) reply = NULL;
+        const char *state;
+        bool stops;
 
         if (!http_call_json(cli->client, "POST", path, body, &reply, error))
                 return false;
-        cli_say(cli, "%s (%s) is %s", text_of(reply, "name"), text_of(reply, "id"), text_of(reply, "state"));
+        state = text_of(reply, "state");
+        stops = strcmp(state, "stopping") == 0 || strcmp(state, "preempting") == 0;
+        cli_say(cli, stops ? row->stops : row->waits, text_of(reply, "name"), text_of(reply, "id"), job);
         return true;
 }
 
@@ -37,7 +44,14 @@ static bool run_post(Cli *cli, const void *options, char *const *words, GError *
         return for_each(cli, words, post, NULL, error);
 }
 
-static const Post hold = { "/hold" }, release = { "/release" }, requeue = { "/requeue" };
+/* Name, id, and the word that was typed. */
+static const Post
+        hold = { "/hold", "%s (%s) is held; `paddle release %s` lets it go on",
+                 "%s (%s) is being stopped, and will be held then; `paddle release %s` lets it go on" },
+        release = { "/release", "%s (%s) is released: it waits in its queue",
+                    "%s (%s) is being stopped, and will go back to its queue then" },
+        requeue = { "/requeue", "%s (%s) waits in its queue",
+                    "%s (%s) is being stopped, and will go back to its queue then" };
 
 const Verb verb_hold = {
         .name = "hold",

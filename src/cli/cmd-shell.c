@@ -25,9 +25,14 @@ static bool check(const Submission *s, GError **error)
                 bool said;
         } refused[] = {
                 { "--follow", s->follow },
-                { "--array", s->array },
-                { "--retries", s->retries },
+                { "--no-file", s->no_file },
                 { "--entry-point", s->entry_point },
+                { "--ps-cpu", s->ps_cpu },
+                { "--ps-memory", s->ps_memory },
+                { "--retries", s->retries },
+                { "--array", s->array },
+                { "--sweep", s->sweep },
+                { "--sweep-parallel", s->sweep_parallel },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(refused); i++)

@@ -1,10 +1,10 @@
 /* paddle storage ls, du, rm, mv, mkdir: files and directories in the server's storage. */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/number.h"
 #include "cli/listing.h"
+#include "cli/question.h"
 #include "cli/remote.h"
 #include "cli/verbs.h"
 
@@ -249,17 +249,12 @@ static bool run_du(Cli *cli, const void *target, char *const *words, GError **er
 
 /* ---- rm ---- */
 
-/* Yes or no of a person; a terminal's end says no. */
 static bool is_agreed(const char *path, const char *amount)
 {
         g_autofree char *shown = text_visible(path);
-        char answer[16] = "";
+        g_autofree char *question = g_strdup_printf("remove '%s' with %s? [y/N] ", shown, amount);
 
-        fprintf(stderr, "remove '%s' with %s? [y/N] ", shown, amount);
-        fflush(stderr);
-        if (!fgets(answer, sizeof answer, stdin))
-                fputc('\n', stderr);
-        return g_ascii_strcasecmp(g_strstrip(answer), "y") == 0 || g_ascii_strcasecmp(answer, "yes") == 0;
+        return question_agreed(question, false);
 }
 
 static void say_removed(const Run *run, const char *path, const char *amount)
@@ -284,7 +279,7 @@ static bool remove_tree(Run *run, const char *path, GError **error)
 {
         g_autoptr(json_t) reply = remote_get(run->cli, path, "?count=true", error);
         g_autofree char *amount = NULL;
-        bool asks = !run->about->yes && isatty(STDIN_FILENO) && run->cli->terminal.err_is_terminal;
+        bool asks = !run->about->yes && question_is_possible(run->cli);
 
         if (!reply)
                 return false;

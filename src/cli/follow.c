@@ -68,11 +68,10 @@ static void close_status(Follower *f)
         f->status_open = false;
 }
 
-/* What a person calls the state: preparing the environment is a stage of its own. */
+/* What a person calls the state: preparing the environment is a stage of its own, once it has begun. */
 static const char *stage_of(const char *state, const char *environment)
 {
-        if ((strcmp(environment, "building") == 0 || strcmp(environment, "waiting") == 0) &&
-            strcmp(state, "queued") == 0)
+        if (strcmp(environment, "building") == 0 && strcmp(state, "queued") == 0)
                 return "environment";
         if (strcmp(state, "submitted") == 0)
                 return "queued";

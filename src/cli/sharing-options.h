@@ -22,28 +22,12 @@
                            "-1000 to 1000, or very-low, low, normal, high, very-high"),                      \
                 SHARE_LIST("label", labels, "K=V", "label to find the job by"),                              \
                 SHARE_LIST("annotation", annotations, "K=V", "remark that is kept with the job"),            \
-                SHARE_TEXT("array", 0, array, "INDICES",                                                     \
-                           "one job per index; %N limits how many run at once: 0-999%50, 1,3,5-7, 0-90:10"), \
-                SHARE_LIST("sweep", sweep, "NAME=V1,V2",                                                     \
-                           "one job for each value, of several sweeps for each combination; the value is a " \
-                           "variable"),                                                                      \
-                SHARE_TEXT("sweep-parallel", 0, sweep_parallel, "N", "at most N jobs of the sweep at once"), \
                 SHARE_LIST("after", after, "WHEN:JOB",                                                       \
                            "wait for another job or array: ok:JOB, any:JOB or fail:JOB"),                    \
                 SHARE_TEXT("begin", 0, begin, "TIME",                                                        \
                            "not before: 2026-03-01T22:00, 22:00, or 2h from now"),                           \
                 SHARE_TEXT("signal", 0, signal, "NAME@TIME",                                                 \
                            "signal to send before the time limit and before a preemption: USR1@60s"),        \
-                { "min-trainers",                                                                            \
-                  0,                                                                                         \
-                  OPTION_INT,                                                                                \
-                  FIELD(min_trainers),                                                                       \
-                  "N",                                                                                       \
-                  NULL,                                                                                      \
-                  "start with N trainers; the others join when there is capacity",                           \
-                  1,                                                                                         \
-                  SPEC_REPLICAS_MAX,                                                                         \
-                  "min" },                                                                                   \
                 SHARE_TEXT("flavour", 0, flavour, "NAME", "named size of one trainer"),                      \
                 SHARE_TEXT("resources", 0, resources, "LIST", "what else a trainer needs: rdma/hca=1"),      \
                 SHARE_LIST("node-label", node_labels, "K=V", "run only on nodes with this label"),           \

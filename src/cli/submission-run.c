@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -15,6 +13,7 @@
 #include "cli/needs.h"
 #include "cli/pack.h"
 #include "cli/program.h"
+#include "cli/question.h"
 #include "cli/reasons.h"
 #include "cli/submission-plan.h"
 
@@ -163,6 +162,8 @@ static void print_submitted(const Cli *cli, const json_t *job, Format format, bo
         if (!follow && is_array(job))
                 cli_say(cli, "`paddle status %s` counts its jobs, `paddle list --array %s` shows them", name,
                         name);
+        else if (!follow && json_is_true(json_object_get(json_object_get(job, "spec"), "tty")))
+                cli_say(cli, "`paddle attach %s` connects with it", name);
         else if (!follow)
                 cli_say(cli, "`paddle logs -f %s` follows it", name);
 }
@@ -253,15 +254,7 @@ static bool dry_run(Cli *cli, const Submission *s, const Parcel *parcel, Format 
 /* After a plan that the server would accept. Without a terminal nobody is asked, and nothing is submitted. */
 static bool is_wanted(const Cli *cli)
 {
-        char answer[16];
-
-        if (cli->status != 0 || !isatty(STDIN_FILENO) || !cli->terminal.err_is_terminal)
-                return false;
-        fflush(stdout);
-        fputs("\nSubmit? [Y/n] ", stderr);
-        if (!fgets(answer, sizeof answer, stdin))
-                return false;
-        return answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y';
+        return cli->status == 0 && question_is_possible(cli) && question_agreed("\nSubmit? [Y/n] ", true);
 }
 
 static bool check_follow(const Submission *s, GError **error)

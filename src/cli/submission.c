@@ -37,16 +37,6 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                         \
                   0,                                                                                         \
                   NULL },                                                                                    \
-                { "entry-point",                                                                             \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(entry_point),                                                                        \
-                  "COMMAND",                                                                                 \
-                  NULL,                                                                                      \
-                  "how a process is started, as one text for the shell",                                     \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
                 { "input",                                                                                   \
                   0,                                                                                         \
                   OPTION_STRING,                                                                             \
@@ -155,18 +145,6 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                             \
                   1024,                                                                                          \
                   NULL },                                                                                        \
-                { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", NULL, "cores of one parameter server",         \
-                  0,        0, NULL },                                                                           \
-                { "ps-memory",                                                                                   \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(ps_memory),                                                                              \
-                  "SIZE",                                                                                        \
-                  NULL,                                                                                          \
-                  "memory of one parameter server",                                                              \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
                 { "framework",                                                                                   \
                   0,                                                                                             \
                   OPTION_STRING,                                                                                 \
@@ -177,26 +155,16 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                             \
                   0,                                                                                             \
                   NULL },                                                                                        \
-                SHARE_OPTIONS{ "retries",                                                                        \
+                SHARE_OPTIONS{ "time-limit",                                                                     \
                                0,                                                                                \
                                OPTION_STRING,                                                                    \
-                               FIELD(retries),                                                                   \
-                               "N",                                                                              \
+                               FIELD(time_limit),                                                                \
+                               "TIME",                                                                           \
                                NULL,                                                                             \
-                               "further attempts after a failure",                                               \
+                               "stop the job after this time: 90s, 15m, 2h",                                     \
                                0,                                                                                \
                                0,                                                                                \
                                NULL },                                                                           \
-                { "time-limit",                                                                                  \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(time_limit),                                                                             \
-                  "TIME",                                                                                        \
-                  NULL,                                                                                          \
-                  "stop the job after this time: 90s, 15m, 2h",                                                  \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
                 { "start-timeout",                                                                               \
                   0,                                                                                             \
                   OPTION_STRING,                                                                                 \
@@ -247,16 +215,6 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                             \
                   0,                                                                                             \
                   NULL },                                                                                        \
-                { "no-file",                                                                                     \
-                  0,                                                                                             \
-                  OPTION_BOOL,                                                                                   \
-                  FIELD(no_file),                                                                                \
-                  NULL,                                                                                          \
-                  NULL,                                                                                          \
-                  "leave the directory's paddle.yaml aside",                                                     \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
                 { "no-package",                                                                                  \
                   0,                                                                                             \
                   OPTION_BOOL,                                                                                   \
@@ -297,16 +255,6 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                             \
                   0,                                                                                             \
                   NULL },                                                                                        \
-                { "follow",                                                                                      \
-                  0,                                                                                             \
-                  OPTION_BOOL,                                                                                   \
-                  FIELD(follow),                                                                                 \
-                  NULL,                                                                                          \
-                  NULL,                                                                                          \
-                  "show stages and logs until the job ends; its success is the exit status",                     \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
                 { "idempotency-key",                                                                             \
                   0,                                                                                             \
                   OPTION_STRING,                                                                                 \
@@ -317,17 +265,68 @@ enum { RETRIES_MAX = 1000 };
                   0,                                                                                             \
                   0,                                                                                             \
                   NULL },                                                                                        \
-                { "format",                                                                                      \
-                  'o',                                                                                           \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(format),                                                                                 \
-                  "FORM",                                                                                        \
-                  "table",                                                                                       \
-                  "table, wide, json, yaml or name",                                                             \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                COMMON_OPTIONS
+        {                                                                                                        \
+                "format", 'o', OPTION_STRING, FIELD(format), "FORM", "table",                                    \
+                        "table, wide, json, yaml or name", 0, 0, NULL                                            \
+        }
+
+/* What a job of one process, with a terminal, has not. */
+#define CROWD_OPTIONS                                                                                         \
+        { "entry-point",                                                                                      \
+          0,                                                                                                  \
+          OPTION_STRING,                                                                                      \
+          FIELD(entry_point),                                                                                 \
+          "COMMAND",                                                                                          \
+          NULL,                                                                                               \
+          "how a process is started, as one text for the shell",                                              \
+          0,                                                                                                  \
+          0,                                                                                                  \
+          NULL },                                                                                             \
+                { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", NULL, "cores of one parameter server",      \
+                  0,        0, NULL },                                                                        \
+                { "ps-memory",                                                                                \
+                  0,                                                                                          \
+                  OPTION_STRING,                                                                              \
+                  FIELD(ps_memory),                                                                           \
+                  "SIZE",                                                                                     \
+                  NULL,                                                                                       \
+                  "memory of one parameter server",                                                           \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "retries", 0, OPTION_STRING, FIELD(retries), "N", NULL, "further attempts after a failure", \
+                  0,         0, NULL },                                                                       \
+                { "no-file",                                                                                  \
+                  0,                                                                                          \
+                  OPTION_BOOL,                                                                                \
+                  FIELD(no_file),                                                                             \
+                  NULL,                                                                                       \
+                  NULL,                                                                                       \
+                  "leave the directory's paddle.yaml aside",                                                  \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                { "follow",                                                                                   \
+                  0,                                                                                          \
+                  OPTION_BOOL,                                                                                \
+                  FIELD(follow),                                                                              \
+                  NULL,                                                                                       \
+                  NULL,                                                                                       \
+                  "show stages and logs until the job ends; its success is the exit status",                  \
+                  0,                                                                                          \
+                  0,                                                                                          \
+                  NULL },                                                                                     \
+                SHARE_TEXT("array", 0, array, "INDICES",                                                      \
+                           "one job per index; %N limits how many run at once: 0-999%50, 1,3,5-7, 0-90:10"),  \
+                SHARE_LIST("sweep", sweep, "NAME=V1,V2",                                                      \
+                           "one job for each value, of several sweeps for each combination; the value is a "  \
+                           "variable"),                                                                       \
+                SHARE_TEXT("sweep-parallel", 0, sweep_parallel, "N", "at most N jobs of the sweep at once"),  \
+        {                                                                                                     \
+                "min-trainers", 0, OPTION_INT, FIELD(min_trainers), "N", NULL,                                \
+                        "start with N trainers; the others join when there is capacity", 1,                   \
+                        SPEC_REPLICAS_MAX, "min"                                                              \
+        }
 
 const Option submission_options[] = {
         SEED_OPTIONS,
@@ -336,6 +335,8 @@ const Option submission_options[] = {
         { "pservers", 0, OPTION_STRING, FIELD(pservers), "N", NULL, "number of parameter servers", 0, 0,
           "pserver" },
         OWN_OPTIONS,
+        CROWD_OPTIONS,
+        COMMON_OPTIONS,
         { 0 },
 };
 
@@ -347,6 +348,8 @@ const Option submission_short_options[] = {
         { "pserver", 0, OPTION_STRING, FIELD(pservers), "N", NULL, NULL, 0, 0, NULL },
         SEED_OPTIONS,
         OWN_OPTIONS,
+        CROWD_OPTIONS,
+        COMMON_OPTIONS,
         { 0 },
 };
 
@@ -357,6 +360,17 @@ const Option submission_shell_options[] = {
           "how long the job goes on after its terminal was closed: 60s unless said", 0, 0, NULL },
         SEED_OPTIONS,
         OWN_OPTIONS,
+        /* refused in words of our own, and not shown */
+        SHARE_FLAG("follow", follow, NULL),
+        SHARE_FLAG("no-file", no_file, NULL),
+        SHARE_TEXT("entry-point", 0, entry_point, "COMMAND", NULL),
+        SHARE_TEXT("ps-cpu", 0, ps_cpu, "N", NULL),
+        SHARE_TEXT("ps-memory", 0, ps_memory, "SIZE", NULL),
+        SHARE_TEXT("retries", 0, retries, "N", NULL),
+        SHARE_TEXT("array", 0, array, "INDICES", NULL),
+        SHARE_LIST("sweep", sweep, "NAME=V1,V2", NULL),
+        SHARE_TEXT("sweep-parallel", 0, sweep_parallel, "N", NULL),
+        COMMON_OPTIONS,
         { 0 },
 };
 

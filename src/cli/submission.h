@@ -57,7 +57,7 @@ bool submission_speaks_of_role(const Submission *submission);
 bool submission_put_role(const Submission *submission, json_t *role, GError **error);
 
 /* The queue of --cluster among those that the user may use (GET /v1/queues): the one called like the cluster,
- * or the only one that takes jobs. Borrowed; NULL with ERR_USAGE or ERR_NOT_FOUND. */
+ * or the only one that takes jobs. Borrowed; NULL with ERR_USAGE or ERR_DENIED. */
 const char *submission_queue_of(const json_t *queues, const char *cluster, GError **error);
 /* Asks the server for them, and puts it into the specification; nothing without --cluster. */
 bool submission_put_cluster(Cli *cli, const Submission *submission, json_t *spec, GError **error);

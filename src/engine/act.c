@@ -15,9 +15,11 @@ static void refuse_stored(Engine *engine, Input *input)
 {
         g_autoptr(Job) job = store_job_by_id(engine->store, input->text, &input->error);
 
+        g_autofree char *words = job ? job_words(job) : NULL;
+
         if (job)
-                err_set(&input->error, ERR_CONFLICT, "job '%s' (%s) has already ended: %s", job->name,
-                        job->id, job_state_name(job->state));
+                err_set(&input->error, ERR_CONFLICT, "%s has already ended: %s", words,
+                        job_state_name(job->state));
 }
 
 static void delete_stored(Engine *engine, Input *input)
@@ -27,19 +29,22 @@ static void delete_stored(Engine *engine, Input *input)
 
         if (array) /* without its failed jobs an array would have succeeded */
                 err_set(&input->error, ERR_CONFLICT,
-                        "job '%s' is one of array '%s', which is only deleted as a whole\n`paddle delete %s` "
+                        "job '%s[%d]' is one of array '%s', which is only deleted as a whole\n`paddle delete "
+                        "%s` "
                         "does that.",
-                        job->name, array, array);
+                        array, job->array_index, array, array);
         else if (job)
                 g_ptr_array_add(engine->batch.dropped_jobs, g_memdup2(&job->seq, sizeof job->seq));
 }
 
 static bool refuse_open(Live *live, Input *input)
 {
+        g_autofree char *words = job_words(live->job);
+
         return err_set(&input->error, ERR_CONFLICT,
-                       "job '%s' (%s) is %s: only a job that has ended can be deleted\n"
+                       "%s is %s: only a job that has ended can be deleted\n"
                        "Cancel it first: `paddle cancel %s`.",
-                       live->job->name, live->job->id, job_state_name(live->job->state), live->job->id);
+                       words, job_state_name(live->job->state), live->job->id);
 }
 
 /* ---- acts ---- */
@@ -162,12 +167,13 @@ static bool waits_there(Engine *engine, const Job *job)
 
 static bool check_waiting(Engine *engine, const Job *job, Input *input)
 {
+        g_autofree char *words = job_words(job);
+
         if (job->state == JOB_QUEUED || job->state == JOB_SUSPENDED ||
             (!input->queue && waits_there(engine, job)))
                 return true;
-        return err_set(&input->error, ERR_CONFLICT,
-                       "job '%s' (%s) is %s: priority and queue change only while it waits", job->name,
-                       job->id, job_state_name(job->state));
+        return err_set(&input->error, ERR_CONFLICT, "%s is %s: priority and queue change only while it waits",
+                       words, job_state_name(job->state));
 }
 
 /* They were looked at for the place that the job was to have. */

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/array.h"
 #include "model/framework.h"
 
 enum {
@@ -150,8 +151,7 @@ static char *describe(Engine *engine, const Live *victim, gint64 key, const char
         bool told = live && strcmp(live->job->user, victim->job->user) == 0;
 
         *ret_id = told ? live->job->id : NULL;
-        return told ? g_strdup_printf("job '%s' (%s)", live->job->name, live->job->id)
-                    : g_strdup("another job");
+        return told ? job_words(live->job) : g_strdup("another job");
 }
 
 static void shrink(Engine *engine, Live *live, const Decision *decision, const SchedTask *tasks)

@@ -66,12 +66,22 @@ static bool holds(AfterKind kind, const Outcome *outcome)
         return kind == AFTER_ANY || (kind == AFTER_OK) == outcome->ok;
 }
 
-static void give_up(Life *life, const char *entry, const Outcome *outcome)
+static void give_up(Life *life, AfterKind kind, const Outcome *outcome)
 {
-        life_given_up(life, g_strdup_printf("it was to start after '%s', but %s '%s' (%s) %s%s", entry,
-                                            outcome->what, outcome->name, outcome->id,
-                                            outcome->ok ? "" : "ended as ",
-                                            outcome->ok ? "succeeded" : job_state_name(outcome->state)));
+        static const struct {
+                JobState state;
+                const char *words;
+        } ends[] = { { JOB_FAILED, "failed" },
+                     { JOB_CANCELLED, "was cancelled" },
+                     { JOB_PREEMPTED, "was preempted" } };
+        const char *end = "succeeded";
+
+        for (gsize i = 0; !outcome->ok && i < G_N_ELEMENTS(ends); i++)
+                if (ends[i].state == outcome->state)
+                        end = ends[i].words;
+        life_given_up(life, g_strdup_printf("it waited for %s '%s' (%s) to %s, but that %s", outcome->what,
+                                            outcome->name, outcome->id, kind == AFTER_OK ? "succeed" : "fail",
+                                            end));
 }
 
 /* One entry of one job. */
@@ -83,7 +93,7 @@ static void settle_entry(Engine *engine, Live *live, const char *entry, AfterKin
         if (holds(kind, outcome))
                 life_after(&life, entry);
         else
-                give_up(&life, entry, outcome);
+                give_up(&life, kind, outcome);
         batch_end_life(engine, live, &life);
 }
 
@@ -156,8 +166,8 @@ void depend_run(Engine *engine)
 
         for (guint i = 0; i < ended->len && g_hash_table_size(engine->waiters) > 0; i++) {
                 const Job *job = ((Live *)g_ptr_array_index(ended, i))->job;
-                const Outcome outcome = { "job", job->id, job->name, job->state == JOB_SUCCEEDED,
-                                          job->state };
+                g_autofree char *name = element_name(job);
+                const Outcome outcome = { "job", job->id, name, job->state == JOB_SUCCEEDED, job->state };
 
                 tell_all(engine, &outcome);
                 if (job->array_seq)

@@ -209,6 +209,8 @@ char *engine_explain(Engine *engine, const Job *job);
  * "lent_to"?, "queue"?, "position"?, "job"?, "expected_start"?} as doc/rest.md has it; [] when it does not
  * wait. */
 json_t *engine_reasons(Engine *engine, const Job *job);
+/* While it waits for its environment to be built: that, and what the build takes. NULL: it does not. */
+json_t *engine_build_reason(Engine *engine, const Job *job);
 /* The same from a clone's Reason, names filled in: for explain and dry run. `user`: who may read it, to whom
  * jobs of others are "another job"; NULL: all are named. The new object is the caller's. */
 json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user);

@@ -33,9 +33,11 @@ static char *named(const Words *words, gint64 n)
         return words->reason->kind >= 0 ? quantity_named(words->reason->kind, MAX(n, 0)) : g_strdup("more");
 }
 
-static char *job_words(const Words *words)
+static char *other_job(const Words *words)
 {
-        return words->job ? g_strdup_printf("job '%s'", words->job->name) : g_strdup("another job");
+        g_autofree char *name = words->job ? element_name(words->job) : NULL;
+
+        return name ? g_strdup_printf("job '%s'", name) : g_strdup("another job");
 }
 
 static char *when_words(const Words *words)
@@ -149,7 +151,7 @@ static char *say_queue_max(const Words *words)
 static char *say_reserved(const Words *words)
 {
         g_autofree char *asked = named(words, words->reason->asked),
-                        *have = amount(words, words->reason->free), *job = job_words(words),
+                        *have = amount(words, words->reason->free), *job = other_job(words),
                         *when = when_words(words);
 
         return g_strdup_printf("asks for %s; %s are free, but reserved for %s, which comes first%s%s", asked,
@@ -181,7 +183,7 @@ static char *say_resources(const Words *words)
         const Reason *reason = words->reason;
         g_autofree char *lacks = named(words, reason->asked - reason->free),
                         *asked = amount(words, reason->asked), *have = amount(words, reason->free),
-                        *all = amount(words, reason->total), *job = reason->key ? job_words(words) : NULL,
+                        *all = amount(words, reason->total), *job = reason->key ? other_job(words) : NULL,
                         *when = when_words(words);
 
         return g_strdup_printf("waits for %s: asks for %s, %s of %s are free%s%s%s%s", lacks, asked, have,
@@ -198,7 +200,7 @@ static char *say_fragmented(const Words *words)
 
 static char *say_nominated(const Words *words)
 {
-        g_autofree char *job = job_words(words), *when = when_words(words);
+        g_autofree char *job = other_job(words), *when = when_words(words);
 
         return g_strdup_printf("room is being made: %s ends%s", job, when);
 }
@@ -364,9 +366,12 @@ static char *awaited_text(Engine *engine, const char *id, const char *verb)
         g_autofree char *array = first && other ? array_name(other) : NULL;
         int open = 0;
 
-        if (!first)
-                return g_strdup_printf("job '%s' (%s) to %s, now %s", other ? other->name : id, id, verb,
+        if (!first) {
+                g_autofree char *words = other ? job_words(other) : g_strdup_printf("job '%s'", id);
+
+                return g_strdup_printf("%s to %s, now %s", words, verb,
                                        other ? job_state_name(other->state) : "unknown");
+        }
         if (other)
                 (void)views_array_open(engine->views, other->array_seq, &open, NULL);
         return g_strdup_printf("array '%s' (%s) to %s, %d of its jobs %s open", array ? array : id, id, verb,
@@ -396,8 +401,10 @@ static json_t *dependency_reason(Engine *engine, const Job *job)
 
 static json_t *held_reason(const Job *job)
 {
-        g_autofree char *message = g_strdup_printf("is %s; `paddle release %s` lets it go on",
-                                                   job->reason ? job->reason : "held", job->name);
+        g_autofree char *array = array_name(job);
+        g_autofree char *message =
+                g_strdup_printf("is %s; `paddle release %s` lets it go on",
+                                job->reason ? job->reason : "held", array ? array : job->name);
 
         return own_reason("held", message);
 }
@@ -503,6 +510,7 @@ typedef struct {
         Resources most;         /* of its cluster, when all its nodes can be used */
         Resources room, free;   /* the same without what others hold, and what of it nobody of ours holds */
         Resources want;         /* of its least gang */
+        guint32 told;           /* kinds, as bits, of which it is said already that they lack */
         json_t *reasons;
 } Question;
 
@@ -701,6 +709,8 @@ static void ask_room(Question *question, const Queue *queue, int ahead)
                 if (question->want.amount[kind] <= question->free.amount[kind])
                         continue;
                 ask_lent(question, queue, kind);
+                if (question->told >> kind & 1)
+                        continue;
                 reason.kind = kind;
                 reason.asked = question->want.amount[kind];
                 reason.free = question->free.amount[kind];
@@ -724,21 +734,60 @@ static void ask_behind(Question *question, int ahead)
         add(question, &reason);
 }
 
+/* What the build waits for first: "1 core, and 0 of 2 are free"; NULL: not for resources. The caller's. */
+static char *build_lack(Question *question)
+{
+        int kind = resources_lacking(&question->want, &question->free);
+        g_autofree char *asked = NULL, *free = NULL, *total = NULL;
+
+        if (kind < 0)
+                return NULL;
+        question->told |= 1u << kind;
+        asked = quantity_named(kind, question->want.amount[kind]);
+        free = quantity_text(kind, question->free.amount[kind]);
+        total = quantity_text(kind, question->room.amount[kind]);
+        return g_strdup_printf("its environment is built first, which takes %s: %s of %s %s free", asked,
+                               free, total,
+                               question->free.amount[kind] == (kind == RESOURCE_CPU ? 1000 : 1) ? "is"
+                                                                                                : "are");
+}
+
+static bool waits_to_build(Engine *engine, const Catalog *catalog, const Job *job, Resources *ret_want)
+{
+        return job->env_state == ENV_WAITING &&
+               building_wants(catalog, engine->config.runtime, job, ret_want);
+}
+
+static json_t *build_reason(const Resources *want, const char *lack)
+{
+        g_autofree char *cpu = quantity_named(RESOURCE_CPU, want->cpu_milli);
+        g_autofree char *memory = quantity_named(RESOURCE_MEMORY, want->memory);
+        g_autofree char *message =
+                lack ? g_strdup(lack)
+                     : g_strdup_printf("its environment is built first, which takes %s and %s", cpu, memory);
+
+        return own_reason("environment", message);
+}
+
+json_t *engine_build_reason(Engine *engine, const Job *job)
+{
+        g_autoptr(Catalog) catalog = views_catalog(engine->views);
+        Resources want;
+
+        return waits_to_build(engine, catalog, job, &want) ? build_reason(&want, NULL) : NULL;
+}
+
 /* Of its build, while that is what waits. */
 static bool find_want(Question *question, const ClusterView *view, const Queue *queue)
 {
         const Spec *spec = question->job->spec;
-        g_autofree char *cpu = NULL, *memory = NULL, *message = NULL;
+        g_autofree char *lack = NULL;
 
-        if (question->job->env_state != ENV_WAITING ||
-            !building_wants(question->catalog, question->engine->config.runtime, question->job,
-                            &question->want))
+        if (!waits_to_build(question->engine, question->catalog, question->job, &question->want))
                 return feed_wants(spec, cluster_view_share(view, question->catalog, queue, spec), true,
                                   &question->want);
-        cpu = quantity_named(RESOURCE_CPU, question->want.cpu_milli);
-        memory = quantity_named(RESOURCE_MEMORY, question->want.memory);
-        message = g_strdup_printf("its environment is built first, with %s and %s of its queue", cpu, memory);
-        json_array_append_new(question->reasons, own_reason("environment", message));
+        lack = build_lack(question);
+        json_array_append_new(question->reasons, build_reason(&question->want, lack));
         return true;
 }
 

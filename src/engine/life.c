@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "engine/task.h"
+#include "model/array.h"
 #include "model/framework.h"
 #include "model/results.h"
 
@@ -478,6 +479,12 @@ static char *say_oom(const Job *job, const Member *member, const char *name)
                 "%s was killed because the machine ran out of memory; ask for memory with --memory", name);
 }
 
+/* Whoever typed `exit 7` at a terminal knows why: the status is theirs, and the last line is no cause. */
+static bool is_own_exit(const Job *job, const Member *member)
+{
+        return job->spec->tty && member->exit_code > 0 && !member->signal && !member->error && !member->oom;
+}
+
 static char *say_exit(const Job *job, const Member *member)
 {
         g_autofree char *name = member_name(job, member);
@@ -491,6 +498,8 @@ static char *say_exit(const Job *job, const Member *member)
                 return g_strdup_printf("%s could not be started: %s", name, member->error);
         if (member->oom)
                 return say_oom(job, member, name);
+        if (is_own_exit(job, member))
+                return g_strdup_printf("ended with status %d", member->exit_code);
         if (member->error) {
                 g_autofree char *noted = g_strconcat(member->error, "; ", see, NULL);
 
@@ -535,11 +544,11 @@ static char *clean_text(const char *text)
 
 /* The last line often says the cause. An exit status without a fault of its own (see say_exit) and other ends
  * have none. Takes `why`. */
-static char *with_last_line(char *why, const Member *member, const char *line)
+static char *with_last_line(char *why, const Job *job, const Member *member, const char *line)
 {
         g_autofree char *own = why, *text = clean_text(line);
 
-        if (!text || member->state == MEMBER_LOST || member->oom)
+        if (!text || member->state == MEMBER_LOST || member->oom || is_own_exit(job, member))
                 return g_steal_pointer(&own);
         return g_strdup_printf("%s; last line: %s", own, text);
 }
@@ -547,7 +556,7 @@ static char *with_last_line(char *why, const Member *member, const char *line)
 static void attempt_failed(Life *life, const Member *member, const MemberEnd *end)
 {
         bool permanent = end->kind == END_START_FAILED && end->permanent;
-        char *why = with_last_line(say_exit(life->job, member), member, end->last_line);
+        char *why = with_last_line(say_exit(life->job, member), life->job, member, end->last_line);
 
         if (member->state == MEMBER_LOST) {
                 stop(life, after_loss(life->job), why);
@@ -626,6 +635,13 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
 
 /* ---- the rest of what can happen ---- */
 
+void life_building(Life *life)
+{
+        life->job->env_state = ENV_BUILDING;
+        life->job->env_begun = life->now;
+        note(life, "job.environment", json_pack("{s:s}", "state", "building"));
+}
+
 void life_submitted(Life *life, EnvState env)
 {
         Job *job = life->job;
@@ -637,13 +653,7 @@ void life_submitted(Life *life, EnvState env)
                 move(life, JOB_QUEUED);
         note(life, "job.queued", NULL);
         if (env == ENV_BUILDING)
-                note(life, "job.environment", json_pack("{s:s}", "state", "building"));
-}
-
-void life_building(Life *life)
-{
-        life->job->env_state = ENV_BUILDING;
-        note(life, "job.environment", json_pack("{s:s}", "state", "building"));
+                life_building(life);
 }
 
 void life_environment(Life *life, EnvState env, const char *why)
@@ -850,19 +860,21 @@ static bool goes_back(const Job *job)
 /* False when its end is settled. */
 static bool check_open(const Job *job, GError **error)
 {
-        if (job_state_is_final(job->state))
-                return err_set(error, ERR_CONFLICT, "job '%s' (%s) has already ended: %s", job->name, job->id,
-                               job_state_name(job->state));
-        return true;
+        g_autofree char *words = job_words(job);
+
+        return !job_state_is_final(job->state) ||
+               err_set(error, ERR_CONFLICT, "%s has already ended: %s", words, job_state_name(job->state));
 }
 
 static bool check_staying(const Job *job, GError **error)
 {
+        g_autofree char *words = job_words(job);
+
         if (!check_open(job, error))
                 return false;
         if ((job->state == JOB_STOPPING && !goes_back(job)) ||
             (job->state == JOB_RUNNING && life_is_done(job)))
-                return err_set(error, ERR_CONFLICT, "job '%s' (%s) is ending already", job->name, job->id);
+                return err_set(error, ERR_CONFLICT, "%s is already ending", words);
         return true;
 }
 
@@ -956,14 +968,14 @@ bool life_release(Life *life, GError **error)
 bool life_requeue(Life *life, const char *by, GError **error)
 {
         Job *job = life->job;
+        g_autofree char *words = job_words(job);
         char *reason;
 
         if (!check_staying(job, error))
                 return false;
         if (job->state == JOB_SUSPENDED)
-                return err_set(error, ERR_CONFLICT,
-                               "job '%s' (%s) is suspended\nRelease it: `paddle release %s`.", job->name,
-                               job->id, job->id);
+                return err_set(error, ERR_CONFLICT, "%s is held\nRelease it: `paddle release %s`.", words,
+                               job->id);
         if (job->state == JOB_QUEUED)
                 return true;
         reason = g_strdup_printf("requeued by %s", by);
@@ -977,13 +989,14 @@ bool life_requeue(Life *life, const char *by, GError **error)
 bool life_saved(Life *life, GError **error)
 {
         Job *job = life->job;
+        g_autofree char *words = job_words(job);
 
         if (!check_open(job, error))
                 return false;
         if (job->state != JOB_STARTING && job->state != JOB_RUNNING && job->state != JOB_PREEMPTING &&
             job->state != JOB_STOPPING)
-                return err_set(error, ERR_CONFLICT, "job '%s' (%s) is %s: only a running job saves its work",
-                               job->name, job->id, job_state_name(job->state));
+                return err_set(error, ERR_CONFLICT, "%s is %s: only a running job saves its work", words,
+                               job_state_name(job->state));
         job->saved = life->now;
         note(life, "job.changed", json_pack("{s:I}", "saved_at", (json_int_t)job->saved));
         return true;

@@ -167,6 +167,7 @@ static bool made_from(Engine *engine, const Input *input, gint64 seq, const Spec
 /* Jobs of one submission have seqs in a row. */
 static bool check_repeat(Engine *engine, const Job *first, Input *input)
 {
+        g_autofree char *words = NULL;
         gint64 seq = first->seq;
         guint same = 0;
 
@@ -178,11 +179,11 @@ static bool check_repeat(Engine *engine, const Job *first, Input *input)
                 seq += jobs_of(spec);
         }
         input->repeated = same == input->specs->len;
-        return input->repeated ||
-               err_set(&input->error, ERR_CONFLICT,
-                       "idempotency key '%s' was used for job '%s' (%s) with another specification\n"
-                       "Use a new key for a new job.",
-                       input->text, first->name, first->id);
+        words = job_words(first);
+        return input->repeated || err_set(&input->error, ERR_CONFLICT,
+                                          "idempotency key '%s' was used for %s with another specification\n"
+                                          "Use a new key for a new job.",
+                                          input->text, words);
 }
 
 /* True when the key is known: the outcome is in the input. */

@@ -175,6 +175,13 @@ char *element_name(const Job *job)
         return array ? g_strdup_printf("%s[%d]", array, job->array_index) : g_strdup(job->name);
 }
 
+char *job_words(const Job *job)
+{
+        g_autofree char *name = element_name(job);
+
+        return g_strdup_printf("job '%s' (%s)", name, job->id);
+}
+
 /* ---- sizes and states ---- */
 
 int array_place(const Spec *spec, int index)

@@ -25,6 +25,8 @@ bool element_parse(const char *text, char **ret_array, int *ret_index);
 bool job_word_is_valid(const char *word);
 /* "sw[3]", and of a job of no array its name. The caller's. */
 char *element_name(const Job *job);
+/* "job 'sw[3]' (ID)", for messages. The caller's. */
+char *job_words(const Job *job);
 
 /* The place of an index among those of the array (see spec_array), from 0; -1: there is none. */
 int array_place(const Spec *spec, int index);

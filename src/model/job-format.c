@@ -66,21 +66,30 @@ json_t *member_format(const Job *job, const Member *member)
 
 /* ---- where the time went ---- */
 
+/* The build alone: a wait for cores before it counts as queued. Jobs of older servers do not know when it
+ * began. */
+static gint64 environment_ms(const Job *job, gint64 end)
+{
+        gint64 begun = job->env_begun ? job->env_begun : job->submitted;
+
+        if (job->env_state == ENV_NONE || job->env_state == ENV_WAITING)
+                return 0;
+        return MAX((job->env_ready ? job->env_ready : end) - begun, 0);
+}
+
 static json_t *stages_format(const Job *job, gint64 now)
 {
         gint64 end = job->finished ? job->finished : now;
         gint64 since = job->submitted + job->queued_ms + job->starting_ms + job->running_ms;
         gint64 admitted = job->admitted ? job->admitted : end;
         gint64 running = job->running ? job->running : end;
-        gint64 env_end = job->env_ready ? job->env_ready : end;
         gint64 queued_ms = job->queued_ms + MAX(admitted - since, 0);
         gint64 starting_ms = job->starting_ms + MAX(running - admitted, 0);
         gint64 running_ms = job->running_ms + MAX(end - running, 0);
-        gint64 env_ms = job->env_state == ENV_NONE ? 0 : MAX(env_end - job->submitted, 0);
 
         return json_pack("{s:I, s:I, s:I, s:I}", "queued_ms", (json_int_t)queued_ms, "environment_ms",
-                         (json_int_t)env_ms, "starting_ms", (json_int_t)starting_ms, "running_ms",
-                         (json_int_t)running_ms);
+                         (json_int_t)environment_ms(job, end), "starting_ms", (json_int_t)starting_ms,
+                         "running_ms", (json_int_t)running_ms);
 }
 
 /* ---- what it used ---- */

@@ -65,6 +65,7 @@ static const Field job_fields[] = {
         JOB_FIELD(kill_at, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(progressed, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(submitted, I64, G_MININT64, G_MAXINT64),
+        JOB_FIELD(env_begun, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(env_ready, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(admitted, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(running, I64, G_MININT64, G_MAXINT64),

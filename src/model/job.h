@@ -114,7 +114,7 @@ typedef struct Job {
                               own    grace */
         gint64 progressed; /* ms: starting: when the start last made progress, see life.h */
         gint64 updated;    /* ms: of its last change; a column of the store */
-        gint64 submitted, env_ready, admitted, running, finished,
+        gint64 submitted, env_begun, env_ready, admitted, running, finished,
                 not_before;                        /* admitted, running: of the last attempt */
         gint64 queued_ms, starting_ms, running_ms; /* of earlier attempts, summed */
         int extra_port;                            /* the framework's own lease (gloo), or 0 */

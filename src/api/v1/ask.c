@@ -155,11 +155,14 @@ static json_t *reasons_of(Api *api, const HttpCaller *caller, const Job *job, co
         Reason found[REASONS_MAX];
         bool placed = job && job->state != JOB_QUEUED && job->state != JOB_SUSPENDED;
         int n = placed ? 0 : scheduler_explain(clone, key, now, found);
-        json_t *reasons;
+        json_t *reasons, *build;
 
         if (job && (n == 0 || is_the_engines(&found[0])))
                 return engine_reasons(api->engine, job);
         reasons = json_array();
+        build = job ? engine_build_reason(api->engine, job) : NULL;
+        if (build)
+                json_array_append_new(reasons, build);
         for (int i = 0; i < n; i++) {
                 json_array_append_new(reasons,
                                       engine_reason_format(api->engine, &found[i], now, reader(caller)));

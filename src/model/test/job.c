@@ -116,6 +116,7 @@ static Job *full_job(void)
         job->failures = 1;
         job->idempotency_key = g_strdup("k1");
         job->reason = g_strdup("bytes \xff and 'ticks'");
+        job->env_begun = 1100;
         job->env_ready = 1300;
         job->admitted = 3000;
         job->running = 3500;
@@ -304,7 +305,7 @@ static void test_format(void)
                 { "finished_at", "\"1970-01-01T00:00:06.000Z\"" },
                 { "not_before", "\"1970-01-01T00:00:02.500Z\"" },
                 { "stages",
-                  "{\"queued_ms\":1300,\"environment_ms\":300,\"starting_ms\":800,\"running_ms\":2900}" },
+                  "{\"queued_ms\":1300,\"environment_ms\":200,\"starting_ms\":800,\"running_ms\":2900}" },
                 { "usage",
                   "{\"cpu_ms\":1000,\"peak_memory\":500,\"cpu_efficiency\":0.5,\"memory_efficiency\":0.5}" },
                 { "members.0.name", "\"pserver-0\"" },

@@ -953,15 +953,16 @@ static void abandon(LocalRuntime *local, Work *work)
         builds_abandon(local->builds, work->text[0]);
 }
 
-/* The machine may have less than a builder may take. */
+/* Half of the machine at most, so that a build fits beside jobs that have the other half. */
 static bool op_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
 {
         const LocalRuntime *local = (const LocalRuntime *)runtime;
 
         if (!environment_is_needed(job->requirements))
                 return false;
-        *ret_wants = (Resources){ .cpu_milli = MIN(local->bounds.each.cpu_milli, local->total.cpu_milli),
-                                  .memory = MIN(local->bounds.each.memory, local->total.memory) };
+        *ret_wants =
+                (Resources){ .cpu_milli = MIN(local->bounds.each.cpu_milli, (local->total.cpu_milli + 1) / 2),
+                             .memory = MIN(local->bounds.each.memory, (local->total.memory + 1) / 2) };
         return !resources_is_zero(ret_wants);
 }
 
