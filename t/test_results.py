@@ -58,6 +58,21 @@ def test_a_sweep_runs_each_combination(server):
     assert unknown.returncode == 2 and "no job reported 'nothing'" in unknown.stderr
 
 
+def test_who_diverged_comes_last(server):
+    report = 'printf "loss=0.1\\nloss=$last\\n" >> $PADDLE_PROGRESS_FILE'
+    submit(server, "diverged", report, "--sweep", "last=nan,0.3,0.1,inf", "--follow")
+    for order in ("loss", "-loss"):
+        shown = server.paddle("results", "diverged", f"--sort={order}", check=0).stdout.splitlines()
+        assert {line.split()[2] for line in shown[3:]} == {"nan", "inf"}, shown
+    rows = list(csv.DictReader(io.StringIO(server.paddle("results", "diverged", "-o", "csv", check=0).stdout)))
+    assert [(row["loss.min"], row["loss"]) for row in rows][1:3] == [("0.1", "0.3"), ("0.1", "0.1")]
+
+
+def test_a_followed_sweep_says_where_its_results_are(server):
+    line = ["submit", "--no-package", "--name", "told", "--cpu", "100m", "--sweep", "a=1,2", "--follow", "--", "true"]
+    assert "`paddle results told` shows what they reported" in server.paddle(*line, check=0).stderr
+
+
 def test_last_least_and_greatest_and_what_is_no_report(server):
     lines = "loss=2\\nloss=0.5\\nloss=1\\nnonsense\\nx y=1\\nbad=nan\\nval/acc = 0.75\\nend=7"
     submit(server, "folds", f"printf '{lines}' >> $PADDLE_PROGRESS_FILE")
@@ -132,6 +147,8 @@ def test_report_in_python(server):
         }
         assert client.results("sdk[1]")[0]["results"] == rows[1]["results"]
     paddlecloud.report(loss=1)  # outside of a job nothing happens
+    with pytest.raises(TypeError, match=r"report\(loss='abc'\): 'loss' must be a number, not str"):
+        paddlecloud.report(loss="abc")
     with pytest.raises(ValueError, match="not a name to report"):
         paddlecloud.report(**{"a b": 1})
 
@@ -153,6 +170,10 @@ def test_what_a_container_leaves(monkeypatch, tmp_path):
     assert path.read_text().splitlines() == ["loss=0.0", "loss=500.0", "loss=499.0"] and len(written) == 1
 
 
+def numbers(n):
+    return ",".join(map(str, range(n)))
+
+
 @pytest.mark.parametrize(
     "words, says",
     [
@@ -161,10 +182,15 @@ def test_what_a_container_leaves(monkeypatch, tmp_path):
         (["--sweep", "a b=1"], "sweep: 'a b' is not a variable's name"),
         (["--sweep", "lr=1,,2"], "sweep.lr: a value is empty"),
         (["--sweep", "lr=1", "--sweep", "lr=2"], "--sweep: 'lr' is given twice"),
+        (["--sweep", "lr=0.1,1,0.1"], "sweep.lr: the value '0.1' is given twice"),
+        (["--sweep", "lr=1", "-e", "lr=2"], "sweep.lr: env sets the variable 'lr', too"),
+        (["--sweep", "PATH=/bin,/x"], "sweep: the variable 'PATH' has a meaning of its own"),
+        (["--sweep", "LD_PRELOAD=a,b"], "'LD_PRELOAD' has a meaning of its own"),
+        (["--sweep", "PADDLE_TRAINER_ID=1,2"], "'PADDLE_TRAINER_ID' has a meaning of its own"),
         (["--sweep", "lr=1", "--array", "0-2"], "--sweep cannot be combined with --array"),
         (["--sweep-parallel", "2"], "--sweep-parallel goes with --sweep"),
         (["--sweep", "lr=1,2", "--sweep-parallel", "0"], "--sweep-parallel: '0'"),
-        (["--sweep", "a=" + ",".join("1" * 101), "--sweep", "b=" + ",".join("1" * 100)], "more than 10000 jobs"),
+        (["--sweep", "a=" + numbers(101), "--sweep", "b=" + numbers(100)], "more than 10000 jobs"),
     ],
 )
 def test_refused(server, words, says):

@@ -18,7 +18,7 @@ def report(**values: float) -> None:
     Raises ValueError for a name that is none (a letter or "_", then letters, digits and "._-/", at most 63), TypeError for what is no
     number.
     """
-    numbers = {name: float(value) for name, value in values.items()}
+    numbers = {name: _number(name, value) for name, value in values.items()}
     for name in numbers:
         if not _NAME.match(name):
             raise ValueError(
@@ -38,6 +38,13 @@ def report(**values: float) -> None:
                 file.write(text)
         except OSError:
             pass  # a full disk or a file that is gone does not end the training
+
+
+def _number(name: str, value: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"report({name}={value!r}): '{name}' must be a number, not {type(value).__name__}") from None
 
 
 def _folded(numbers: Dict[str, float]) -> str:

@@ -166,3 +166,18 @@ char *duration_format(gint64 ms)
                 return g_strdup_printf("%dm %02ds", (int)(s / 60), (int)(s % 60));
         return g_strdup_printf("%" G_GINT64_FORMAT "h %02dm", s / 3600, (int)(s % 3600 / 60));
 }
+
+char *double_format(double number)
+{
+        enum { DIGITS_LEAST = 15, DIGITS_EXACT = 17 };
+        char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+        for (int digits = DIGITS_LEAST; digits < DIGITS_EXACT; digits++) {
+                g_autofree char *format = g_strdup_printf("%%.%dg", digits);
+
+                g_ascii_formatd(text, sizeof text, format, number);
+                if (g_ascii_strtod(text, NULL) == number)
+                        return g_strdup(text);
+        }
+        return g_strdup(g_ascii_dtostr(text, sizeof text, number));
+}

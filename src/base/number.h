@@ -21,6 +21,9 @@ bool duration_parse_unit(const char *what, const char *text, gint64 *ret_ms, GEr
 /* Parse a yes or no: true/false, yes/no, on/off, 1/0, any case. */
 bool boolean_parse(const char *what, const char *text, bool *ret, GError **error);
 
+/* The shortest text that is read back as the same number: "0.1", "1e-05", "nan". The caller's. */
+char *double_format(double number);
+
 /* "1.4 MiB", "12 B"; the caller's. */
 char *bytes_format(guint64 bytes);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "cli/listing.h"
 #include "cli/verbs.h"
 
@@ -52,16 +53,23 @@ static int by_index(const json_t *a, const json_t *b)
         return (x > y) - (x < y);
 }
 
-/* The best first; jobs that reported nothing last. */
+/* The value that the order looks at. A job whose last value is no number has diverged, however good it was
+ * before. */
+static double rank_of(const json_t *row, const Order *order)
+{
+        return isnan(number_of(row, order->name, LAST)) ? NAN : number_of(row, order->name, order->kind);
+}
+
+/* The best first; jobs that reported nothing, or diverged, last. */
 static int compare(gconstpointer first, gconstpointer second, gpointer arg)
 {
         const json_t *a = *(json_t *const *)first, *b = *(json_t *const *)second;
         const Order *order = arg;
-        double x = order ? number_of(a, order->name, order->kind) : 0;
-        double y = order ? number_of(b, order->name, order->kind) : 0;
+        double x = order ? rank_of(a, order) : 0, y = order ? rank_of(b, order) : 0;
+        bool no_x = isnan(x), no_y = isnan(y);
 
-        if (isnan(x) || isnan(y) || x == y)
-                return isnan(x) != isnan(y) ? isnan(x) - isnan(y) : by_index(a, b);
+        if (no_x || no_y || x == y)
+                return no_x != no_y ? no_x - no_y : by_index(a, b);
         return (x < y) == (order->kind == MINIMUM) ? -1 : 1;
 }
 
@@ -163,9 +171,9 @@ static void add_field(GString *line, const char *text)
 
 static void add_number(GString *line, double number)
 {
-        char text[G_ASCII_DTOSTR_BUF_SIZE];
+        g_autofree char *text = isnan(number) ? g_strdup("") : double_format(number);
 
-        add_field(line, isnan(number) ? "" : g_ascii_dtostr(text, sizeof text, number));
+        add_field(line, text);
 }
 
 static void print_csv(const Sheet *sheet)

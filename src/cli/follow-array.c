@@ -235,6 +235,9 @@ bool follow_array_to_end(Cli *cli, const json_t *array, GError **error)
         line = summary_line(ended, cli->terminal.err_colour);
         failed = summary_failed(ended);
         cli_say(cli, "\n%s%s%s", line, *failed ? "\n\n" : "", failed);
+        if (is_set(json_object_get(ended, "spec"), "sweep"))
+                cli_say(cli, "`paddle results %s` shows what they reported; --sort NAME puts the best first.",
+                        text_of(ended, "name"));
         cli->status = job_succeeded(ended) ? 0 : 1;
         return true;
 }

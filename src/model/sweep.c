@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed-hash.h"
 #include "model/spec-draft.h"
 
 /* ---- reading ---- */
@@ -37,18 +38,50 @@ static char *value_text(const char *name, const json_t *value, GError **error)
         return g_steal_pointer(&text);
 }
 
+/* Variables that a program, or the platform in it, needs to start at all. */
+static bool is_vital(const char *name)
+{
+        static const char *const names[] = { "PATH", "HOME", "PYTHONPATH", "PYTHONHOME", NULL };
+
+        return g_strv_contains(names, name) || g_str_has_prefix(name, "LD_") ||
+               g_str_has_prefix(name, "PADDLE_");
+}
+
+static bool check_name(const char *name, const json_t *values, GError **error)
+{
+        g_autofree char *shown = err_shown(name);
+
+        if (!env_name_is_valid(name, strlen(name)) || strlen(name) > 63)
+                return err_set(error, ERR_INVALID,
+                               "sweep: '%.64s' is not a variable's name: a letter or '_', then letters, "
+                               "digits and '_'",
+                               shown);
+        if (is_vital(name))
+                return err_set(error, ERR_INVALID,
+                               "sweep: the variable '%s' has a meaning of its own, so the program would "
+                               "break\nGive the parameter another name.",
+                               name);
+        return (json_is_array(values) && json_array_size(values) > 0) ||
+               err_set(error, ERR_INVALID, "sweep.%s must be a list of values", name);
+}
+
+/* Thousands of values, each looked for among all, would take long: a table tells. */
 static bool take_values(GString *text, const char *name, const json_t *values, GError **error)
 {
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
         gsize i;
         const json_t *value;
 
         json_array_foreach(values, i, value)
         {
-                g_autofree char *one = value_text(name, value, error);
+                char *one = value_text(name, value, error);
 
                 if (!one)
                         return false;
                 g_string_append_printf(text, "%s%s", i ? "\n" : "", one);
+                if (!g_hash_table_add(seen, one))
+                        return err_set(error, ERR_INVALID, "sweep.%s: the value '%.80s' is given twice", name,
+                                       strrchr(text->str, '\n') + 1);
         }
         return true;
 }
@@ -56,16 +89,10 @@ static bool take_values(GString *text, const char *name, const json_t *values, G
 /* Takes one parameter into `list`; multiplies *n. */
 static bool take_parameter(GPtrArray *list, const char *name, const json_t *values, gint64 *n, GError **error)
 {
-        g_autofree char *shown = err_shown(name);
         g_autoptr(GString) text = g_string_new(name);
 
-        if (!env_name_is_valid(name, strlen(name)) || strlen(name) > 63)
-                return err_set(error, ERR_INVALID,
-                               "sweep: '%.64s' is not a variable's name: a letter or '_', then letters, "
-                               "digits and '_'",
-                               shown);
-        if (!json_is_array(values) || json_array_size(values) == 0)
-                return err_set(error, ERR_INVALID, "sweep.%s must be a list of values", name);
+        if (!check_name(name, values, error))
+                return false;
         *n *= (gint64)json_array_size(values);
         if (*n > SPEC_ARRAY_MAX)
                 return err_set(error, ERR_INVALID, "sweep: its parameters make more than %d jobs",
@@ -107,6 +134,30 @@ static gsize total_of(const GPtrArray *list)
         return total;
 }
 
+/* A variable has one source: that another one would hide it is a mistake. */
+static bool check_alone(const json_t *object, const char *name, GError **error)
+{
+        static const char *const others[] = { "env", "secrets" };
+        const json_t *role;
+        gsize i;
+
+        for (gsize k = 0; k < G_N_ELEMENTS(others); k++)
+                if (json_object_get(json_object_get(object, others[k]), name))
+                        return err_set(error, ERR_INVALID,
+                                       "sweep.%s: %s sets the variable '%s', too\nLeave out one of them.",
+                                       name, others[k], name);
+        json_array_foreach(json_object_get(object, "roles"), i, role)
+        {
+                if (json_object_get(json_object_get(role, "env"), name))
+                        return err_set(
+                                error, ERR_INVALID,
+                                "sweep.%s: roles[%zu].env sets the variable '%s', too\nLeave out one of "
+                                "them.",
+                                name, i, name);
+        }
+        return true;
+}
+
 bool take_sweep(Draft *draft, const json_t *object, GError **error)
 {
         const json_t *sweep = json_object_get(object, "sweep");
@@ -124,7 +175,7 @@ bool take_sweep(Draft *draft, const json_t *object, GError **error)
                                SPEC_SWEEP_MAX);
         json_object_foreach((json_t *)sweep, name, values)
         {
-                if (!take_parameter(list, name, values, &n, error))
+                if (!check_alone(object, name, error) || !take_parameter(list, name, values, &n, error))
                         return false;
         }
         if (total_of(list) > SPEC_SWEEP_BYTES_MAX) /* each job of the sweep looks for its values there */

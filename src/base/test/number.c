@@ -196,6 +196,27 @@ static void test_ids(void)
         g_assert_false(id_is_valid(NULL));
 }
 
+static void test_double(void)
+{
+        static const struct {
+                double number;
+                const char *text;
+        } cases[] = { { 0.1, "0.1" },
+                      { 1.0 / 3, "0.3333333333333333" },
+                      { 0.1 + 0.2, "0.30000000000000004" },
+                      { -2, "-2" },
+                      { 1e-5, "1e-05" },
+                      { 1e300, "1e+300" },
+                      { 0.25, "0.25" },
+                      { 123456789, "123456789" } };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *text = double_format(cases[i].number);
+
+                g_assert_cmpstr(text, ==, cases[i].text);
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -206,5 +227,6 @@ int main(int argc, char **argv)
         g_test_add_func("/number/shown", test_shown);
         g_test_add_func("/number/clock", test_clock);
         g_test_add_func("/number/ids", test_ids);
+        g_test_add_func("/number/double", test_double);
         return g_test_run();
 }

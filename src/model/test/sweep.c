@@ -57,11 +57,11 @@ static void test_too_large(void)
 {
         g_autoptr(GError) error = NULL;
         g_autoptr(GString) text = g_string_new("'sweep':{'lr':[");
-        g_autofree char *value = g_strnfill(250, '7');
+        g_autofree char *value = g_strnfill(246, '7');
         g_autoptr(Spec) spec = NULL;
 
         for (int i = 0; i < 600; i++)
-                g_string_append_printf(text, "%s'%s'", i ? "," : "", value);
+                g_string_append_printf(text, "%s'%d.%s'", i ? "," : "", i, value);
         g_string_append(text, "]}");
         spec = parse(text->str, &error);
         g_assert_null(spec);
@@ -75,6 +75,10 @@ static void test_refused(void)
                 { "'sweep':{}", "sweep must be an object" },
                 { "'sweep':{'a b':[1]}", "'a b' is not a variable's name" },
                 { "'sweep':{'a':1}", "sweep.a must be a list" },
+                { "'sweep':{'a':[1,2,'1']}", "sweep.a: the value '1' is given twice" },
+                { "'sweep':{'HOME':[1]}", "the variable 'HOME' has a meaning of its own" },
+                { "'sweep':{'a':[1]},'env':{'a':'2'}", "sweep.a: env sets the variable 'a', too" },
+                { "'sweep':{'a':[1]},'roles':[{'name':'worker','env':{'a':'2'}}]", "roles[0].env sets" },
                 { "'sweep':{'a':[]}", "sweep.a must be a list" },
                 { "'sweep':{'a':[{}]}", "sweep.a: a value must be a string or a number" },
                 { "'sweep':{'a':['']}", "sweep.a: a value is empty" },
@@ -93,10 +97,10 @@ static void test_refused(void)
                 g_assert_nonnull(strstr(error->message, cases[i][1]));
         }
         for (int i = 1; i < 101; i++)
-                g_string_append(many, ",0");
+                g_string_append_printf(many, ",%d", i);
         g_string_append(many, "],'b':[0");
         for (int i = 1; i < 100; i++)
-                g_string_append(many, ",0");
+                g_string_append_printf(many, ",%d", i);
         g_string_append(many, "]}");
         g_assert_null(parse(many->str, NULL));
 }
