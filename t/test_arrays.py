@@ -130,7 +130,7 @@ def test_after_an_array_and_after_one_of_its_jobs(server, gate):
         *("submit", "--no-package", "--name", "third", "--cpu", "100m", "--after", "before[2]", "--", "true"), check=0
     )
     third = shown(server, "before[2]")["id"]
-    assert f"waiting for job 'before-2' ({third}) to succeed" in shown(server, "third")["reason"]
+    assert f"waiting for job 'before[2]' ({third}) to succeed" in shown(server, "third")["reason"]
     gate.touch()
     server.paddle("wait", "all", "third", check=0)
 
@@ -143,7 +143,10 @@ def test_after_an_array_that_fails(server, gate):
     gate.touch()
     assert server.paddle("wait", "never").returncode == 1
     never, array = shown(server, "never"), shown(server, "breaks")["id"]
-    assert never["state"] == "cancelled" and f"but array 'breaks' ({array}) ended as failed" in never["reason"], never
+    assert (
+        never["state"] == "cancelled"
+        and f"it waited for array 'breaks' ({array}) to succeed, but that failed" in never["reason"]
+    ), never
 
 
 def test_cancel_hold_release_requeue_set_and_delete(server, gate):

@@ -236,7 +236,7 @@ def test_dry_run(full):
 
 def test_hold_release_set_requeue(full):
     full.paddle("submit", "--no-package", "--name", "one", "--label", "team=a", "--", "true", check=0)
-    assert full.paddle("hold", "one", check=0).stderr.endswith("is suspended\n")
+    assert full.paddle("hold", "one", check=0).stderr.endswith("is held; `paddle release one` lets it go on\n")
     full.paddle("cancel", "holder", check=0)
     assert full.job("one")["state"] == "suspended"
     full.paddle("set", "one", "--priority", "high", "--label", "x=y", "--annotation", "why=test", check=0)

@@ -368,6 +368,27 @@ def test_a_follower_of_one_attempt_ends_with_it(server, gate):
     assert events[-1].kind == "end" and text_of(events) == "begin 1\nend 1\n"
 
 
+# -- nothing
+
+
+def test_no_lines_are_no_riddle(server):
+    for name, spec in {"quiet": {}, "later": {"begin": "2099-01-01T00:00:00Z"}}.items():
+        server.submit(["true"], name=name, **spec)
+    server.wait("quiet")
+    for line, says in {
+        ("quiet",): "job 'quiet' wrote nothing\n",
+        ("-f", "quiet"): "job 'quiet' wrote nothing\n",
+        ("quiet", "--since", "1h"): "job 'quiet' wrote nothing in this time\n",
+        ("quiet", "--member", "environment"): "job 'quiet' has no environment: it asks for no packages\n",
+        ("later",): "job 'later' has not started, so it has no log yet\n",
+    }.items():
+        done = server.paddle("logs", *line, check=0)
+        assert done.stdout == "" and done.stderr.endswith(says), (line, done)
+    server.cancel(["later"])
+    server.wait("later")
+    assert server.paddle("logs", "later", check=0).stderr == "job 'later' never started, so it has no log\n"
+
+
 # -- times
 
 
@@ -423,6 +444,19 @@ def test_each_line_has_the_time_at_which_it_was_written(turns):
     events = [event.data for event in heard(server, job, timestamps="true", follow="false") if event.kind == "log"]
     assert [event["time"] for event in events] == [when for when, _ in lines]
     assert all("time" not in event.data for event in heard(server, job) if event.kind == "log")
+
+
+def test_a_redrawn_line_has_the_time_of_its_last_state(server, tmp_path):
+    gate = tmp_path / "gate"
+    script = f"printf first; until [ -e {gate} ]; do sleep 0.02; done; printf '\\rlast\\n'"
+    job = server.submit(["sh", "-c", script])
+    wait_for(lambda: server.member_log(job["id"]) == "first", what="the first state")
+    time.sleep(APART)
+    then = time.time()
+    gate.touch()
+    server.wait(job["id"])
+    when, line = server.paddle("logs", "--timestamps", job["id"], check=0).stdout.rstrip().split(" ", 1)
+    assert line == "worker-0 ~ last" and stamp(when) >= then - 0.1, (when, then)
 
 
 def test_lines_since_a_time(turns):

@@ -8,6 +8,7 @@
 #include "cli/follow-array.h"
 #include "cli/listing.h"
 #include "cli/password.h"
+#include "cli/summary.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
 
@@ -97,6 +98,36 @@ static bool copy_log(Cli *cli, const FollowOptions *follow, GError **error)
 
 /* ---- the verb ---- */
 
+/* Why there was no line. */
+static const char *silence_of(const json_t *job, const FollowOptions *follow)
+{
+        const char *environment = text_of(job, "environment");
+        bool asks_for_build = g_strcmp0(follow->members, "environment") == 0;
+
+        if (asks_for_build && strcmp(environment, "none") == 0)
+                return "has no environment: it asks for no packages";
+        if (asks_for_build && strcmp(environment, "waiting") == 0)
+                return "waits for its environment to be built, so that has no log yet";
+        if (json_array_size(json_object_get(job, "members")) == 0)
+                return job_is_final(job) ? "never started, so it has no log"
+                                         : "has not started, so it has no log yet";
+        return follow->since ? "wrote nothing in this time" : "wrote nothing";
+}
+
+static bool follow_one(Cli *cli, const json_t *job, const FollowOptions *about, GError **error)
+{
+        FollowOptions follow = *about;
+        bool heard = false;
+
+        follow.heard = &heard;
+        if (!follow_job(cli, &follow, NULL, error))
+                return false;
+        if (!heard && follow.tail != 0)
+                cli_say(cli, "job '%s' %s", text_of(job, "name"),
+                        follow.follow ? "wrote nothing" : silence_of(job, &follow));
+        return true;
+}
+
 static bool show(Cli *cli, const FollowOptions *follow, GError **error)
 {
         g_autofree char *path = job_path(follow->job, "");
@@ -106,7 +137,7 @@ static bool show(Cli *cli, const FollowOptions *follow, GError **error)
                 return false;
         if (is_array(job))
                 return follow_array(cli, job, follow, error);
-        return is_for_bytes(follow) ? copy_log(cli, follow, error) : follow_job(cli, follow, NULL, error);
+        return is_for_bytes(follow) ? copy_log(cli, follow, error) : follow_one(cli, job, follow, error);
 }
 
 static bool parse_attempt(const char *text, FollowOptions *follow, GError **error)

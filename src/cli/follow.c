@@ -224,6 +224,8 @@ static void on_log(Follower *f, const json_t *data)
         print_attempt(f, int_of(data, "attempt"));
         if (f->options->timestamps)
                 log_prefixer_stamp(f->prefixer, text_of(data, "time"));
+        if (f->options->heard)
+                *f->options->heard = true;
         log_prefixer_add(f->prefixer, name, text_of(data, "text"), f->out);
         end_output(f);
 }

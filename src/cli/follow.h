@@ -27,6 +27,7 @@ typedef struct {
         bool terminal;       /* for a terminal, without which a job that waits is cancelled */
         bool stages;         /* every stage with its time; otherwise only why a pending job pends */
         const char *element; /* before each member's name: "sw[3]"; or NULL */
+        bool *heard;         /* set when a line came; or NULL */
         FollowShared *shared; /* or NULL. With it no stages are said */
 } FollowOptions;
 

@@ -428,6 +428,17 @@ static gint64 time_at(LogStream *stream, LogFile *file, guint64 offset, guint64 
         return log_times_at(file->times, stream->api, file->path, stream->fd, offset, ret_end);
 }
 
+/* When the piece was written; a line that was redrawn is as old as its last state. */
+static gint64 piece_time(const LogStream *stream, LogFile *file, const char *text, gsize len)
+{
+        const char *newline = memchr(text, '\n', len);
+        bool is_line = !stream->options.raw && (!newline || newline == text + len - 1);
+        gsize stale = is_line ? log_text_stale(text, len - (newline != NULL)) : 0;
+        guint64 end;
+
+        return time_at(stream, file, file->offset + stale, &end);
+}
+
 /* How many bytes from here on are not younger than `until`; with times, only those of one time. */
 static gsize bytes_until(LogStream *stream, LogFile *file, gint64 until)
 {
@@ -450,7 +461,7 @@ static bool send_piece(LogStream *stream, LogFile *file, gint64 until, bool flus
         g_autofree char *buffer = g_malloc(PIECE), *valid = NULL;
         ssize_t got = opened ? pread(stream->fd, buffer, PIECE, (off_t)file->offset) : -1;
         g_autoptr(GString) text = g_string_new(NULL);
-        guint64 end;
+        gint64 time;
 
         if (got <= 0)
                 return false;
@@ -468,8 +479,7 @@ static bool send_piece(LogStream *stream, LogFile *file, gint64 until, bool flus
         else
                 log_text_settle(buffer, len, text);
         valid = g_utf8_make_valid(text->str, (gssize)text->len);
-        gint64 time = stream->options.times ? time_at(stream, file, file->offset, &end) : 0;
-
+        time = stream->options.times ? piece_time(stream, file, buffer, len) : 0;
         file->offset += len;
         send_text(stream, file, out, valid, time);
         return true;
