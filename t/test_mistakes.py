@@ -182,6 +182,17 @@ PROGRAMS = [
         files={"requirements.txt": "numpy\n-r NAME.txt\n"},
     ),
 ]
+REQUIREMENTS = [
+    M(
+        f"submit {mode} -- python train.py".replace("  ", " "),
+        2,
+        "requirements.txt",
+        "line 2",
+        "numpy==1.2",
+        files={"requirements.txt": "six\nnumpy=1.2\n"},
+    )
+    for mode in ("", "--plan", "--dry-run")
+]
 JOB_FILES = [
     M("init", 2, "paddle.yaml", "--force", files={"paddle.yaml": "command: [python, train.py]\n"}),
     M("submit", 2, "paddle.yaml", "line 2", files={"paddle.yaml": "command: [python, train.py]\n\tname: x\n"}),
@@ -252,7 +263,7 @@ SERVERS = [
     M("status runner", 1, "no job 'runner'", who="ann"),
     M("cluster delete default-cluster", 3, "only administrators", who="ann"),
 ]
-MISTAKES = [*VERBS, *OPTIONS, *SUBMISSIONS, *PROGRAMS, *JOB_FILES, *OBJECTS, *FILES, *SERVERS]
+MISTAKES = [*VERBS, *OPTIONS, *SUBMISSIONS, *PROGRAMS, *REQUIREMENTS, *JOB_FILES, *OBJECTS, *FILES, *SERVERS]
 
 
 @pytest.fixture(scope="module")

@@ -108,6 +108,7 @@ static bool log_in_with_password(Cli *cli, const Login *login, const char *user,
 
 static bool run_login(Cli *cli, const void *options, char *const *words, GError **error)
 {
+        g_autofree char *until = NULL;
         const Login *login = options;
         const char *user = login->user ? login->user : g_get_user_name();
         g_autofree char *path = client_config_path();
@@ -125,8 +126,9 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
                 return false;
         if (!client_config_store(path, http_client_url(cli->client), text_of(reply, "token"), error))
                 return false;
+        until = local_time_text(reply, "expires_at");
         cli_say(cli, "logged in as '%s'; server and token are kept in '%s'%s%s", text_of(reply, "user"), path,
-                is_set(reply, "expires_at") ? " until " : "", text_of(reply, "expires_at"));
+                until ? " until " : "", until ? until : "");
         if (json_is_true(json_object_get(reply, "lacks_second_factor")))
                 cli_say(cli, "this server asks you for a second factor: set it up with `paddle user totp "
                              "enable`; until "
@@ -138,9 +140,10 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
 static void say_right(const Cli *cli, const json_t *who)
 {
         g_autoptr(GString) said = g_string_new(NULL);
-        bool token = is_set(who, "token"), ends = is_set(who, "expires_at");
+        g_autofree char *until = local_time_text(who, "expires_at");
+        bool token = is_set(who, "token");
 
-        if (!token && !ends)
+        if (!token && !until)
                 return;
         g_string_append_printf(said, "%s %s", token ? "token" : "certificate", text_of(who, "token"));
         g_strchomp(said->str);
@@ -150,8 +153,8 @@ static void say_right(const Cli *cli, const json_t *who)
                                        is_set(who, "scope") ? text_of(who, "scope") : "admin");
         if (is_set(who, "queue"))
                 g_string_append_printf(said, ", queue '%s'", text_of(who, "queue"));
-        if (ends)
-                g_string_append_printf(said, ", valid until %s", text_of(who, "expires_at"));
+        if (until)
+                g_string_append_printf(said, ", valid until %s", until);
         else
                 g_string_append(said, ", without an end");
         cli_say(cli, "%s", said->str);

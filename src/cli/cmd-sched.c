@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/word.h"
 #include "cli/listing.h"
 #include "cli/verbs.h"
 #include "sched/journal.h"
@@ -141,10 +142,13 @@ static json_t *report_json(const JournalReport *report)
 
 static void print_report(const JournalReport *report)
 {
-        g_autofree char *time = clock_format(report->now);
+        g_autofree char *now = clock_format(report->now);
+        g_autoptr(json_t) value = json_string(now);
+        g_autofree char *time = cell_text(value);
+        g_autofree char *passes = count_format(report->passes, "pass");
+        g_autofree char *decisions = count_format(report->decisions, "decision");
 
-        printf("%" G_GINT64_FORMAT " passes, %" G_GINT64_FORMAT " decisions, %s\n", report->passes,
-               report->decisions, report->same ? "identical" : "and then a difference");
+        printf("%s, %s, %s\n", passes, decisions, report->same ? "identical" : "and then a difference");
         if (report->torn)
                 printf("a generation ends in a cut line, which was passed over\n");
         if (report->same)

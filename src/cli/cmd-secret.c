@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/word.h"
 #include "cli/listing.h"
 #include "cli/password.h"
 #include "cli/verbs.h"
@@ -92,6 +93,7 @@ static char *take_value(Cli *cli, const SecretArgs *args, const char *name, gsiz
 
 static bool run_set(Cli *cli, const void *target, char *const *words, GError **error)
 {
+        g_autofree char *size = NULL;
         g_autofree char *path = path_of(words[0], NULL);
         g_autoptr(json_t) body = NULL;
         gsize len = 0;
@@ -113,10 +115,11 @@ static bool run_set(Cli *cli, const void *target, char *const *words, GError **e
         wipe(value, len);
         if (!cli_client(cli, error) || !http_call_json(cli->client, "PUT", path, body, NULL, error))
                 return false;
+        size = count_format((gint64)len, "byte");
         cli_say(cli,
-                "secret '%s' is set (%d bytes)\n"
+                "secret '%s' is set (%s)\n"
                 "Give it to a job: `paddle submit --secret VARIABLE=%s`, or as a file: `--secret-file %s`.",
-                words[0], (int)len, words[0], words[0]);
+                words[0], size, words[0], words[0]);
         return true;
 }
 

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/word.h"
 #include "cli/listing.h"
 #include "cli/series.h"
 #include "cli/verbs.h"
@@ -115,11 +116,12 @@ static char *percent(double part)
 static void print_summary(const Simulation *simulation, gint64 left_out)
 {
         g_autofree char *span = duration_format(simulation->end - simulation->start);
+        g_autofree char *jobs = count_format(simulation->wait.started + simulation->unstarted, "job");
+        g_autofree char *passes = count_format(simulation->passes, "pass");
 
-        printf("%" G_GINT64_FORMAT " jobs in %s; %" G_GINT64_FORMAT " started, %" G_GINT64_FORMAT
-               " ended; %" G_GINT64_FORMAT " passes in %.1f s of real time\n",
-               simulation->wait.started + simulation->unstarted, span, simulation->wait.started,
-               simulation->wait.ended, simulation->passes, simulation->wall_s);
+        printf("%s in %s; %" G_GINT64_FORMAT " started, %" G_GINT64_FORMAT
+               " ended; %s in %.1f s of real time\n",
+               jobs, span, simulation->wait.started, simulation->wait.ended, passes, simulation->wall_s);
         if (simulation->unstarted > 0)
                 printf("%" G_GINT64_FORMAT " never started: too large for the room, or behind one that is\n",
                        simulation->unstarted);

@@ -108,12 +108,12 @@ static char *cell_queue(const json_t *item, const Terminal *terminal)
 /* Whatever the server calls its times, they are RFC 3339 texts. */
 static char *cell_created(const json_t *item, const Terminal *terminal)
 {
-        return g_strdup(text_of(item, is_set(item, "created_at") ? "created_at" : "created"));
+        return local_time_text(item, is_set(item, "created_at") ? "created_at" : "created");
 }
 
 static char *cell_expires(const json_t *item, const Terminal *terminal)
 {
-        return g_strdup(text_of(item, is_set(item, "expires_at") ? "expires_at" : "expires"));
+        return local_time_text(item, is_set(item, "expires_at") ? "expires_at" : "expires");
 }
 
 static const Column columns[] = {

@@ -62,12 +62,16 @@ gint64 time_of(const json_t *object, const char *name)
         return time ? g_date_time_to_unix(time) * 1000 + g_date_time_get_microsecond(time) / 1000 : 0;
 }
 
-char *local_time_text(const json_t *object, const char *name)
+static char *local_time(gint64 ms)
 {
-        gint64 ms = time_of(object, name);
         g_autoptr(GDateTime) time = ms ? g_date_time_new_from_unix_local(ms / 1000) : NULL;
 
         return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S %Z") : NULL;
+}
+
+char *local_time_text(const json_t *object, const char *name)
+{
+        return local_time(time_of(object, name));
 }
 
 /* A quantity of a resource as people write it ("23.5Gi"), and any other value as it is. */
@@ -172,6 +176,22 @@ void listing_free(Listing *listing)
         g_free(listing);
 }
 
+/* "2026-03-01T10:00:00.123Z", as the server writes times. */
+static bool is_time(const char *text)
+{
+        gsize len = strlen(text);
+
+        return len >= 20 && len <= 24 && text[4] == '-' && text[10] == 'T' && text[len - 1] == 'Z';
+}
+
+char *cell_text(const json_t *value)
+{
+        const char *text = json_string_value(value);
+        g_autoptr(GDateTime) time = text && is_time(text) ? g_date_time_new_from_iso8601(text, NULL) : NULL;
+
+        return time ? local_time(g_date_time_to_unix(time) * 1000) : value_text(value);
+}
+
 static void add_row(Listing *listing, const json_t *item)
 {
         g_autoptr(GPtrArray) cells = g_ptr_array_new_with_free_func(g_free);
@@ -180,7 +200,7 @@ static void add_row(Listing *listing, const json_t *item)
                 if (is_shown(listing, column))
                         g_ptr_array_add(cells, column->cell
                                                        ? column->cell(item, &listing->cli->terminal)
-                                                       : value_text(json_object_get(item, column->member)));
+                                                       : cell_text(json_object_get(item, column->member)));
         table_row(listing->table, (const char *const *)cells->pdata);
 }
 

@@ -55,6 +55,9 @@ json_t *listing_items(HttpClient *client, const char *path, GError **error);
  * caller's. */
 char *value_text(const json_t *value);
 
+/* The same for a cell: a time of the server's is shown in the time zone of the person. */
+char *cell_text(const json_t *value);
+
 /* A time of the server's (UTC) in the time zone of the person; NULL: none. The caller's. */
 char *local_time_text(const json_t *object, const char *name);
 

@@ -53,7 +53,7 @@ bool object_list(Cli *cli, const void *options, char *const *words, GError **err
 
 static void print_member(const char *name, const json_t *value)
 {
-        g_autofree char *text = value_text(value);
+        g_autofree char *text = cell_text(value);
         g_autofree char *visible = text ? text_visible(text) : NULL;
         g_autofree char *label = g_strdelimit(g_strdup(name), "_", ' ');
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/word.h"
 #include "cli/follow-array.h"
 #include "cli/listing.h"
 #include "cli/needs.h"
@@ -137,10 +138,10 @@ static void say_submitted(const Cli *cli, const json_t *job)
 {
         const char *name = text_of(job, "name"), *id = text_of(job, "id");
         const json_t *array = json_object_get(job, "array");
+        g_autofree char *size = count_format(int_of(array, "size"), "job");
 
         if (is_array(job))
-                cli_say(cli, "submitted %s (%s): %d jobs, %s", name, id, (int)int_of(array, "size"),
-                        text_of(array, "indices"));
+                cli_say(cli, "submitted %s (%s): %s, %s", name, id, size, text_of(array, "indices"));
         else
                 cli_say(cli, "submitted %s (%s)", name, id);
 }

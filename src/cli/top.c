@@ -74,8 +74,9 @@ static void append_room(GString *out, const TopPicture *picture, const Terminal 
 
         json_array_foreach(picture->nodes, i, node) usable += json_is_true(json_object_get(node, "usable"));
         if (picture->nodes)
-                g_string_append_printf(line, "%d of %d nodes  ", (int)usable,
-                                       (int)json_array_size(picture->nodes));
+                g_string_append_printf(line, "%d of %d node%s  ", (int)usable,
+                                       (int)json_array_size(picture->nodes),
+                                       json_array_size(picture->nodes) == 1 ? "" : "s");
         g_string_append(line, "in use:");
         for (int kind = 0; kind < resource_kinds(); kind++) {
                 gint64 all = total.amount.amount[kind];

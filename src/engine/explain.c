@@ -77,8 +77,9 @@ static char *say_unusable(const Cluster *cluster, const ClusterView *view)
                 return g_strdup_printf("cluster '%s' has no node", cluster->object.name);
         if (!first)
                 return NULL;
-        return g_strdup_printf("%u of %u nodes of cluster '%s' cannot be used: node '%s' is %s", n, all,
-                               cluster->object.name, first->name, first->why ? first->why : "away");
+        return g_strdup_printf("%u of %u node%s of cluster '%s' cannot be used: node '%s' is %s", n, all,
+                               all == 1 ? "" : "s", cluster->object.name, first->name,
+                               first->why ? first->why : "away");
 }
 
 static char *say_no_nodes(const Words *words)
@@ -101,6 +102,12 @@ static char *say_no_nodes(const Words *words)
         return g_strdup_printf(
                 "cluster '%s' is of type %s and not connected: this server has no runtime for it yet",
                 cluster->object.name, cluster_type_name(cluster->type));
+}
+
+/* "1 of 2 is free", "2 are free" */
+static const char *be(int kind, gint64 amount)
+{
+        return amount == (kind == RESOURCE_CPU ? 1000 : 1) ? "is" : "are";
 }
 
 static char *say_too_large(const Words *words)
@@ -144,8 +151,8 @@ static char *say_queue_max(const Words *words)
                         *used = amount(words, words->reason->used),
                         *limit = amount(words, words->reason->limit);
 
-        return g_strdup_printf("queue '%s' is at its limit: asks for %s, %s of %s are in use", words->queue,
-                               asked, used, limit);
+        return g_strdup_printf("queue '%s' is at its limit: asks for %s, %s of %s %s in use", words->queue,
+                               asked, used, limit, be(words->reason->kind, words->reason->used));
 }
 
 static char *say_reserved(const Words *words)
@@ -154,8 +161,9 @@ static char *say_reserved(const Words *words)
                         *have = amount(words, words->reason->free), *job = other_job(words),
                         *when = when_words(words);
 
-        return g_strdup_printf("asks for %s; %s are free, but reserved for %s, which comes first%s%s", asked,
-                               have, job, *when ? " and is to start" : "", when);
+        return g_strdup_printf("asks for %s; %s %s free, but reserved for %s, which comes first%s%s", asked,
+                               have, be(words->reason->kind, words->reason->free), job,
+                               *when ? " and is to start" : "", when);
 }
 
 static char *say_lent(const Words *words)
@@ -165,8 +173,9 @@ static char *say_lent(const Words *words)
                         *lent = amount(words, words->reason->lent);
 
         return g_strdup_printf(
-                "asks for %s, %s are free: %s of what queue '%s' is guaranteed are lent to queue '%s'", asked,
-                have, lent, words->queue, words->other);
+                "asks for %s, %s %s free: %s of what queue '%s' is guaranteed %s lent to queue '%s'", asked,
+                have, be(words->reason->kind, words->reason->free), lent, words->queue,
+                be(words->reason->kind, words->reason->lent), words->other);
 }
 
 static char *say_behind(const Words *words)
@@ -186,9 +195,9 @@ static char *say_resources(const Words *words)
                         *all = amount(words, reason->total), *job = reason->key ? other_job(words) : NULL,
                         *when = when_words(words);
 
-        return g_strdup_printf("waits for %s: asks for %s, %s of %s are free%s%s%s%s", lacks, asked, have,
-                               all, job ? "; " : "", job ? job : "", job ? " ends first" : "",
-                               job ? when : "");
+        return g_strdup_printf("waits for %s: asks for %s, %s of %s %s free%s%s%s%s", lacks, asked, have, all,
+                               be(reason->kind, reason->free), job ? "; " : "", job ? job : "",
+                               job ? " ends first" : "", job ? when : "");
 }
 
 static char *say_fragmented(const Words *words)
@@ -747,9 +756,7 @@ static char *build_lack(Question *question)
         free = quantity_text(kind, question->free.amount[kind]);
         total = quantity_text(kind, question->room.amount[kind]);
         return g_strdup_printf("its environment is built first, which takes %s: %s of %s %s free", asked,
-                               free, total,
-                               question->free.amount[kind] == (kind == RESOURCE_CPU ? 1000 : 1) ? "is"
-                                                                                                : "are");
+                               free, total, be(kind, question->free.amount[kind]));
 }
 
 static bool waits_to_build(Engine *engine, const Catalog *catalog, const Job *job, Resources *ret_want)

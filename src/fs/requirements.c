@@ -220,14 +220,42 @@ static bool is_path(const char *text)
         return text[0] == '.' || g_str_has_prefix(text, "/") || g_str_has_prefix(text, "file:");
 }
 
+/* "numpy=1.2", as conda writes it: in requirements a version has two of them. The '=', or NULL. */
+static const char *single_equals(const char *line)
+{
+        const char *at =
+                line + strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+        if (at == line || *line == '-')
+                return NULL;
+        if (*at == '[' && strchr(at, ']'))
+                at = strchr(at, ']') + 1;
+        at += strspn(at, " \t");
+        return *at == '=' && at[1] != '=' ? at : NULL;
+}
+
+static bool refuse_equals(const Gather *gather, guint number, const char *line, const char *equals,
+                          GError **error)
+{
+        g_autofree char *name = g_strndup(line, (gsize)(equals - line));
+        const char *version = equals + 1 + strspn(equals + 1, " \t");
+        g_autofree char *why =
+                g_strdup_printf("has one '=' before the version; it takes two\nWrite '%s==%.*s'.",
+                                g_strchomp(name), (int)strcspn(version, " \t;="), version);
+
+        return fail(gather, number, line, why, error);
+}
+
 /* A line without its remark and outer blanks; `whole` has both. */
 static bool add_line(Gather *gather, guint number, const char *line, const char *whole, GError **error)
 {
         const char *file = value_of(line, "-r", "--requirement");
         const char *constraint = value_of(line, "-c", "--constraint");
         const char *editable = value_of(line, "-e", "--editable");
-        const char *place = editable ? editable : line;
+        const char *place = editable ? editable : line, *equals = single_equals(line);
 
+        if (equals)
+                return refuse_equals(gather, number, line, equals, error);
         if (file)
                 return add_file(gather, number, line, file, error);
         if (constraint)

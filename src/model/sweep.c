@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/keyed-hash.h"
+#include "base/word.h"
 #include "model/spec-draft.h"
 
 /* ---- reading ---- */
@@ -108,6 +109,7 @@ static bool take_parameter(GPtrArray *list, const char *name, const json_t *valu
 static bool take_indices(Draft *draft, gint64 n, GError **error)
 {
         g_autoptr(GArray) indices = NULL;
+        g_autofree char *jobs = count_format(n, "job");
         int max = 0;
 
         if (!draft->spec.array) {
@@ -120,9 +122,9 @@ static bool take_indices(Draft *draft, gint64 n, GError **error)
                 return false;
         return ((gint64)indices->len == n && g_array_index(indices, int, n - 1) == n - 1) ||
                err_set(error, ERR_INVALID,
-                       "array: '%.40s' does not fit the sweep, which makes %" G_GINT64_FORMAT " jobs\n"
+                       "array: '%.40s' does not fit the sweep, which makes %s\n"
                        "Leave the array out.",
-                       draft->spec.array, n);
+                       draft->spec.array, jobs);
 }
 
 static gsize total_of(const GPtrArray *list)

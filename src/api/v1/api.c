@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/word.h"
 #include "model/array.h"
 
 enum { THREADS = 2, LINE = 64 }; /* of questions */
@@ -201,12 +202,13 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
         g_autoptr(GError) error = NULL;
         gint64 array;
         Job *job = api_find_any(api, request, name, &array);
-        g_autofree char *whole = job && array ? array_name(job) : NULL;
+        g_autofree char *whole = job && array ? array_name(job) : NULL, *size = NULL;
 
         if (!job || !array)
                 return job;
-        err_set(&error, ERR_INVALID, "'%s' is an array of %d jobs\nName one of them: '%s[%d]' or %s.", whole,
-                array_size(job->spec), whole, job->array_index, job->name);
+        size = count_format(array_size(job->spec), "job");
+        err_set(&error, ERR_INVALID, "'%s' is an array of %s\nName one of them: '%s[%d]' or %s.", whole, size,
+                whole, job->array_index, job->name);
         http_fail(request, error);
         job_unref(job);
         return NULL;

@@ -86,7 +86,9 @@ static char *reason_of(const ArrayCount *count, const json_t *reasons)
 
         if (message)
                 return g_strdup(json_string_value(message));
-        return failed ? g_strdup_printf("%d of its %d jobs failed", failed, count->size) : g_strdup("");
+        return failed ? g_strdup_printf("%d of its %d job%s failed", failed, count->size,
+                                        count->size == 1 ? "" : "s")
+                      : g_strdup("");
 }
 
 static json_t *time_or_null(gint64 ms)

@@ -49,6 +49,20 @@ static const struct {
           "--pre\n--only-binary :all:\na[x]>1,<2; python_version<'3'\n",
           NULL,
           NULL },
+        { { { "requirements.txt", "a<=1\nb>=1\nc!=1\nd~=1\ne===1\nf [x] == 1\ng @ https://h/?a=1\n" } },
+          "a<=1\nb>=1\nc!=1\nd~=1\ne===1\nf [x] == 1\ng @ https://h/?a=1\n",
+          NULL,
+          NULL },
+        { { { "requirements.txt", "a\nnumpy=1.2 # new\n" } },
+          NULL,
+          "requirements.txt, line 2: 'numpy=1.2' has one '=' before the version; it takes two\nWrite "
+          "'numpy==1.2'.",
+          NULL },
+        { { { "requirements.txt", "a[x] = 1=py39_0" } },
+          NULL,
+          "requirements.txt, line 1: 'a[x] = 1=py39_0' has one '=' before the version; it takes two\n"
+          "Write 'a[x]==1'.",
+          NULL },
         /* -r */
         { { { "requirements.txt", "-r req/base.txt\nb\n" },
             { "req/base.txt", "a\n-r more.txt" },
