@@ -429,7 +429,7 @@ static gint64 time_at(LogStream *stream, LogFile *file, guint64 offset, guint64 
 }
 
 /* When the piece was written; a line that was redrawn is as old as its last state. */
-static gint64 piece_time(const LogStream *stream, LogFile *file, const char *text, gsize len)
+static gint64 piece_time(LogStream *stream, LogFile *file, const char *text, gsize len)
 {
         const char *newline = memchr(text, '\n', len);
         bool is_line = !stream->options.raw && (!newline || newline == text + len - 1);
