@@ -46,6 +46,7 @@ def train(
     cluster: Optional[str] = None,
     sweep: Optional[Dict[str, List[Any]]] = None,
     start_timeout: jobs.TimeLimit = None,
+    setup: Optional[str] = None,
     follow: bool = False,
 ) -> Job:
     """Run by hand: packs the program's directory, submits it, and returns the Job. Run by the platform: calls `trainer` and ends the
@@ -65,10 +66,11 @@ def train(
     and `package_path` (a directory) replace the running program and its directory; `retries` are further attempts after a failed one.
     `queue` or `cluster`, `priority`, `labels`, `array` ("0-99%10"), `after` (["ok:ID"]) and `min_trainers` (start with so many, grow when
     there is room) say how it shares the machines with others. `sweep` ({"lr": [0.1, 0.01]}) makes one job of each combination of values;
-    `start_timeout` is how long a start may make no progress. `secrets` maps variables, `secret_files` files in $PADDLE_SECRETS_DIR to
-    secrets of the user (`Client.secret_set`). `network` "none" leaves its processes loopback alone. `base_image` is recorded; the local
-    runtime does not use it. `k8s_user` and `k8s_pssword` (also `k8s_password`) are taken for older programs; a server that knows its
-    callers by token or by Unix user does not need them.
+    `start_timeout` is how long a start may make no progress. `setup` (a text for the shell, such as "make -C ops") runs once in a copy of
+    the directory before the job: its files are there for all processes, and it runs again when it or a file that it names has changed.
+    `secrets` maps variables, `secret_files` files in $PADDLE_SECRETS_DIR to secrets of the user (`Client.secret_set`). `network` "none"
+    leaves its processes loopback alone. `base_image` is recorded; the local runtime does not use it. `k8s_user` and `k8s_pssword` (also
+    `k8s_password`) are taken for older programs; a server that knows its callers by token or by Unix user does not need them.
 
     Raises errors.ApiError when the server refuses, errors.ServerNotReached when there is none, ValueError for contradictory arguments
     and for what a package cannot hold or a function cannot take with it.

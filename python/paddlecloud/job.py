@@ -38,7 +38,9 @@ class PaddleJob:
     `queue`, `priority` (-1000..1000 or a word such as "high"), `labels`, `array` ("0-99%10"), `after` (["ok:ID", ...]) are as in
     doc/rest.md; `cluster` is short for the queue of that cluster. `sweep` ({"lr": [0.1, 0.01], "depth": [2, 3]}) makes one job of each
     combination, with the values in its environment. `time_limit` of its running is seconds, text ("2h") or a timedelta, and so is
-    `start_timeout` (10 minutes), after which a start without progress fails. With
+    `start_timeout` (10 minutes), after which a start without progress fails. `setup` is a text
+    for the shell ("make -C ops"), run once in a copy of the directory before the job; the files that it makes are there for all processes,
+    and it runs again when it or a file that it names has changed. With
     `min_trainers` the job starts with so many and grows to `trainers` when there is room.
     """
 
@@ -76,6 +78,7 @@ class PaddleJob:
     cluster: Optional[str] = None
     sweep: Dict[str, List[Any]] = dataclasses.field(default_factory=dict)
     start_timeout: TimeLimit = None
+    setup: Optional[str] = None
 
     def _framework(self) -> str:
         if self.framework is not None:
@@ -131,6 +134,7 @@ class PaddleJob:
             "time_limit": _duration(self.time_limit),
             "sweep": {name: [str(value) for value in values] for name, values in self.sweep.items()} or None,
             "start_timeout": _duration(self.start_timeout),
+            "setup": self.setup,
         }
         return cast(Spec, {name: value for name, value in spec.items() if value is not None})
 

@@ -39,6 +39,8 @@ class Spec(_Command, total=False):
     package: str
     package_name: str
     requirements: str
+    setup: str
+    setup_files: str
     input: str
     output: str
     retries: int

@@ -321,6 +321,11 @@ char *guess_format(const Guess *guess, const char *name)
         append_framework(out, guess);
         g_string_append_c(out, '\n');
         append_packages(out, guess);
+        g_string_append(out,
+                        "\n# Run once before the job, in a copy of the directory; the files that it makes "
+                        "are there for all "
+                        "processes. It runs again\n# when its text or a file that it names has changed.\n"
+                        "# setup: make -C ops\n");
         g_string_append_printf(
                 out,
                 "\n# Kept on the server's storage: what the program writes to $PADDLE_OUTPUT.\n"

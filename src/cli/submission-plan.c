@@ -8,6 +8,7 @@
 #include "cli/asks.h"
 #include "cli/listing.h"
 #include "cli/table.h"
+#include "fs/setup.h"
 #include "model/framework.h"
 #include "model/spec.h"
 #include "model/sweep.h"
@@ -117,6 +118,54 @@ static void add_environment(GString *out, const Plan *plan, const char *needs)
         text = g_strdup_printf("%s: %s; %s", count, names,
                                ready ? "the environment is ready" : "the environment is built first");
         add_line(out, "installs", text);
+}
+
+/* ---- the setup ---- */
+
+static gint by_name(gconstpointer a, gconstpointer b)
+{
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What the package will hold, in the order of its manifest. */
+static GPtrArray *paths_of(const Measure *measure)
+{
+        GPtrArray *paths = g_ptr_array_new();
+        GHashTableIter iter;
+        gpointer path, found;
+
+        g_hash_table_iter_init(&iter, measure->paths);
+        while (g_hash_table_iter_next(&iter, &path, &found))
+                if (GPOINTER_TO_INT(found) != FOUND_DIRECTORY)
+                        g_ptr_array_add(paths, path);
+        g_ptr_array_sort(paths, by_name);
+        return paths;
+}
+
+/* "setup.py, src/a.c and 3 more"; NULL: none. */
+static char *named_files(const Plan *plan, const char *setup)
+{
+        g_autoptr(GPtrArray) paths = plan->package ? paths_of(plan->measure) : g_ptr_array_new();
+        g_autoptr(GArray) named = setup_named(setup, paths);
+        char *names[NAMES_SHOWN];
+
+        for (guint i = 0; i < named->len && i < NAMES_SHOWN; i++)
+                names[i] = paths->pdata[g_array_index(named, guint, i)];
+        return named->len ? some_of(names, NAMES_SHOWN, named->len) : NULL;
+}
+
+static void add_setup(GString *out, const Plan *plan, const char *setup)
+{
+        g_autofree char *files = NULL, *line = NULL, *text = NULL;
+
+        if (!setup)
+                return;
+        line = g_strndup(setup, strcspn(setup, "\n"));
+        files = named_files(plan, setup);
+        text = g_strdup_printf("%s%s; once, and again when %s%s changes", line,
+                               strlen(line) < strlen(setup) ? " ..." : "", files ? "it or one of " : "it",
+                               files ? files : "");
+        add_line(out, "sets up", text);
 }
 
 /* ---- what it asks for ---- */
@@ -237,6 +286,7 @@ char *plan_text(const Plan *plan)
         add_package(out, plan);
         if (plan->package)
                 add_left_out(out, plan->measure);
+        add_setup(out, plan, spec->setup);
         add_environment(out, plan, plan->needs ? plan->needs : spec->requirements);
         for (int r = 0; r < spec->n_roles; r++)
                 add_role(out, plan, spec, r);

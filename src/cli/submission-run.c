@@ -91,7 +91,8 @@ static bool check_programs(const Cli *cli, const Submission *s, const Parcel *pa
                 if (!check_program(cli, s, parcel, json_object_get(role, "command"), error))
                         return false;
         }
-        return check_program(cli, s, parcel, json_object_get(parcel->spec, "command"), error);
+        return check_program(cli, s, parcel, json_object_get(parcel->spec, "setup"), error) &&
+               check_program(cli, s, parcel, json_object_get(parcel->spec, "command"), error);
 }
 
 /* What the server does not take is a refusal, whatever its code is: the exit status is that of a dry run. */

@@ -94,16 +94,26 @@ enum { RETRIES_MAX = 1000 };
         }
 
 #define OWN_OPTIONS                                                                                              \
-        { "env-file",                                                                                            \
+        { "setup",                                                                                               \
           0,                                                                                                     \
-          OPTION_LIST,                                                                                           \
-          FIELD(env_files),                                                                                      \
-          "PATH",                                                                                                \
+          OPTION_STRING,                                                                                         \
+          FIELD(setup),                                                                                          \
+          "COMMAND",                                                                                             \
           NULL,                                                                                                  \
-          "file of NAME=VALUE lines: variables for every process",                                               \
+          "run once in a copy of the directory before the job, until it or a file it names changes",             \
           0,                                                                                                     \
           0,                                                                                                     \
           NULL },                                                                                                \
+                { "env-file",                                                                                    \
+                  0,                                                                                             \
+                  OPTION_LIST,                                                                                   \
+                  FIELD(env_files),                                                                              \
+                  "PATH",                                                                                        \
+                  NULL,                                                                                          \
+                  "file of NAME=VALUE lines: variables for every process",                                       \
+                  0,                                                                                             \
+                  0,                                                                                             \
+                  NULL },                                                                                        \
                 { "secret",                                                                                      \
                   0,                                                                                             \
                   OPTION_LIST,                                                                                   \
@@ -409,9 +419,9 @@ static bool check_texts(const Submission *s, char *const *words, GError **error)
         const struct {
                 const char *what, *text;
         } texts[] = {
-                { "--job-name", s->job_name },     { "--entry-point", s->entry_point },
-                { "--base-image", s->base_image }, { "--input", s->input },
-                { "--output", s->output },
+                { "--job-name", s->job_name }, { "--entry-point", s->entry_point },
+                { "--setup", s->setup },       { "--base-image", s->base_image },
+                { "--input", s->input },       { "--output", s->output },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
@@ -741,6 +751,7 @@ static void put_flags(json_t *spec, const Submission *s)
 {
         put_text(spec, "name", s->job_name);
         put_text(spec, "framework", s->framework);
+        put_text(spec, "setup", s->setup);
         put_text(spec, "image", s->base_image);
         put_text(spec, "input", s->input);
         put_text(spec, "output", s->output);

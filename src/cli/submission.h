@@ -7,7 +7,7 @@
 
 typedef struct {
         Common common;
-        char *job_name, *package_path, *entry_point, *input, *output, *base_image;
+        char *job_name, *package_path, *entry_point, *setup, *input, *output, *base_image;
         gint64 trainers; /* 0: not given */
         char *pservers;  /* NULL: not given */
         bool use_gpu;

@@ -163,6 +163,8 @@ void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
                                           : queue         ? queue->namespace
                                                           : NULL,
                              .requirements = spec->requirements,
+                             .setup = spec->setup,
+                             .setup_files = spec->setup_files,
                              .input = spec->input,
                              .output = spec->output,
                              .framework = spec->framework->name,

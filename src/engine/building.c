@@ -9,9 +9,9 @@
  * A held job does not wait: it goes back to "environment waiting", outside of any group, and its build ends
  * unless another job waits for it. When it is released, it is asked for as if it were submitted then.
  *
- * Jobs of one user in one queue with the same requirements wait for one build: a group. One of them, its
- * leader, stands for it in the scheduler; the others are held until then. All follows from the jobs, so that
- * undoing a batch is settling them again. */
+ * Jobs of one user in one queue with the same requirements and setup wait for one build: a group. One of
+ * them, its leader, stands for it in the scheduler; the others are held until then. All follows from the
+ * jobs, so that undoing a batch is settling them again. */
 #include "engine/state.h"
 
 #include <string.h>
@@ -69,7 +69,9 @@ static RuntimeJob about_of(const Job *job)
                              .image = spec->image,
                              .package = spec->package,
                              .package_name = spec->package_name,
-                             .requirements = spec->requirements };
+                             .requirements = spec->requirements,
+                             .setup = spec->setup,
+                             .setup_files = spec->setup_files };
 }
 
 bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Resources *ret)
@@ -89,7 +91,8 @@ static bool is_counted(Engine *engine, const Job *job, Resources *ret)
 
 static bool waits_for_build(const Job *job)
 {
-        return !job_state_is_final(job->state) && job->state != JOB_SUSPENDED && job->spec->requirements &&
+        return !job_state_is_final(job->state) && job->state != JOB_SUSPENDED &&
+               spec_has_environment(job->spec) &&
                (job->env_state == ENV_WAITING || job->env_state == ENV_BUILDING);
 }
 
@@ -100,7 +103,9 @@ static char *key_of(Engine *engine, const Job *job)
         bool images = slot_of(engine, job)->runtime->ops->uses_images;
         g_autofree char *what =
                 g_strjoin("\n", images && spec->image ? spec->image : "",
-                          images && spec->package ? spec->package : "", spec->requirements, NULL);
+                          images && spec->package ? spec->package : "",
+                          spec->requirements ? spec->requirements : "", spec->setup ? spec->setup : "",
+                          spec->setup_files ? spec->setup_files : "", NULL);
         char hash[HASH_LEN + 1];
 
         hash_bytes(what, strlen(what), hash);
@@ -215,7 +220,7 @@ EnvState building_first(Engine *engine, const Job *job)
         const BuildGroup *group;
         Resources wants;
 
-        if (!job->spec->requirements || !is_counted(engine, job, &wants) || was_prepared(engine, job))
+        if (!spec_has_environment(job->spec) || !is_counted(engine, job, &wants) || was_prepared(engine, job))
                 return ENV_BUILDING;
         key = key_of(engine, job);
         group = g_hash_table_lookup(engine->build_groups, key);

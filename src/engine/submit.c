@@ -332,6 +332,18 @@ static bool check_told(const RuntimeSlot *slot, const Queue *queue, const Spec *
         return true;
 }
 
+/* Known while the cluster is connected; otherwise prepare says it. */
+static bool check_setup(const RuntimeSlot *slot, const Spec *spec, GError **error)
+{
+        Runtime *runtime = slot ? slot->runtime : NULL;
+        g_autofree char *problem = NULL;
+
+        if (!spec->setup || !runtime || !runtime->ops->setup_problem)
+                return true;
+        problem = runtime->ops->setup_problem(runtime, &(RuntimeJob){ .setup = spec->setup });
+        return !problem || err_set(error, ERR_CONFLICT, "setup: %s", problem);
+}
+
 bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const Spec *spec, GError **error)
 {
         const RuntimeSlot *slot =
@@ -341,7 +353,8 @@ bool check_fit(Engine *engine, const Catalog *catalog, const Queue *queue, const
 
         if (!feed_wants(spec, share, true, &least) || !feed_wants(spec, share, false, &most))
                 return err_set(error, ERR_INVALID, "the job asks for more than can be counted");
-        if (!check_told(slot, queue, spec, error) || !check_room(slot, &least, error))
+        if (!check_told(slot, queue, spec, error) || !check_setup(slot, spec, error) ||
+            !check_room(slot, &least, error))
                 return false;
         for (const Queue *at = queue; at; at = queue_parent(catalog, at))
                 if (!check_max(catalog, at, &least, error))
@@ -906,7 +919,7 @@ EnvState submit_environment(Engine *engine, const Job *job)
         runtime_job_fill(engine, job, &about);
         if (!runtime || !runtime->ops->is_prepared(runtime, &about))
                 return building_first(engine, job);
-        return job->spec->requirements ? ENV_READY : ENV_NONE;
+        return spec_has_environment(job->spec) ? ENV_READY : ENV_NONE;
 }
 
 static Job *make_job(Submission *submission, Entry *entry, int i)
@@ -993,7 +1006,7 @@ static Job *draft(const Submission *submission)
         runtime = slot_of(engine, job)->runtime;
         runtime_job_fill(engine, job, &about);
         job->env_state = ENV_WAITING;
-        if (!job->spec->requirements)
+        if (!spec_has_environment(job->spec))
                 job->env_state = ENV_NONE;
         else if (runtime && runtime->ops->is_prepared(runtime, &about))
                 job->env_state = ENV_READY;

@@ -31,6 +31,7 @@
 #include "fs/manifest.h"
 #include "fs/package-owner.h"
 #include "fs/requirements.h"
+#include "fs/setup.h"
 #include "fs/store.h"
 
 enum {
@@ -811,6 +812,14 @@ char *package_store_requirements(PackageStore *store, const char *hash, GError *
 bool package_store_knows_requirements(PackageStore *store, const char *hash)
 {
         return requirements_memory_get(store->requirements, hash, NULL, NULL);
+}
+
+char *package_store_setup(PackageStore *store, const char *hash, const char *command, GError **error)
+{
+        g_autoptr(Manifest) manifest =
+                store_check_hash(hash, error) ? manifest_recall(store, hash, error) : NULL;
+
+        return manifest ? setup_fingerprint(command, manifest) : NULL;
 }
 
 /* Contents of a package that is no more, unless a tree has a link to them. A tree with only executable copies

@@ -113,6 +113,9 @@ char *package_store_path(PackageStore *store, const char *hash); /* of the tree;
  * up to a second, unless it is known from an earlier call. */
 char *package_store_requirements(PackageStore *store, const char *hash, GError **error);
 bool package_store_knows_requirements(PackageStore *store, const char *hash);
+/* The fingerprint of the files that a setup command names (setup.h); NULL without an error when it names
+ * none. The caller's. */
+char *package_store_setup(PackageStore *store, const char *hash, const char *command, GError **error);
 /* Drops the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);
 

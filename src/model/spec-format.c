@@ -100,6 +100,10 @@ json_t *spec_format(const Spec *spec)
         json_object_set_new(object, "ready", json_string(spec->ready_declared ? "declared" : "listen"));
         if (spec->start_timeout_ms != SPEC_START_TIMEOUT_MS)
                 json_object_set_new(object, "start_timeout", duration(spec->start_timeout_ms));
+        if (spec->setup)
+                json_object_set_new(object, "setup", json_string(spec->setup));
+        if (spec->setup_files)
+                json_object_set_new(object, "setup_files", json_string(spec->setup_files));
         if (spec->network_none)
                 json_object_set_new(object, "network", json_string("none"));
         if (spec->tty)

@@ -316,12 +316,16 @@ static bool check_image(const char *image, GError **error)
                        "image: '%.80s' is not an image reference such as paddlepaddle/paddle:2.6.2", shown);
 }
 
+static bool is_hash(const char *text)
+{
+        return strlen(text) == HASH_HEX_LEN && strspn(text, "0123456789abcdef") == HASH_HEX_LEN;
+}
+
 static bool check_package(const Spec *spec, GError **error)
 {
         const char *name = spec->package_name;
 
-        if (spec->package && (strlen(spec->package) != HASH_HEX_LEN ||
-                              strspn(spec->package, "0123456789abcdef") != HASH_HEX_LEN))
+        if (spec->package && !is_hash(spec->package))
                 return err_set(error, ERR_INVALID,
                                "package: '%.80s' is not a content hash of %d hexadecimal digits",
                                spec->package, HASH_HEX_LEN);
@@ -338,6 +342,26 @@ static bool check_package(const Spec *spec, GError **error)
                 return err_set(error, ERR_INVALID, "package_name: '%.80s' is not the name of a directory",
                                shown);
         }
+        return true;
+}
+
+/* It is shown in logs and reasons: of control characters only newlines and tabs. */
+static bool check_setup(const Spec *spec, GError **error)
+{
+        if (spec->setup_files && (!spec->setup || !is_hash(spec->setup_files)))
+                return err_set(error, ERR_INVALID,
+                               "setup_files: it is filled in by the server\nLeave it out.");
+        if (!spec->setup)
+                return true;
+        if (strspn(spec->setup, " \t\r\n") == strlen(spec->setup))
+                return err_set(error, ERR_INVALID,
+                               "setup is empty\nGive a command such as \"make -C ops\", or leave it out.");
+        for (const char *at = spec->setup; *at; at = g_utf8_next_char(at))
+                if (*at != '\n' && *at != '\t' && unichar_is_control(g_utf8_get_char(at)))
+                        return err_set(error, ERR_INVALID,
+                                       "setup has a control character (U+%04X)\nA command is printable "
+                                       "text, of one or several lines.",
+                                       g_utf8_get_char(at));
         return true;
 }
 
@@ -362,6 +386,8 @@ static bool take_texts(Draft *draft, const json_t *object, GError **error)
                 { "package", SPEC_TEXT_MAX, &spec->package },
                 { "package_name", PACKAGE_NAME_MAX, &spec->package_name },
                 { "requirements", SPEC_TEXT_MAX, &spec->requirements },
+                { "setup", SPEC_SETUP_MAX, &spec->setup },
+                { "setup_files", HASH_HEX_LEN, &spec->setup_files },
                 { "input", SPEC_PATH_MAX, &spec->input },
                 { "output", SPEC_PATH_MAX, &spec->output },
         };
@@ -372,7 +398,8 @@ static bool take_texts(Draft *draft, const json_t *object, GError **error)
                         return false;
         return (!spec->name || name_check("name", spec->name, error)) &&
                (!spec->image || check_image(spec->image, error)) && check_package(spec, error) &&
-               check_path("input", spec->input, error) && check_path("output", spec->output, error);
+               check_setup(spec, error) && check_path("input", spec->input, error) &&
+               check_path("output", spec->output, error);
 }
 
 /* ---- roles ---- */
@@ -654,12 +681,13 @@ static bool check_counts(const Spec *spec, GError **error)
         return true;
 }
 
-static const char *const spec_fields[] = {
-        "name",         "framework",    "command",      "roles",         "env",     "image",   "package",
-        "package_name", "requirements", "input",        "output",        "retries", "backoff", "time_limit",
-        "grace",        "on_lost",      "use_gpu",      "ready",         "network", "secrets", "secret_files",
-        "tty",          "detach",       "hangup_after", "start_timeout", NULL
-};
+static const char *const spec_fields[] = { "name",          "framework",  "command",     "roles",
+                                           "env",           "image",      "package",     "package_name",
+                                           "requirements",  "input",      "output",      "retries",
+                                           "backoff",       "time_limit", "grace",       "on_lost",
+                                           "use_gpu",       "ready",      "network",     "secrets",
+                                           "secret_files",  "tty",        "detach",      "hangup_after",
+                                           "start_timeout", "setup",      "setup_files", NULL };
 
 /* The two lists of members as one, for json_only. */
 static bool check_members(const json_t *object, GError **error)

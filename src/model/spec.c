@@ -75,6 +75,8 @@ static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *t
         to->package = keep_text(block, draft->package);
         to->package_name = keep_text(block, draft->package_name);
         to->requirements = keep_text(block, draft->requirements);
+        to->setup = keep_text(block, draft->setup);
+        to->setup_files = keep_text(block, draft->setup_files);
         to->input = keep_text(block, draft->input);
         to->output = keep_text(block, draft->output);
         to->queue = keep_text(block, draft->queue);
@@ -114,6 +116,11 @@ void spec_unref(Spec *spec)
 }
 
 /* ---- what it asks for ---- */
+
+bool spec_has_environment(const Spec *spec)
+{
+        return spec->requirements || spec->setup;
+}
 
 int spec_members(const Spec *spec)
 {

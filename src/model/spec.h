@@ -18,6 +18,7 @@ enum {
         SPEC_TEXT_MAX = 128 * 1024,  /* bytes of one argument or variable (the kernel's own limit) */
         SPEC_BODY_MAX = 1024 * 1024, /* bytes of a specification as JSON */
         SPEC_PATH_MAX = 4096,        /* bytes of a /pfs path */
+        SPEC_SETUP_MAX = 4096,       /* bytes of a setup command */
         SPEC_ARRAY_MAX = 10000,      /* jobs of one array */
         SPEC_ARRAY_INDEX_MAX = 1000000,
         SPEC_SWEEP_MAX = 16, /* parameters of a sweep */
@@ -52,6 +53,9 @@ typedef struct Spec {
                                  package */
         char *requirements;   /* text of the requirements file of the package, filled by the API when it has
                                  one, else NULL */
+        char *setup;          /* text for sh, run once when the environment is built; or NULL */
+        char *setup_files;    /* fingerprint of the files of the package that it names (fs/setup.h), filled by
+                                 the API; NULL: none */
         char *input;          /* /pfs/... or NULL */
         char *output;         /* /pfs/... or NULL */
         gint64 time_limit_ms; /* 0: none */
@@ -117,6 +121,7 @@ json_t *spec_format(const Spec *spec);
  * object for spec_parse. */
 json_t *spec_from_seed(const json_t *object, GError **error);
 
+bool spec_has_environment(const Spec *spec); /* something is built before it starts: requirements, setup */
 int spec_members(const Spec *spec);
 int spec_members_min(const Spec *spec); /* with so many it may start */
 bool spec_is_elastic(const Spec *spec); /* it may start with fewer members than it asks for */

@@ -168,9 +168,10 @@ struct RuntimeJob {
         int attempt;         /* 0 while it only waits */
         const char *package; /* hash or NULL */
         const char *package_name;
-        const char *image;        /* or NULL */
-        const char *namespace;    /* asked for, or its queue's; or NULL */
-        const char *requirements; /* text or NULL */
+        const char *image;               /* or NULL */
+        const char *namespace;           /* asked for, or its queue's; or NULL */
+        const char *requirements;        /* text or NULL */
+        const char *setup, *setup_files; /* as in a specification; or NULL */
         Resources builder; /* of a prepare: what its build may take, as it is counted; 0: nothing was */
         const char *input, *output; /* /pfs/... or NULL */
         const char *framework;      /* its name */
@@ -198,6 +199,10 @@ typedef struct {
          * them at once. Any thread; NULL: of none. */
         bool (*orders)(Runtime *runtime, const RuntimeJob *job);
 
+        /* Why no job may have a setup command there: a sentence, and after a newline what to do; the
+         * caller's. NULL: it may. Any thread; NULL: setups are run by prepare. */
+        char *(*setup_problem)(Runtime *runtime, const RuntimeJob *job);
+
         /* What the cluster has in all. */
         void (*inventory)(Runtime *runtime, Resources *ret_total);
         /* Its nodes as of the last OBSERVED_SYNCED or OBSERVED_NODES: a list of RuntimeNode, each name once;
@@ -224,8 +229,8 @@ typedef struct {
         bool (*is_prepared)(Runtime *runtime, const RuntimeJob *job);
         /* What runs for it on nodes of the cluster until it is prepared: prepare is asked for when the job's
          * queue has that to give, and it is counted there until the answer. False: nothing that counts. Of
-         * the job: id, user, image, package, package_name, requirements. Does not block. NULL: false, of
-         * every job. */
+         * the job: id, user, image, package, package_name, requirements, setup. Does not block. NULL: false,
+         * of every job. */
         bool (*prepare_wants)(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
         /* True when all of it was made before, as far as is known: prepare is asked for at once, and counted
          * meanwhile. As prepare_wants. NULL: not known. */

@@ -42,6 +42,7 @@ static gsize job_size(const Job *job)
 
         size += strv_size(spec->command) + strv_size(spec->env) + strv_size(spec->annotations);
         size += spec->requirements ? strlen(spec->requirements) : 0;
+        size += spec->setup ? strlen(spec->setup) : 0;
         size += spec->origin ? strlen(spec->origin) : 0;
         for (int r = 0; r < spec->n_roles; r++)
                 size += strv_size(spec->roles[r].command) + strv_size(spec->roles[r].env);

@@ -81,6 +81,26 @@ static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GEr
         return true;
 }
 
+/* What a setup depends on is for the server to say. */
+static bool take_setup(Api *api, json_t *object, GError **error)
+{
+        const char *setup = NULL, *package = json_string_value(json_object_get(object, "package"));
+        g_autoptr(GError) failure = NULL;
+        g_autofree char *files = NULL;
+
+        json_object_del(object, "setup_files");
+        if (!json_get_string(object, "", "setup", SPEC_SETUP_MAX, &setup, error))
+                return false;
+        if (!setup || !package)
+                return true;
+        files = package_store_setup(api->packages, package, setup, &failure);
+        if (files)
+                json_object_set_new(object, "setup_files", json_string(files));
+        if (failure)
+                g_propagate_error(error, g_steal_pointer(&failure));
+        return files || !failure;
+}
+
 /* ---- flavours ---- */
 
 static bool says_kind(const json_t *role, const char *kind)
@@ -225,8 +245,8 @@ Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **err
 
         if (!take_queue(caller, object, error) || !take_path(api, caller, object, "input", false, error) ||
             !take_path(api, caller, object, "output", true, error) ||
-            !take_package(api, caller, object, error) || !take_flavours(api, object, error) ||
-            !check_origin(api, caller, object, error))
+            !take_package(api, caller, object, error) || !take_setup(api, object, error) ||
+            !take_flavours(api, object, error) || !check_origin(api, caller, object, error))
                 return NULL;
         return spec_parse(object, error);
 }

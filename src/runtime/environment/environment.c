@@ -17,54 +17,27 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "fs/overlay.h"
 #include "fs/package.h"
 #include "runtime/environment/settings.h"
 
+/* Lines of build.sh. */
 #define BANNER "== building"
+#define SETUP_BEGINS "== setup: "
+#define SETUP_ENDED "== setup ended: "       /* status, first line of the command */
+#define SETUP_NOT_KEPT "== setup not kept: " /* keep.py */
+
+extern const char build_script[], keep_program[]; /* build.sh, keep.py */
 
 enum {
         UV_CONFIG_MAX = 256 * 1024,
         LOG_TAIL = 64 * 1024, /* what a failure is searched in */
         REASON_MAX = 400,     /* of a reason shown in a status */
+        SETUP_SHOWN = 120,    /* bytes of the command in it */
+        SIGNALLED = 128,      /* status of a shell whose command was ended by a signal: this and its number */
         KEY_LEN = 32, /* 128 bits of the hash: enough for a name, short enough for paths of interpreters in #!
                          lines */
 };
-
-/* pip 22.3 and later install into environments other than their own. To give each environment a pip takes
- * longer than most installations. */
-#define PIP_INSTALLS_ELSEWHERE                                                                               \
-        "import pip, sys; sys.exit([int(part) for part in pip.__version__.split(\".\")[:2]] < [22, 3])"
-
-/* $1 directory of the environment, $2 interpreter, $3 uv or empty, $4 "--no-index" or empty, $5 requirements.
- */
-static const char build_script[] =
-        "set -eu\n"
-        "cd \"$1\"\n"
-        "exec 9>lock\n"
-        "flock -n 9 || { echo 'Another builder has this environment: waiting for it.'; flock 9; }\n"
-        "if [ -e ready ]; then echo 'Ready already.'; exit 0; fi\n"
-        "echo \"" BANNER " $(date -u +%Y-%m-%dT%H:%M:%SZ)\"\n"
-        "rm -rf venv\n"
-        "index=$4 requirements=$5\n"
-        "with() {\n"
-        "    \"$@\" install --no-input --disable-pip-version-check --progress-bar off $index -r "
-        "\"$requirements\" 9>&-\n"
-        "}\n"
-        "if [ -n \"$3\" ]; then\n"
-        "    \"$3\" venv --quiet --python \"$2\" venv 9>&-\n"
-        "    \"$3\" pip install --python venv/bin/python $4 -r \"$5\" 9>&-\n"
-        "elif \"$2\" -c '" PIP_INSTALLS_ELSEWHERE "' 2>/dev/null; then\n"
-        "    \"$2\" -m venv --without-pip venv 9>&-\n"
-        "    with \"$2\" -m pip --python venv/bin/python\n"
-        "else\n"
-        "    \"$2\" -m venv venv 9>&-\n"
-        "    with venv/bin/python -m pip\n"
-        "fi\n"
-        "sync -f venv\n"
-        ": >ready.new\n"
-        "mv ready.new ready\n"
-        "sync -f ready\n"
-        "echo 'The environment is ready.'\n";
 
 static const char identity_program[] = "import sys, sysconfig\n"
                                        "print(sys.executable)\n"
@@ -159,10 +132,26 @@ bool environment_is_for(const char *key, const Owner *owner)
         return is_somebodys(key) == (owner != NULL) && g_str_has_prefix(key, prefix);
 }
 
-char *environment_key(const EnvironmentConfig *config, const Owner *owner, const char *requirements,
+bool environment_is_wanted(const EnvironmentRecipe *recipe)
+{
+        return recipe->setup || environment_is_needed(recipe->requirements);
+}
+
+/* What a setup adds to the text that becomes the key; the caller's. */
+static char *setup_text(const EnvironmentRecipe *recipe)
+{
+        if (!recipe->setup)
+                return g_strdup("");
+        return g_strdup_printf("setup 1\n%" G_GINT64_FORMAT "\n%zu\n%s\n%s\n", recipe->user,
+                               strlen(recipe->setup), recipe->setup,
+                               recipe->setup_files ? recipe->setup_files : "");
+}
+
+char *environment_key(const EnvironmentConfig *config, const Owner *owner, const EnvironmentRecipe *recipe,
                       GError **error)
 {
-        g_autofree char *identity = NULL, *packages = NULL, *index = NULL, *all = NULL;
+        const char *requirements = recipe->requirements ? recipe->requirements : "";
+        g_autofree char *identity = NULL, *packages = NULL, *index = NULL, *setup = NULL, *all = NULL;
         g_auto(GStrv) env = g_get_environ();
         char hash[HASH_LEN + 1], prefix[16];
 
@@ -178,8 +167,9 @@ char *environment_key(const EnvironmentConfig *config, const Owner *owner, const
         if (!identity)
                 return NULL;
         index = settings_fingerprint(env);
-        all = g_strdup_printf("environment 1\n%s\n%s\n%zu\n%s%s", config->uv ? "uv" : "pip", identity,
-                              strlen(packages), packages, index);
+        setup = setup_text(recipe);
+        all = g_strdup_printf("environment 1\n%s\n%s\n%zu\n%s%s%s", config->uv ? "uv" : "pip", identity,
+                              strlen(packages), packages, index, setup);
         hash_bytes(all, strlen(all), hash);
         format_prefix(prefix, owner);
         return g_strdup_printf("%s%.*s", prefix, KEY_LEN, hash);
@@ -357,6 +347,11 @@ char *environment_path(const EnvironmentConfig *config, const char *key)
         return made(config, key, "venv");
 }
 
+char *environment_made_path(const EnvironmentConfig *config, const char *key)
+{
+        return made(config, key, "made");
+}
+
 char *environment_log_path(const EnvironmentConfig *config, const char *key)
 {
         return inside(config, key, "build.log");
@@ -465,9 +460,39 @@ static bool check_reach(const char *option, const char *what, const char *progra
                        what, program, closed, option);
 }
 
-char **environment_build_command(const EnvironmentConfig *config, const char *key, const Owner *owner,
-                                 const char *requirements, GError **error)
+/* It is the owner's when it comes to where they may be at work. */
+bool environment_stage(const EnvironmentConfig *config, const char *key, const Owner *owner,
+                       const char *package, char **ret, GError **error)
 {
+        char id[ID_LEN + 1];
+        g_autofree char *name = (id_new(id), g_strconcat("package.", id, NULL));
+        g_autofree char *fresh_name = g_strconcat("new.", id, NULL);
+        g_autofree char *fresh = inside(config, key, fresh_name), *place = made(config, key, name);
+
+        if (!make_dirs(config, key, owner, error) || !package_copy(package, fresh, error))
+                return false;
+        if ((!owner || tree_give(AT_FDCWD, fresh, owner, error)) && rename(fresh, place) == 0) {
+                *ret = g_steal_pointer(&name);
+                return true;
+        }
+        if (error && !*error)
+                err_set_errno(error, errno, "cannot rename '%s' to '%s'", fresh, place);
+        (void)file_remove_tree(fresh, NULL); /* the failure is what is reported */
+        return false;
+}
+
+void environment_unstage(const EnvironmentConfig *config, const char *key, const char *staged)
+{
+        g_autofree char *place = made(config, key, staged);
+
+        (void)file_remove_tree(place, NULL); /* it goes with the environment, then */
+}
+
+char **environment_build_command(const EnvironmentConfig *config, const char *key, const Owner *owner,
+                                 const EnvironmentRecipe *recipe, const char *staged, GError **error)
+{
+        const char *requirements = recipe->requirements ? recipe->requirements : "";
+        bool installs = environment_is_needed(requirements);
         g_autofree char *file = inside(config, key, "requirements.txt");
         g_autofree char *identity = interpreter_identity(config->python, error);
         char **argv;
@@ -479,7 +504,7 @@ char **environment_build_command(const EnvironmentConfig *config, const char *ke
                        !check_reach("--uv PROGRAM", "uv", config->uv, owner, error))) ||
             !make_dirs(config, key, owner, error) || !write_given(file, requirements, owner, error))
                 return NULL;
-        argv = g_new0(char *, 10);
+        argv = g_new0(char *, 15);
         argv[0] = g_strdup("/bin/sh");
         argv[1] = g_strdup("-c");
         argv[2] = g_strdup(build_script);
@@ -488,7 +513,12 @@ char **environment_build_command(const EnvironmentConfig *config, const char *ke
         argv[5] = g_strdup(identity);
         argv[6] = g_strdup(config->uv ? config->uv : "");
         argv[7] = g_strdup(no_index_option());
-        argv[8] = g_strdup(owner ? "../requirements.txt" : "requirements.txt");
+        argv[8] = g_strdup(!installs ? "" : owner ? "../requirements.txt" : "requirements.txt");
+        argv[9] = g_strdup(recipe->setup ? recipe->setup : "");
+        argv[10] = g_strdup(staged ? staged : "");
+        argv[11] = g_strdup(keep_program);
+        argv[12] = g_strdup_printf("%d", OVERLAY_FILES_MAX);
+        argv[13] = g_strdup_printf("%" G_GINT64_FORMAT, OVERLAY_BYTES_MAX);
         return argv;
 }
 
@@ -677,20 +707,57 @@ static char *shorten(char *text)
         return valid;
 }
 
+static int skip_empty(char **lines, int n)
+{
+        while (n > 0 && !*g_strstrip(lines[n - 1]))
+                n--;
+        return n;
+}
+
+/* "STATUS COMMAND" and the last line of its output. */
+static char *setup_ended(const char *what, const char *last)
+{
+        char *end;
+        gint64 status = g_ascii_strtoll(what, &end, 10);
+        g_autofree char *command = shorten(g_strndup(end, MIN(strlen(end), SETUP_SHOWN)));
+        const char *of_setup = last && !g_str_has_prefix(last, SETUP_BEGINS) ? undecorated(last) : NULL;
+        bool killed = status > SIGNALLED && status <= SIGNALLED + 64;
+
+        return g_strdup_printf("the setup command `%s` %s %d%s%s", command,
+                               killed ? "was ended by signal" : "ended with exit status",
+                               (int)(killed ? status - SIGNALLED : status), of_setup ? ": " : "",
+                               of_setup ? of_setup : "");
+}
+
+/* Of a setup that failed; NULL: it did not. */
+static char *setup_failure(char **lines, int n)
+{
+        const char *line = n > 0 ? lines[n - 1] : "";
+
+        if (g_str_has_prefix(line, SETUP_NOT_KEPT))
+                return g_strconcat("the files of the setup cannot be kept: ", line + strlen(SETUP_NOT_KEPT),
+                                   NULL);
+        if (!g_str_has_prefix(line, SETUP_ENDED))
+                return NULL;
+        n = skip_empty(lines, n - 1);
+        return setup_ended(line + strlen(SETUP_ENDED), n > 0 ? lines[n - 1] : NULL);
+}
+
 char *environment_failure(const char *log_path)
 {
         g_autofree char *text = read_tail(log_path);
         g_auto(GStrv) lines = g_strsplit(text ? last_build(text) : "", "\n", -1);
-        int n = (int)g_strv_length(lines);
+        int n = skip_empty(lines, (int)g_strv_length(lines));
+        char *setup = setup_failure(lines, n);
 
+        if (setup)
+                return shorten(setup);
         for (size_t i = 0; i < G_N_ELEMENTS(telling); i++) {
                 int at = find_line(lines, n, telling[i].has, telling[i].first);
 
                 if (at >= 0)
                         return shorten(gather(lines, n, at));
         }
-        while (n > 0 && !*g_strstrip(lines[n - 1]))
-                n--;
         if (n == 0 || g_str_has_prefix(lines[n - 1], BANNER))
                 return g_strdup("the environment could not be built, and the builder's log is empty");
         return shorten(g_strdup(undecorated(lines[n - 1])));

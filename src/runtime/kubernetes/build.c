@@ -38,7 +38,7 @@ enum {
 /* A tar that is being made. */
 typedef struct {
         Build *build;
-        char *path, *tree, *requirements, *pip, *auth;
+        char *path, *tree, *requirements, *setup, *pip, *auth;
         bool taken; /* the build has it */
         GError *error;
 } Packing;
@@ -138,10 +138,13 @@ static void end(Build *build, char *problem, bool found)
 static void pack(void *arg)
 {
         Packing *packing = arg;
-        TarText texts[] = { { "auth.json", packing->auth },
-                            { "pip.conf", packing->pip },
-                            { packing->requirements ? "requirements.txt" : NULL, packing->requirements },
-                            { NULL } };
+        TarText texts[5] = { { "auth.json", packing->auth }, { "pip.conf", packing->pip }, { NULL } };
+        TarText *end = texts + 2;
+
+        if (packing->requirements)
+                *end++ = (TarText){ "requirements.txt", packing->requirements };
+        if (packing->setup)
+                *end++ = (TarText){ "setup", packing->setup };
 
         (void)tar_write(packing->path, packing->tree, "work", texts, false, &packing->error);
 }
@@ -168,6 +171,7 @@ static void packing_free(void *arg)
         g_free(packing->path);
         g_free(packing->tree);
         g_free(packing->requirements);
+        g_free(packing->setup);
         g_free(packing->pip);
         g_free(packing->auth);
         g_clear_error(&packing->error);
@@ -182,6 +186,7 @@ static void start_packing(Build *build, const BuildConfig *config)
         packing->path = g_strdup(build->tar);
         packing->tree = g_strdup(config->tree);
         packing->requirements = g_strdup(config->requirements);
+        packing->setup = g_strdup(config->setup);
         packing->pip = g_strdup(config->pip);
         packing->auth = image_credentials(&config->about.setting->registry);
         build->packing = aside_run(config->context, &(AsideWork){ pack, on_packed, packing_free, packing });

@@ -16,10 +16,10 @@ typedef struct {
         FollowRoom *logs;
         KubeCache *jobs, *pods; /* those with IMAGE_LABEL */
         ImageBuild about;
-        const char *dir;          /* of this server's files of it: build.log; made if missing */
-        const char *tree;         /* of the package; or NULL */
-        const char *requirements; /* or NULL */
-        const char *pip;          /* its configuration */
+        const char *dir;                  /* of this server's files of it: build.log; made if missing */
+        const char *tree;                 /* of the package; or NULL */
+        const char *requirements, *setup; /* or NULL */
+        const char *pip;                  /* its configuration */
         gint64 log_limit;
         /* The Job has ended; it may free. `problem` NULL: well. `found`: it had ended before this server saw
          * it, and what it made may have gone since. */

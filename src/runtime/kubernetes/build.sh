@@ -47,6 +47,7 @@ give_back() {
                 if [ -e "$root$path.paddle" ] || [ -L "$root$path.paddle" ]; then mv "$root$path.paddle" "$root$path"; fi
         done
         rm -rf "$root/paddle/.build"
+        made= modules=
 }
 
 path=$(b inspect --format '{{range .OCIv1.Config.Env}}{{println .}}{{end}}' "$container" | sed -n 's/^PATH=//p')
@@ -56,13 +57,18 @@ within() { # command of the image
                 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 ${modules:+PYTHONPATH="$modules"} /usr/sbin/chroot "$root" "$@"
 }
 
-if [ -e in/requirements.txt ]; then
-        echo "RUN pip install -r requirements.txt"
+lend() {
         mkdir -p "$root/paddle/.build"
-        cp in/requirements.txt in/pip.conf "$root/paddle/.build/"
+        cp in/pip.conf "$root/paddle/.build/"
         borrow /etc/resolv.conf /etc/resolv.conf
         borrow /etc/hosts /etc/hosts
         device null 3; device zero 5; device random 8; device urandom 9
+}
+
+if [ -e in/requirements.txt ]; then
+        echo "RUN pip install -r requirements.txt"
+        lend
+        cp in/requirements.txt "$root/paddle/.build/"
         python=
         for name in python3 python; do
                 if within "$name" -c pass >/dev/null 2>&1; then python=$name; break; fi
@@ -75,6 +81,22 @@ if [ -e in/requirements.txt ]; then
         fi
         within "$python" -m pip install --no-cache-dir --progress-bar off -r /paddle/.build/requirements.txt || exit 1
         give_back
+fi
+
+# Its last line is read by environment.c.
+if [ -e in/setup ]; then
+        setup=$(cat in/setup)
+        printf '== setup: %s\n' "$setup"
+        lend
+        mkdir -p "$root$WORK"
+        status=0
+        within /bin/sh -e -c 'cd "$0" && exec sh -e -c "$1"' "$WORK" "$setup" </dev/null || status=$?
+        give_back
+        if [ "$status" -ne 0 ]; then
+                printf '\n== setup ended: %s %s\n' "$status" "$(printf %s "$setup" | head -n 1)"
+                exit 1
+        fi
+        chmod -R a+rwX "$root$WORK"
 fi
 
 echo "PUSH $TARGET"

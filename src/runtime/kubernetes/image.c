@@ -86,15 +86,19 @@ char *image_name_by_digest(const ImageName *name, const char *digest)
 
 char *image_key(const ImageRecipe *recipe)
 {
+        bool runs_pip = recipe->requirements || recipe->setup;
         const char *const parts[] = { KEY_FORMAT,           recipe->base,
                                       recipe->package,      recipe->package_name,
-                                      recipe->requirements, recipe->requirements ? recipe->pip : NULL };
+                                      recipe->requirements, runs_pip ? recipe->pip : NULL };
         g_autoptr(GString) text = g_string_new(NULL);
         char hash[HASH_LEN + 1];
 
         for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
                 g_string_append_printf(text, "%d %" G_GSIZE_FORMAT " %s\n", parts[i] != NULL,
                                        parts[i] ? strlen(parts[i]) : 0, parts[i] ? parts[i] : "");
+        if (recipe->setup)
+                g_string_append_printf(text, "setup %" G_GSIZE_FORMAT " %s\n", strlen(recipe->setup),
+                                       recipe->setup);
         hash_bytes(text->str, text->len, hash);
         return g_strdup_printf(KEY_PREFIX "%.*s", KEY_HEX, hash);
 }

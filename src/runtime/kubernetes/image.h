@@ -33,6 +33,7 @@ typedef struct {
         const char *package;      /* its hash; or NULL */
         const char *package_name; /* or NULL */
         const char *requirements; /* normalised; or NULL */
+        const char *setup;        /* command that runs in the package at the end; or NULL */
         const char *pip;          /* what decides which files an index gives */
 } ImageRecipe;
 
@@ -71,8 +72,8 @@ json_t *image_job(const ImageBuild *build);
 const json_t *image_pod(const json_t *one, const json_t *other);
 
 /* The command that reads a tar of `size` bytes from its standard input, all or nothing, and does nothing when
- * it is there already. In the tar: "work/" (the package), "requirements.txt", "pip.conf", "auth.json". The
- * caller's. */
+ * it is there already. In the tar: "work/" (the package), "requirements.txt", "setup", "pip.conf",
+ * "auth.json". The caller's. */
 char **image_delivery(gint64 size);
 
 /* "[global]\nindex-url = ...": what pip is told in a build; `server`: the settings of the server's own pip

@@ -36,7 +36,7 @@ enum {
 /* What one job waits for. */
 typedef struct {
         Images *images;
-        char *job_id, *user, *image, *package, *package_name, *requirements;
+        char *job_id, *user, *image, *package, *package_name, *requirements, *setup;
         char *key, *base; /* once they are known */
         Resources builder;
         Aside *look;
@@ -49,7 +49,7 @@ typedef struct {
 typedef struct {
         Wish *wish;
         SettingRegistry registry;
-        char *image, *package, *package_name, *requirements, *pip;
+        char *image, *package, *package_name, *requirements, *setup, *pip;
         bool urls;
         char *key, *base, *digest; /* answers */
         GError *error;
@@ -116,7 +116,7 @@ char *images_log_path(const char *state_dir, const char *job_id)
 
 bool images_is_needed(const RuntimeJob *job)
 {
-        return job->package || environment_is_needed(job->requirements);
+        return job->package || job->setup || environment_is_needed(job->requirements);
 }
 
 /* ---- wishes ---- */
@@ -153,6 +153,7 @@ static void wish_free(gpointer data)
         g_free(wish->package);
         g_free(wish->package_name);
         g_free(wish->requirements);
+        g_free(wish->setup);
         g_free(wish->key);
         g_free(wish->base);
         g_free(wish);
@@ -167,7 +168,8 @@ static void answer(Images *images, const char *job_id, const char *problem)
                 images->config.made(&(RuntimeJob){ .image = wish->image,
                                                    .package = wish->package,
                                                    .package_name = wish->package_name,
-                                                   .requirements = wish->requirements },
+                                                   .requirements = wish->requirements,
+                                                   .setup = wish->setup },
                                     images->config.arg);
         if (g_hash_table_remove(images->wishes, id))
                 images->config.done(id, problem, images->config.arg);
@@ -186,6 +188,7 @@ static void look_free(void *arg)
         g_free(look->package);
         g_free(look->package_name);
         g_free(look->requirements);
+        g_free(look->setup);
         g_free(look->pip);
         g_free(look->key);
         g_free(look->base);
@@ -221,6 +224,7 @@ static bool ask(Look *look)
         g_autoptr(GError) none = NULL;
         ImageRecipe recipe = { .package = look->package,
                                .package_name = look->package_name,
+                               .setup = look->setup,
                                .pip = look->pip };
 
         if (environment_is_needed(look->requirements)) {
@@ -334,6 +338,7 @@ static void start_look(Wish *wish)
         look->package = g_strdup(wish->package);
         look->package_name = g_strdup(wish->package_name);
         look->requirements = g_strdup(wish->requirements);
+        look->setup = g_strdup(wish->setup);
         look->pip = g_strdup(images->pip);
         look->urls = images->config.bounds.urls;
         wish->look = aside_run(images->config.context, &(AsideWork){ work, on_look, look_free, look });
@@ -499,6 +504,7 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
                                .dir = dir,
                                .tree = tree,
                                .requirements = normal,
+                               .setup = wish->setup,
                                .pip = images->pip,
                                .log_limit = images->config.log_limit,
                                .done = on_built,
@@ -688,6 +694,7 @@ void images_want(Images *images, const RuntimeJob *job)
         wish->package = g_strdup(job->package);
         wish->package_name = g_strdup(job->package_name);
         wish->requirements = g_strdup(job->requirements);
+        wish->setup = g_strdup(job->setup);
         g_hash_table_insert(images->wishes, wish->job_id, wish);
         g_queue_push_tail(&images->queue, wish);
         make_secret(images);

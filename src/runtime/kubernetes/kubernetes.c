@@ -281,6 +281,7 @@ static const RuntimeOps kubernetes_ops = {
         .address = op_address,
         .prepare = k8s_prepare,
         .is_prepared = k8s_is_prepared,
+        .setup_problem = k8s_setup_problem,
         .prepare_wants = k8s_prepare_wants,
         .was_prepared = k8s_was_prepared,
         .abandon = k8s_abandon,

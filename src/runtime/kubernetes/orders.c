@@ -32,6 +32,7 @@ void order_free(gpointer data)
         g_free(order->package_name);
         g_free(order->user);
         g_free(order->requirements);
+        g_free(order->setup);
         g_free(order->text);
         g_free(order);
 }

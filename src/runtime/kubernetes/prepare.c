@@ -106,7 +106,7 @@ static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeJo
                 return equip_by_itself(k8s, home, job, spec, ret_package);
         image = images_of_job(k8s->state_dir, job->id);
         if (image)
-                image_put(spec, MEMBER_CONTAINER, image, job->package != NULL, k8s->pull_secret);
+                image_put(spec, MEMBER_CONTAINER, image, job->package || job->setup, k8s->pull_secret);
         return image != NULL;
 }
 
@@ -263,6 +263,20 @@ static char *problem_of_files(const Kubernetes *k8s, const RuntimeJob *job)
         return homes_problem(k8s->state_dir, job->user, job->user_seq);
 }
 
+/* A setup belongs into an image. */
+char *k8s_setup_problem(Runtime *runtime, const RuntimeJob *job)
+{
+        const Kubernetes *k8s = (const Kubernetes *)runtime;
+
+        if (!goes_by_itself(k8s))
+                return NULL;
+        return g_strdup_printf(
+                "cluster '%s' cannot run a setup command, because it has no registry for the "
+                "images of jobs\nRun it in the job's own command, or ask an administrator for a "
+                "`registry` in the cluster's setting.",
+                k8s->name);
+}
+
 /* Why it cannot run here; the caller's, NULL: it can. */
 static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
 {
@@ -288,14 +302,16 @@ static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
                 return g_strdup_printf("namespace '%s' is not one of cluster '%s', which has %s",
                                        job->namespace, k8s->name, words);
         }
+        if (job->setup && goes_by_itself(k8s))
+                return k8s_setup_problem((Runtime *)k8s, job);
         return problem_of_files(k8s, job);
 }
 
-/* Pip runs in a build, and with it code of packages. Without requirements an image is put together of files
- * alone, and is not counted. */
+/* Pip runs in a build, and with it code of packages. So does a setup. Without both an image is put together
+ * of files alone, and is not counted. */
 static bool is_counted(const Kubernetes *k8s, const RuntimeJob *job)
 {
-        return !goes_by_itself(k8s) && environment_is_needed(job->requirements);
+        return !goes_by_itself(k8s) && (job->setup || environment_is_needed(job->requirements));
 }
 
 bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
@@ -314,9 +330,9 @@ bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_w
 static char *recipe_of(const Kubernetes *k8s, const RuntimeJob *job)
 {
         const char *image = job->image ? job->image : k8s->setting->image;
-        g_autofree char *text =
-                g_strjoin("\n", image ? image : "", job->package ? job->package : "",
-                          job->package_name ? job->package_name : "", job->requirements, NULL);
+        g_autofree char *text = g_strjoin("\n", image ? image : "", job->package ? job->package : "",
+                                          job->package_name ? job->package_name : "",
+                                          job->setup ? job->setup : "", job->requirements, NULL);
         char hash[HASH_LEN + 1];
 
         hash_bytes(text, strlen(text), hash);
@@ -372,7 +388,8 @@ static void run_prepare(Order *order)
                                                 .image = order->image,
                                                 .package = order->package,
                                                 .package_name = order->package_name,
-                                                .requirements = order->requirements });
+                                                .requirements = order->requirements,
+                                                .setup = order->setup });
 }
 
 void k8s_prepare(Runtime *runtime, const RuntimeJob *job)
@@ -391,7 +408,8 @@ void k8s_prepare(Runtime *runtime, const RuntimeJob *job)
                                   .image = g_strdup(job->image ? job->image : k8s->setting->image),
                                   .package = g_strdup(job->package),
                                   .package_name = g_strdup(job->package_name),
-                                  .requirements = g_strdup(job->requirements) });
+                                  .requirements = g_strdup(job->requirements),
+                                  .setup = g_strdup(job->setup) });
 }
 
 static void run_abandon(Order *order)

@@ -133,7 +133,7 @@ struct Order {
         gint64 grace_ms;
         int number;     /* attempt, signal */
         gint64 expires; /* of what is kept */
-        char *user, *image, *package, *package_name, *requirements;
+        char *user, *image, *package, *package_name, *requirements, *setup;
         Resources builder;
         char *text; /* of a mark; why a task never starts */
         const Form *form;
@@ -225,6 +225,7 @@ bool k8s_takes_priority(Runtime *runtime, const RuntimeJob *job);
 void k8s_reprioritize(Runtime *runtime, const RuntimeJob *job);
 void k8s_prepare(Runtime *runtime, const RuntimeJob *job);
 bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job);
+char *k8s_setup_problem(Runtime *runtime, const RuntimeJob *job);
 bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
 bool k8s_was_prepared(Runtime *runtime, const RuntimeJob *job);
 void k8s_note_recipe(Kubernetes *k8s, const RuntimeJob *job); /* its image is there; any thread */

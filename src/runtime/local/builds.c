@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "runtime/environment/settings.h"
@@ -34,10 +35,11 @@ typedef enum { NOT_STOPPED, STOPPED_UNWANTED, STOPPED_OVERDUE } Stopped;
 
 typedef struct {
         char *key;
-        Identity *identity; /* NULL: the server's own */
-        char *user;         /* who asked first; NULL: found at the agent */
-        gint64 user_seq;    /* number of that user in the catalog */
-        char *requirements; /* NULL: found at the agent, nobody has asked for it yet */
+        Identity *identity;         /* NULL: the server's own */
+        char *user;                 /* who asked first; NULL: found at the agent */
+        gint64 user_seq;            /* number of that user in the catalog */
+        char *requirements, *setup; /* both NULL: found at the agent, nobody has asked for it yet */
+        char *staged;               /* of environment_stage(); or NULL */
         Resources limits;
         GPtrArray *waiting; /* job ids */
         bool turn;          /* it runs, or is about to: counted */
@@ -77,6 +79,8 @@ static void build_free(void *arg)
         g_free(build->key);
         g_free(build->user);
         g_free(build->requirements);
+        g_free(build->setup);
+        g_free(build->staged);
         identity_unref(build->identity);
         g_ptr_array_unref(build->waiting);
         g_free(build);
@@ -192,12 +196,19 @@ static char *task_of(const Build *build)
         return g_strconcat(TASK_PREFIX, build->key, NULL);
 }
 
+/* The text in which addresses of packages are looked for; the caller's. */
+static char *texts_of(const Build *build)
+{
+        return g_strconcat(build->requirements ? build->requirements : "", "\n",
+                           build->setup ? build->setup : "", NULL);
+}
+
 /* What the builder has instead of the machine's network; NULL with an empty error: nothing. */
 static char **proxy_of(const Builds *builds, const Build *build, GError **error)
 {
         const BuildBounds *bounds = &builds->bounds;
         g_auto(GStrv) here = g_get_environ(), proxies = NULL;
-        g_autofree char *index = NULL, *named = NULL, *allow = NULL;
+        g_autofree char *index = NULL, *texts = NULL, *named = NULL, *allow = NULL;
         g_autoptr(GStrvBuilder) list = g_strv_builder_new();
         g_autoptr(GError) failure = NULL;
 
@@ -215,7 +226,8 @@ static char **proxy_of(const Builds *builds, const Build *build, GError **error)
                 return NULL;
         }
         index = settings_addresses(here);
-        named = settings_addresses_in(bounds->urls ? build->requirements : NULL);
+        texts = bounds->urls ? texts_of(build) : NULL;
+        named = settings_addresses_in(texts);
         allow = g_strconcat("ALLOW=", index, ",", named, ",", bounds->allow, NULL);
         g_strv_builder_add(list, builds->proxy_program);
         g_strv_builder_add(list, allow);
@@ -248,13 +260,14 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
 {
         const EnvironmentConfig *environment = &builds->environment;
         const Owner *owner = build->identity ? &build->identity->owner : NULL;
+        const EnvironmentRecipe recipe = { .requirements = build->requirements, .setup = build->setup };
         g_autofree char *task = task_of(build);
         g_autofree char *dir = environment_build_dir(environment, build->key);
         g_autofree char *log = environment_log_path(environment, build->key);
         g_autofree char *downloads = owner ? downloads_of(builds, owner) : NULL;
         bool is_first = downloads && access(downloads, F_OK) < 0;
         g_auto(GStrv) argv =
-                environment_build_command(environment, build->key, owner, build->requirements, error);
+                environment_build_command(environment, build->key, owner, &recipe, build->staged, error);
         g_auto(GStrv) env = argv ? environment_build_variables(environment, build->key, owner, error) : NULL;
         g_autoptr(GError) failure = NULL;
         g_auto(GStrv) proxy = env ? proxy_of(builds, build, &failure) : NULL;
@@ -371,33 +384,55 @@ static void give_turns(Builds *builds)
 
 /* ---- asked for ---- */
 
-static void wait_for_build(Builds *builds, const char *key, const BuildWish *wish)
+/* Whoever asks first for a build says what it is made of. */
+static void describe(Build *build, const BuildWish *wish)
+{
+        build->claim_until = 0;
+        if (!build->requirements && !build->setup) {
+                build->requirements = g_strdup(wish->recipe.requirements);
+                build->setup = g_strdup(wish->recipe.setup);
+                build->limits = wish->limits;
+        }
+        if (!build->user) {
+                build->user = g_strdup(wish->user);
+                build->user_seq = wish->recipe.user;
+        }
+        if (!build->identity && wish->identity)
+                build->identity = identity_ref(wish->identity);
+}
+
+static bool lacks_package(Builds *builds, const char *key, const BuildWish *wish)
+{
+        const Build *build = g_hash_table_lookup(builds->all, key);
+
+        return wish->recipe.setup && wish->package && !(build && build->staged);
+}
+
+/* False: the setup's package has to be staged first. Takes *staged where it is of use. */
+static bool wait_for_build(Builds *builds, const char *key, const BuildWish *wish, char **staged)
 {
         Build *build;
 
         pthread_mutex_lock(&builds->lock);
         if (!is_wanted(builds, wish->job_id)) { /* it has ended meanwhile */
                 pthread_mutex_unlock(&builds->lock);
-                return;
+                return true;
+        }
+        if (lacks_package(builds, key, wish) && !*staged) {
+                pthread_mutex_unlock(&builds->lock);
+                return false;
         }
         build = build_get(builds, key);
-        build->claim_until = 0;
-        if (!build->requirements) {
-                build->requirements = g_strdup(wish->requirements);
-                build->limits = wish->limits;
-        }
-        if (!build->user) {
-                build->user = g_strdup(wish->user);
-                build->user_seq = wish->user_seq;
-        }
-        if (!build->identity && wish->identity)
-                build->identity = identity_ref(wish->identity);
+        describe(build, wish);
+        if (!build->staged)
+                build->staged = g_steal_pointer(staged);
         if (!g_ptr_array_find_with_equal_func(build->waiting, wish->job_id, g_str_equal, NULL))
                 g_ptr_array_add(build->waiting, g_strdup(wish->job_id));
         if (!build->turn && !g_queue_find(&builds->line, build))
                 g_queue_push_tail(&builds->line, build);
         give_turns(builds);
         pthread_mutex_unlock(&builds->lock);
+        return true;
 }
 
 /* A cache of before project quotas is walked once, which takes its time: not under the lock. */
@@ -409,25 +444,54 @@ static void label_downloads(const Builds *builds, const BuildWish *wish)
                 (void)projects_label(builds->projects, wish->user, dir, NULL, NULL); /* as in label_new */
 }
 
+/* The package counts to its user from its first byte. */
+static bool stage(Builds *builds, const char *key, const BuildWish *wish, char **ret, GError **error)
+{
+        const Owner *owner = wish->identity ? &wish->identity->owner : NULL;
+        g_autofree char *dir = g_build_filename(builds->envs_dir, key, NULL);
+
+        if (!file_mkdirs(dir, 0755, error))
+                return false;
+        if (owner)
+                (void)projects_label(builds->projects, wish->user, dir, NULL, NULL); /* as in label_new */
+        return environment_stage(&builds->environment, key, owner, wish->package, ret, error) ||
+               err_prefix(error, "the package cannot be copied for its setup: ");
+}
+
+static void build_for(Builds *builds, const char *key, const BuildWish *wish)
+{
+        g_autoptr(GError) failure = NULL;
+        g_autofree char *staged = NULL;
+
+        label_downloads(builds, wish);
+        if (wait_for_build(builds, key, wish, &staged))
+                return;
+        if (!stage(builds, key, wish, &staged, &failure)) {
+                answer(builds, wish->job_id, failure->message);
+                return;
+        }
+        (void)wait_for_build(builds, key, wish, &staged); /* true: there is a package */
+        if (staged)                                       /* another worker was first */
+                environment_unstage(&builds->environment, key, staged);
+}
+
 void builds_prepare(Builds *builds, const BuildWish *wish)
 {
         const Owner *owner = wish->identity ? &wish->identity->owner : NULL;
         g_autoptr(GError) failure = NULL;
         g_autofree char *key = NULL;
 
-        if (!environment_is_needed(wish->requirements)) {
+        if (!environment_is_wanted(&wish->recipe)) {
                 answer(builds, wish->job_id, NULL);
                 return;
         }
-        key = environment_key(&builds->environment, owner, wish->requirements, &failure);
+        key = environment_key(&builds->environment, owner, &wish->recipe, &failure);
         if (!key || !workdir_link_environment(builds->state_dir, wish->job_id, key, &failure))
                 answer(builds, wish->job_id, failure->message);
         else if (environment_use(&builds->environment, key))
                 answer(builds, wish->job_id, NULL);
-        else {
-                label_downloads(builds, wish);
-                wait_for_build(builds, key, wish);
-        }
+        else
+                build_for(builds, key, wish);
 }
 
 void builds_abandon(Builds *builds, const char *job_id)
@@ -459,17 +523,18 @@ void builds_touch(Builds *builds, const char *key)
                               key); /* one that has gone is built again by who needs it */
 }
 
-bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity, char **ret_touch)
+bool builds_is_prepared(Builds *builds, const EnvironmentRecipe *recipe, const Identity *identity,
+                        char **ret_touch)
 {
         g_autofree char *key = NULL;
         bool touch, ready;
 
         *ret_touch = NULL;
-        if (!environment_is_needed(requirements))
+        if (!environment_is_wanted(recipe))
                 return true;
         if (!environment_is_known(&builds->environment))
                 return false;
-        key = environment_key(&builds->environment, identity ? &identity->owner : NULL, requirements,
+        key = environment_key(&builds->environment, identity ? &identity->owner : NULL, recipe,
                               NULL); /* prepare() tells what is wrong */
         ready = key && environment_look(&builds->environment, key, &touch);
         if (ready && touch)

@@ -35,9 +35,10 @@ void builds_free(Builds *builds);
 
 /* All borrowed for the call. */
 typedef struct {
-        const char *job_id, *user, *requirements;
-        gint64 user_seq;  /* number of the user in the catalog */
-        Resources limits; /* of the builder; 0: none */
+        const char *job_id, *user;
+        EnvironmentRecipe recipe; /* its user: number in the catalog */
+        const char *package;      /* tree that a setup runs in a copy of; or NULL */
+        Resources limits;         /* of the builder; 0: none */
         const Identity *identity;
 } BuildWish;
 
@@ -53,7 +54,8 @@ void builds_prepare(Builds *builds, const BuildWish *wish);
 void builds_abandon(Builds *builds, const char *job_id);
 /* True when there is nothing to do. Does not block; "not known yet" is false. *ret_touch (the caller's, or
  * NULL): the key for which builds_touch() should follow. */
-bool builds_is_prepared(Builds *builds, const char *requirements, const Identity *identity, char **ret_touch);
+bool builds_is_prepared(Builds *builds, const EnvironmentRecipe *recipe, const Identity *identity,
+                        char **ret_touch);
 /* The threads of builds_prepare(): notes on disk that this environment was just used. */
 void builds_touch(Builds *builds, const char *key);
 /* The directory of the environment that a task builds, or NULL: it is another task. The caller's. */

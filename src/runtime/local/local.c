@@ -50,6 +50,7 @@ typedef struct {
 typedef struct {
         char *name; /* "<id>.<attempt>" */
         char *attempt_dir, *package, *package_name;
+        char *made;         /* by its setup; or NULL */
         Identity *identity; /* whose the copy is to be; NULL: the server's */
         GPtrArray *waiting; /* WaitingStart */
         bool cancelled;     /* the attempt is over: the copy is removed when it is made */
@@ -103,10 +104,10 @@ typedef struct Work Work;
 struct Work {
         void (*run)(LocalRuntime *local, Work *work);
         char *text[2];
-        char *user;         /* of a build; or NULL */
-        gint64 user_seq;    /* its number in the catalog */
-        Resources limits;   /* of a build */
-        Identity *identity; /* or NULL */
+        char *user, *setup, *setup_files, *package; /* of a build; or NULL */
+        gint64 user_seq;                            /* number of that user in the catalog */
+        Resources limits;                           /* of a build */
+        Identity *identity;                         /* or NULL */
 };
 
 static Work *work_new(void (*run)(LocalRuntime *, Work *), const char *first, const char *second,
@@ -126,6 +127,9 @@ static void work_free(Work *work)
         g_free(work->text[0]);
         g_free(work->text[1]);
         g_free(work->user);
+        g_free(work->setup);
+        g_free(work->setup_files);
+        g_free(work->package);
         identity_unref(work->identity);
         g_free(work);
 }
@@ -317,6 +321,41 @@ static void deliver(Observation *observation, void *arg)
         }
 }
 
+/* ---- plans ---- */
+
+/* Everything of a start that is made here, so that one place frees it. */
+typedef struct {
+        char *attempt_dir, *work, *by_name, *environment, *made, *input, *output, *ready_file, *progress,
+                *log, *gpus_seen;
+        GPtrArray *binds;
+        char *secrets; /* directory of the attempt's files with secrets; or NULL */
+        char **keep;   /* Sandbox.keep with that directory; NULL: the same as for all members */
+        char **env;
+        Identity *identity; /* NULL: the server's own */
+        Sandbox sandbox;
+} Plan;
+
+static void plan_clear(Plan *plan)
+{
+        g_free(plan->attempt_dir);
+        g_free(plan->work);
+        g_free(plan->by_name);
+        g_free(plan->environment);
+        g_free(plan->made);
+        g_free(plan->input);
+        g_free(plan->output);
+        g_free(plan->ready_file);
+        g_free(plan->progress);
+        g_free(plan->log);
+        g_free(plan->gpus_seen);
+        g_free(plan->secrets);
+        g_strfreev(plan->keep);
+        g_clear_pointer(&plan->binds, g_ptr_array_unref);
+        g_strfreev(plan->env);
+        identity_unref(plan->identity);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
+
 /* ---- copies of packages ---- */
 
 static void waiting_start_free(void *arg)
@@ -336,21 +375,28 @@ static void copy_free(void *arg)
         g_free(copy->attempt_dir);
         g_free(copy->package);
         g_free(copy->package_name);
+        g_free(copy->made);
         identity_unref(copy->identity);
         g_ptr_array_unref(copy->waiting);
         g_free(copy);
 }
 
-static Copy *copy_new(LocalRuntime *local, const RuntimeJob *job, const char *name, const char *attempt_dir,
-                      const Identity *identity)
+/* The tree; the caller's, NULL: there is none. */
+static char *package_of(const LocalRuntime *local, const RuntimeJob *job)
+{
+        return job->package ? g_build_filename(local->state_dir, "packages", job->package, NULL) : NULL;
+}
+
+static Copy *copy_new(LocalRuntime *local, const RuntimeJob *job, const char *name, const Plan *plan)
 {
         Copy *copy = g_new0(Copy, 1);
 
         copy->name = g_strdup(name);
-        copy->attempt_dir = g_strdup(attempt_dir);
-        copy->package = g_build_filename(local->state_dir, "packages", job->package, NULL);
+        copy->attempt_dir = g_strdup(plan->attempt_dir);
+        copy->package = package_of(local, job);
         copy->package_name = g_strdup(job->package_name);
-        copy->identity = identity ? identity_ref(identity) : NULL;
+        copy->made = g_strdup(plan->made);
+        copy->identity = plan->identity ? identity_ref(plan->identity) : NULL;
         copy->waiting = g_ptr_array_new_with_free_func(waiting_start_free);
         return copy;
 }
@@ -416,9 +462,10 @@ static void make_copy(LocalRuntime *local, Work *work)
         skip = local->closing || copy->cancelled;
         pthread_mutex_unlock(&local->lock);
 
-        if (!skip && !workdir_make_copy(copy->attempt_dir, copy->package, copy->package_name,
-                                        owner_of(copy->identity), &failure))
-                (void)err_prefix(&failure, "cannot copy the package: ");
+        if (!skip)
+                (void)workdir_make_copy(copy->attempt_dir,
+                                        &(WorkdirSource){ copy->package, copy->package_name, copy->made },
+                                        owner_of(copy->identity), &failure);
 
         pthread_mutex_lock(&local->lock);
         g_hash_table_steal(local->copies, copy->name);
@@ -431,16 +478,16 @@ static void make_copy(LocalRuntime *local, Work *work)
 }
 
 /* Takes the line: sends it, or has it wait for the copy of the package. */
-static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const char *attempt_dir,
-                               const Identity *identity, const char *task, GString *line)
+static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const Plan *plan, const char *task,
+                               GString *line)
 {
         g_autofree char *name = g_strdup_printf("%s.%d", job->id, job->attempt);
         Copy *copy;
 
         pthread_mutex_lock(&local->lock);
         copy = g_hash_table_lookup(local->copies, name);
-        if (!copy && !workdir_exists(attempt_dir) && !local->closing) {
-                copy = copy_new(local, job, name, attempt_dir, identity);
+        if (!copy && !workdir_exists(plan->attempt_dir) && !local->closing) {
+                copy = copy_new(local, job, name, plan);
                 g_hash_table_insert(local->copies, copy->name, copy);
                 work_push(local, make_copy, name, NULL, NULL);
         }
@@ -472,51 +519,28 @@ static bool withdraw(LocalRuntime *local, const char *task)
 
 /* ---- start ---- */
 
-/* Everything of a start that is made here, so that one place frees it. */
-typedef struct {
-        char *attempt_dir, *work, *by_name, *environment, *input, *output, *ready_file, *progress, *log,
-                *gpus_seen;
-        GPtrArray *binds;
-        char *secrets; /* directory of the attempt's files with secrets; or NULL */
-        char **keep;   /* Sandbox.keep with that directory; NULL: the same as for all members */
-        char **env;
-        Identity *identity; /* NULL: the server's own */
-        Sandbox sandbox;
-} Plan;
-
-static void plan_clear(Plan *plan)
+static EnvironmentRecipe recipe_of(const RuntimeJob *job)
 {
-        g_free(plan->attempt_dir);
-        g_free(plan->work);
-        g_free(plan->by_name);
-        g_free(plan->environment);
-        g_free(plan->input);
-        g_free(plan->output);
-        g_free(plan->ready_file);
-        g_free(plan->progress);
-        g_free(plan->log);
-        g_free(plan->gpus_seen);
-        g_free(plan->secrets);
-        g_strfreev(plan->keep);
-        g_clear_pointer(&plan->binds, g_ptr_array_unref);
-        g_strfreev(plan->env);
-        identity_unref(plan->identity);
+        return (EnvironmentRecipe){ .requirements = job->requirements,
+                                    .setup = job->setup,
+                                    .setup_files = job->setup_files,
+                                    .user = job->user_seq };
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
 
 static bool plan_environment(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
 {
         g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
         EnvironmentConfig config = { envs_dir, local->uv, local->python, local->bounds.urls };
         const Owner *owner = owner_of(plan->identity);
+        const EnvironmentRecipe recipe = recipe_of(job);
         g_autofree char *key = NULL;
 
-        if (!environment_is_needed(job->requirements))
+        if (!environment_is_wanted(&recipe))
                 return true;
         key = workdir_environment(local->state_dir, job->id);
         if (!key || !environment_is_for(key, owner)) {
                 g_free(key);
-                key = environment_key(&config, owner, job->requirements, error);
+                key = environment_key(&config, owner, &recipe, error);
                 if (!key || !workdir_link_environment(local->state_dir, job->id, key, error))
                         return false;
         }
@@ -526,6 +550,8 @@ static bool plan_environment(LocalRuntime *local, const RuntimeJob *job, Plan *p
                         "the Python environment 'envs/%s' is gone\nSubmit the job again to have it built.",
                         key);
         plan->environment = environment_path(&config, key);
+        if (job->setup)
+                plan->made = environment_made_path(&config, key);
         return true;
 }
 
@@ -797,6 +823,12 @@ static bool own_directory(LocalRuntime *local, const RuntimeJob *job, const char
         return true;
 }
 
+/* Its work directory has contents from the start. */
+static bool is_copied(const RuntimeJob *job)
+{
+        return job->package || job->setup;
+}
+
 /* The directories of a member, as far as they are not copied from a package. */
 static bool make_directories(LocalRuntime *local, const RuntimeJob *job, const Plan *plan, GError **error)
 {
@@ -806,7 +838,7 @@ static bool make_directories(LocalRuntime *local, const RuntimeJob *job, const P
                 return false;
         if (owner && !workdir_make_ready(plan->attempt_dir, owner, error))
                 return false;
-        return job->package || workdir_make_empty(plan->attempt_dir, local->spares, owner, error);
+        return is_copied(job) || workdir_make_empty(plan->attempt_dir, local->spares, owner, error);
 }
 
 static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, GError **error)
@@ -832,8 +864,8 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
                 g_string_free(line, TRUE);
                 return false;
         }
-        if (job->package) {
-                start_with_package(local, job, plan.attempt_dir, plan.identity, task->task, line);
+        if (is_copied(job)) {
+                start_with_package(local, job, &plan, task->task, line);
                 return true;
         }
         (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
@@ -942,8 +974,11 @@ static void prepare(LocalRuntime *local, Work *work)
 {
         builds_prepare(local->builds, &(BuildWish){ .job_id = work->text[0],
                                                     .user = work->user,
-                                                    .user_seq = work->user_seq,
-                                                    .requirements = work->text[1],
+                                                    .recipe = { .requirements = work->text[1],
+                                                                .setup = work->setup,
+                                                                .setup_files = work->setup_files,
+                                                                .user = work->user_seq },
+                                                    .package = work->package,
                                                     .limits = work->limits,
                                                     .identity = work->identity });
 }
@@ -957,8 +992,9 @@ static void abandon(LocalRuntime *local, Work *work)
 static bool op_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
 {
         const LocalRuntime *local = (const LocalRuntime *)runtime;
+        const EnvironmentRecipe recipe = recipe_of(job);
 
-        if (!environment_is_needed(job->requirements))
+        if (!environment_is_wanted(&recipe))
                 return false;
         *ret_wants =
                 (Resources){ .cpu_milli = MIN(local->bounds.each.cpu_milli, (local->total.cpu_milli + 1) / 2),
@@ -980,14 +1016,18 @@ static void op_prepare(Runtime *runtime, const RuntimeJob *job)
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autoptr(GError) failure = NULL;
         g_autoptr(Identity) identity = NULL;
+        const EnvironmentRecipe recipe = recipe_of(job);
 
-        if (!environment_is_needed(job->requirements)) {
+        if (!environment_is_wanted(&recipe)) {
                 post(local, OBSERVED_PREPARED, job->id, NULL, false);
         } else if (find_identity(local, job->user, job->user_seq, &identity, &failure)) {
                 Work *work = work_new(prepare, job->id, job->requirements, identity);
 
                 work->user = g_strdup(job->user);
                 work->user_seq = job->user_seq;
+                work->setup = g_strdup(job->setup);
+                work->setup_files = g_strdup(job->setup_files);
+                work->package = package_of(local, job);
                 work->limits = limits_of(local, job);
                 builds_want(local->builds, job->id);
                 work_give(local, work);
@@ -1014,13 +1054,14 @@ static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autoptr(Identity) identity = NULL;
         g_autofree char *used = NULL;
+        const EnvironmentRecipe recipe = recipe_of(job);
         bool prepared;
 
-        if (!environment_is_needed(job->requirements))
+        if (!environment_is_wanted(&recipe))
                 return true;
         prepared = find_identity(local, job->user, job->user_seq, &identity,
                                  NULL) && /* prepare() tells what is wrong */
-                   builds_is_prepared(local->builds, job->requirements, identity, &used);
+                   builds_is_prepared(local->builds, &recipe, identity, &used);
         if (used)
                 work_push(local, touch, used, NULL, NULL);
         return prepared;

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "fs/overlay.h"
 #include "fs/package.h"
 
 char *workdir_job(const char *state_dir, const char *job_id)
@@ -136,7 +137,15 @@ static bool give_copy(const char *attempt_dir, const char *copy, const Owner *ow
                tree_give(AT_FDCWD, copy, owner, error);
 }
 
-bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, const Owner *owner,
+static bool fill_copy(const WorkdirSource *source, const char *copy, const Owner *owner, GError **error)
+{
+        if (!(source->package ? package_copy(source->package, copy, error) : file_mkdirs(copy, 0755, error)))
+                return err_prefix(error, "cannot copy the package: ");
+        return !source->made || overlay_copy(source->made, copy, owner ? owner->uid : (uid_t)-1, error) ||
+               err_prefix(error, "what the setup made cannot be used: ");
+}
+
+bool workdir_make_copy(const char *attempt_dir, const WorkdirSource *source, const Owner *owner,
                        GError **error)
 {
         g_autofree char *work = g_strconcat(attempt_dir, "/work", NULL);
@@ -144,8 +153,8 @@ bool workdir_make_copy(const char *attempt_dir, const char *package, const char 
 
         g_autofree char *path = g_strconcat(attempt_dir, "/path", NULL);
 
-        if ((owner && !file_remove_tree(path, error)) || !link_name(attempt_dir, name, error) ||
-            !file_remove_tree(copy, error) || !package_copy(package, copy, error) ||
+        if ((owner && !file_remove_tree(path, error)) || !link_name(attempt_dir, source->name, error) ||
+            !file_remove_tree(copy, error) || !fill_copy(source, copy, owner, error) ||
             (owner && !give_copy(attempt_dir, copy, owner, error)))
                 return false;
         if (rename(copy, work) < 0)

@@ -28,9 +28,13 @@ bool workdir_make_empty(const char *attempt_dir, Spares *spares, const Owner *ow
 bool workdir_exists(const char *attempt_dir);
 /* The directory of the attempt itself, with those above it. */
 bool workdir_make_attempt(const char *attempt_dir, GError **error);
-/* A writable copy of the tree `package`, to be seen under `name`. May take long. Takes up after a copy that
+/* A writable copy of the tree `package` (NULL: empty), to be seen under `name`, with the tree `made` laid
+ * over it, which the owner's programs have made (NULL: nothing). May take long. Takes up after a copy that
  * was broken off. */
-bool workdir_make_copy(const char *attempt_dir, const char *package, const char *name, const Owner *owner,
+typedef struct {
+        const char *package, *name, *made;
+} WorkdirSource;
+bool workdir_make_copy(const char *attempt_dir, const WorkdirSource *source, const Owner *owner,
                        GError **error);
 bool workdir_make_ready(const char *attempt_dir, const Owner *owner, GError **error);
 

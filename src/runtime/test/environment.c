@@ -29,7 +29,8 @@ static EnvironmentConfig config_of(const char *uv)
 static GPid begin_build(const EnvironmentConfig *config, const char *key, const char *requirements)
 {
         g_autoptr(GError) error = NULL;
-        g_auto(GStrv) argv = environment_build_command(config, key, NULL, requirements, &error);
+        const EnvironmentRecipe recipe = { .requirements = requirements };
+        g_auto(GStrv) argv = environment_build_command(config, key, NULL, &recipe, NULL, &error);
         g_auto(GStrv) env = environment_build_variables(config, key, NULL, &error);
         g_autofree char *log = environment_log_path(config, key);
         fd_auto int out = -1;
@@ -55,7 +56,8 @@ static int end_build(GPid pid)
 static char *key_of(const EnvironmentConfig *config, const char *requirements)
 {
         g_autoptr(GError) error = NULL;
-        char *key = environment_key(config, NULL, requirements, &error);
+        const EnvironmentRecipe recipe = { .requirements = requirements };
+        char *key = environment_key(config, NULL, &recipe, &error);
 
         g_assert_no_error(error);
         return key;
@@ -241,7 +243,7 @@ static void test_interpreter(void)
         g_autofree char *with_real = key_of(&real, "a\n");
         g_assert_true(environment_is_known(&faked));
         g_assert_cmpstr(with_fake, !=, with_real);
-        g_assert_null(environment_key(&none, NULL, "a\n", &error));
+        g_assert_null(environment_key(&none, NULL, &(EnvironmentRecipe){ .requirements = "a\n" }, &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
         g_assert_nonnull(strstr(error->message, missing));
         g_assert_nonnull(err_hint(error));
@@ -257,13 +259,49 @@ static void test_refused(void)
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
                 g_autoptr(GError) error = NULL;
 
-                g_assert_null(environment_key(&config, NULL, texts[i], &error));
+                g_assert_null(environment_key(&config, NULL, &(EnvironmentRecipe){ .requirements = texts[i] },
+                                              &error));
                 g_assert_true(err_is(error, ERR_INVALID));
         }
         g_autofree char *long_text = g_strnfill(REQUIREMENTS_MAX + 1, 'a');
         g_autoptr(GError) error = NULL;
-        g_assert_null(environment_key(&config, NULL, long_text, &error));
+        g_assert_null(
+                environment_key(&config, NULL, &(EnvironmentRecipe){ .requirements = long_text }, &error));
         g_assert_true(err_is(error, ERR_TOO_LARGE));
+}
+
+static void test_setup_key(void)
+{
+        EnvironmentConfig config = config_of(NULL);
+        const EnvironmentRecipe first = { "a", "make -C ops", "f1", 7 };
+        const struct {
+                EnvironmentRecipe recipe;
+                bool same;
+        } others[] = {
+                { { "a # remark", "make -C ops", "f1", 7 }, true },
+                { { "b", "make -C ops", "f1", 7 }, false },
+                { { "a", "make -C ops ", "f1", 7 }, false },
+                { { "a", "make -C ops", "f2", 7 }, false },
+                { { "a", "make -C ops", NULL, 7 }, false },
+                { { "a", "make -C ops", "f1", 8 }, false },
+                { { "a", NULL, NULL, 7 }, false },
+                { { NULL, "make -C ops", "f1", 7 }, false },
+        };
+        g_autofree char *key = environment_key(&config, NULL, &first, NULL);
+        const EnvironmentRecipe seven = { "a", NULL, NULL, 7 }, eight = { "a", NULL, NULL, 8 };
+        g_autofree char *of_seven = environment_key(&config, NULL, &seven, NULL);
+        g_autofree char *of_eight = environment_key(&config, NULL, &eight, NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(others); i++) {
+                g_autofree char *other = environment_key(&config, NULL, &others[i].recipe, NULL);
+
+                g_test_message("%zu", i);
+                g_assert_cmpint(strcmp(key, other) == 0, ==, others[i].same);
+        }
+        g_assert_cmpstr(of_seven, ==, of_eight); /* packages alone are shared by all */
+        g_assert_true(environment_is_wanted(&first));
+        g_assert_true(environment_is_wanted(&others[7].recipe));
+        g_assert_false(environment_is_wanted(&(EnvironmentRecipe){ .requirements = "# none" }));
 }
 
 static bool drop(const char *key, gint64 since)
@@ -436,6 +474,15 @@ static const struct {
         { "something\nodd at last\n\n", "odd at last" },
         { "sh: 1: flock: not found\n", "sh: 1: flock: not found" },
         { "", "the environment could not be built, and the builder's log is empty" },
+        { "error: of pip\n== setup: make -C ops\ncc op.c\nmake: *** [all] Error 1\n\n== setup ended: 2 make "
+          "-C ops\n",
+          "the setup command `make -C ops` ended with exit status 2: make: *** [all] Error 1" },
+        { "== setup: sleep 9\n\n== setup ended: 137 sleep 9\n",
+          "the setup command `sleep 9` was ended by signal 9" },
+        { "== setup: false\n\n== setup ended: 1 false\n",
+          "the setup command `false` ended with exit status 1" },
+        { "== setup: x\nerror: shown\n== setup not kept: 'p' is neither a file, a link nor a directory\n",
+          "the files of the setup cannot be kept: 'p' is neither a file, a link nor a directory" },
         { "bad \xff byte\n", "bad \xef\xbf\xbd byte" },
 };
 
@@ -476,6 +523,7 @@ int main(int argc, char **argv)
         g_test_add_func("/environment/needed", test_needed);
         g_test_add_func("/environment/interpreter", test_interpreter);
         g_test_add_func("/environment/key", test_key);
+        g_test_add_func("/environment/setup-key", test_setup_key);
         g_test_add_func("/environment/drop", test_drop);
         g_test_add_func("/environment/look", test_look);
         g_test_add_func("/environment/refused", test_refused);
