@@ -236,7 +236,9 @@ bool api_spec_takes_long(const Api *api, const json_t *object)
 {
         const char *hash = json_string_value(json_object_get(object, "package"));
 
-        return hash && !package_store_knows_requirements(api->packages, hash);
+        /* a setup needs the package's manifest */
+        return hash &&
+               (json_object_get(object, "setup") || !package_store_knows_requirements(api->packages, hash));
 }
 
 Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error)

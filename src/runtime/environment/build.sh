@@ -45,7 +45,13 @@ make_empty() {
         fi
 }
 
-# A setup may call pip: that of ensurepip, else of the index, else of the machine.
+# To add pip takes seconds: only where the command, or a script of the package, speaks of it.
+speaks_of_pip() {
+        case $setup in *pip*) return 0 ;; esac
+        [ -n "$package" ] && grep -rqswI --exclude='*.md' --exclude='*.rst' --exclude='*.txt' pip "$package"
+}
+
+# That of ensurepip, else of the index, else of the machine.
 add_pip() {
         if [ -e venv/bin/pip ]; then return 0; fi
         venv/bin/python -m ensurepip --default-pip >/dev/null 2>&1 9>&- || [ -z "$uv" ] ||
@@ -60,13 +66,13 @@ clear_setup() {
 }
 
 set_up() {
-        add_pip
+        if speaks_of_pip; then add_pip; fi
         mkdir work
         if [ -n "$package" ]; then cp -a "$package/." work/; fi
         printf '== setup: %s\n' "$setup"
         status=0
         (
-                export VIRTUAL_ENV="$PWD/venv" PATH="$PWD/venv/bin:$PATH" PYTHONUNBUFFERED=1
+                export VIRTUAL_ENV="$PWD/venv" PATH="$PWD/venv/bin:$PATH" PYTHONUNBUFFERED=1 MAKEFLAGS=--no-print-directory
                 cd work
                 exec sh -e -c "$setup" </dev/null 9>&-
         ) || status=$?
