@@ -33,8 +33,8 @@ typedef struct {
         const char *package;      /* its hash; or NULL */
         const char *package_name; /* or NULL */
         const char *requirements; /* normalised; or NULL */
-        const char *setup;        /* command that runs in the package at the end; or NULL */
         const char *pip;          /* what decides which files an index gives */
+        const char *setup;        /* command that runs in the package at the end; or NULL */
 } ImageRecipe;
 
 /* "image-" and 32 hex digits; the caller's. The name of the build, and the tag of the image. */

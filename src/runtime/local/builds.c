@@ -655,6 +655,8 @@ static void on_exited(Builds *builds, Build *build, const Observation *observati
                 ask_or_fail(builds, build); /* wanted again, when it was being ended already */
                 return;
         }
+        if (build->staged) /* gone already, unless it was staged while a build of an earlier server ended */
+                environment_unstage(&builds->environment, build->key, build->staged);
         text = ready ? NULL : why_failed(builds, build, observation);
         answer_all(builds, build, text);
         drop(builds, build);

@@ -52,10 +52,13 @@ static void test_names_refused(void)
 static void test_keys(void)
 {
         static const ImageRecipe recipes[] = {
-                { "b", "p", "n", "r", "i" },  { "b2", "p", "n", "r", "i" },  { "b", "p2", "n", "r", "i" },
-                { "b", "p", "n2", "r", "i" }, { "b", "p", "n", "r2", "i" },  { "b", "p", "n", "r", "i2" },
-                { "b", "p", "n", NULL, "i" }, { "b", NULL, NULL, "r", "i" }, { "b", "pn", "", "r", "i" },
-                { "b", "p", NULL, "r", "i" },
+                { "b", "p", "n", "r", "i" },       { "b2", "p", "n", "r", "i" },
+                { "b", "p2", "n", "r", "i" },      { "b", "p", "n2", "r", "i" },
+                { "b", "p", "n", "r2", "i" },      { "b", "p", "n", "r", "i2" },
+                { "b", "p", "n", NULL, "i" },      { "b", NULL, NULL, "r", "i" },
+                { "b", "pn", "", "r", "i" },       { "b", "p", NULL, "r", "i" },
+                { "b", "p", "n", "r", "i", "s" },  { "b", "p", "n", "r", "i", "s2" },
+                { "b", "p", "n", NULL, "i", "s" }, { "b", "p", "n", NULL, "i2", "s" },
         };
         ImageRecipe without = recipes[6];
         g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
