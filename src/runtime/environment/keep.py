@@ -4,6 +4,7 @@ Runs as the user whose setup it was. PACKAGE ("": none) is what WORK was before.
 not in PACKAGE or are not the same there, and is laid over the work directory of each member (fs/overlay.h has the same rules).
 A last line on standard output says what is wrong.
 """
+
 import filecmp
 import os
 import shutil
