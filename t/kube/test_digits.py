@@ -33,10 +33,10 @@ class Following(threading.Thread):
 
     def run(self):
         example = ROOT / "examples/recognize_digits"
-        self.done = self.server.paddle(*self.words, cwd=example, timeout=TRAINING_S)
+        self.done = self.server.paddle(*self.words, cwd=example, timeout=2 * TRAINING_S)
 
     def result(self):
-        self.join(TRAINING_S + 10)
+        self.join(2 * TRAINING_S + 10)
         assert self.done, "the submission did not end"
         return self.done
 
@@ -58,7 +58,9 @@ def test_the_readme_on_a_cluster(joined, tmp_path):
     """2 parameter servers and 4 trainers; the model comes back, as good as from one machine."""
     server, kube_node = joined
     following = Following(server, said_in_readme(r"^paddle (submit --cluster prod [^#\n]*)"))
-    wait_for(lambda: following.done or len(pods(kube_node)) == 6, 120, "six pods")
+    # pods of other tests may take the node's cores until their training ends
+    wait_for(lambda: following.done or len(pods(kube_node)) == 6, TRAINING_S, "six pods")
+    assert not following.done, following.done.stdout + following.done.stderr
     (servers,) = kube_node.items("statefulsets", "apps/v1", "owner=paddleflow")
     (trainers,) = kube_node.items("jobs", "batch/v1", "owner=paddleflow")
     assert servers["spec"]["replicas"] == 2
@@ -91,4 +93,51 @@ def test_what_the_image_lacks_is_named(joined, tmp_path):
     for words in ("lacks", "paddlepaddle>=3 (it has 2.6.2)", "no-such-package==1 (it has none)", "--base-image"):
         assert words in done.stdout + done.stderr
     assert "numpy (" not in done.stdout + done.stderr
+    check_nothing_is_left(kube_node)
+
+
+# The example, with as many passes as the test wants: until there is a file.
+UNTIL_ENOUGH = """
+import itertools, os, train
+train.range = lambda first, last: itertools.takewhile(lambda _: not os.path.exists("/tmp/enough"), itertools.count(first))
+train.main()
+"""
+
+
+def test_trainers_join_and_leave(joined):
+    """As on one machine: those that come later find the servers, and one that has to go is not waited for."""
+    server, kube_node = joined
+    server.paddle("queue", "create", "lab", "--cluster", "prod", "--max", "cpu=1200m", check=0)
+    sleeper = ("--queue", "lab", "--no-package", "--base-image", PADDLE, "--grace", "1s")
+    server.paddle("submit", "--name", "other", *sleeper, "--cpu", "400m", "--", "sleep", "1000", check=0)
+    server.wait("other", "running", timeout=TRAINING_S)
+    server.paddle(
+        *("submit", "--name", "elastic", "--queue", "lab", "-n", 4, "--min-trainers", 2, "--ps", 2),
+        *("--cpu", "200m", "--ps-cpu", "200m", "--output", "elastic", "--", "python", "-c", UNTIL_ENOUGH),
+        cwd=ROOT / "examples/recognize_digits",
+        check=0,
+    )
+    job = server.job("elastic")["id"]
+
+    def until(member, text):
+        wait_for(lambda: text in server.member_log(job, member), TRAINING_S, f"'{text}' of {member}")
+
+    until("trainer-0", "trainer 0 of 2")
+    until("trainer-1", "trainer 1 of 2")
+    server.paddle("cancel", "other", check=0)
+    until("trainer-3", "trainer 3 of 4")
+    server.paddle("submit", "--name", "wants", *sleeper, "--cpu", "200m", "--", "sleep", "1000", check=0)
+    server.wait("wants", "running", timeout=TRAINING_S)
+    until("trainer-0", "pass 20/")
+    for index in range(3):
+        server.paddle("exec", "--member", f"trainer-{index}", job, "--", "touch", "/tmp/enough", check=0)
+    done = server.wait(job, timeout=TRAINING_S)
+    assert done["state"] == "succeeded" and done["attempt"] == 1, done["reason"]
+    ends = {member["name"]: member for member in done["members"]}
+    assert ends["trainer-3"]["state"] == "surplus"
+    assert [ends[f"trainer-{index}"]["exit_code"] for index in range(3)] == [0, 0, 0]
+    (accuracy,) = re.findall(r"final test accuracy ([\d.]+)", server.member_log(job, "trainer-0"))
+    assert float(accuracy) >= BAR
+    server.paddle("cancel", "wants", check=0)
+    server.wait("wants")
     check_nothing_is_left(kube_node)
