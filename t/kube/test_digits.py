@@ -45,6 +45,11 @@ def containers(pod, kind="initContainers"):
     return [container["name"] for container in pod["spec"].get(kind, [])]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_after_another():
+    """All train on the one node: beside each other they would wait for its cores, so one worker has them all."""
+
+
 @pytest.fixture
 def joined(server, kube_node):
     kube_node.cluster.load_image("paddle")
