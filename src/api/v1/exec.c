@@ -311,11 +311,11 @@ static void take_taken(Session *session, const char *text)
         g_mutex_lock(&session->mutex);
         session->sent -= MIN(session->sent, (gsize)n);
         release = session->held && session->sent <= WINDOW / 2;
-        if (release)
+        if (release) { /* under the mutex, so that orders to hold and not to keep their order */
                 session->held = false;
-        g_mutex_unlock(&session->mutex);
-        if (release)
                 exec_hold(session->exec, false);
+        }
+        g_mutex_unlock(&session->mutex);
 }
 
 /* The command may not be asked for yet when the first message comes: that takes no time. */

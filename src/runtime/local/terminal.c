@@ -150,7 +150,7 @@ static bool read_some(Backend *backend, int i)
 {
         char buffer[PIECE];
 
-        for (int n = 0; n < READS_A_TURN && !backend->held && !exec_is_held(backend->exec); n++) {
+        for (int n = 0; n < READS_A_TURN && !backend->held; n++) {
                 ssize_t got = read(backend->out[i], buffer, sizeof buffer);
 
                 if (got < 0 && (errno == EINTR || errno == EAGAIN))

@@ -19,6 +19,8 @@ typedef struct {
         GCond changed;
         GArray *pids;
         int over, refused;
+        gsize bytes;
+        RuntimeExec *holds; /* to be held with its first output; or NULL */
 } Room;
 
 static void on_output(int fd, const char *data, gsize len, void *arg)
@@ -28,7 +30,11 @@ static void on_output(int fd, const char *data, gsize len, void *arg)
         int pid = (int)g_ascii_strtoll(text, NULL, 10);
 
         g_mutex_lock(&room->mutex);
+        room->bytes += len;
         g_array_append_val(room->pids, pid);
+        if (room->holds)
+                exec_hold(room->holds, true);
+        room->holds = NULL;
         g_cond_broadcast(&room->changed);
         g_mutex_unlock(&room->mutex);
 }
@@ -116,9 +122,54 @@ static void test_limit(void)
         g_assert_cmpint(g_rmdir(dir), ==, 0);
 }
 
+static const char wordy[] = "#!/bin/sh\necho $$\nread word\nhead -c 60000 /dev/zero\n";
+
+static void hold_at_output(Room *room, RuntimeExec *exec)
+{
+        g_mutex_lock(&room->mutex);
+        room->holds = exec;
+        g_mutex_unlock(&room->mutex);
+}
+
+/* The output of a command that has ended may be held in the middle: the others go on, and nothing is lost. */
+static void test_held_at_its_end(void)
+{
+        g_autofree char *dir = g_dir_make_tmp("paddle-terminals-XXXXXX", NULL);
+        g_autofree char *agent = g_build_filename(dir, "paddle-agent", NULL);
+        g_autofree char *spawner = g_build_filename(dir, "paddle-spawner", NULL);
+        Room room = { .pids = g_array_new(FALSE, FALSE, sizeof(int)) };
+        Terminals *terminals = terminals_new(agent);
+        RuntimeExec *exec, *other;
+
+        g_assert_true(g_file_set_contents_full(spawner, wordy, -1, G_FILE_SET_CONTENTS_NONE, 0700, NULL));
+        exec = begin(terminals, "j.1.worker-0", &room);
+        wait_until(&room, 1, 0);
+        exec_hold(exec, true);
+        exec_write(exec, "go\n", 3);
+        while (is_there(g_array_index(room.pids, int, 0)))
+                g_usleep(1000);
+        hold_at_output(&room, exec);
+        exec_hold(exec, false);
+        wait_until(&room, 2, 0);
+        other = begin(terminals, "j.1.worker-0", &room);
+        wait_until(&room, 3, 0);
+        exec_hold(exec, false);
+        wait_until(&room, 3, 1);
+        g_assert_cmpuint(room.bytes, >=, 60000);
+        exec_cancel(other);
+        wait_until(&room, 3, 2);
+        exec_unref(exec);
+        exec_unref(other);
+        terminals_free(terminals);
+        g_array_unref(room.pids);
+        g_assert_cmpint(g_remove(spawner), ==, 0);
+        g_assert_cmpint(g_rmdir(dir), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/terminals/limit", test_limit);
+        g_test_add_func("/terminals/held-at-its-end", test_held_at_its_end);
         return g_test_run();
 }
