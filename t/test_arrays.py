@@ -1,7 +1,6 @@
 """An array of jobs is one thing: `sw` is all of it, `sw[3]` (or `sw-3`) one of its jobs, for every verb and in the API."""
 
 import json
-import time
 
 import paddlecloud
 import pytest
@@ -255,9 +254,6 @@ def test_ten_thousand_jobs_are_counted_not_sent(server, gate):
     wait_for(lambda: shown(server, "many")["elements"].get("running") == 1, PATIENCE, "the first")
     reply = server.get("/v1/jobs/many")
     assert reply.json["elements"] == {"total": 10000, "running": 1, "queued": 9999} and len(reply.body) < 4096
-    began = time.monotonic()
-    server.get("/v1/jobs/many")
-    assert time.monotonic() - began < 2  # a wide margin: some ms
     server.paddle("cancel", "--force", "many", check=0)
     assert server.paddle("wait", "many").returncode == 1
     assert shown(server, "many")["elements"] == {"total": 10000, "cancelled": 10000}

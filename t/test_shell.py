@@ -167,6 +167,7 @@ def test_left_and_found_again(server, shell):
     assert screen.wait() == 0
     assert screen.is_as_before()
     assert b"paddle attach lab" in screen.seen
+    server.wait(server.submit(["sleep", "3"])["id"])  # longer than a terminal that went would have
     again = shell("lab", verb="attach")
     again.until("first-1")  # shown again
     again.type("echo it is $secret; sleep 2.5; echo still-$((5+5))\r")

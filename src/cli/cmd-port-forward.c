@@ -338,7 +338,7 @@ static bool open_ways(Cli *cli, const char *job, const char *member, Way *ways, 
 /* Until the member has ended; a server that is away is waited for. */
 static bool member_runs(Cli *cli, const char *job, const char *member)
 {
-        g_autofree char *path = job_path(job, "/members");
+        g_autofree char *path = job_path(job, "/members?brief=true");
         g_autoptr(json_t) reply = NULL;
         const json_t *item;
         gsize i;

@@ -18,7 +18,7 @@ static bool is_up(const json_t *member)
 
 bool member_choose(Cli *cli, const char *job, const char *shown, char **ret, GError **error)
 {
-        g_autofree char *path = job_path(job, "/members");
+        g_autofree char *path = job_path(job, "/members?brief=true");
         g_autoptr(json_t) reply = NULL;
         const json_t *member, *found = NULL;
         gsize i;
@@ -43,19 +43,20 @@ bool member_choose(Cli *cli, const char *job, const char *shown, char **ret, GEr
 
 static bool check_runs(Cli *cli, const char *id, const char *job, const char *member, GError **error)
 {
-        g_autofree char *path = job_path(id, "/members");
+        g_autofree char *path = job_path(id, "/members?brief=true");
         g_autoptr(json_t) reply = NULL;
         const json_t *one;
         gsize i;
 
         if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
-        json_array_foreach(json_object_get(reply, "items"), i,
-                           one) if (strcmp(text_of(one, "name"), member) == 0) return is_up(one) ||
-                err_set(error, ERR_CONFLICT,
-                        "member '%s' of job '%s' is %s\nSee `paddle "
-                        "status %s`.",
-                        member, job, text_of(one, "state"), job);
+        json_array_foreach(json_object_get(reply, "items"), i, one)
+        {
+                if (strcmp(text_of(one, "name"), member) == 0)
+                        return is_up(one) || err_set(error, ERR_CONFLICT,
+                                                     "member '%s' of job '%s' is %s\nSee `paddle status %s`.",
+                                                     member, job, text_of(one, "state"), job);
+        }
         return err_set(error, ERR_NOT_FOUND,
                        "job '%s' has no member '%s'\n`paddle status %s` shows its members.", job, member,
                        job);

@@ -170,12 +170,15 @@ bool engine_gpu_usage(Engine *engine, const Job *job, int gpu, GpuUsage *ret)
 char *engine_report(Engine *engine, const Job *job, const Member *member)
 {
         Runtime *runtime = hold_runtime(engine, job);
-        char *text = runtime && runtime->ops->report
-                             ? runtime->ops->report(runtime, job->id, job->attempt,
-                                                    job->spec->roles[member->role].name, member->index)
-                             : NULL;
+        const char *role = job->spec->roles[member->role].name;
+        bool own = is_own(engine, runtime), reports = runtime && runtime->ops->report;
+        char *text = NULL;
 
+        if (!own && reports)
+                text = runtime->ops->report(runtime, job->id, job->attempt, role, member->index);
         release_runtime(engine);
+        if (own && reports)
+                text = runtime->ops->report(runtime, job->id, job->attempt, role, member->index);
         return text;
 }
 

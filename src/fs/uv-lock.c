@@ -70,18 +70,19 @@ static guint64 bit_of(Lock *lock, const char *marker)
         return G_GUINT64_CONSTANT(1) << i;
 }
 
-/* False when a way that needs no more markers is there already. */
-static bool add_way(GArray *ways, guint64 way)
+/* False when a way that needs no more markers is there already. Beyond WAYS_MAX it is kept, and returned, as
+ * one that always holds. */
+static bool add_way(GArray *ways, guint64 *way)
 {
         for (guint i = 0; i < ways->len; i++)
-                if ((g_array_index(ways, guint64, i) & way) == g_array_index(ways, guint64, i))
+                if ((g_array_index(ways, guint64, i) & *way) == g_array_index(ways, guint64, i))
                         return false;
         if (ways->len >= WAYS_MAX)
-                way = 0;
+                *way = 0;
         for (guint i = ways->len; i-- > 0;)
-                if ((g_array_index(ways, guint64, i) & way) == way)
+                if ((g_array_index(ways, guint64, i) & *way) == *way)
                         g_array_remove_index(ways, i);
-        g_array_append_val(ways, way);
+        g_array_append_val(ways, *way);
         return true;
 }
 
@@ -159,7 +160,7 @@ static void put_need(Lock *lock, const json_t *package, const char *extra, guint
                 *need = (Need){ package, extra, g_array_new(FALSE, FALSE, sizeof(guint64)) };
                 g_hash_table_insert(lock->needs, g_steal_pointer(&key), need);
         }
-        if (!add_way(need->ways, way))
+        if (!add_way(need->ways, &way))
                 return;
         todo = g_new(Todo, 1);
         *todo = (Todo){ need, way };

@@ -6,10 +6,17 @@
 
 enum { NAME_MAX_LEN = 63 };
 
+/* The least and the greatest finite number, once there is one. */
+typedef struct {
+        double min, max;
+        bool known;
+} Range;
+
 typedef struct {
         char *name;
-        double last, min, max;
-        bool ranged; /* min and max hold */
+        double last;
+        Range range;   /* of what the member reported in this attempt */
+        Range earlier; /* of the attempts before */
         int member, attempt;
 } Result;
 
@@ -30,32 +37,43 @@ static char *number_text(double number)
         return g_strdup(g_ascii_dtostr(text, sizeof text, number));
 }
 
+static char *range_text(const Range *range)
+{
+        g_autofree char *min = range->known ? number_text(range->min) : g_strdup("-");
+        g_autofree char *max = range->known ? number_text(range->max) : g_strdup("-");
+
+        return g_strconcat(min, " ", max, NULL);
+}
+
+static Range range_parse(const char *min, const char *max)
+{
+        return (Range){ g_ascii_strtod(min, NULL), g_ascii_strtod(max, NULL), strcmp(min, "-") != 0 };
+}
+
 static char *result_format(const Result *result)
 {
-        g_autofree char *last = number_text(result->last);
-        g_autofree char *min = result->ranged ? number_text(result->min) : g_strdup("-");
-        g_autofree char *max = result->ranged ? number_text(result->max) : g_strdup("-");
+        g_autofree char *last = number_text(result->last), *range = range_text(&result->range),
+                        *earlier = range_text(&result->earlier);
 
-        return g_strdup_printf("%s %s %s %s %d %d", result->name, last, min, max, result->member,
-                               result->attempt);
+        return g_strdup_printf("%s %s %s %d %d %s", result->name, last, range, result->member,
+                               result->attempt, earlier);
 }
 
 /* NULL: a database that somebody changed. */
 static Result *result_parse(const char *text)
 {
-        g_auto(GStrv) words = g_strsplit(text, " ", 7);
+        g_auto(GStrv) words = g_strsplit(text, " ", 9);
         Result *result;
 
-        if (g_strv_length(words) != 6)
+        if (g_strv_length(words) != 8)
                 return NULL;
         result = g_new0(Result, 1);
         *result = (Result){ .name = g_strdup(words[0]),
                             .last = g_ascii_strtod(words[1], NULL),
-                            .min = g_ascii_strtod(words[2], NULL),
-                            .max = g_ascii_strtod(words[3], NULL),
-                            .ranged = strcmp(words[2], "-") != 0,
+                            .range = range_parse(words[2], words[3]),
                             .member = (int)g_ascii_strtoll(words[4], NULL, 10),
-                            .attempt = (int)g_ascii_strtoll(words[5], NULL, 10) };
+                            .attempt = (int)g_ascii_strtoll(words[5], NULL, 10),
+                            .earlier = range_parse(words[6], words[7]) };
         return result;
 }
 
@@ -94,14 +112,19 @@ static bool name_is_result(const char *name)
         return true;
 }
 
+static void widen(Range *range, const Range *by)
+{
+        if (!by->known)
+                return;
+        range->min = range->known ? MIN(range->min, by->min) : by->min;
+        range->max = range->known ? MAX(range->max, by->max) : by->max;
+        range->known = true;
+}
+
 static void fold(Result *result, double number)
 {
         result->last = number;
-        if (!isfinite(number))
-                return;
-        result->min = result->ranged ? MIN(result->min, number) : number;
-        result->max = result->ranged ? MAX(result->max, number) : number;
-        result->ranged = true;
+        widen(&result->range, &(Range){ number, number, isfinite(number) });
 }
 
 static void take_line(GPtrArray *said, char *line)
@@ -141,15 +164,6 @@ static GPtrArray *parse_lines(const char *text)
 
 /* ---- merging ---- */
 
-static void take_range(Result *to, const Result *from)
-{
-        if (!from->ranged)
-                return;
-        to->min = to->ranged ? MIN(to->min, from->min) : from->min;
-        to->max = to->ranged ? MAX(to->max, from->max) : from->max;
-        to->ranged = true;
-}
-
 /* What `said` makes of `have`: of the same attempt the member that comes first counts alone. */
 static void merge_one(Result *have, const Result *said)
 {
@@ -157,12 +171,14 @@ static void merge_one(Result *have, const Result *said)
 
         if (said->attempt < have->attempt || (!later && said->member > have->member))
                 return;
-        if (!later && said->member < have->member)
-                have->ranged = false;
+        if (later)
+                widen(&have->earlier, &have->range);
+        if (later || said->member < have->member)
+                have->range = (Range){ 0 };
         have->last = said->last;
         have->member = said->member;
         have->attempt = said->attempt;
-        take_range(have, said);
+        widen(&have->range, &said->range);
 }
 
 char **results_merge(char *const *have, const char *text, int member, int attempt)
@@ -192,9 +208,9 @@ char **results_merge(char *const *have, const char *text, int member, int attemp
         return all->len ? g_strv_builder_end(list) : NULL;
 }
 
-static json_t *finite_or_null(double number)
+static json_t *real_or_null(double number, bool is_known)
 {
-        return isfinite(number) ? json_real(number) : json_null();
+        return is_known ? json_real(number) : json_null();
 }
 
 json_t *results_format(char *const *results)
@@ -204,11 +220,14 @@ json_t *results_format(char *const *results)
 
         for (guint i = 0; i < all->len; i++) {
                 const Result *result = all->pdata[i];
+                Range all_attempts = result->earlier;
 
+                widen(&all_attempts, &result->range);
                 json_object_set_new(object, result->name,
-                                    json_pack("{s:o, s:o, s:o}", "last", finite_or_null(result->last), "min",
-                                              result->ranged ? json_real(result->min) : json_null(), "max",
-                                              result->ranged ? json_real(result->max) : json_null()));
+                                    json_pack("{s:o, s:o, s:o}", "last",
+                                              real_or_null(result->last, isfinite(result->last)), "min",
+                                              real_or_null(all_attempts.min, all_attempts.known), "max",
+                                              real_or_null(all_attempts.max, all_attempts.known)));
         }
         return object;
 }

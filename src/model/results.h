@@ -1,5 +1,6 @@
 /* What members report of a job while it runs (agent/report.h): numbers by name, kept with the job as a list
- * of texts "NAME LAST MIN MAX MEMBER ATTEMPT". MIN and MAX are "-" while no finite number was reported. Pure.
+ * of texts "NAME LAST MIN MAX MEMBER ATTEMPT MIN MAX", the last two of the attempts before. MIN and MAX are
+ * "-" while no finite number was reported. Pure.
  *
  * The first member (in the order of roles and ranks) that reports a name speaks for the job. A later attempt
  * goes on where the one before was: its last number is the job's, and the least and the greatest are of both.

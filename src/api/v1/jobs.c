@@ -7,7 +7,11 @@
 #include "base/err.h"
 #include "base/number.h"
 
-enum { LIST_MAX = 1000, WAIT_MS_MAX = 30000, LIVE_MAX = 2000 /* members that are measured for a list */ };
+enum {
+        LIST_MAX = 1000,
+        WAIT_MS_MAX = 30000,
+        LIVE_MAX = 2000 /* members that are measured for one request */
+};
 
 /* ---- submit ---- */
 
@@ -436,16 +440,26 @@ static void show_job(HttpRequest *request, void *arg)
 static void list_members(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(Job) job = api_job(api, request);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = NULL;
         g_autoptr(json_t) items = json_array();
         g_autoptr(json_t) reply = NULL;
+        bool brief;
 
+        if (!api_query_flag(request, "brief", &brief, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        job = api_job(api, request);
         if (!job)
                 return;
         for (int i = 0; i < job->n_members; i++) {
                 json_t *item = member_format(job, &job->members[i]);
 
-                json_object_set_new(item, "usage", usage_of_member(api, job, &job->members[i]));
+                if (!brief)
+                        json_object_set_new(item, "usage",
+                                            i < LIVE_MAX ? usage_of_member(api, job, &job->members[i])
+                                                         : json_null());
                 json_array_append_new(items, item);
         }
         reply = json_pack("{s:O}", "items", items);
@@ -499,6 +513,7 @@ const HttpRoute job_routes[] = {
           "Cancel a job or an array, once more to kill what is stopping, or forget one that is finished.",
           QUERY_USER ";forget:boolean:Forget it with its events, 204.", NULL, "Job", 0, NULL },
         { "GET", "/v1/jobs/{job}/members", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, list_members,
-          "List the members of a job.", QUERY_USER, NULL, "MemberList", 0, NULL },
+          "List the members of a job.", QUERY_USER ";brief:boolean:Without measuring what they use.", NULL,
+          "MemberList", 0, NULL },
         { 0 },
 };

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/keyed-hash.h"
 #include "base/number.h"
 
 enum {
@@ -70,6 +71,7 @@ typedef struct {
         LiveStream *live;
         LogStreamOptions options; /* its texts are ours */
         char *job_id, *user;
+        GHashTable *sent;   /* "ATTEMPT.MEMBER" -> guint64 *, the offsets of the client's cursor */
         GPtrArray *files;   /* LogFile *: of the attempts that have begun */
         int attempt;        /* the newest in `files`; 0: none */
         gint64 noticed;     /* revision of the job when it was last looked at; -1: never */
@@ -136,28 +138,38 @@ static void log_stream_close(void *arg)
         close_dir(stream);
         g_ptr_array_unref(stream->files);
         g_strfreev(stream->options.members);
-        g_free((char *)stream->options.cursor);
+        g_hash_table_unref(stream->sent);
         g_free(stream->state_sent);
         g_free(stream->job_id);
         g_free(stream->user);
         g_free(stream);
 }
 
-/* The offset that the client's cursor has for this file; false when it has none. */
-static bool cursor_offset(const char *cursor, int attempt, const char *member, guint64 *ret)
+/* The offsets of a cursor, which may have one for each member of a large job. What is no offset counts as
+ * none. */
+static GHashTable *cursor_parse(const char *cursor)
 {
-        g_autofree char *key = g_strdup_printf("%d.%s:", attempt, member);
-        g_auto(GStrv) parts = g_strsplit(cursor ? cursor : "", ",", SPEC_REPLICAS_MAX);
-        gint64 offset;
+        GHashTable *offsets = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, g_free);
+        g_auto(GStrv) parts = g_strsplit(cursor ? cursor : "", ",", -1);
 
         for (char **part = parts; *part; part++) {
-                if (!g_str_has_prefix(*part, key) ||
-                    !number_parse("cursor", *part + strlen(key), 0, G_MAXINT64, &offset, NULL))
-                        continue;
-                *ret = (guint64)offset;
-                return true;
+                const char *colon = strrchr(*part, ':');
+                gint64 offset;
+
+                if (colon && number_parse("cursor", colon + 1, 0, G_MAXINT64, &offset, NULL))
+                        g_hash_table_insert(offsets, g_strndup(*part, (gsize)(colon - *part)),
+                                            g_memdup2(&(guint64){ (guint64)offset }, sizeof(guint64)));
         }
-        return false;
+        return offsets;
+}
+
+/* 0: the client has nothing of this file. */
+static guint64 offset_sent(const LogStream *stream, int attempt, const char *member)
+{
+        g_autofree char *key = g_strdup_printf("%d.%s", attempt, member);
+        const guint64 *offset = g_hash_table_lookup(stream->sent, key);
+
+        return offset ? *offset : 0;
 }
 
 /* Before the first attempt it says that nothing has been sent, which an empty one would not. */
@@ -298,7 +310,8 @@ static void add_file(LogStream *stream, const Job *job, int attempt, int role, i
         file->role = role;
         file->index = index;
         g_ptr_array_add(stream->files, file);
-        if (cursor_offset(stream->options.cursor, attempt, file->name, &file->offset) && file->offset > 0)
+        file->offset = offset_sent(stream, attempt, file->name);
+        if (file->offset > 0)
                 return;
         file->shared = environment && !members;
         if (file->shared)
@@ -776,13 +789,14 @@ void log_stream_start(Api *api, HttpRequest *request, const Job *job, const LogS
                 .options = *options,
                 .job_id = g_strdup(job->id),
                 .user = g_strdup(job->user),
+                .sent = cursor_parse(options->cursor),
                 .files = g_ptr_array_new_with_free_func((GDestroyNotify)log_file_free),
                 .attempt = first_attempt(job, options->cursor, options->attempt),
                 .noticed = -1,
                 .dir_fd = -1,
                 .fd = -1,
         };
-        stream->options.cursor = g_strdup(options->cursor);
+        stream->options.cursor = NULL;
         if (options->terminal)
                 engine_terminal(api->engine, job->id, true);
         stream->live = live_stream_new(api, log_stream_pull, log_stream_close, stream);

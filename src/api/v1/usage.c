@@ -125,7 +125,7 @@ json_t *usage_of_member(Api *api, const Job *job, const Member *member)
 /* ---- a job ---- */
 
 typedef struct {
-        int measured, gpus;
+        int measured, gpus, gpus_told; /* told: those whose share is known */
         double cores, gpu_percent;
         json_int_t memory, gpu_memory;
 } Sum;
@@ -142,8 +142,11 @@ static void add(Sum *sum, const json_t *usage)
         sum->memory += json_integer_value(json_object_get(usage, "memory"));
         json_array_foreach(json_object_get(usage, "gpus"), i, gpu)
         {
+                const json_t *percent = json_object_get(gpu, "percent");
+
                 sum->gpus++;
-                sum->gpu_percent += (double)json_integer_value(json_object_get(gpu, "percent"));
+                sum->gpus_told += json_is_integer(percent);
+                sum->gpu_percent += (double)json_integer_value(percent);
                 sum->gpu_memory += json_integer_value(json_object_get(gpu, "memory"));
         }
 }
@@ -161,6 +164,6 @@ json_t *usage_of_job(Api *api, const Job *job)
                 return json_null();
         return json_pack("{s:i, s:f, s:I, s:o, s:o}", "measured", sum.measured, "cores", sum.cores, "memory",
                          sum.memory, "gpu_percent",
-                         sum.gpus ? json_real(sum.gpu_percent / sum.gpus) : json_null(), "gpu_memory",
-                         sum.gpus ? json_integer(sum.gpu_memory) : json_null());
+                         sum.gpus_told ? json_real(sum.gpu_percent / sum.gpus_told) : json_null(),
+                         "gpu_memory", sum.gpus ? json_integer(sum.gpu_memory) : json_null());
 }

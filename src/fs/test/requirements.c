@@ -263,6 +263,38 @@ static void test_many_ways(void)
         g_assert_cmpuint(strlen(text), <, 128 * 1024);
 }
 
+/* "q" is needed in 66 ways, two of 12 markers each, which is more than are kept: it is always needed then,
+ * and so is "r", which it depends on. */
+static void test_ways_beyond_those_kept(void)
+{
+        enum { MARKERS = 12 };
+        g_autoptr(GString) project = g_string_new(NULL), packages = g_string_new(NULL);
+        g_autoptr(GError) error = NULL;
+        g_autofree char *lock = NULL, *text = NULL;
+
+        for (int i = 0; i < MARKERS; i++) {
+                g_string_append_printf(project, "{ name = \"p%d\", marker = \"m%d\" }, ", i, i);
+                g_string_append_printf(packages,
+                                       "[[package]]\nname = \"p%d\"\nversion = \"1\"\n" REGISTRY
+                                       "dependencies = [%s",
+                                       i, i == 0 ? "{ name = \"r\" }, " : "");
+                for (int other = 0; other < MARKERS; other++)
+                        if (other != i)
+                                g_string_append_printf(packages, "{ name = \"q\", marker = \"m%d\" }, ",
+                                                       other);
+                g_string_append(packages, "]\n");
+        }
+        lock = g_strdup_printf(HEAD "[[package]]\nname = \"demo\"\nversion = \"0\"\n"
+                                    "source = { virtual = \".\" }\ndependencies = [%s]\n%s"
+                                    "[[package]]\nname = \"q\"\nversion = \"1\"\n" REGISTRY
+                                    "dependencies = [{ name = \"r\" }]\n"
+                                    "[[package]]\nname = \"r\"\nversion = \"1\"\n" REGISTRY,
+                               project->str, packages->str);
+        text = uv_lock_requirements(lock, &error);
+        g_assert_no_error(error);
+        g_assert_true(g_str_has_suffix(text, "\nq==1\nr==1\n"));
+}
+
 static void refused_as_too_large(const char *lock)
 {
         g_autoptr(GError) error = NULL;
@@ -323,6 +355,7 @@ int main(int argc, char **argv)
         g_test_add_func("/requirements/cases", test_cases);
         g_test_add_func("/requirements/locks", test_locks);
         g_test_add_func("/requirements/many-ways", test_many_ways);
+        g_test_add_func("/requirements/ways-beyond-those-kept", test_ways_beyond_those_kept);
         g_test_add_func("/requirements/hostile-locks", test_hostile_locks);
         g_test_add_func("/requirements/hostile-extras", test_hostile_extras);
         return g_test_run();

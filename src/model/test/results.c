@@ -30,6 +30,8 @@ static void test_members_and_attempts(void)
         g_auto(GStrv) first = results_merge(second, "loss=2\nloss=3\n", 1, 1);
         g_auto(GStrv) late = results_merge(first, "loss=0\n", 2, 1);
         g_auto(GStrv) again = results_merge(late, "loss=2.5\n", 3, 2);
+        g_auto(GStrv) lower = results_merge(again, "loss=7\n", 0, 2); /* forgets member 3, not attempt 1 */
+        g_auto(GStrv) third = results_merge(lower, "loss=1\n", 2, 3);
 
         expect(second, "{\"extra\":{\"last\":1.0,\"max\":1.0,\"min\":1.0},"
                        "\"loss\":{\"last\":9.0,\"max\":9.0,\"min\":9.0}}");
@@ -39,6 +41,10 @@ static void test_members_and_attempts(void)
                      "\"loss\":{\"last\":3.0,\"max\":3.0,\"min\":2.0}}");
         expect(again, "{\"extra\":{\"last\":1.0,\"max\":1.0,\"min\":1.0},"
                       "\"loss\":{\"last\":2.5,\"max\":3.0,\"min\":2.0}}");
+        expect(lower, "{\"extra\":{\"last\":1.0,\"max\":1.0,\"min\":1.0},"
+                      "\"loss\":{\"last\":7.0,\"max\":7.0,\"min\":2.0}}");
+        expect(third, "{\"extra\":{\"last\":1.0,\"max\":1.0,\"min\":1.0},"
+                      "\"loss\":{\"last\":1.0,\"max\":7.0,\"min\":1.0}}");
 }
 
 static void test_bounds(void)

@@ -95,15 +95,16 @@ static void look(Sessions *sessions)
 
 bool sessions_usage(Sessions *sessions, int pid, gint64 now, TaskUsage *ret)
 {
-        const TaskUsage *usage;
+        const TaskUsage *usage = NULL;
+        gpointer session;
 
         g_mutex_lock(&sessions->lock);
         if (now >= sessions->until) {
                 look(sessions);
                 sessions->until = now + SESSIONS_MS;
         }
-        usage = g_hash_table_lookup(sessions->by_session,
-                                    g_hash_table_lookup(sessions->by_pid, GINT_TO_POINTER(pid)));
+        if (g_hash_table_lookup_extended(sessions->by_pid, GINT_TO_POINTER(pid), NULL, &session))
+                usage = g_hash_table_lookup(sessions->by_session, session);
         if (usage)
                 *ret = *usage;
         g_mutex_unlock(&sessions->lock);

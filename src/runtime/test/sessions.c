@@ -28,6 +28,7 @@ static void test_sums(void)
         put(proc, 10, "python3", 10, 100, 20, 7);
         put(proc, 11, "a) S 1 (b", 10, 3, 4, 5); /* a name of its own choice */
         put(proc, 12, "other", 12, 1, 1, 1);
+        put(proc, 2, "kthreadd", 0, 9, 9, 9); /* threads of the kernel are of no session */
         g_assert_true(sessions_usage(sessions, 10, 1000, &usage));
         g_assert_cmpint(usage.cpu_us, ==, (100 + 20 + 10 + 3 + 4 + 10) * tick_us);
         g_assert_cmpint(usage.memory, ==, 12 * page);
