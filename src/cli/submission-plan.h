@@ -20,4 +20,4 @@ char *plan_text(const Plan *plan);
 
 /* Of an array or a sweep: how many jobs it makes, their values (the first few) and what they ask for; "" of
  * one job. The caller's. */
-char *plan_array_text(const json_t *spec, const json_t *dry);
+char *plan_array_text(const json_t *object, const json_t *dry);

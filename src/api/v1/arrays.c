@@ -111,17 +111,34 @@ static void drop_parameters(json_t *labels, const Spec *spec, int index)
         }
 }
 
-/* Of one of its jobs only that is kept which is so of all. */
+/* What is the same in all jobs of an array stays, and what the array has of its own (put_own), in its place.
+ */
+static void drop_single(json_t *object)
+{
+        static const char *const of_all[] = { "user",    "framework",    "environment", "queue", "priority",
+                                              "labels",  "after",        "annotations", "spec",  "notes",
+                                              "retries", "submitted_at", NULL };
+        static const char *const own[] = { "id",      "name",        "state",    "reason", "reasons",
+                                           "attempt", "failures",    "revision", "array",  "saved_at",
+                                           "roles",   "finished_at", "stages",   "usage",  NULL };
+        const char *name;
+        json_t *value;
+        void *next;
+
+        json_object_foreach_safe(object, next, name, value)
+        {
+                if (!g_strv_contains(of_all, name) && !g_strv_contains(own, name))
+                        json_object_del(object, name);
+        }
+}
+
 static void put_own(Api *api, json_t *object, const Job *one, const ArrayCount *count)
 {
-        static const char *const of_jobs[] = { "members",     "not_before", "admitted_at", "running_at",
-                                               "evicted_for", "evictions",  "results" };
         g_autofree char *id = api_array_id(api, one->array_seq), *name = array_name(one);
         gint64 revision = 0;
         bool open = engine_array_open(api->engine, one->array_seq, &revision);
 
-        for (gsize i = 0; i < G_N_ELEMENTS(of_jobs); i++)
-                json_object_del(object, of_jobs[i]);
+        drop_single(object);
         drop_parameters(json_object_get(object, "labels"), one->spec, one->array_index);
         json_object_set_new(object, "id", json_string(id));
         json_object_set_new(object, "name", json_string(name));
@@ -129,6 +146,7 @@ static void put_own(Api *api, json_t *object, const Job *one, const ArrayCount *
         json_object_set_new(object, "attempt", json_integer(0));
         json_object_set_new(object, "failures", json_integer(0));
         json_object_set_new(object, "revision", json_integer(open ? revision : one->revision));
+        json_object_set_new(object, "saved_at", json_null());
         json_object_set_new(object, "finished_at", time_or_null(open ? 0 : count->updated));
         json_object_set_new(object, "stages", json_object());
         json_object_set_new(object, "usage", json_object());

@@ -91,6 +91,6 @@ const HttpRoute result_routes[] = {
           "What a job reported, or each job of an array with its parameters.",
           "user:string:Whose job a name means (administrators).;limit:integer:At most this many, 1 to "
           "1000.;after:string:Marker of the page before.",
-          NULL, "ResultList", 0, NULL },
+          NULL, "ResultList", 0, NULL, .on_pool = true },
         { 0 },
 };
