@@ -156,6 +156,29 @@ def test_a_broken_requirement_fails_the_job_with_the_words_of_pip(joined, kube_n
     assert [one["metadata"]["uid"] for one in jobs(kube_node)] != [first]
 
 
+def test_a_setup_is_a_step_of_the_image(joined, kube_node, program):
+    setup = "pwd >where; python3 -c 'import paddlehello'; cp part.py made.py # part.py"
+    job = submit(joined, program, "--setup", setup, command=("sh", "-c", "cat where; cmp part.py made.py && echo same"))
+    done = joined.wait(job["id"], timeout=180)
+    said = joined.member_log(job["id"], "environment")
+    assert done["state"] == "succeeded", (done["reason"], said)
+    assert joined.member_log(job["id"]) == "/paddle/work\nsame\n"
+    assert f"== setup: {setup}\n" in said and said.endswith("The image is ready.\n")
+    again = submit(joined, program, "--setup", setup, name="again", command=("cat", "where"))
+    assert joined.wait(again["id"], timeout=180)["state"] == "succeeded"
+    assert len(jobs(kube_node)) == 1
+
+
+def test_a_setup_that_fails_fails_the_job(joined, registry, program):
+    before = set(registry.tags(REPOSITORY))
+    (program / "requirements.txt").unlink()
+    job = submit(joined, program, "--setup", "echo no such op; exit 7")
+    done = joined.wait(job["id"], timeout=180)
+    assert done["state"] == "failed"
+    assert "the setup command `echo no such op; exit 7` ended with exit status 7: no such op" in done["reason"]
+    assert set(registry.tags(REPOSITORY)) == before
+
+
 def test_a_restart_in_the_middle_builds_nothing_twice(joined, kube_node, program):
     server = joined
     job = submit(server, program)
@@ -329,6 +352,15 @@ def test_what_needs_a_registry_says_so(bare, kube_node, tmp_path):
     assert done["state"] == "failed"
     assert "the package has 802 KiB, and 700 KiB are the most" in done["reason"]
     assert not pods(kube_node)
+
+
+def test_a_setup_needs_a_registry(bare, tmp_path):
+    """Refused before the package is sent."""
+    (tmp_path / "train.py").write_text("")
+    done = bare.paddle("submit", "--queue", "qq", "--setup", "make", "--", "python3", "train.py", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "cluster 'prod' cannot run a setup command, because it has no registry" in done.stderr
+    assert "sent" not in done.stderr and not list((bare.state / "packages").glob("[0-9a-f]" * 64))
 
 
 def test_requirements_ask_for_an_image_with_python(bare, tmp_path):

@@ -42,9 +42,9 @@ device() {
         if [ ! -e "$root/dev/$1" ]; then mkdir -p "$root/dev"; mknod -m 666 "$root/dev/$1" c 1 "$2"; made="$made /dev/$1"; fi
 }
 give_back() {
-        for path in $made; do
-                rm -f "$root$path"
-                if [ -e "$root$path.paddle" ] || [ -L "$root$path.paddle" ]; then mv "$root$path.paddle" "$root$path"; fi
+        for lent in $made; do
+                rm -f "$root$lent"
+                if [ -e "$root$lent.paddle" ] || [ -L "$root$lent.paddle" ]; then mv "$root$lent.paddle" "$root$lent"; fi
         done
         rm -rf "$root/paddle/.build"
         made= modules=
