@@ -29,6 +29,9 @@ def digest(connection):  # of all that comes until the other side has said its e
 def flood(connection):
     while True:
         connection.sendall(b"x" * 65536)
+def hasty(connection):  # has no time for more than one word
+    connection.recv(65536)
+    connection.sendall(b"no")
 def serve(connection):
     with connection:
         globals()[sys.argv[1]](connection)
@@ -144,6 +147,19 @@ def test_one_side_may_end_before_the_other(server, forward):
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
         assert receive_all(connection).decode() == hashlib.sha256(data).hexdigest()
+
+
+def test_who_hears_no_more_has_answered(server, forward):
+    """What is said to a service that has ended its connection is lost, and no fault of the connection."""
+    there = forward("job", f"0:{service(server, 'hasty')}")
+    with there.connect() as connection:
+        connection.sendall(b"x")
+        assert receive_all(connection) == b"no"
+        with pytest.raises(OSError):  # noqa: PT011 - reset, or a broken pipe
+            while True:
+                connection.sendall(b"y")
+    there.close()
+    assert [line for line in there.said if "port" in line and "leads to" not in line] == []
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::1", "::"])

@@ -1,14 +1,16 @@
 """`paddle shell` and `paddle attach`: a job with a terminal (doc/interactive.md)."""
 
+import contextlib
 import os
 import pathlib
 import re
 import signal
+import socket
 import struct
 import subprocess
 
 import pytest
-from conftest import ROOT, wait_for
+from conftest import PATIENCE, ROOT, wait_for
 from screen import Screen
 
 LEAVE = "\x10\x11"  # Ctrl-P Ctrl-Q
@@ -224,6 +226,66 @@ def test_several_watchers(server, shell):
     assert (screen.wait(), other.wait()) == (4, 4)
 
 
+SEATS = 16  # of a terminal (doc/interactive.md)
+
+
+def take_seat(key):
+    """A terminal more: a connection to the host, which has answered; None: it is full."""
+    seat = socket.socket(socket.AF_UNIX)
+    seat.settimeout(PATIENCE)
+    seat.connect("\0paddle-terminal-" + key)
+    seat.sendall(frame(b"a", b"\xff" * 8))
+    if seat.recv(1) == b"p":
+        return seat
+    seat.close()
+    return None
+
+
+@pytest.fixture
+def crowd(shell):
+    """A shell, and as many other terminals as there may be."""
+    screen = shell("--name", "lab", "--", "sh", "-c", "echo key=$PADDLE_TERMINAL=; PS1='$ ' exec sh")
+    screen.until("$ ")
+    key = re.search(rb"key=(\w+)=", screen.seen)[1].decode()
+    with contextlib.ExitStack() as stack:
+        yield screen, key, [stack.enter_context(take_seat(key)) for _ in range(SEATS - 1)]
+
+
+def test_one_terminal_too_many_is_told_so(shell, crowd):
+    other = shell("lab", verb="attach")
+    assert other.wait() == 1
+    assert b"16 terminals are connected" in other.seen
+    assert b"connection lost" not in other.seen
+    crowd[2][0].close()
+    last = shell("lab", verb="attach")
+    last.until("$ ")
+
+
+def test_a_lost_place_is_waited_for_quietly(server, shell, crowd):
+    screen, key, seats = crowd
+    server.kill()
+    screen.until("connection lost")
+    with wait_for(lambda: take_seat(key), what="the place of the one that was cut off"):
+        server.start()
+        wait_for(lambda: len(taken(server)) >= 4, what="some tries")
+        assert screen.seen.count(b"connection lost") == 1
+        assert b"connected again" not in screen.seen
+        while screen.read(0):
+            pass
+        assert screen.seen.count(b"connection lost") == 1
+        assert b"connected again" not in screen.seen
+        seats[0].close()
+        screen.until("connected again")
+    screen.type("echo still-$((1+1))\r")
+    screen.until("still-2")
+
+
+def taken(server):
+    """Attachments that the server has begun, though the terminal may refuse them."""
+    lines = server.get("/v1/audit").json["items"]
+    return [line for line in lines if line["action"] == "job attach" and line["outcome"] == "ok"]
+
+
 def test_cancel_ends_a_shell_at_once(server, shell):
     screen = shell("--grace", "60s", *PLAIN)
     screen.until("$ ")
@@ -425,3 +487,23 @@ def test_the_gate_of_pods_is_such_a_host():
     assert came[0] == (b"p", bytes(8))
     assert b"got this" in b"".join(content for kind, content in came if kind == b"o")
     assert came[-1] == (b"e", struct.pack("<I", 5))
+
+
+def test_whoever_leaves_has_what_was_shown_and_is_let_go():
+    """Also where the end of its input cannot be passed on (a cluster with version 4 of the exec protocol)."""
+    gate = ROOT / "build/asan/src/gate/paddle-gate"
+    env = {**os.environ, "PADDLE_TERMINAL": f"leave-{os.getpid()}"}
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
+    with subprocess.Popen([gate, "terminal", "60000", "sh", "-c", "echo up; read x; exit 5"], **streams) as host:
+        assert host.stdout.readline().strip() == b"up"
+        with subprocess.Popen([gate, "relay"], **streams) as relay:
+            relay.stdin.write(frame(b"a", b"\xff" * 8) + frame(b"d", b""))
+            relay.stdin.flush()
+            assert relay.wait(PATIENCE) == 0
+            assert list(frames_of(relay.stdout.read())) == [(b"p", bytes(8)), (b"o", b"up\r\n")]
+        assert host.poll() is None
+        with subprocess.Popen([gate, "relay"], **streams) as relay:
+            relay.stdin.write(frame(b"a", b"\xff" * 8) + frame(b"i", b"on\n"))
+            relay.stdin.flush()
+            assert list(frames_of(relay.stdout.read()))[-1] == (b"e", struct.pack("<I", 5))
+    assert host.returncode == 5

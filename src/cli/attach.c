@@ -49,6 +49,15 @@ static char *attach_path(const Attached *attached)
         return g_string_free(path, FALSE);
 }
 
+/* Only now: the server opens the connection before it asks the job's terminal. */
+static void on_placed(void *arg)
+{
+        Attached *attached = arg;
+
+        if (retry_succeeded(&attached->retry))
+                cli_say(attached->cli, "paddle: connected again\r"); /* our terminal is raw */
+}
+
 /* One connection: false with an error when it was lost. */
 static bool talk_once(Attached *attached, GError **error)
 {
@@ -64,12 +73,12 @@ static bool talk_once(Attached *attached, GError **error)
         socket = websocket_client_open(attached->cli->client, path, error);
         if (!socket)
                 return false;
-        if (retry_succeeded(&attached->retry))
-                cli_say(attached->cli, "paddle: connected again");
         *session = (Session){ .socket = socket,
                               .input_open = true,
                               .detaches = true,
                               .signals = session->signals,
+                              .on_placed = on_placed,
+                              .arg = attached,
                               .placed = session->placed,
                               .offset = session->offset };
         (void)session_make_raw();

@@ -33,6 +33,22 @@ static void pause_growing(Retry *retry)
         retry->pause_ms = MIN(retry->pause_ms * 2, PAUSE_MAX_MS);
 }
 
+/* Takes `cause`. A server that answers is not the one that stayed away. */
+static bool give_up(const Retry *retry, const Cli *cli, GError *cause, GError **error)
+{
+        g_autoptr(GError) own = cause;
+        g_autofree char *why = err_is(own, ERR_UNREACHABLE) ? NULL : err_line(own->message);
+
+        if (why)
+                return err_set(error, ERR_UNREACHABLE,
+                               "no connection within %d s: %s\nThe job itself is not touched. %s",
+                               PATIENCE_MS / 1000, why, retry->hint);
+        return err_set(error, ERR_UNREACHABLE,
+                       "the server at '%s' did not come back within %d s; the job itself is not touched\n"
+                       "`paddle doctor` looks for what is wrong. %s",
+                       http_client_url(cli->client), PATIENCE_MS / 1000, retry->hint);
+}
+
 bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
 {
         gint64 now = clock_monotonic_ms();
@@ -48,14 +64,8 @@ bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
                         PATIENCE_MS / 1000);
                 retry->lost_at = now;
         }
-        if (cause && now - retry->lost_at >= PATIENCE_MS) {
-                g_error_free(cause);
-                return err_set(
-                        error, ERR_UNREACHABLE,
-                        "the server at '%s' did not come back within %d s; the job itself is not touched\n"
-                        "`paddle doctor` looks for what is wrong. %s",
-                        http_client_url(cli->client), PATIENCE_MS / 1000, retry->hint);
-        }
+        if (cause && now - retry->lost_at >= PATIENCE_MS)
+                return give_up(retry, cli, cause, error);
         g_clear_error(&cause);
         pause_growing(retry);
         return true;

@@ -71,6 +71,8 @@ static void take_place(Session *session, const char *text, gsize len)
 
         session->placed = json_is_integer(offset);
         session->offset = (guint64)json_integer_value(offset);
+        if (session->placed && session->on_placed)
+                session->on_placed(session->arg);
 }
 
 static void on_text(const char *text, gsize len, void *arg)

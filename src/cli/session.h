@@ -15,9 +15,11 @@
 typedef struct {
         /* Set before. */
         WebSocketClient *socket;
-        bool input_open; /* standard input is passed on */
-        bool detaches;   /* Ctrl-P Ctrl-Q leaves the terminal */
-        int signals;     /* session_listen_to_size's; -1 */
+        bool input_open;              /* standard input is passed on */
+        bool detaches;                /* Ctrl-P Ctrl-Q leaves the terminal */
+        int signals;                  /* session_listen_to_size's; -1 */
+        void (*on_placed)(void *arg); /* the terminal answers, before its output; or NULL */
+        void *arg;
 
         /* Known afterwards. */
         bool ended, detached;

@@ -48,10 +48,10 @@ enum {
 typedef struct {
         int fd;        /* -1: a free place */
         bool attached; /* it has said from where */
-        bool leaves;   /* it has detached */
+        bool leaves;   /* it has detached, and gets the output before `until` */
         bool told_end;
-        uint64_t at;      /* of the next byte of output for it */
-        int64_t taken_ms; /* when it last took something, or needed nothing */
+        uint64_t at, until; /* of the next byte of output for it */
+        int64_t taken_ms;   /* when it last took something, or needed nothing */
         size_t in_len, out_at, out_len;
         unsigned char in[TERMINAL_HEAD + TERMINAL_FRAME_MAX], out[OUT_SIZE];
 } Watcher;
@@ -163,6 +163,15 @@ static bool is_ours(int fd)
         return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
+/* A new connection has space for that. */
+static void refuse(int fd)
+{
+        unsigned char frame[TERMINAL_HEAD];
+
+        terminal_head(frame, TERMINAL_FULL, 0);
+        (void)send(fd, frame, sizeof frame, MSG_NOSIGNAL); /* who has gone need not know */
+}
+
 static void welcome(Host *host)
 {
         int fd = accept4(host->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -173,11 +182,13 @@ static void welcome(Host *host)
                         watcher = &host->watchers[i];
         if (fd < 0)
                 return;
-        if (!watcher || !is_ours(fd)) {
-                (void)close(fd);
+        if (watcher && is_ours(fd)) {
+                *watcher = (Watcher){ .fd = fd, .taken_ms = now_ms() };
                 return;
         }
-        *watcher = (Watcher){ .fd = fd, .taken_ms = now_ms() };
+        if (is_ours(fd))
+                refuse(fd);
+        (void)close(fd);
 }
 
 static void put_frame(Watcher *watcher, TerminalFrame type, const unsigned char *data, size_t len)
@@ -194,10 +205,20 @@ static int exit_status(const Host *host)
         return WIFSIGNALED(host->status) ? SIGNALLED + WTERMSIG(host->status) : WEXITSTATUS(host->status);
 }
 
+static uint64_t output_left(const Host *host, const Watcher *watcher)
+{
+        return (watcher->leaves ? watcher->until : host->end) - watcher->at;
+}
+
+static bool is_to_hear_end(const Host *host, const Watcher *watcher)
+{
+        return host->gone && host->terminal < 0 && !watcher->told_end && !watcher->leaves;
+}
+
 /* The next frame for it, once the last one is away. */
 static void fill(const Host *host, Watcher *watcher)
 {
-        uint64_t left = host->end - watcher->at;
+        uint64_t left = output_left(host, watcher);
         size_t place = (size_t)(watcher->at % TERMINAL_KEPT);
         size_t len = left < PIECE ? (size_t)left : PIECE;
         unsigned char status[STATUS_BYTES];
@@ -208,7 +229,7 @@ static void fill(const Host *host, Watcher *watcher)
         if (len) {
                 put_frame(watcher, TERMINAL_OUTPUT, host->ring + place, len);
                 watcher->at += len;
-        } else if (host->gone && host->terminal < 0 && !watcher->told_end) {
+        } else if (is_to_hear_end(host, watcher)) {
                 terminal_put_number(status, STATUS_BYTES, (uint64_t)exit_status(host));
                 put_frame(watcher, TERMINAL_END, status, sizeof status);
                 watcher->told_end = true;
@@ -217,8 +238,8 @@ static void fill(const Host *host, Watcher *watcher)
 
 static bool has_more(const Host *host, const Watcher *watcher)
 {
-        return watcher->attached && (watcher->out_at < watcher->out_len || watcher->at < host->end ||
-                                     (host->gone && host->terminal < 0 && !watcher->told_end));
+        return watcher->attached && (watcher->out_at < watcher->out_len || output_left(host, watcher) ||
+                                     is_to_hear_end(host, watcher));
 }
 
 static void serve(Host *host, Watcher *watcher)
@@ -237,6 +258,8 @@ static void serve(Host *host, Watcher *watcher)
                 watcher->out_at += (size_t)done;
                 watcher->taken_ms = now_ms();
         }
+        if (watcher->leaves)
+                drop(host, watcher);
 }
 
 static void send_to_all(Host *host)
@@ -295,6 +318,14 @@ static void resize(const Host *host, const unsigned char *at)
                 (void)kill(-group, SIGWINCH);
 }
 
+/* From now on the program may be without one. */
+static void detach(Host *host, Watcher *watcher)
+{
+        host->stays = true;
+        watcher->leaves = true;
+        watcher->until = host->end;
+}
+
 /* False: that is no watcher. */
 static bool obey(Host *host, Watcher *watcher, TerminalFrame type, const unsigned char *data, size_t len)
 {
@@ -313,7 +344,7 @@ static bool obey(Host *host, Watcher *watcher, TerminalFrame type, const unsigne
                 if (len == (size_t)2 * CELL_BYTES)
                         resize(host, data);
                 return len == (size_t)2 * CELL_BYTES;
-        case TERMINAL_DETACH: host->stays = true; return true;
+        case TERMINAL_DETACH: detach(host, watcher); return true;
         default: return false;
         }
 }
@@ -326,7 +357,7 @@ static bool takes_input(const Host *host)
 /* Obeys the whole frames that are there; what is left of them waits. False: that is no watcher. */
 static bool obey_all(Host *host, Watcher *watcher)
 {
-        while (watcher->in_len >= TERMINAL_HEAD && takes_input(host)) {
+        while (!watcher->leaves && watcher->in_len >= TERMINAL_HEAD && takes_input(host)) {
                 size_t len = (size_t)terminal_number(watcher->in + 1, 4), whole = TERMINAL_HEAD + len;
 
                 if (len > TERMINAL_FRAME_MAX)
@@ -545,10 +576,11 @@ static void turn(Host *host)
         for (int i = 0; i < TERMINAL_WATCHERS; i++) {
                 const Watcher *watcher = &host->watchers[i];
 
-                polled[FIXED + i] =
-                        (struct pollfd){ .fd = watcher->fd,
-                                         .events = (short)((takes_input(host) ? POLLIN : 0) |
-                                                           (has_more(host, watcher) ? POLLOUT : 0)) };
+                polled[FIXED + i] = (struct pollfd){
+                        .fd = watcher->fd,
+                        .events = (short)((takes_input(host) && !watcher->leaves ? POLLIN : 0) |
+                                          (has_more(host, watcher) ? POLLOUT : 0))
+                };
         }
         if (poll(polled, FIXED + TERMINAL_WATCHERS, patience(host)) < 0)
                 return; /* a signal: there is another turn */

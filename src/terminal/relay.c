@@ -18,6 +18,7 @@ typedef struct {
         int from, to;
         bool to_socket; /* its end is a shutdown */
         bool over;
+        bool broken; /* the socket was lost while it had more to take */
         size_t at, len;
         char piece[PIECE];
 } Way;
@@ -47,13 +48,28 @@ static bool read_piece(Way *way)
         return true;
 }
 
-/* False: nobody takes it any more. */
+static ssize_t write_some(const Way *way)
+{
+        const char *from = way->piece + way->at;
+        size_t len = way->len - way->at;
+
+        return way->to_socket ? send(way->to, from, len, MSG_NOSIGNAL) : write(way->to, from, len);
+}
+
+/* A socket that takes no more may still have an answer for us. False: nobody takes it any more. */
 static bool write_piece(Way *way)
 {
-        ssize_t done = write(way->to, way->piece + way->at, way->len - way->at);
+        ssize_t done = write_some(way);
 
-        if (done < 0)
-                return errno == EINTR || errno == EAGAIN;
+        if (done < 0 && (errno == EINTR || errno == EAGAIN))
+                return true;
+        if (done < 0 && !way->to_socket)
+                return false;
+        if (done < 0) {
+                way->broken = errno != EPIPE;
+                end_way(way);
+                return true;
+        }
         way->at += (size_t)done;
         return true;
 }
@@ -88,7 +104,7 @@ bool terminal_copy(int in, int out, int socket, bool until_socket)
                         if (!step(&ways[i], &polled[i]))
                                 return false;
         }
-        return true;
+        return !ways[0].broken;
 }
 
 /* -1: there is none, or it is not our user's. */

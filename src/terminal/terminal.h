@@ -8,9 +8,11 @@
  * their lowest byte first.
  *
  *     watcher ─▶ host   attach, once and first: a position (8 bytes), or TERMINAL_LATEST
- *                       input: bytes     size: columns, rows (2 bytes each)     detach: nothing
+ *                       input: bytes     size: columns, rows (2 bytes each)
+ *                       detach: nothing, and the last; the host sends what was shown until then, and closes
  *     host ─▶ watcher   position: of the first byte of output that follows (8 bytes)
- *                       output: bytes    end: the program's exit status (4 bytes), and the last */
+ *                       output: bytes    end: the program's exit status (4 bytes), and the last
+ *                       full: nothing, first and last: there are TERMINAL_WATCHERS already */
 #pragma once
 
 #include <stdbool.h>
@@ -29,6 +31,7 @@ typedef enum {
         TERMINAL_POSITION = 'p',
         TERMINAL_OUTPUT = 'o',
         TERMINAL_END = 'e',
+        TERMINAL_FULL = 'f',
 } TerminalFrame;
 
 enum {
@@ -58,5 +61,6 @@ int terminal_host(int argc, char **argv);
 int terminal_relay(void);
 
 /* Copies `in` to the socket and the socket to `out`, an end of file as one, until both directions are over.
- * `until_socket`: until the socket says no more. False when the connection broke. */
+ * `until_socket`: until the socket says no more. A socket that takes no more ends that direction alone. False
+ * when the connection broke, or nobody reads `out`. Raises no SIGPIPE for the socket. */
 bool terminal_copy(int in, int out, int socket, bool until_socket);

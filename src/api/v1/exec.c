@@ -48,6 +48,7 @@ typedef struct {
         TerminalFrames frames; /* only on the driver's thread, like the next three */
         GString *why;          /* a relay's errors */
         int end_status;        /* of the program in the terminal; -1: not told */
+        bool full;             /* the terminal takes no further client */
         bool broken;           /* what came is not of a terminal */
         GMutex mutex;          /* guards what follows */
         GCond ready;
@@ -117,6 +118,7 @@ static void take_frame(TerminalFrame type, const char *text, gsize len, guint64 
         switch (type) {
         case TERMINAL_OUTPUT: pass_output(session, 1, text, len); return;
         case TERMINAL_END: session->end_status = (int)MIN(number, G_MAXUINT8); return;
+        case TERMINAL_FULL: session->full = true; return;
         default:
                 note = g_strdup_printf("{\"offset\":%" G_GUINT64_FORMAT "}", number);
                 send_text(session, CHANNEL_NOTE, note);
@@ -173,6 +175,11 @@ static bool relay_end(const Session *session, int status, json_t **ret, GError *
         bool terminal = session->kind == EXEC_TERMINAL;
 
         g_strchomp(why);
+        if (session->full)
+                return err_set(error, ERR_CONFLICT,
+                               "%d terminals are connected with the job already, and no more can be\n"
+                               "Leave one of them first: Ctrl-P Ctrl-Q there.",
+                               TERMINAL_WATCHERS);
         if (status != 0)
                 return err_set(error, ERR_CONFLICT, "%s", *why ? why : "the member does not answer");
         if (terminal && session->end_status < 0 && !session->detached)
@@ -275,7 +282,8 @@ static void take_size(Session *session, const char *text, gsize len)
                 resize(session, (int)columns, (int)rows);
 }
 
-/* The host says goodbye when it has read that, and what was sent before. */
+/* The host sends what was shown until then, and ends the connection: then it is done. Closing the input is
+ * for the relay, and for a host that is older than we are. */
 static void take_detach(Session *session)
 {
         g_autoptr(GString) frames = g_string_new(NULL);

@@ -9,7 +9,7 @@ static bool take(TerminalFrames *frames, TerminalFrame type, const char *content
 {
         gsize bytes = type == TERMINAL_POSITION ? POSITION_BYTES : type == TERMINAL_END ? STATUS_BYTES : 0;
 
-        if ((type != TERMINAL_OUTPUT && !bytes) || (bytes && len != bytes))
+        if (type != TERMINAL_OUTPUT && (len != bytes || (!bytes && type != TERMINAL_FULL)))
                 return false;
         frames->take(type, content, len, terminal_number((const unsigned char *)content, (int)bytes),
                      frames->arg);
