@@ -116,6 +116,13 @@ FLAGS = [
     (["--job-name="], ["name", "''"]),
     (["--env", "A=\udcff"], ["--env", "UTF-8"]),
     (["--output", "a\udcff"], ["--output", "UTF-8"]),
+    (["--network", "none\udcff"], ["--network", "UTF-8"]),
+    (["--on-lost", "fail\udcff"], ["--on-lost", "UTF-8"]),
+    (["--queue", "a\udcff"], ["--queue", "UTF-8"]),
+    (["--flavour", "a\udcff"], ["--flavour", "UTF-8"]),
+    (["--setup", "true \udcff"], ["--setup", "UTF-8"]),
+    (["--secret", "A\udcff=b"], ["--secret", "UTF-8"]),
+    (["--secret-file", "a\udcff"], ["--secret-file", "UTF-8"]),
     (["--job-name", "Big"], ["name", "'Big'", "a-z"]),
 ]
 

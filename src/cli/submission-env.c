@@ -109,14 +109,19 @@ static bool put_env_file(json_t *env, const char *path, GError **error)
 }
 
 /* "NAME=SECRET", or "SECRET" for both. */
-static void put_secrets(json_t *spec, const char *field, const GPtrArray *list)
+static bool put_secrets(json_t *spec, const char *field, const char *option, const GPtrArray *list,
+                        GError **error)
 {
         for (guint i = 0; list && i < list->len; i++) {
                 const char *item = list->pdata[i], *equals = strchr(item, '=');
                 g_autofree char *name = g_strndup(item, strcspn(item, "="));
+                g_autoptr(json_t) whole = submission_text(option, item, error);
 
+                if (!whole)
+                        return false;
                 json_object_set_new(member(spec, field), name, json_string(equals ? equals + 1 : item));
         }
+        return true;
 }
 
 bool submission_put_env(const Submission *s, json_t *spec, GError **error)
@@ -127,7 +132,6 @@ bool submission_put_env(const Submission *s, json_t *spec, GError **error)
         for (guint i = 0; s->env && i < s->env->len; i++)
                 if (!put_variable(member(spec, "env"), "--env", s->env->pdata[i], error))
                         return false;
-        put_secrets(spec, "secrets", s->secrets);
-        put_secrets(spec, "secret_files", s->secret_files);
-        return true;
+        return put_secrets(spec, "secrets", "--secret", s->secrets, error) &&
+               put_secrets(spec, "secret_files", "--secret-file", s->secret_files, error);
 }

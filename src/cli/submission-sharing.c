@@ -13,12 +13,6 @@
 
 /* ---- members ---- */
 
-static void put_text(json_t *object, const char *name, const char *text)
-{
-        if (text)
-                json_object_set_new(object, name, json_string(text));
-}
-
 static bool put_labels(json_t *spec, const char *member, const char *what, const GPtrArray *list,
                        GError **error)
 {
@@ -58,16 +52,17 @@ static bool put_after(json_t *spec, const GPtrArray *list, GError **error)
 }
 
 /* A number stays one; words are the model's. */
-static void put_priority(json_t *spec, const char *text)
+static bool put_priority(json_t *spec, const char *text, GError **error)
 {
         gint64 number;
 
-        if (text && g_ascii_string_to_signed(text, 10, G_MININT32, G_MAXINT32, &number, NULL))
-                json_object_set_new(spec, "priority", json_integer(number));
-        else
-                put_text(spec, "priority", text);
+        if (!text || !g_ascii_string_to_signed(text, 10, G_MININT32, G_MAXINT32, &number, NULL))
+                return PUT_TEXTS(spec, error, { "priority", "--priority", text });
+        json_object_set_new(spec, "priority", json_integer(number));
+        return true;
 }
 
+/* Empty ones, which the model would take as not given. */
 static bool check_texts(const Submission *s, GError **error)
 {
         const struct {
@@ -79,12 +74,9 @@ static bool check_texts(const Submission *s, GError **error)
                 { "--on-preempt", s->on_preempt }, { "--cluster", s->cluster },
         };
 
-        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
-                if (texts[i].text && !g_utf8_validate(texts[i].text, -1, NULL))
-                        return err_set(error, ERR_USAGE, "%s: its value is not UTF-8", texts[i].what);
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
                 if (texts[i].text && !*texts[i].text)
                         return err_set(error, ERR_USAGE, "%s: its value is empty", texts[i].what);
-        }
         if (s->queue && s->cluster)
                 return err_set(error, ERR_USAGE,
                                "--queue cannot be combined with --cluster: a queue belongs to one cluster");
@@ -161,20 +153,18 @@ bool submission_put_sharing(const Submission *s, json_t *spec, gint64 now, GErro
 
         if ((s->begin && !begin) || !check_texts(s, error))
                 return false;
-        put_text(spec, "queue", s->queue);
-        put_priority(spec, s->priority);
         if (s->array)
                 json_object_del(spec, "sweep"); /* of a job file */
-        put_text(spec, "array", s->array);
-        put_text(spec, "begin", begin);
-        put_text(spec, "signal", s->signal);
-        put_text(spec, "on_preempt", s->on_preempt);
-        put_text(spec, "topology", s->topology);
         if (s->topology_required)
                 json_object_set_new(spec, "topology_required", json_true());
         if (s->no_preempt)
                 json_object_set_new(spec, "preemptable", json_false());
-        return put_labels(spec, "labels", "--label", s->labels, error) &&
+        return PUT_TEXTS(spec, error, { "queue", "--queue", s->queue }, { "array", "--array", s->array },
+                         { "begin", "--begin", begin }, { "signal", "--signal", s->signal },
+                         { "on_preempt", "--on-preempt", s->on_preempt },
+                         { "topology", "--topology", s->topology }) &&
+               put_priority(spec, s->priority, error) &&
+               put_labels(spec, "labels", "--label", s->labels, error) &&
                put_labels(spec, "annotations", "--annotation", s->annotations, error) &&
                put_labels(spec, "node_labels", "--node-label", s->node_labels, error) &&
                put_sweep(spec, s, error) && put_after(spec, s->after, error);
@@ -195,6 +185,5 @@ bool submission_put_role(const Submission *s, json_t *role, GError **error)
                 json_object_set_new(role, "resources", more);
         if (s->min_trainers > 0)
                 json_object_set_new(role, "min", json_integer(s->min_trainers));
-        put_text(role, "flavour", s->flavour);
-        return true;
+        return PUT_TEXTS(role, error, { "flavour", "--flavour", s->flavour });
 }

@@ -401,50 +401,6 @@ static bool check_gpus(const Submission *s, GError **error)
         return true;
 }
 
-/* What goes to the server is JSON, which has no other bytes: a word that cannot be said must not get lost. */
-static bool check_utf8(const char *what, const char *text, GError **error)
-{
-        g_autofree char *shown = NULL;
-
-        if (!text || g_utf8_validate(text, -1, NULL))
-                return true;
-        shown = g_utf8_make_valid(text, -1);
-        return err_set(error, ERR_USAGE,
-                       "%s: '%.200s' is not UTF-8\nA program can read such bytes from a file of its package.",
-                       what, shown);
-}
-
-static bool check_texts(const Submission *s, char *const *words, GError **error)
-{
-        const struct {
-                const char *what, *text;
-        } texts[] = {
-                { "--job-name", s->job_name }, { "--entry-point", s->entry_point },
-                { "--setup", s->setup },       { "--base-image", s->base_image },
-                { "--input", s->input },       { "--output", s->output },
-        };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
-                if (!check_utf8(texts[i].what, texts[i].text, error))
-                        return false;
-        for (guint i = 0; s->env && i < s->env->len; i++)
-                if (!check_utf8("--env", s->env->pdata[i], error))
-                        return false;
-        for (guint i = 0; s->secrets && i < s->secrets->len; i++)
-                if (!check_utf8("--secret", s->secrets->pdata[i], error))
-                        return false;
-        for (guint i = 0; s->secret_files && i < s->secret_files->len; i++)
-                if (!check_utf8("--secret-file", s->secret_files->pdata[i], error))
-                        return false;
-        for (int i = 0; words[i]; i++) {
-                g_autofree char *what = g_strdup_printf("word %d of the command", i + 1);
-
-                if (!check_utf8(what, words[i], error))
-                        return false;
-        }
-        return true;
-}
-
 static bool retries_parse(const char *what, const char *text, gint64 *ret, GError **error)
 {
         return number_parse(what, text, 0, RETRIES_MAX, ret, error);
@@ -617,6 +573,33 @@ static bool check_servers(const Submission *s, const json_t *file, GError **erro
 
 /* ---- building ---- */
 
+json_t *submission_text(const char *what, const char *text, GError **error)
+{
+        json_t *value = json_string(text);
+        g_autofree char *shown = value ? NULL : g_utf8_make_valid(text, -1);
+
+        if (!value)
+                err_set(error, ERR_USAGE,
+                        "%s: '%.200s' is not UTF-8\nA program can read such bytes from a file of its "
+                        "package.",
+                        what, shown);
+        return value;
+}
+
+bool submission_put_texts(json_t *object, const SubmissionText *texts, gsize n, GError **error)
+{
+        for (gsize i = 0; i < n; i++) {
+                json_t *value = texts[i].text ? submission_text(texts[i].option, texts[i].text, error) : NULL;
+
+                if (!texts[i].text)
+                        continue;
+                if (!value)
+                        return false;
+                json_object_set_new(object, texts[i].member, value);
+        }
+        return true;
+}
+
 static bool has_role(const json_t *spec, const char *name)
 {
         gsize i;
@@ -648,12 +631,6 @@ static json_t *role_of(json_t *spec, const char *name)
         role = json_pack("{s:s, s:i}", "name", name, "replicas", 1);
         json_array_append_new(roles, role);
         return role;
-}
-
-static void put_text(json_t *object, const char *name, const char *text)
-{
-        if (text)
-                json_object_set_new(object, name, json_string(text));
 }
 
 static void put_int(json_t *object, const char *name, gint64 value)
@@ -689,16 +666,17 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
                 role = role_of(spec, "pserver");
                 if (s->pservers)
                         json_object_set_new(role, "replicas", json_integer(servers));
-                put_text(role, "cpu", s->ps_cpu);
-                put_text(role, "memory", s->ps_memory);
+                if (!PUT_TEXTS(role, error, { "cpu", "--ps-cpu", s->ps_cpu },
+                               { "memory", "--ps-memory", s->ps_memory }))
+                        return false;
         }
         if (s->trainers || s->pservers || s->cpu || s->memory || gpus || submission_speaks_of_role(s)) {
                 role = role_of(spec, trainer_role(s));
                 put_int(role, "replicas", s->trainers);
-                put_text(role, "cpu", s->cpu);
-                put_text(role, "memory", s->memory);
                 put_int(role, "gpus", gpus);
-                if (!submission_put_role(s, role, error))
+                if (!PUT_TEXTS(role, error, { "cpu", "--cpu", s->cpu },
+                               { "memory", "--memory", s->memory }) ||
+                    !submission_put_role(s, role, error))
                         return false;
         }
         return true;
@@ -706,21 +684,26 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
 
 /* One word that holds blanks is a line for the shell, as --entry-point is; several words are the program and
  * its arguments. */
-static void put_command(json_t *spec, const Submission *s, char *const *words)
+static bool put_command(json_t *spec, const Submission *s, char *const *words, GError **error)
 {
-        json_t *list;
+        bool is_line = words[0] && !words[1] && strpbrk(words[0], " \t\n");
+        g_autoptr(json_t) list = NULL;
 
-        put_text(spec, "command", s->entry_point);
-        if (!words[0])
-                return;
-        if (!words[1] && strpbrk(words[0], " \t\n")) {
-                put_text(spec, "command", words[0]);
-                return;
-        }
+        if (!words[0] || is_line)
+                return PUT_TEXTS(spec, error,
+                                 { "command", is_line ? "word 1 of the command" : "--entry-point",
+                                   is_line ? words[0] : s->entry_point });
         list = json_array();
-        for (; *words; words++)
-                json_array_append_new(list, json_string(*words));
-        json_object_set_new(spec, "command", list);
+        for (int i = 0; words[i]; i++) {
+                g_autofree char *what = g_strdup_printf("word %d of the command", i + 1);
+                json_t *word = submission_text(what, words[i], error);
+
+                if (!word)
+                        return false;
+                json_array_append_new(list, word);
+        }
+        json_object_set(spec, "command", list);
+        return true;
 }
 
 static bool is_seed(const json_t *file)
@@ -747,22 +730,19 @@ static json_t *base_object(const json_t *file, GError **error)
         return is_seed(copy) ? spec_from_seed(copy, error) : g_steal_pointer(&copy);
 }
 
-static void put_flags(json_t *spec, const Submission *s)
+static bool put_flags(json_t *spec, const Submission *s, GError **error)
 {
-        put_text(spec, "name", s->job_name);
-        put_text(spec, "framework", s->framework);
-        put_text(spec, "setup", s->setup);
-        put_text(spec, "image", s->base_image);
-        put_text(spec, "input", s->input);
-        put_text(spec, "output", s->output);
-        put_text(spec, "on_lost", s->on_lost);
-        put_text(spec, "network", s->network);
         put_number(spec, "retries", s->retries);
-        put_text(spec, "time_limit", s->time_limit);
-        put_text(spec, "start_timeout", s->start_timeout);
-        put_text(spec, "grace", s->grace);
         if (s->use_gpu || s->gpus)
                 json_object_set_new(spec, "use_gpu", json_true());
+        return PUT_TEXTS(spec, error, { "name", "--job-name", s->job_name },
+                         { "framework", "--framework", s->framework }, { "setup", "--setup", s->setup },
+                         { "image", "--base-image", s->base_image }, { "input", "--input", s->input },
+                         { "output", "--output", s->output }, { "on_lost", "--on-lost", s->on_lost },
+                         { "network", "--network", s->network },
+                         { "time_limit", "--time-limit", s->time_limit },
+                         { "start_timeout", "--start-timeout", s->start_timeout },
+                         { "grace", "--grace", s->grace });
 }
 
 static char *package_of(const Submission *s, SubmitForm form, const json_t *file)
@@ -782,16 +762,15 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
         g_autoptr(json_t) spec = NULL;
         g_autoptr(Spec) checked = NULL;
 
-        if (!check_words(s, form, words, file, error) || !check_texts(s, words, error) ||
-            !check_gpus(s, error) || !check_quantities(s, error) || !check_servers(s, file, error) ||
-            !check_elastic(s, file, error) || !check_package(s, file, error))
+        if (!check_words(s, form, words, file, error) || !check_gpus(s, error) ||
+            !check_quantities(s, error) || !check_servers(s, file, error) || !check_elastic(s, file, error) ||
+            !check_package(s, file, error))
                 return false;
         spec = base_object(file, error);
         if (!spec || !check_roles(s, words, spec, error))
                 return false;
-        put_flags(spec, s);
-        put_command(spec, s, words);
-        if (!submission_put_env(s, spec, error) || !put_roles(spec, s, error) ||
+        if (!put_flags(spec, s, error) || !put_command(spec, s, words, error) ||
+            !submission_put_env(s, spec, error) || !put_roles(spec, s, error) ||
             !submission_put_sharing(s, spec, clock_now_ms(), error))
                 return false;
         checked = spec_parse(spec, error);

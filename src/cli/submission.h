@@ -45,6 +45,22 @@ extern const Option submission_shell_options[]; /* shell: of one process */
 bool submission_spec(const Submission *submission, SubmitForm form, char *const *words, const json_t *file,
                      json_t **ret_spec, char **ret_package, GError **error);
 
+/* JSON has no other bytes than UTF-8: NULL with ERR_USAGE, which names `what`, for a text that has some. */
+json_t *submission_text(const char *what, const char *text, GError **error);
+
+/* A text that an option gave, and the member that it becomes; NULL: the option was not given. */
+typedef struct {
+        const char *member, *option, *text;
+} SubmissionText;
+
+/* Puts those that were given. ERR_USAGE names the option whose text is not UTF-8: left out, the job would run
+ * in another way than was asked for. */
+bool submission_put_texts(json_t *object, const SubmissionText *texts, gsize n, GError **error);
+#define PUT_TEXTS(object, error, ...)                                                                        \
+        submission_put_texts(object, (const SubmissionText[]){ __VA_ARGS__ },                                \
+                             sizeof((const SubmissionText[]){ __VA_ARGS__ }) / sizeof(SubmissionText),       \
+                             error)
+
 /* Variables and secrets: those of files first, so that flags win. ERR_USAGE names the flag, or file and line.
  */
 bool submission_put_env(const Submission *submission, json_t *spec, GError **error);
