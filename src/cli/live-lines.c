@@ -189,6 +189,7 @@ void live_lines_erase(LiveLines *lines, GString *out)
 void live_lines_draw(LiveLines *lines, int width, int height, LogPrefixer *prefixer, GString *out)
 {
         guint most = (guint)CLAMP(height - 1, 1, LIVE_LINES_MAX);
+        int name_max = MAX(width / 2 - 2, 0); /* at most half of a row is the name and its bar */
 
         for (guint i = 0; i < MIN(lines->lines->len, most); i++) {
                 const LiveLine *line = lines->lines->pdata[i];
@@ -198,7 +199,9 @@ void live_lines_draw(LiveLines *lines, int width, int height, LogPrefixer *prefi
                 if (i > 0)
                         g_string_append_c(out, '\n');
                 text = live_line_fit(line->text + redrawn,
-                                     width - 1 - log_prefixer_begin(prefixer, line->member, redrawn, out),
+                                     width - 1 -
+                                             log_prefixer_begin(prefixer, line->member, name_max, redrawn,
+                                                                out),
                                      redrawn);
                 g_string_append(out, text);
                 lines->drawn++;

@@ -78,18 +78,21 @@ static int colour_of(LogPrefixer *prefixer, const char *member)
         return palette[GPOINTER_TO_UINT(number)];
 }
 
-int log_prefixer_begin(LogPrefixer *prefixer, const char *member, bool redrawn, GString *out)
+int log_prefixer_begin(LogPrefixer *prefixer, const char *member, int max, bool redrawn, GString *out)
 {
+        g_autofree char *cut = text_columns(member) > max ? text_cut(member, max, false) : NULL;
+        const char *name = cut ? cut : member;
+        int columns = MAX(text_columns(name), MIN(prefixer->width, max));
+        int blanks = columns - text_columns(name);
         char bar = redrawn ? '~' : '|';
-        int columns = MAX(text_columns(member), prefixer->width);
 
         if (!*member)
                 return 0;
         if (prefixer->colour)
-                g_string_append_printf(out, "\033[%dm%-*s %c\033[0m ", colour_of(prefixer, member),
-                                       prefixer->width, member, bar);
+                g_string_append_printf(out, "\033[%dm%s%*s %c\033[0m ", colour_of(prefixer, member), name,
+                                       blanks, "", bar);
         else
-                g_string_append_printf(out, "%-*s %c ", prefixer->width, member, bar);
+                g_string_append_printf(out, "%s%*s %c ", name, blanks, "", bar);
         return columns + 3;
 }
 
@@ -106,7 +109,7 @@ static const char *begin_line(LogPrefixer *prefixer, const char *member, const c
 
         if (prefixer->stamp)
                 g_string_append_printf(out, "%s ", prefixer->stamp);
-        (void)log_prefixer_begin(prefixer, member, redrawn, out);
+        (void)log_prefixer_begin(prefixer, member, G_MAXINT, redrawn, out);
         if (!*member && prefixer->stamp)
                 g_string_append(out, redrawn ? "~ " : "| ");
         return text + (redrawn && !bare);

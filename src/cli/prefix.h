@@ -24,8 +24,9 @@ void log_prefixer_add(LogPrefixer *prefixer, const char *member, const char *tex
 /* `stamp` stands in front of the lines that begin from now on; NULL: nothing does. */
 void log_prefixer_stamp(LogPrefixer *prefixer, const char *stamp);
 
-/* Appends what stands in front of a line of `member`, without a stamp; returns its columns. */
-int log_prefixer_begin(LogPrefixer *prefixer, const char *member, bool redrawn, GString *out);
+/* Appends what stands in front of a line of `member`, without a stamp; returns its columns. A name that takes
+ * more than `max` columns is cut; without a name nothing is appended. */
+int log_prefixer_begin(LogPrefixer *prefixer, const char *member, int max, bool redrawn, GString *out);
 /* A line is open. */
 bool log_prefixer_is_open(const LogPrefixer *prefixer);
 

@@ -1,6 +1,8 @@
 /* Unended lines at the bottom of a terminal. */
 #include "cli/live-lines.h"
 
+#include "cli/table.h"
+
 static const struct {
         const char *text;
         int max;
@@ -84,11 +86,34 @@ static void test_many(void)
         g_assert_cmpstr(out->str, ==, "a | x\nb | x\nc | x\nd | x\ne | x\nf | x\ng | x\nh | x");
 }
 
+/* A row is narrower than the terminal whatever a member is called: one that wraps would be two rows. */
+static void test_names(void)
+{
+        static const char name[] = "a-name-of-as-many-letters-as-a-job-may-have-which-are-63[0] trainer-0";
+        static const int widths[] = { 8, 20, 40, 80, 120 };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(widths); i++) {
+                g_autoptr(LogPrefixer) prefixer = log_prefixer_new(40, false);
+                g_autoptr(LiveLines) lines = live_lines_new();
+                g_autoptr(GString) out = g_string_new(NULL);
+                g_auto(GStrv) rows = NULL;
+
+                live_lines_set(lines, name, "epoch 3 of 10, loss 0.25, some more words and then the end");
+                live_lines_set(lines, "数字识别数字识别数字识别数字识别数字识别 trainer-0", "x");
+                live_lines_draw(lines, widths[i], 24, prefixer, out);
+                rows = g_strsplit(out->str, "\n", -1);
+                g_assert_cmpint((int)g_strv_length(rows), ==, 2);
+                for (char **row = rows; *row; row++)
+                        g_assert_cmpint(text_columns(*row), <, widths[i]);
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/live-lines/fit", test_fit);
         g_test_add_func("/cli/live-lines/block", test_block);
+        g_test_add_func("/cli/live-lines/names", test_names);
         g_test_add_func("/cli/live-lines/many", test_many);
         return g_test_run();
 }
