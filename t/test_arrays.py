@@ -1,10 +1,12 @@
 """An array of jobs is one thing: `sw` is all of it, `sw[3]` (or `sw-3`) one of its jobs, for every verb and in the API."""
 
 import json
+import os
+import subprocess
 
 import paddlecloud
 import pytest
-from conftest import Server, wait_for
+from conftest import BIN, Server, wait_for
 
 PATIENCE = 60
 
@@ -97,6 +99,32 @@ def test_logs_have_the_element_in_front(server):
     assert server.paddle("logs", "says[1]", check=0).stdout == f"worker-0 | line 1 of 3 in {array}\n"
     followed = server.paddle("logs", "-f", "says", check=0).stdout.splitlines()
     assert sorted(followed) == lines
+
+
+def test_a_restart_is_said_once(server, gate, tmp_path):
+    """However many of the array's jobs are followed: all of them lose their connection."""
+    submit(server, "cut", "0-7", f"echo begun; while [ ! -e {gate} ]; do sleep 0.1; done")
+    wait_for(lambda: server.get("/v1/jobs/cut").json["elements"]["running"] == 8, what="eight that run")
+    said, printed = tmp_path / "said", tmp_path / "printed"
+    with open(printed, "w") as out, open(said, "w") as err:
+        line = [BIN / "paddle", "logs", "-f", "cut"]
+        env = {**os.environ, "PADDLE_SERVER": server.url, "HOME": str(tmp_path)}
+        follower = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env)
+    try:
+        wait_for(lambda: printed.read_text().count("begun") == 8, what="eight lines")
+        server.kill()
+        wait_for(lambda: "connection lost" in said.read_text(), what="that the connection is lost")
+        server.start()
+        wait_for(lambda: "connected again" in said.read_text(), what="that it is back")
+        gate.touch()
+        assert follower.wait(PATIENCE) == 0, said.read_text()
+    finally:
+        gate.touch()
+        follower.kill()
+        follower.wait()
+    words = said.read_text()
+    assert (words.count("connection lost"), words.count("connected again")) == (1, 1), words
+    assert printed.read_text().count("begun") == 8
 
 
 def test_submit_follows_an_array(server):

@@ -143,7 +143,7 @@ static bool next_state(Crew *crew, const char *id, json_t **array, GError **erro
         g_autofree char *path = job_path(id, suffix);
         Retry retry;
 
-        retry_init(&retry, "`paddle logs -f` shows the log again from its beginning.");
+        retry_join(&retry, "`paddle logs -f` shows the log again from its beginning.", &crew->shared.voice);
         for (;;) {
                 g_autoptr(json_t) now = NULL;
                 GError *cause = NULL;
@@ -151,6 +151,8 @@ static bool next_state(Crew *crew, const char *id, json_t **array, GError **erro
                 if (http_call_json(crew->cli->client, "GET", path, NULL, &now, &cause)) {
                         json_decref(*array);
                         *array = g_steal_pointer(&now);
+                        if (retry_succeeded(&retry))
+                                cli_say(crew->cli, "paddle: connected again");
                         return true;
                 }
                 if (!retry_after(&retry, crew->cli, cause, error))

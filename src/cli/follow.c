@@ -396,7 +396,8 @@ bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError
         f.prefixer = options->shared ? options->shared->prefixer
                                      : follow_prefixer(cli, options, follow_member_width(job));
         f.live = options->shared ? options->shared->live : follow_live(cli, options);
-        retry_init(&f.retry, "`paddle logs -f` shows the log again from its beginning.");
+        retry_join(&f.retry, "`paddle logs -f` shows the log again from its beginning.",
+                   options->shared ? &options->shared->voice : NULL);
         while (stream_once(&f, &cause))
                 continue;
         begin_words(&f);

@@ -5,12 +5,14 @@
 #include "cli/cli.h"
 #include "cli/live-lines.h"
 #include "cli/prefix.h"
+#include "cli/retry.h"
 
 /* What followers of several jobs at once share: their lines are one text. */
 typedef struct {
         GMutex lock;
         LogPrefixer *prefixer;
         LiveLines *live; /* NULL: not on a terminal */
+        RetryVoice voice;
 } FollowShared;
 
 typedef struct {

@@ -10,7 +10,27 @@ enum { PATIENCE_MS = 60000, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 2000 };
 
 void retry_init(Retry *retry, const char *hint)
 {
-        *retry = (Retry){ .hint = hint, .pause_ms = PAUSE_FIRST_MS };
+        retry_join(retry, hint, NULL);
+}
+
+void retry_join(Retry *retry, const char *hint, RetryVoice *voice)
+{
+        *retry = (Retry){ .voice = voice, .hint = hint, .pause_ms = PAUSE_FIRST_MS };
+}
+
+/* True for the one that is to say it. */
+static bool set_lost(Retry *retry, gint64 now)
+{
+        retry->lost_at = now;
+        return !retry->voice || g_atomic_int_add(&retry->voice->lost, 1) == 0;
+}
+
+static bool set_found(Retry *retry)
+{
+        if (retry->lost_at == 0)
+                return false;
+        retry->lost_at = 0;
+        return !retry->voice || g_atomic_int_dec_and_test(&retry->voice->lost);
 }
 
 bool retry_is_worth(const GError *error)
@@ -20,11 +40,8 @@ bool retry_is_worth(const GError *error)
 
 bool retry_succeeded(Retry *retry)
 {
-        bool was_lost = retry->lost_at > 0;
-
-        retry->lost_at = 0;
         retry->pause_ms = PAUSE_FIRST_MS;
-        return was_lost;
+        return set_found(retry);
 }
 
 static void pause_growing(Retry *retry)
@@ -54,18 +71,20 @@ bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
         gint64 now = clock_monotonic_ms();
 
         if (cause && !retry_is_worth(cause)) {
+                (void)set_found(retry); /* the error says what there is to say */
                 g_propagate_error(error, cause);
                 return false;
         }
-        if (cause && retry->lost_at == 0) {
+        if (cause && retry->lost_at == 0 && set_lost(retry, now)) {
                 g_autofree char *why = err_text(cause);
 
                 cli_say(cli, "paddle: connection lost (%s); retrying for up to %d s", why,
                         PATIENCE_MS / 1000);
-                retry->lost_at = now;
         }
-        if (cause && now - retry->lost_at >= PATIENCE_MS)
+        if (cause && now - retry->lost_at >= PATIENCE_MS) {
+                (void)set_found(retry);
                 return give_up(retry, cli, cause, error);
+        }
         g_clear_error(&cause);
         pause_growing(retry);
         return true;
