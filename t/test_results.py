@@ -7,6 +7,7 @@ import sys
 
 import paddlecloud
 import pytest
+import yaml
 from conftest import ROOT, Server, wait_for
 
 PATIENCE = 60
@@ -54,6 +55,10 @@ def test_a_sweep_runs_each_combination(server):
     assert [float(row["loss.max"]) for row in rows] == [32, 34, 12, 14]
     listed = json.loads(server.paddle("results", "grid", "-o", "json", check=0).stdout)
     assert listed[1]["parameters"] == {"lr": "3", "depth": "4"} and listed[1]["name"] == "grid[1]"
+    forms = {form: server.paddle("results", "grid", "-o", form, check=0).stdout for form in ("wide", "yaml", "name")}
+    assert forms["wide"].splitlines()[0].split() == ["JOB", "STATE", "lr", "depth", "loss", "loss.min", "loss.max"]
+    assert yaml.safe_load(forms["yaml"]) == listed
+    assert forms["name"].splitlines() == [f"grid[{index}]" for index in range(4)]
     unknown = server.paddle("results", "grid", "--sort", "nothing")
     assert unknown.returncode == 2 and "no job reported 'nothing'" in unknown.stderr
 

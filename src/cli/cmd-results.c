@@ -15,8 +15,8 @@ typedef struct {
 static const Option options[] = {
         { "sort", 0, OPTION_STRING, offsetof(Results, sort), "NAME", NULL,
           "best first: NAME for the least value ever reported, -NAME for the greatest", 0, 0, NULL },
-        { "format", 'o', OPTION_STRING, offsetof(Results, format), "FORM", "table", "table, csv or json", 0,
-          0, "output" },
+        { "format", 'o', OPTION_STRING, offsetof(Results, format), "FORM", "table",
+          "table, wide, csv, json, yaml or name", 0, 0, "output" },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -103,11 +103,24 @@ typedef struct {
         const GPtrArray *rows;
         GPtrArray *parameters, *names;
         const Order *order; /* or NULL */
+        bool wide;          /* a table with the least and the greatest */
 } Sheet;
 
+/* The wide table has it anyway. */
 static bool has_best(const Sheet *sheet)
 {
-        return sheet->order != NULL;
+        return sheet->order && !sheet->wide;
+}
+
+/* "loss", "loss.min". */
+static char *head_of(const char *name, Kind kind)
+{
+        return kind == LAST ? g_strdup(name) : g_strdup_printf("%s.%s", name, kinds[kind]);
+}
+
+static Kind last_kind(const Sheet *sheet)
+{
+        return sheet->wide ? MAXIMUM : LAST;
 }
 
 static void add_heads(const Sheet *sheet, GPtrArray *heads)
@@ -120,7 +133,11 @@ static void add_heads(const Sheet *sheet, GPtrArray *heads)
                 g_ptr_array_add(heads,
                                 g_strdup_printf(">%s.%s", sheet->order->name, kinds[sheet->order->kind]));
         for (guint i = 0; i < sheet->names->len; i++)
-                g_ptr_array_add(heads, g_strconcat(">", sheet->names->pdata[i], NULL));
+                for (Kind kind = LAST; kind <= last_kind(sheet); kind++) {
+                        g_autofree char *head = head_of(sheet->names->pdata[i], kind);
+
+                        g_ptr_array_add(heads, g_strconcat(">", head, NULL));
+                }
         g_ptr_array_add(heads, NULL);
 }
 
@@ -136,7 +153,8 @@ static void add_row(const Sheet *sheet, const json_t *row, Table *table)
         if (has_best(sheet))
                 g_ptr_array_add(cells, number_text(number_of(row, sheet->order->name, sheet->order->kind)));
         for (guint i = 0; i < sheet->names->len; i++)
-                g_ptr_array_add(cells, number_text(number_of(row, sheet->names->pdata[i], LAST)));
+                for (Kind kind = LAST; kind <= last_kind(sheet); kind++)
+                        g_ptr_array_add(cells, number_text(number_of(row, sheet->names->pdata[i], kind)));
         table_row(table, (const char *const *)cells->pdata);
 }
 
@@ -152,7 +170,7 @@ static void print_table(const Cli *cli, const Sheet *sheet)
         for (guint i = 1; i + 1 < heads->len; i++)
                 fits[i].spare = i == 1 ? (int)heads->len
                                        : (int)i; /* the last ones are left out first, after the state */
-        if (cli->terminal.out_is_terminal)
+        if (cli->terminal.out_is_terminal && !sheet->wide)
                 table_fit(table, cli->terminal.width, cli->terminal.utf8, fits);
         for (guint i = 0; i < sheet->rows->len; i++)
                 add_row(sheet, sheet->rows->pdata[i], table);
@@ -184,10 +202,7 @@ static void print_csv(const Sheet *sheet)
                 add_field(line, sheet->parameters->pdata[i]);
         for (guint i = 0; i < sheet->names->len; i++)
                 for (Kind kind = LAST; kind <= MAXIMUM; kind++) {
-                        g_autofree char *head =
-                                kind == LAST ? g_strdup(sheet->names->pdata[i])
-                                             : g_strdup_printf("%s.%s", (char *)sheet->names->pdata[i],
-                                                               kinds[kind]);
+                        g_autofree char *head = head_of(sheet->names->pdata[i], kind);
 
                         add_field(line, head);
                 }
@@ -225,28 +240,38 @@ static bool check_order(const Sheet *sheet, GError **error)
                        known);
 }
 
-static void print_json(const GPtrArray *rows)
+static void print_values(const GPtrArray *rows, Format format)
 {
         g_autoptr(json_t) list = json_array();
 
         for (guint i = 0; i < rows->len; i++)
                 json_array_append(list, rows->pdata[i]);
-        format_print(list, FORMAT_JSON, NULL);
+        format_print(list, format, NULL);
+}
+
+static void print_names(const GPtrArray *rows)
+{
+        for (guint i = 0; i < rows->len; i++)
+                format_print(rows->pdata[i], FORMAT_NAME, "name");
 }
 
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Results *results = target;
-        static const char *const formats[] = { "table", "csv", "json", NULL };
+        bool csv = strcmp(results->format, "csv") == 0;
+        Format format = FORMAT_TABLE;
         Order order = results->sort ? order_parse(results->sort) : (Order){ .name = NULL };
         g_autofree char *path = job_path(words[0], "/results");
         g_autoptr(json_t) items = NULL;
         g_autoptr(GPtrArray) rows = g_ptr_array_new(), parameters = NULL, names = NULL;
         Sheet sheet = { .rows = rows, .order = results->sort ? &order : NULL };
 
-        if (!g_strv_contains(formats, results->format))
-                return err_set(error, ERR_USAGE, "--format: '%.20s' is not table, csv or json",
+        if (!csv && !format_parse(results->format, &format, NULL))
+                return err_set(error, ERR_USAGE,
+                               "-o: '%.20s' is not a form of output\nForms are table, wide, csv, json, yaml "
+                               "and name.",
                                results->format);
+        sheet.wide = format == FORMAT_WIDE;
         if (!cli_client(cli, error) || !(items = listing_items(cli->client, path, error)))
                 return false;
         for (gsize i = 0; i < json_array_size(items); i++)
@@ -256,10 +281,12 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         sheet.names = names = names_of(rows, "results");
         if (!check_order(&sheet, error))
                 return false;
-        if (strcmp(results->format, "json") == 0)
-                print_json(rows);
-        else if (strcmp(results->format, "csv") == 0)
+        if (csv)
                 print_csv(&sheet);
+        else if (format == FORMAT_JSON || format == FORMAT_YAML)
+                print_values(rows, format);
+        else if (format == FORMAT_NAME)
+                print_names(rows);
         else
                 print_table(cli, &sheet);
         if (names->len == 0)
@@ -278,8 +305,8 @@ const Verb verb_results = {
                 "to the file $PADDLE_PROGRESS_FILE. The table has a row for each job, with the parameters of "
                 "its sweep "
                 "and the last number of each name. With --sort the best come first: by the least number ever "
-                "reported, or with `-` in front by the greatest. -o csv has the last, the least and the "
-                "greatest.",
+                "reported, or with `-` in front by the greatest. -o csv and -o wide have the last, the "
+                "least and the greatest.",
         .examples =
                 "paddle submit --name sw --sweep lr=0.1,0.01 --sweep depth=2,3 -- python train.py\n"
                 "paddle results sw --sort loss\tthe least loss first\n"
