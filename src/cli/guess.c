@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/keyed-hash.h"
 #include "model/framework.h"
 
@@ -98,7 +99,7 @@ static void read_from(Guess *guess, const char *rest)
 static void read_line(Guess *guess, const char *line)
 {
         static const char *const words[] = { "run_server", "init_server", "is_server",
-                                             "ParameterServerStrategy", "ParameterServerStrategyV2" };
+                                             "ParameterServerStrategy", "MultiWorkerMirroredStrategy" };
 
         line += strspn(line, " \t");
         if (g_str_has_prefix(line, "import "))
@@ -188,7 +189,7 @@ const char *guess_framework(const Guess *guess)
         if (imports(guess, "torch.distributed") ||
             imports(guess, "torch.nn.parallel.DistributedDataParallel"))
                 return "pytorch";
-        if (says(guess, "ParameterServerStrategy"))
+        if (says(guess, "ParameterServerStrategy") || says(guess, "MultiWorkerMirroredStrategy"))
                 return "tensorflow";
         if (imports(guess, "mpi4py"))
                 return "mpi";
@@ -304,18 +305,30 @@ static void append_framework(GString *out, const Guess *guess)
                                                        : "  # gpus: 1\n");
 }
 
+/* A file's name as a word of a YAML list. What is not plain is written as JSON has it, which YAML reads. NULL
+ * for what no text can say. */
+static char *word_of(const char *program)
+{
+        g_autoptr(json_t) text = json_string(program);
+        bool plain = g_ascii_isalpha(*program) &&
+                     program[strspn(program, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_.-")] == '\0';
+
+        return !text ? NULL : plain ? g_strdup(program) : json_format(text);
+}
+
 char *guess_format(const Guess *guess, const char *name)
 {
         g_autoptr(GString) out = g_string_new(NULL);
         const char *program = guess_program(guess);
+        g_autofree char *word = program ? word_of(program) : NULL;
 
         g_string_append(
                 out, "# The job of this directory. `paddle submit` sends the directory and runs the command; "
                      "its options win over\n# what is said here. `paddle submit --plan` shows what it would "
                      "do. `paddle submit --help` lists the options.\n\n");
         g_string_append(out, "# Runs in a copy of the directory, once for each process.\n");
-        if (program)
-                g_string_append_printf(out, "command: [python, %s]\n\n", program);
+        if (word)
+                g_string_append_printf(out, "command: [python, %s]\n\n", word);
         else
                 g_string_append(out, "# command: [python, train.py]\n\n");
         append_framework(out, guess);

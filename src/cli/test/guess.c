@@ -21,6 +21,10 @@ static const struct {
           "pytorch" },
         { "train.py", "import tensorflow as tf\ns = tf.distribute.ParameterServerStrategy()\n",
           "tensorflow" },
+        { "train.py", "import tensorflow as tf\ns = tf.distribute.MultiWorkerMirroredStrategy()\n",
+          "tensorflow" },
+        { "train.py", "from tensorflow.distribute.experimental import ParameterServerStrategyV2\n",
+          "tensorflow" },
         { "train.py", "from mpi4py import MPI\n", "mpi" },
         { "train.py", "from pyspark.sql import SparkSession\n", "spark" },
         { "train.py", "import paddleocr\n# import torch.distributed\n", "plain" },
@@ -78,6 +82,27 @@ static void test_programs(void)
         }
 }
 
+/* Whatever the program is called, it is one word of the command. */
+static void test_names(void)
+{
+        static const char *const names[] = { "train.py", "a,b.py",        "x: y.py", "[a].py", "it's.py",
+                                             "\"q\".py", "#1.py",         "-v.py",   "a b.py", "数字.py",
+                                             "a\\b.py",  "two\nlines.py", "~.py",    "{}.py",  "*x.py" };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autoptr(Guess) guess = guess_new();
+                g_autofree char *text = NULL;
+                g_autoptr(json_t) file = NULL, expected = json_pack("[s, s]", "python", names[i]);
+                g_autoptr(GError) error = NULL;
+
+                guess_add(guess, names[i], "x = 1\n");
+                text = guess_format(guess, "demo");
+                file = yaml_parse(text, strlen(text), "paddle.yaml", &error);
+                g_assert_no_error(error);
+                g_assert_true(json_equal(json_object_get(file, "command"), expected));
+        }
+}
+
 static void test_packages(void)
 {
         g_autoptr(Guess) guess = guess_new(), told = guess_new();
@@ -102,6 +127,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/guess/frameworks", test_frameworks);
         g_test_add_func("/guess/programs", test_programs);
+        g_test_add_func("/guess/names", test_names);
         g_test_add_func("/guess/packages", test_packages);
         return g_test_run();
 }
