@@ -73,6 +73,7 @@ OPTIONS = [
     M("list --limit many", 2, "--limit", "'many'"),
     M("list --queue nowhere", 1, "'nowhere'", "paddle queue list"),
     M("list -o xml", 2, "'xml'", "json"),
+    M("results done -o xml", 2, "'xml'", "table, wide, csv, json, yaml and name"),
     M("status", 2, "JOB"),
     M("status done broken", 2, "'broken'"),
     M("logs done broken", 2, "'broken'"),
@@ -140,7 +141,8 @@ SUBMISSIONS = [
     M("submit --after nowhere -- python train.py", 3, "'nowhere'"),
     M("submit --after ok: -- python train.py", 2, "after"),
     M("submit --array x -- python train.py", 2, "array", "'x'"),
-    M("submit --array 5-1 -- python train.py", 2, "array", "'5-1'"),
+    M("submit --array 5-1 -- python train.py", 2, "array", "'5-1'", "runs backwards", "1-5"),
+    M("submit --array 0,7-3:2 -- python train.py", 2, "array", "'7-3:2'", "runs backwards", "3-7"),
     M("submit --array 0-9:0 -- python train.py", 2, "array", "0-9:0"),
     M("submit --sweep lr -- python train.py", 2, "--sweep", "'lr'", "VALUE"),
     M("submit --sweep 1x=NAME -- python train.py", 2, "'1x'"),
@@ -204,6 +206,22 @@ REQUIREMENTS = [
     for mode in ("", "--plan", "--dry-run")
 ]
 JOB_FILES = [
+    M(
+        "submit",
+        2,
+        "paddle.yaml",
+        "numpy=1.2",
+        "'numpy==1.2'",
+        files={"paddle.yaml": "command: [python, train.py]\nrequirements: |\n  six\n  numpy=1.2\n"},
+    ),
+    M(
+        "submit -- python train.py",
+        2,
+        "pyproject.toml",
+        "numpy=1.2",
+        "'numpy==1.2'",
+        files={"pyproject.toml": "[project]\nname = 'p'\ndependencies = ['numpy=1.2']\n"},
+    ),
     M("init", 2, "paddle.yaml", "--force", files={"paddle.yaml": "command: [python, train.py]\n"}),
     M("submit", 2, "paddle.yaml", "line 2", files={"paddle.yaml": "command: [python, train.py]\n\tname: x\n"}),
     M("submit -f j.yaml", 2, "j.yaml", "'nmae'", "name", files={"j.yaml": "command: [python, train.py]\nnmae: x\n"}),

@@ -17,6 +17,7 @@
 #include "cli/question.h"
 #include "cli/reasons.h"
 #include "cli/submission-plan.h"
+#include "fs/requirements.h"
 
 /* A server that was reached a moment ago is waited for; one that was never reached is reported at once. */
 enum { RETRIES_FIRST = 1, RETRIES = 6 };
@@ -189,6 +190,8 @@ static bool read_needs(const Cli *cli, const Submission *s, Parcel *parcel, GErr
 
         if (!is_set(parcel->spec, "requirements"))
                 return needs_read(cli, parcel->package, &parcel->measure, &parcel->needs, error);
+        if (!requirements_check("requirements", text_of(parcel->spec, "requirements"), error))
+                return err_prefix(error, "%s: ", s->file);
         if (unread)
                 cli_say(cli, "note: %s is not read, as '%s' says what to install", unread, s->file);
         return true;

@@ -22,6 +22,66 @@ typedef struct {
         bool has_itself; /* "." was there */
 } Gather;
 
+/* ---- one line ---- */
+
+/* "numpy=1.2", as conda writes it: in requirements a version has two of them. The '=', or NULL. */
+static const char *single_equals(const char *line)
+{
+        const char *at =
+                line + strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+        if (at == line || *line == '-')
+                return NULL;
+        if (*at == '[' && strchr(at, ']'))
+                at = strchr(at, ']') + 1;
+        at += strspn(at, " \t");
+        return *at == '=' && at[1] != '=' ? at : NULL;
+}
+
+/* What is wrong with the line, with a hint behind a newline; NULL: nothing. */
+static char *wrong_equals(const char *line)
+{
+        const char *equals = single_equals(line), *version;
+        g_autofree char *name = NULL;
+
+        if (!equals)
+                return NULL;
+        name = g_strndup(line, (gsize)(equals - line));
+        version = equals + 1 + strspn(equals + 1, " \t");
+        return g_strdup_printf("has one '=' before the version; it takes two\nWrite '%s==%.*s'.",
+                               g_strchomp(name), (int)strcspn(version, " \t;="), version);
+}
+
+/* A remark begins at the line's start, or after a blank. */
+static void cut_remark(char *line)
+{
+        for (char *at = line; *at; at++)
+                if (*at == '#' && (at == line || at[-1] == ' ' || at[-1] == '\t')) {
+                        *at = '\0';
+                        return;
+                }
+}
+
+bool requirements_check(const char *what, const char *text, GError **error)
+{
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        bool goes_on = false;
+
+        for (guint i = 0; lines[i]; i++) {
+                g_autofree char *why = NULL;
+                bool begins = !goes_on;
+
+                cut_remark(lines[i]);
+                g_strstrip(lines[i]);
+                goes_on = g_str_has_suffix(lines[i], "\\");
+                why = begins ? wrong_equals(lines[i]) : NULL;
+                if (why)
+                        return err_set(error, ERR_INVALID, "%s, line %u: '%.200s' %s", what, i + 1, lines[i],
+                                       why);
+        }
+        return true;
+}
+
 /* ---- pyproject.toml ---- */
 
 /* NULL without an error: there is none. */
@@ -41,6 +101,11 @@ static bool add_list(GString *text, const json_t *list, const char *name, GError
                 return err_set(error, ERR_INVALID, PYPROJECT ": %s is not a list of texts", name);
         json_array_foreach(list, i, item)
         {
+                g_autofree char *why = json_is_string(item) ? wrong_equals(json_string_value(item)) : NULL;
+
+                if (why)
+                        return err_set(error, ERR_INVALID, PYPROJECT ": %s[%zu]: '%.200s' %s", name, i,
+                                       json_string_value(item), why);
                 if (!json_is_string(item) || strchr(json_string_value(item), '\n'))
                         return err_set(error, ERR_INVALID, PYPROJECT ": %s[%zu] is not a text of one line",
                                        name, i);
@@ -132,11 +197,16 @@ static bool is_in_src(const Gather *gather, const json_t *project)
         return text != NULL;
 }
 
+static bool check_len(const char *name, gsize len, GError **error)
+{
+        return len < NEEDS_TEXT_MAX ||
+               err_set(error, ERR_TOO_LARGE, "%s: the requirements are larger than 128 KiB together", name);
+}
+
+/* Also while they are gathered: files may name files. */
 static bool check_size(const Gather *gather, GError **error)
 {
-        return gather->text->len < NEEDS_TEXT_MAX ||
-               err_set(error, ERR_TOO_LARGE, "%s: the requirements are larger than 128 KiB together",
-                       (const char *)gather->open->pdata[0]);
+        return check_len(gather->open->pdata[0], gather->text->len, error);
 }
 
 /* "[a, b]" after ".": optional dependencies. */
@@ -220,42 +290,17 @@ static bool is_path(const char *text)
         return text[0] == '.' || g_str_has_prefix(text, "/") || g_str_has_prefix(text, "file:");
 }
 
-/* "numpy=1.2", as conda writes it: in requirements a version has two of them. The '=', or NULL. */
-static const char *single_equals(const char *line)
-{
-        const char *at =
-                line + strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
-
-        if (at == line || *line == '-')
-                return NULL;
-        if (*at == '[' && strchr(at, ']'))
-                at = strchr(at, ']') + 1;
-        at += strspn(at, " \t");
-        return *at == '=' && at[1] != '=' ? at : NULL;
-}
-
-static bool refuse_equals(const Gather *gather, guint number, const char *line, const char *equals,
-                          GError **error)
-{
-        g_autofree char *name = g_strndup(line, (gsize)(equals - line));
-        const char *version = equals + 1 + strspn(equals + 1, " \t");
-        g_autofree char *why =
-                g_strdup_printf("has one '=' before the version; it takes two\nWrite '%s==%.*s'.",
-                                g_strchomp(name), (int)strcspn(version, " \t;="), version);
-
-        return fail(gather, number, line, why, error);
-}
-
 /* A line without its remark and outer blanks; `whole` has both. */
 static bool add_line(Gather *gather, guint number, const char *line, const char *whole, GError **error)
 {
         const char *file = value_of(line, "-r", "--requirement");
         const char *constraint = value_of(line, "-c", "--constraint");
         const char *editable = value_of(line, "-e", "--editable");
-        const char *place = editable ? editable : line, *equals = single_equals(line);
+        const char *place = editable ? editable : line;
+        g_autofree char *why = wrong_equals(line);
 
-        if (equals)
-                return refuse_equals(gather, number, line, equals, error);
+        if (why)
+                return fail(gather, number, line, why, error);
         if (file)
                 return add_file(gather, number, line, file, error);
         if (constraint)
@@ -275,16 +320,6 @@ static bool add_line(Gather *gather, guint number, const char *line, const char 
                             error);
         g_string_append_printf(gather->text, "%s\n", whole);
         return true;
-}
-
-/* A remark begins at the line's start, or after a blank. */
-static void cut_remark(char *line)
-{
-        for (char *at = line; *at; at++)
-                if (*at == '#' && (at == line || at[-1] == ' ' || at[-1] == '\t')) {
-                        *at = '\0';
-                        return;
-                }
 }
 
 /* Lines that end in a backslash go on in the next one, and stay as they are: only what a line begins with is
@@ -401,9 +436,11 @@ bool requirements_gather(const RequirementsFiles *files, char **ret_text, char *
         if (ret_note)
                 *ret_note = NULL;
         for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-                if (rows[i].take(files, rows[i].name, ret_text, &cause))
+                if (rows[i].take(files, rows[i].name, ret_text, &cause) &&
+                    check_len(rows[i].name, strlen(*ret_text), &cause))
                         return true;
                 if (cause) {
+                        g_clear_pointer(ret_text, g_free);
                         g_propagate_error(error, g_steal_pointer(&cause));
                         return false;
                 }

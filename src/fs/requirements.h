@@ -19,9 +19,14 @@ typedef struct {
         void *arg;
 } RequirementsFiles;
 
+/* Lines that everybody's `pip` refuses and that are known before anything is sent: one '=' before a version.
+ * ERR_INVALID begins with `what` and the line's number. */
+bool requirements_check(const char *what, const char *text, GError **error);
+
 /* *ret_text: NULL when no file asks for anything; the caller's. ERR_INVALID names file and line, and what to
- * do instead. *ret_note (may be NULL): a sentence, with a hint on the next line, about a file whose packages
- * are not read and that a person may have meant, else NULL; the caller's. */
+ * do instead; ERR_TOO_LARGE for a text of NEEDS_TEXT_MAX and more. *ret_note (may be NULL): a sentence, with
+ * a hint on the next line, about a file whose packages are not read and that a person may have meant, else
+ * NULL; the caller's. */
 bool requirements_gather(const RequirementsFiles *files, char **ret_text, char **ret_note, GError **error);
 
 /* The packages that a uv.lock pins for the project it is of, without its development groups: lines

@@ -41,10 +41,24 @@ static bool split_range(const char *text, gsize len, gint64 *first, gint64 *last
                take_number(dash + 1, (gsize)(end - dash) - 1, *first, SPEC_ARRAY_INDEX_MAX, last);
 }
 
+/* "5-2", a mistake with a cause of its own. */
+static bool runs_backwards(const char *text, gsize len, gint64 *first, gint64 *last)
+{
+        const char *dash = memchr(text, '-', len), *colon = memchr(text, ':', len);
+        gsize rest = dash ? (gsize)((colon && colon > dash ? colon : text + len) - dash) - 1 : 0;
+
+        return dash && take_number(text, (gsize)(dash - text), 0, SPEC_ARRAY_INDEX_MAX, first) &&
+               take_number(dash + 1, rest, 0, SPEC_ARRAY_INDEX_MAX, last) && *last < *first;
+}
+
 static bool take_range(GArray *indices, const char *text, gsize len, GError **error)
 {
         gint64 first = 0, last = 0, step = 1;
 
+        if (runs_backwards(text, len, &first, &last))
+                return err_set(error, ERR_INVALID,
+                               "array: '%.*s' runs backwards\nThe smaller index comes first: %d-%d.",
+                               (int)MIN(len, 40), text, (int)last, (int)first);
         if (!split_range(text, len, &first, &last, &step))
                 return err_set(error, ERR_INVALID,
                                "array: '%.*s' is neither an index from 0 to %d nor a range such as 0-99 or "

@@ -53,6 +53,11 @@ static const struct {
           "a<=1\nb>=1\nc!=1\nd~=1\ne===1\nf [x] == 1\ng @ https://h/?a=1\n",
           NULL,
           NULL },
+        { { { "pyproject.toml", "[project]\nname = 'p'\ndependencies = ['six', 'numpy=1.2']\n" } },
+          NULL,
+          "pyproject.toml: project.dependencies[1]: 'numpy=1.2' has one '=' before the version; it takes "
+          "two\nWrite 'numpy==1.2'.",
+          NULL },
         { { { "requirements.txt", "a\nnumpy=1.2 # new\n" } },
           NULL,
           "requirements.txt, line 2: 'numpy=1.2' has one '=' before the version; it takes two\nWrite "
@@ -349,10 +354,64 @@ static void test_hostile_extras(void)
         }
 }
 
+/* Whatever file it comes from, the text is one that a specification takes. */
+static void test_too_large(void)
+{
+        g_autoptr(GString) pyproject = g_string_new("[project]\nname = 'p'\ndependencies = [\n"),
+                           lock = g_string_new("version = 1\n[[package]]\nname = 'p'\nversion = '1'\n"
+                                               "source = { virtual = '.' }\ndependencies = [\n");
+        const File files[] = { { "pyproject.toml", NULL }, { "uv.lock", NULL } };
+
+        for (int i = 0; i < 3000; i++) {
+                g_string_append_printf(pyproject, "'a-package-whose-name-is-forty-letters-%05d',\n", i);
+                g_string_append_printf(lock, "{ name = 'a-package-whose-name-is-forty-letters-%05d' },\n", i);
+        }
+        g_string_append(pyproject, "]\n");
+        g_string_append(lock, "]\n");
+        for (int i = 0; i < 3000; i++)
+                g_string_append_printf(lock,
+                                       "[[package]]\nname = 'a-package-whose-name-is-forty-letters-%05d'\n"
+                                       "version = '1.0'\nsource = { registry = 'https://h' }\n",
+                                       i);
+        for (gsize i = 0; i < G_N_ELEMENTS(files); i++) {
+                File package[] = { { files[i].path, i == 0 ? pyproject->str : lock->str }, { NULL, NULL } };
+                RequirementsFiles read = { read_file, package };
+                g_autofree char *text = NULL;
+                g_autoptr(GError) error = NULL;
+
+                g_assert_false(requirements_gather(&read, &text, NULL, &error));
+                g_assert_true(err_is(error, ERR_TOO_LARGE));
+                g_assert_true(g_str_has_prefix(error->message, files[i].path));
+                g_assert_null(text);
+        }
+}
+
+static void test_check(void)
+{
+        static const struct {
+                const char *text, *says; /* NULL: it is right */
+        } rows[] = {
+                { "six\nnumpy==1.2\n# a=1\ntorch>=1,<2\n--index-url=https://h\n", NULL },
+                { "six\n\n  numpy = 1.2 ; python_version>'3'\n",
+                  "p.yaml, line 3: 'numpy = 1.2 ; python_version>'3'' has one '=' before the version; it "
+                  "takes two\nWrite 'numpy==1.2'." },
+                { "a==1 \\\n  b=2\n", NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autoptr(GError) error = NULL;
+
+                g_assert_true(requirements_check("p.yaml", rows[i].text, &error) == !rows[i].says);
+                g_assert_cmpstr(error ? error->message : NULL, ==, rows[i].says);
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/requirements/cases", test_cases);
+        g_test_add_func("/requirements/too-large", test_too_large);
+        g_test_add_func("/requirements/check", test_check);
         g_test_add_func("/requirements/locks", test_locks);
         g_test_add_func("/requirements/many-ways", test_many_ways);
         g_test_add_func("/requirements/ways-beyond-those-kept", test_ways_beyond_those_kept);
