@@ -80,10 +80,14 @@ def test_nodes(room):
     (node,) = room.get("/v1/nodes").json["items"]
     assert node["cluster"] == "default-cluster" and node["usable"] and node["jobs"] == 1
     assert node["total"]["cpu"] == "2" and node["used"]["cpu"] == "1" and node["free"]["cpu"] == "1"
+    used = node["usage"]
+    assert (used["members"], used["measured"]) == (1, 1) and 0 < used["memory"] < 2**30 and used["cores"] >= 0
     text = room.paddle("nodes", check=0).stdout
     head, row = text.splitlines()
-    assert {"NODE", "CLUSTER", "STATE", "CPU", "MEMORY", "GPU", "JOBS"} <= set(head.split())
-    assert re.search(r"default-cluster\s+ready\s+1/2\s+1Gi/4Gi\s+-\s+1", row), row
+    heads = ["NODE", "CLUSTER", "STATE", "CPU USED", "CPU ASKED", "MEM USED", "MEM ASKED", "GPUS ASKED", "JOBS", "WHY"]
+    assert re.split(r"\s{2,}", head) == heads
+    assert re.search(r"default-cluster\s+ready\s+[\d.]+\s+1/2\s+[\d.]+[KM]i\s+1Gi/4Gi\s+-\s+1", row), row
+    assert re.search(r"cpu 1/2 asked, [\d.]+ used  memory 1Gi/4Gi asked, \S+ used", room.paddle("top", check=0).stdout)
     assert "FREE CPU" in room.paddle("nodes", "-o", "wide", check=0).stdout
     assert json.loads(room.paddle("nodes", "-o", "json", check=0).stdout)[0]["jobs"] == 1
     done = room.paddle("nodes", "--cluster", "nosuch")
@@ -95,4 +99,5 @@ def test_nodes_fit(room, width):
     terminal = Terminal(room, "nodes", width=width)
     assert terminal.end() == 0
     lines = terminal.said.decode().splitlines()
-    assert len(lines) == 2 and max(map(columns_of, lines)) <= width, lines
+    assert len(lines) == 3 and "USED" in lines[0] and lines[2].startswith("USED: measured now. ASKED: ")
+    assert max(map(columns_of, lines)) <= width, lines

@@ -42,8 +42,8 @@ static gint64 amount_of(const json_t *node, const char *member, int kind)
         return amounts.amount.amount[kind];
 }
 
-/* "1.5/4": held by jobs and by others, of all. */
-static char *used_text(const json_t *node, int kind)
+/* "1.5/4": asked for by jobs and others, of all. */
+static char *asked_text(const json_t *node, int kind)
 {
         gint64 total = amount_of(node, "total", kind), used = total - amount_of(node, "free", kind);
         g_autofree char *part = quantity_text(kind, MAX(used, 0)), *whole = quantity_text(kind, total);
@@ -56,19 +56,43 @@ static char *free_text(const json_t *node, int kind)
         return amount_of(node, "total", kind) > 0 ? quantity_text(kind, amount_of(node, "free", kind)) : NULL;
 }
 
+/* What members use now; with '+' when not all of them are measured. NULL: none is. */
+static char *used_text(const json_t *node, int kind, gint64 amount)
+{
+        const json_t *usage = json_object_get(node, "usage");
+        g_autofree char *text = quantity_text(kind, amount);
+        gint64 members = int_of(usage, "members"), measured = int_of(usage, "measured");
+
+        if (measured == 0 && members > 0)
+                return NULL;
+        return g_strdup_printf("%s%s", text, measured < members ? "+" : "");
+}
+
+static char *cell_cpu_used(const json_t *node, const Terminal *terminal)
+{
+        double cores = json_number_value(json_object_get(json_object_get(node, "usage"), "cores"));
+
+        return used_text(node, RESOURCE_CPU, (gint64)(cores * 1000 + 0.5));
+}
+
+static char *cell_memory_used(const json_t *node, const Terminal *terminal)
+{
+        return used_text(node, RESOURCE_MEMORY, int_of(json_object_get(node, "usage"), "memory"));
+}
+
 static char *cell_cpu(const json_t *node, const Terminal *terminal)
 {
-        return used_text(node, RESOURCE_CPU);
+        return asked_text(node, RESOURCE_CPU);
 }
 
 static char *cell_memory(const json_t *node, const Terminal *terminal)
 {
-        return used_text(node, RESOURCE_MEMORY);
+        return asked_text(node, RESOURCE_MEMORY);
 }
 
 static char *cell_gpu(const json_t *node, const Terminal *terminal)
 {
-        return used_text(node, RESOURCE_GPU);
+        return asked_text(node, RESOURCE_GPU);
 }
 
 static char *cell_free_cpu(const json_t *node, const Terminal *terminal)
@@ -90,13 +114,15 @@ static const Column columns[] = {
         { "NODE", .member = "name", .fit = { .min = 16, .middle = true } },
         { "CLUSTER", .member = "cluster", .fit = { 3 } },
         { "STATE", .cell = cell_state, .paint = paint_state },
-        { ">CPU", .cell = cell_cpu },
-        { ">MEMORY", .cell = cell_memory },
-        { ">GPU", .cell = cell_gpu },
+        { ">CPU USED", .cell = cell_cpu_used },
+        { ">CPU ASKED", .cell = cell_cpu },
+        { ">MEM USED", .cell = cell_memory_used, .fit = { 2 } },
+        { ">MEM ASKED", .cell = cell_memory },
+        { ">GPUS ASKED", .cell = cell_gpu, .fit = { 2 } },
         { ">FREE CPU", true, cell_free_cpu },
         { ">FREE MEMORY", true, cell_free_memory },
         { ">FREE GPU", true, cell_free_gpu },
-        { ">JOBS", .member = "jobs" },
+        { ">JOBS", .member = "jobs", .fit = { 2 } },
         { "LABELS", true, .member = "labels" },
         { "WHY", .member = "why", .fit = { 1, 20 } },
         { 0 },
@@ -121,6 +147,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         listing = listing_new(cli, format, columns, "name");
         json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
         listing_end(listing);
+        if (i > 0 && cli->terminal.out_is_terminal && (format == FORMAT_TABLE || format == FORMAT_WIDE))
+                puts("USED: measured now. ASKED: reserved by jobs, of all.");
         if (i == 0)
                 cli_say(cli, "cluster '%s' has told of no nodes", nodes->cluster ? nodes->cluster : "");
         return true;
@@ -129,10 +157,11 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_nodes = {
         .name = "nodes",
         .args = "",
-        .summary = "List the machines that jobs run on: what they have, what is used, how many jobs",
-        .about = "CPU, MEMORY and GPU are used/total; what others hold on a Kubernetes cluster is used. -o "
-                 "wide has "
-                 "what is free, and the labels. A node is 'closed' while it takes no new members, and 'away' "
+        .summary = "List the machines that jobs run on: what is used, asked for and there, how many jobs",
+        .about = "USED is what members use now, measured; a '+' says that not all of them could be. ASKED is "
+                 "what is reserved for jobs, and for others on a Kubernetes cluster, of all there is: it is "
+                 "what decides whether another job fits. -o wide has what is free, and the labels. A node is "
+                 "'closed' while it takes no new members, and 'away' "
                  "while "
                  "it is not ready; WHY says more.",
         .examples = "paddle nodes --cluster prod\tof one cluster\n"

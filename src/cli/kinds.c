@@ -146,7 +146,7 @@ static void show_queue(Cli *cli, json_t *queue)
         printf("\n%d running, %d waiting\n%s", (int)int_of(figures, "running"),
                (int)int_of(figures, "pending"), lines);
         if (*lines)
-                printf("  %-15s %s\n", "", quota_legend(cli->terminal.utf8));
+                printf("  %-15s %s\n  %s\n", "", quota_legend(cli->terminal.utf8), quota_note());
 }
 
 static const Kind queue_kind = {

@@ -32,6 +32,11 @@ static int cell_of(gint64 amount, gint64 whole, int cells)
         return amount > 0 ? CLAMP((int)(at + 0.5), 1, cells) : 0;
 }
 
+const char *quota_note(void)
+{
+        return "borrowed: above min, may be taken back. default-queue: for PaddleFlow clients";
+}
+
 static void append_cells(GString *out, const Quota *quota, int cells, bool utf8, bool colour)
 {
         int own = cell_of(MIN(quota->used, MAX(quota->min, 0)), quota->whole, cells);

@@ -14,8 +14,9 @@ typedef struct {
 /* `columns` wide with its walls: "[████▓▓▒▒│░░]", in ASCII "[##++--|..]". */
 void quota_bar(GString *out, const Quota *quota, int columns, bool utf8, bool colour);
 
-/* One line of what the signs mean. */
+/* One line of what the signs mean, and one of the words that need a word more. */
 const char *quota_legend(bool utf8);
+const char *quota_note(void);
 
 /* The amounts of a JSON object of quantities; absent, null and what cannot be read are 0 and not said. */
 ResourceLimits amounts_of(const json_t *object, const char *member);

@@ -17,6 +17,7 @@ enum {
         JOBS_UNLIMITED = 50,
         QUEUES_SHARE = 2, /* the queues get at most half of the lines */
         KEYS_HEIGHT = 10, /* a lower screen has no line for keys */
+        NOTE_HEIGHT = 24, /* ... for what borrowed means */
 };
 
 static void append_cut(GString *out, const char *line, const Terminal *terminal)
@@ -64,12 +65,33 @@ static const char *short_name(int kind)
         return slash ? slash + 1 : resource_name(kind);
 }
 
+/* What members on all nodes use now. False: it is not known of any. */
+static bool sum_usage(const json_t *nodes, gint64 *used)
+{
+        gint64 measured = 0;
+        json_t *node;
+        gsize i;
+
+        json_array_foreach(nodes, i, node)
+        {
+                const json_t *usage = json_object_get(node, "usage");
+
+                measured += int_of(usage, "measured");
+                used[RESOURCE_CPU] +=
+                        (gint64)(json_number_value(json_object_get(usage, "cores")) * 1000 + 0.5);
+                used[RESOURCE_MEMORY] += int_of(usage, "memory");
+        }
+        return measured > 0;
+}
+
 static void append_room(GString *out, const TopPicture *picture, const Terminal *terminal)
 {
         ResourceLimits total = amounts_of(picture->figures, "total"),
                        free = amounts_of(picture->figures, "free");
         g_autoptr(GString) line = g_string_new(NULL);
+        gint64 used[RESOURCE_KINDS_MAX] = { 0 };
         gsize usable = 0, i;
+        bool measured;
         json_t *node;
 
         json_array_foreach(picture->nodes, i, node) usable += json_is_true(json_object_get(node, "usable"));
@@ -77,16 +99,20 @@ static void append_room(GString *out, const TopPicture *picture, const Terminal 
                 g_string_append_printf(line, "%d of %d node%s  ", (int)usable,
                                        (int)json_array_size(picture->nodes),
                                        json_array_size(picture->nodes) == 1 ? "" : "s");
-        g_string_append(line, "in use:");
+        measured = sum_usage(picture->nodes, used);
         for (int kind = 0; kind < resource_kinds(); kind++) {
                 gint64 all = total.amount.amount[kind];
-                g_autofree char *used = quantity_text(kind, MAX(all - free.amount.amount[kind], 0));
-                g_autofree char *of = quantity_text(kind, all);
+                g_autofree char *asked = quantity_text(kind, MAX(all - free.amount.amount[kind], 0));
+                g_autofree char *of = quantity_text(kind, all), *now = quantity_text(kind, used[kind]);
 
                 if (all > 0)
-                        g_string_append_printf(line, "  %s %s/%s", short_name(kind), used, of);
+                        g_string_append_printf(line, "%s %s/%s asked", short_name(kind), asked, of);
+                if (all > 0 && measured && (kind == RESOURCE_CPU || kind == RESOURCE_MEMORY))
+                        g_string_append_printf(line, ", %s used", now);
+                if (all > 0)
+                        g_string_append(line, "  ");
         }
-        append_cut(out, line->str, terminal);
+        append_cut(out, g_strchomp(line->str), terminal);
 }
 
 /* ---- queues ---- */
@@ -158,7 +184,8 @@ static json_t *busy_first(const json_t *queues)
         return busy;
 }
 
-static void append_queues(GString *out, const TopPicture *picture, const Terminal *terminal, int lines)
+static void append_queues(GString *out, const TopPicture *picture, const Terminal *terminal, int lines,
+                          bool note)
 {
         g_autoptr(json_t) busy = busy_first(json_object_get(picture->figures, "queues"));
         ResourceLimits total = amounts_of(picture->figures, "total");
@@ -183,6 +210,8 @@ static void append_queues(GString *out, const TopPicture *picture, const Termina
                 append_queue(out, queue, kinds, n, &total, terminal);
         }
         append_cut(out, quota_legend(terminal->utf8), terminal);
+        if (note)
+                append_cut(out, quota_note(), terminal);
 }
 
 /* ---- jobs ---- */
@@ -326,7 +355,8 @@ char *top_draw(const TopPicture *picture, const Terminal *terminal, int height)
 
         append_title(out, picture, terminal);
         append_room(out, picture, terminal);
-        append_queues(out, picture, terminal, height > 0 ? MAX(height / QUEUES_SHARE - 4, 1) : 0);
+        append_queues(out, picture, terminal, height > 0 ? MAX(height / QUEUES_SHARE - 4, 1) : 0,
+                      height == 0 || height >= NOTE_HEIGHT);
         append_all_jobs(out, picture, terminal,
                         height > 0 ? height - keys - count_lines(out) : 2 * JOBS_UNLIMITED);
         for (int i = count_lines(out); keys && i < height - 1; i++)

@@ -8,7 +8,10 @@
 #include "engine/life.h"
 #include "sched/journal.h"
 
-enum { DECISIONS_MAX = 10000 };
+enum {
+        DECISIONS_MAX = 10000,
+        LOOKS_MAX = 1000, /* members that are measured for one answer */
+};
 
 /* ---- figures ---- */
 
@@ -111,7 +114,31 @@ static json_t *format_devices(guint64 devices)
         return indices;
 }
 
-/* ---- jobs of nodes: "CLUSTER\nNODE" -> how many jobs have members there ---- */
+/* ---- what stands on nodes: "CLUSTER\nNODE" -> Load ---- */
+
+typedef struct {
+        int jobs, members; /* that have members there, and these */
+        int measured;      /* of the members; the figures are of those */
+        double cores;
+        json_int_t memory;
+} Load;
+
+/* How much is looked at for one answer: each look may read files of the machine's or a cluster's cache. */
+typedef struct {
+        Api *api;
+        const Catalog *catalog;
+        GHashTable *loads;
+        int looks_left;
+} LoadSurvey;
+
+static Load *load_at(GHashTable *loads, char *key)
+{
+        Load *load = g_hash_table_lookup(loads, key);
+
+        if (!load)
+                g_hash_table_insert(loads, g_strdup(key), load = g_new0(Load, 1));
+        return load;
+}
 
 static const char *cluster_of(const Catalog *catalog, const Job *job)
 {
@@ -121,36 +148,49 @@ static const char *cluster_of(const Catalog *catalog, const Job *job)
         return cluster && cluster->type != CLUSTER_LOCAL ? cluster->object.name : CLUSTER_DEFAULT;
 }
 
-static void count_job(GHashTable *counts, const Catalog *catalog, const Job *job)
+static void measure_member(LoadSurvey *survey, const Job *job, const Member *member, Load *load)
 {
-        g_autoptr(GHashTable) nodes = g_hash_table_new(g_str_hash, g_str_equal);
-        const char *cluster = cluster_of(catalog, job);
-        GHashTableIter iter;
-        gpointer node;
+        g_autoptr(json_t) usage = NULL;
+
+        load->members++;
+        if (survey->looks_left == 0)
+                return;
+        survey->looks_left--;
+        usage = usage_of_member(survey->api, job, member);
+        if (!json_is_object(usage))
+                return;
+        load->measured++;
+        load->cores += json_number_value(json_object_get(usage, "cores"));
+        load->memory += json_integer_value(json_object_get(usage, "memory"));
+}
+
+static void count_job(LoadSurvey *survey, const Job *job)
+{
+        g_autoptr(GHashTable) here = g_hash_table_new(NULL, NULL); /* Load, that count this job already */
+        const char *cluster = cluster_of(survey->catalog, job);
 
         for (int i = 0; i < job->n_members; i++) {
                 const Member *member = &job->members[i];
+                const char *node = member->stands_on ? member->stands_on : member->node ? member->node : "";
+                g_autofree char *key = NULL;
+                Load *load;
 
-                if (member->state != MEMBER_WAITING && !member_is_ended(member))
-                        g_hash_table_add(nodes, member->stands_on ? member->stands_on
-                                                : member->node    ? member->node
-                                                                  : (char *)"");
-        }
-        g_hash_table_iter_init(&iter, nodes);
-        while (g_hash_table_iter_next(&iter, &node, NULL)) {
-                char *key = g_strconcat(cluster, "\n", (char *)node, NULL);
-                int n = GPOINTER_TO_INT(g_hash_table_lookup(counts, key));
-
-                g_hash_table_insert(counts, key, GINT_TO_POINTER(n + 1));
+                if (member->state == MEMBER_WAITING || member_is_ended(member))
+                        continue;
+                key = g_strconcat(cluster, "\n", node, NULL);
+                load = load_at(survey->loads, key);
+                load->jobs += g_hash_table_add(here, load);
+                measure_member(survey, job, member, load);
         }
 }
 
 /* Of all jobs that hold something; NULL with *error. */
-static GHashTable *count_jobs(Api *api, const Catalog *catalog, GError **error)
+static GHashTable *survey_jobs(Api *api, const Catalog *catalog, GError **error)
 {
         const guint32 active =
                 1u << JOB_STARTING | 1u << JOB_RUNNING | 1u << JOB_PREEMPTING | 1u << JOB_STOPPING;
-        g_autoptr(GHashTable) counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GHashTable) loads = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        LoadSurvey survey = { api, catalog, loads, LOOKS_MAX };
         JobQuery query = { .states = active, .limit = 1000 };
 
         do {
@@ -159,23 +199,24 @@ static GHashTable *count_jobs(Api *api, const Catalog *catalog, GError **error)
                 if (!jobs)
                         return NULL;
                 for (guint i = 0; i < jobs->len; i++)
-                        count_job(counts, catalog, jobs->pdata[i]);
+                        count_job(&survey, jobs->pdata[i]);
         } while (query.before_seq);
-        return g_steal_pointer(&counts);
+        return g_steal_pointer(&loads);
 }
 
 /* What is shown of each node comes from these. */
 typedef struct {
         Api *api;
         const Scheduler *clone;
-        GHashTable *jobs;
+        GHashTable *loads;
 } Sight;
 
-static int jobs_at(const Sight *sight, const char *cluster, const char *node)
+static Load load_of(const Sight *sight, const char *cluster, const char *node)
 {
         g_autofree char *key = g_strconcat(cluster, "\n", node, NULL);
+        const Load *load = g_hash_table_lookup(sight->loads, key);
 
-        return GPOINTER_TO_INT(g_hash_table_lookup(sight->jobs, key));
+        return load ? *load : (Load){ 0 };
 }
 
 /* Never below 0: others may hold more than we know of. */
@@ -189,7 +230,8 @@ static json_t *free_of(const RuntimeNode *node, const Resources *used)
         return resources_format(&left);
 }
 
-static json_t *format_node(const Sight *sight, const RuntimeNode *node, const char *cluster, int id, int jobs)
+static json_t *format_node(const Sight *sight, const RuntimeNode *node, const char *cluster, int id,
+                           Load load)
 {
         Resources used = { 0 };
         guint64 devices = 0;
@@ -197,12 +239,15 @@ static json_t *format_node(const Sight *sight, const RuntimeNode *node, const ch
         if (id >= 0)
                 (void)scheduler_node(sight->clone, id, &used,
                                      &devices); /* not known there: it holds nothing */
-        return json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, s:i, s:{s:I, s:o}}", "name",
-                         node->name, "cluster", cluster, "ready", node->ready, "usable", node->usable, "why",
-                         node->why, "labels", labels_format(node->labels), "total",
+        return json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, s:i, s:{s:i, s:i, s:f, s:I}, "
+                         "s:{s:I, s:o}}",
+                         "name", node->name, "cluster", cluster, "ready", node->ready, "usable", node->usable,
+                         "why", node->why, "labels", labels_format(node->labels), "total",
                          resources_format(&node->allocatable), "used", resources_format(&used), "others",
-                         resources_format(&node->others), "free", free_of(node, &used), "jobs", jobs, "gpus",
-                         "total", (json_int_t)node->allocatable.gpus, "used", format_devices(devices));
+                         resources_format(&node->others), "free", free_of(node, &used), "jobs", load.jobs,
+                         "usage", "members", load.members, "measured", load.measured, "cores", load.cores,
+                         "memory", load.memory, "gpus", "total", (json_int_t)node->allocatable.gpus, "used",
+                         format_devices(devices));
 }
 
 static json_t *format_machine(const Sight *sight)
@@ -216,7 +261,7 @@ static json_t *format_machine(const Sight *sight)
                              .why = ready ? NULL : (char *)"its agent is not connected" };
 
         (void)engine_cluster(api->engine, NULL, &node.allocatable, NULL);
-        return format_node(sight, &node, CLUSTER_DEFAULT, 0, jobs_at(sight, CLUSTER_DEFAULT, ""));
+        return format_node(sight, &node, CLUSTER_DEFAULT, 0, load_of(sight, CLUSTER_DEFAULT, ""));
 }
 
 static void add_nodes(const Sight *sight, const Cluster *cluster, json_t *items)
@@ -234,7 +279,7 @@ static void add_nodes(const Sight *sight, const Cluster *cluster, json_t *items)
                 }
                 json_array_append_new(items, format_node(sight, &node, cluster->object.name,
                                                          engine_node_id(api->engine, cluster, node.name),
-                                                         jobs_at(sight, cluster->object.name, node.name)));
+                                                         load_of(sight, cluster->object.name, node.name)));
         }
 }
 
@@ -242,11 +287,11 @@ static json_t *format_nodes(Api *api, const char *cluster, const Scheduler *clon
 {
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
         const GPtrArray *clusters = catalog_list(catalog, KIND_CLUSTER);
-        g_autoptr(GHashTable) jobs = count_jobs(api, catalog, error);
-        const Sight sight = { api, clone, jobs };
+        g_autoptr(GHashTable) loads = survey_jobs(api, catalog, error);
+        const Sight sight = { api, clone, loads };
         json_t *items;
 
-        if (!jobs)
+        if (!loads)
                 return NULL;
         items = json_array();
         if (!cluster || strcmp(cluster, CLUSTER_DEFAULT) == 0)

@@ -91,7 +91,9 @@ static void test_shares(void)
 static void test_words(void)
 {
         g_autoptr(json_t) room = figures(2), waiting = jobs(1, "queued");
-        g_autoptr(json_t) nodes = json_pack("[{s:b}, {s:b}]", "usable", 1, "usable", 0);
+        g_autoptr(json_t) nodes =
+                json_pack("[{s:b, s:{s:i, s:i, s:f, s:I}}, {s:b}]", "usable", 1, "usage", "members", 3,
+                          "measured", 2, "cores", 1.5, "memory", (json_int_t)3 << 30, "usable", 0);
         TopPicture picture = { .figures = room,
                                .waiting = waiting,
                                .nodes = nodes,
@@ -101,7 +103,10 @@ static void test_words(void)
         Terminal terminal = { .width = 120 };
         g_autofree char *text = top_draw(&picture, &terminal, 0);
 
-        g_assert_nonnull(strstr(text, "  here\ngone\n1 of 2 nodes  in use:  cpu 44/64  memory 64Gi/64Gi\n"));
+        g_assert_nonnull(strstr(
+                text,
+                "  here\ngone\n1 of 2 nodes  cpu 44/64 asked, 1.5 used  memory 64Gi/64Gi asked, 3Gi used\n"));
+        g_assert_nonnull(strstr(text, "\nborrowed: above min, may be taken back. default-queue: "));
         g_assert_nonnull(strstr(text, "queue-0               1     2  [##########|++++.....] 12/16"));
         g_assert_nonnull(
                 strstr(text,
