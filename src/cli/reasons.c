@@ -125,8 +125,8 @@ char *start_text(const json_t *value, gint64 now)
         clock = g_date_time_format(local,
                                    g_date_time_get_day_of_year(local) == g_date_time_get_day_of_year(today) &&
                                                    ms < 86400000
-                                           ? "%H:%M:%S"
-                                           : "%Y-%m-%d %H:%M:%S");
+                                           ? "%H:%M:%S %Z"
+                                           : "%Y-%m-%d %H:%M:%S %Z");
         wait = duration_format(ms);
         return g_strdup_printf("at %s, in %s", clock, wait);
 }

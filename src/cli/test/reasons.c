@@ -43,8 +43,8 @@ static void test_start(void)
                 { "null", "not known" },
                 { "7", "not known" },
                 { "\"2026-03-01T09:00:00.000Z\"", "any moment" },
-                { "\"2026-03-01T12:10:05.000Z\"", "at 12:10:05, in 2h 10m" },
-                { "\"2026-03-03T08:00:00.000Z\"", "at 2026-03-03 08:00:00, in 46h 00m" },
+                { "\"2026-03-01T12:10:05.000Z\"", "at 12:10:05 UTC, in 2h 10m" },
+                { "\"2026-03-03T08:00:00.000Z\"", "at 2026-03-03 08:00:00 UTC, in 46h 00m" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -70,7 +70,7 @@ static void test_explain(void)
 
         g_assert_cmpstr(text, ==,
                         "digits (x1) waits in queue 'vision', behind 2 jobs\n"
-                        "expected start: at 10:01:00, in 1m 00s\n\n1. 2 jobs come first\n");
+                        "expected start: at 10:01:00 UTC, in 1m 00s\n\n1. 2 jobs come first\n");
         g_assert_cmpstr(none, ==,
                         "digits (x1) is running in queue 'vision'; it is not waiting for anything\n");
 }
@@ -92,7 +92,8 @@ static void test_dry_run(void)
                   "wait\",\"queue\":\"q\",\"start\":\"2026-03-01T10:00:30.000Z\","
                   "\"placement\":[],\"evicts\":[],\"reasons\":[{\"cause\":\"behind\",\"message\":\"one job "
                   "comes first\"}]}",
-                  "It would wait in queue 'q'; expected start: at 10:00:30, in 30.0 s\n\n1. one job comes "
+                  "It would wait in queue 'q'; expected start: at 10:00:30 UTC, in 30.0 s\n\n1. one job "
+                  "comes "
                   "first\n" },
                 { "{\"admitted\":false,\"state\":\"refused\",\"queue\":\"q\",\"reasons\":[],\"error\":{"
                   "\"code\":\"conflict\","
