@@ -83,8 +83,8 @@ char *submission_taken(const char *path, const json_t *file, const json_t *spec)
 
 /* ---- where a fault is ---- */
 
-/* The member that a message begins with: "replicas" of "roles[0].replicas: ...", "nmae" of "'nmae' is not a
- * known field"; the caller's, or NULL. */
+/* The member that a message begins with: "replicas" of "roles[0].replicas: ...", "setup" of "setup must be a
+ * string", "nmae" of "'nmae' is not a known field"; the caller's, or NULL. */
 static char *member_of(const char *message)
 {
         gsize len = strcspn(message, ": ");
@@ -92,7 +92,8 @@ static char *member_of(const char *message)
         const char *last = strrchr(path, '.');
         char *name;
 
-        if (message[len] != ':' && !strstr(message, "is not a known field"))
+        if (message[len] != ':' && !g_str_has_prefix(message + len, " must be ") &&
+            !strstr(message, "is not a known field"))
                 return NULL;
         name = g_strdup(last ? last + 1 : path);
         if (name[0] == '\'' && g_str_has_suffix(name, "'")) {
