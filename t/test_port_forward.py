@@ -239,6 +239,14 @@ def test_the_end_of_the_member(server, forward):
     there.says("has ended")
 
 
+def test_a_member_that_ends_is_not_held_up_by_who_does_not_read(server, forward):
+    there = forward("job", f"0:{service(server, 'flood')}")
+    with there.connect() as connection:
+        assert connection.recv(1) == b"x"
+        server.paddle("cancel", "--force", "job", check=0)
+        assert there.process.wait(PATIENCE) == 0
+
+
 def test_a_connection_that_breaks_is_no_end(server, forward):
     """Who reads until the end of file would take a part for the whole."""
     port = service(server, "flood")

@@ -160,6 +160,26 @@ def test_a_client_that_is_ended_gives_its_terminal_back(server, shell):
     server.paddle("cancel", "lab", check=0)
 
 
+def test_an_interrupt_from_outside_ends_the_client_alone(server, shell):
+    screen = shell(*PLAIN)
+    screen.until("$ ")
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.wait() == -signal.SIGINT
+    assert screen.is_as_before()
+    assert server.job("lab")["state"] == "running"
+
+
+def test_ctrl_c_while_the_server_is_away_does_not_cancel(server, shell):
+    screen = shell(*PLAIN)
+    screen.until("$ ")
+    server.kill()
+    screen.until("connection lost")
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.wait() == -signal.SIGINT
+    server.start()
+    assert server.wait("lab", "running")["state"] == "running"
+
+
 def test_left_and_found_again(server, shell):
     screen = shell("--hangup-after", "1s", *PLAIN)
     screen.until("$ ")

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/die-with.h"
 #include "agent/group.h"
 #include "agent/listener.h"
 #include "agent/sandbox.h"
@@ -55,7 +56,8 @@ static const struct {
 
 /* The words of the request, behind our name. */
 typedef enum {
-        ARG_PID = 1,
+        ARG_PARENT = 1,
+        ARG_PID,
         ARG_JOB,
         ARG_UID,
         ARG_GID,
@@ -66,6 +68,7 @@ typedef enum {
 } Arg;
 
 typedef struct {
+        pid_t parent;    /* who started us */
         int pidfd, proc; /* the process, and its directory in /proc */
         uid_t uid;
         gid_t gid;
@@ -123,11 +126,13 @@ static bool read_groups(char *text, Target *target)
 
 static bool read_whom(char **argv, Target *target)
 {
-        unsigned long uid, gid;
+        unsigned long parent, uid, gid;
 
-        if (!read_number(argv[ARG_UID], UINT_MAX - 1UL, &uid) ||
+        if (!read_number(argv[ARG_PARENT], INT_MAX, &parent) ||
+            !read_number(argv[ARG_UID], UINT_MAX - 1UL, &uid) ||
             !read_number(argv[ARG_GID], UINT_MAX - 1UL, &gid) || !read_groups(argv[ARG_GROUPS], target))
                 return false;
+        target->parent = (pid_t)parent;
         target->uid = (uid_t)uid;
         target->gid = (gid_t)gid;
         target->confined = strcmp(argv[ARG_PRIVILEGES], "free") != 0;
@@ -397,7 +402,7 @@ static int go_beside(const Target *target, char **argv, char **env)
         sigaddset(&signals, SIGTERM);
         (void)sigprocmask(SIG_BLOCK, &signals, &before);
         (void)setsid();
-        (void)prctl(PR_SET_PDEATHSIG, SIGHUP);
+        die_with(target->parent, SIGHUP);
         if (target->spaces[0] >= 0 && setns(target->spaces[0], CLONE_NEWPID) < 0)
                 return fail(EXIT_GONE, "the member's processes cannot be joined: %m");
         command = fork();
@@ -412,12 +417,12 @@ static int go_beside(const Target *target, char **argv, char **env)
 }
 
 /* In a child, which ends with its result. */
-static void search(int proc, uint16_t port, int out)
+static void search(int proc, uint16_t port, int out, pid_t parent)
 {
         Listener listener;
         int status;
 
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        die_with(parent, SIGKILL);
         (void)signal(SIGALRM, SIG_DFL);
         (void)alarm(SEARCH_S);
         raise_oom_score();
@@ -434,13 +439,14 @@ static void search(int proc, uint16_t port, int out)
 static int search_as_member(int proc, uint16_t port, Listener *ret)
 {
         int ends[2], status = 0;
+        pid_t self = getpid();
         bool found;
         pid_t child;
 
         if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)
                 return fail(EXIT_NOT_RUN, "cannot look for port %u: %m", port);
         if (child == 0)
-                search(proc, port, ends[1]);
+                search(proc, port, ends[1], self);
         (void)close(ends[1]);
         found = read(ends[0], ret, sizeof *ret) == sizeof *ret;
         (void)close(ends[0]);
@@ -472,7 +478,7 @@ int enter_main(int argc, char **argv)
         int status;
 
         if (argc <= ARG_WORDS || !read_whom(argv, &target))
-                return fail(2, "usage: paddle-spawner enter PID JOB UID GID GROUP,... "
+                return fail(2, "usage: paddle-spawner enter PARENT PID JOB UID GID GROUP,... "
                                "sandboxed|confined|free tty|pipe|relay "
                                "WORD...");
         env = take_surroundings(&target, argv[ARG_PID], argv[ARG_JOB]);

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/die-with.h"
 #include "agent/proxied.h"
 #include "agent/record.h"
 
@@ -73,13 +74,6 @@ static void note(int log_fd, const char *format, ...)
                 len = sizeof text - 1;
         if (len > 0)
                 (void)!write(log_fd, text, (size_t)len); /* the log is best effort */
-}
-
-static void die_with(pid_t keeper)
-{
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != keeper) /* it died before the line above */
-                _exit(127);
 }
 
 static void wait_for_word(int gate)
@@ -234,8 +228,8 @@ static void become_user(const Spawn *spawn, int gate, pid_t keeper)
             setresuid(head->uid, head->uid, head->uid) < 0)
                 fail(gate, errno, "cannot become user %u with group %u and %zu more: %m", head->uid,
                      head->gid, n);
-        umask(022);       /* homes and work directories are shut as a whole; what is in public is for all */
-        die_with(keeper); /* the kernel forgets it when the user changes */
+        umask(022); /* homes and work directories are shut as a whole; what is in public is for all */
+        die_with(keeper, SIGKILL); /* the kernel forgets it when the user changes */
 }
 
 /* For good, and for all that it starts. */
@@ -341,7 +335,7 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         int self = spawn->head->tty ? open("/proc/self/exe", O_PATH | O_CLOEXEC) : -1;
         int proxy_port;
 
-        die_with(keeper);
+        die_with(keeper, SIGKILL);
         (void)setsid(); /* a fresh child leads no group, so it cannot fail */
         wait_for_word(gate);
         if (dup2(log_fd, STDOUT_FILENO) < 0 ||

@@ -23,6 +23,7 @@ enum {
         PORTS_MAX = 64,
         CONNECTIONS_MAX = 200, /* at once; further ones wait until one has ended */
         FULL_WAIT_MS = 50,
+        LAST_MS = 5000, /* for connections, once the member has ended */
         BACKLOG = 256,
 };
 
@@ -373,6 +374,19 @@ static void serve(Cli *cli, const char *job, const char *member, Way *ways, int 
         }
 }
 
+/* Their threads use what is freed when the verb is over. One whose other side does not read is not waited for
+ * any longer: then nothing is freed. */
+static void end_connections(const Cli *cli)
+{
+        g_autoptr(GError) error = NULL;
+
+        for (int waited = 0; g_atomic_int_get(&connections) > 0; waited += FULL_WAIT_MS) {
+                if (waited >= LAST_MS)
+                        _exit(cli_flush(&error) ? cli->status : err_row(error)->exit);
+                (void)poll(NULL, 0, FULL_WAIT_MS);
+        }
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const PortForward *about = target;
@@ -398,6 +412,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         fflush(stdout);
         serve(cli, job, member, ways, n);
         cli_say(cli, "'%s' of job '%s' has ended", member, word);
+        end_connections(cli);
         return true;
 }
 

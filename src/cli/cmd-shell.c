@@ -76,12 +76,15 @@ static void put_term(json_t *spec)
 
 /* ---- waiting ---- */
 
+enum { OVER = SIGUSR1 };
+
 /* Ctrl-C while it waits ends the job, too. Requests cannot be made in a signal's handler, so a thread waits
- * for the signal, with a connection of its own. */
+ * for the signal, with a connection of its own, until OVER comes. */
 typedef struct {
         HttpClient *client;
         char *path, *name;
-        sigset_t set;
+        sigset_t set, before;
+        GThread *thread;
 } Interrupt;
 
 static void *wait_for_interrupt(void *arg)
@@ -91,7 +94,7 @@ static void *wait_for_interrupt(void *arg)
         g_autoptr(GError) error = NULL;
         int number;
 
-        if (sigwait(&interrupt->set, &number) != 0)
+        if (sigwait(&interrupt->set, &number) != 0 || number == OVER)
                 return NULL;
         if (http_call_json(interrupt->client, "POST", interrupt->path, body, &reply, &error))
                 (void)fprintf(stderr, "\npaddle: cancelled '%s'\n", interrupt->name);
@@ -101,21 +104,51 @@ static void *wait_for_interrupt(void *arg)
         _exit(INTERRUPTED);
 }
 
-static bool cancel_when_interrupted(Cli *cli, const json_t *job, GError **error)
+static bool cancel_when_interrupted(Cli *cli, const json_t *job, Interrupt *interrupt, GError **error)
 {
-        static Interrupt interrupt; /* the thread's, for good */
         g_autoptr(Discovery) found = discover(cli->common->server, cli->common->token, DISCOVER_ONLY, error);
 
-        interrupt.client = found ? discovery_client(found, found->token, error) : NULL;
-        if (!interrupt.client)
+        interrupt->client = found ? discovery_client(found, found->token, error) : NULL;
+        if (!interrupt->client)
                 return false;
-        interrupt.path = job_path(text_of(job, "id"), "/cancel");
-        interrupt.name = g_strdup(text_of(job, "name"));
-        sigemptyset(&interrupt.set);
-        sigaddset(&interrupt.set, SIGINT);
-        sigprocmask(SIG_BLOCK, &interrupt.set, NULL);
-        g_thread_unref(g_thread_new("interrupt", wait_for_interrupt, &interrupt));
+        interrupt->path = job_path(text_of(job, "id"), "/cancel");
+        interrupt->name = g_strdup(text_of(job, "name"));
+        sigemptyset(&interrupt->set);
+        sigaddset(&interrupt->set, SIGINT);
+        sigaddset(&interrupt->set, OVER);
+        pthread_sigmask(SIG_BLOCK, &interrupt->set, &interrupt->before);
+        interrupt->thread = g_thread_new("interrupt", wait_for_interrupt, interrupt);
         return true;
+}
+
+/* Every thread blocks both signals, so this one gets them. A Ctrl-C that came before is obeyed: then it does
+ * not return. */
+static void stop_interrupt(Interrupt *interrupt)
+{
+        (void)kill(getpid(), OVER);
+        (void)g_thread_join(interrupt->thread);
+        pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
+        http_client_free(interrupt->client);
+        g_free(interrupt->path);
+        g_free(interrupt->name);
+}
+
+static bool wait_until_running(Cli *cli, const json_t *job, GError **error)
+{
+        const FollowOptions wait = { .job = text_of(job, "id"),
+                                     .members = "environment",
+                                     .tail = -1,
+                                     .follow = true,
+                                     .until_running = true,
+                                     .terminal = true };
+        Interrupt interrupt = { 0 };
+        bool ok;
+
+        if (!cancel_when_interrupted(cli, job, &interrupt, error))
+                return false;
+        ok = follow_job(cli, &wait, NULL, error);
+        stop_interrupt(&interrupt);
+        return ok;
 }
 
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
@@ -123,17 +156,13 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         const Submission *s = target;
         g_autoptr(json_t) extra = terminal_members(s);
         g_autoptr(json_t) job = NULL;
-        FollowOptions wait = {
-                .members = "environment", .tail = -1, .follow = true, .until_running = true, .terminal = true
-        };
 
         if (!check(s, error) ||
             !submission_start(cli, s, *words ? words : usual_shell, extra, put_term, &job, error))
                 return false;
         if (!job || s->detach)
                 return true;
-        wait.job = text_of(job, "id");
-        return cancel_when_interrupted(cli, job, error) && follow_job(cli, &wait, NULL, error) &&
+        return wait_until_running(cli, job, error) &&
                attach_run(cli, text_of(job, "id"), text_of(job, "name"), error);
 }
 

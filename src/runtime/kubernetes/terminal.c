@@ -8,7 +8,8 @@
 #include "runtime/kubernetes/gate.h"
 
 /* A member cannot be told that a connection's other side has sent its end, nor that it is gone. It may answer
- * for as long as it keeps on. */
+ * for as long as it keeps on. What is silent for longer may still have something to say, so that is no end.
+ */
 enum { SILENCE_MS = 10000 };
 
 typedef struct {
@@ -92,8 +93,13 @@ static void on_silence(void *arg)
 {
         const Backend *backend = arg;
 
-        exec_output(backend->exec, 1, "", 0);
-        exec_end(backend->exec, 0, NULL);
+        g_autoptr(GError) error = NULL;
+
+        (void)err_set(&error, ERR_TIMEOUT,
+                      "the client has ended its side, and the member has said nothing for %d s; "
+                      "a cluster does not tell it that the client has ended",
+                      SILENCE_MS / 1000);
+        exec_end(backend->exec, -1, error);
 }
 
 static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError **error)

@@ -358,9 +358,11 @@ static bool spawn(Backend *backend, const Target *target, const ExecStart *start
                                                        [EXEC_PORT] = { "relay", "relay" } };
         g_autoptr(GPtrArray) argv = g_ptr_array_new();
         g_autofree char *port = g_strdup_printf("%d", start->port);
+        g_autofree char *parent = g_strdup_printf("%d", (int)getpid());
         GPid pid;
         const char *const head[] = { target->terminals->spawner,
                                      "enter",
+                                     parent,
                                      target->pid,
                                      target->job,
                                      target->uid,
