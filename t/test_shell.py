@@ -145,6 +145,23 @@ def test_whose_terminal_goes_is_hung_up(server, shell):
     assert "hung up" in server.member_log("lab")
 
 
+def test_the_status_of_a_hang_up_may_be_the_programs_own(server, shell):
+    screen = shell("--name", "lab", "--", "sh", "-c", "echo loss=1 >> $PADDLE_PROGRESS_FILE; exit 129")
+    assert screen.wait() == 129
+    job = server.wait("lab")
+    assert (job["state"], job["reason"]) == ("failed", "ended with status 129")
+    assert list(job["results"]) == ["loss"]
+
+
+def test_what_a_hung_up_program_reported_stays(server):
+    """The mark of the hang-up is none of its results, also where the program was within a line."""
+    report = "printf 'loss=1\\nacc=2' >> $PADDLE_PROGRESS_FILE; sleep 600"
+    server.submit(["sh", "-c", report], name="lab", tty=True, hangup_after="2s")
+    job = server.wait("lab")
+    assert job["state"] == "cancelled"
+    assert job["results"] == {name: {"last": n, "min": n, "max": n} for name, n in (("loss", 1), ("acc", 2))}
+
+
 def test_one_that_nobody_connects_with_ends(server):
     server.submit(["sleep", "600"], name="lab", tty=True, hangup_after="1s")
     assert server.wait("lab")["state"] == "cancelled"

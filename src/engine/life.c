@@ -562,7 +562,7 @@ static void attempt_failed(Life *life, const Member *member, const MemberEnd *en
                 stop(life, after_loss(life->job), why);
                 return;
         }
-        if (life->job->spec->tty && member->exit_code == TASK_HUNG_UP) {
+        if (life->job->spec->tty && end->hung_up) {
                 g_free(why);
                 stop(life, JOB_CANCELLED,
                      g_strdup("its terminal was closed; `paddle shell --detach` starts one that stays"));

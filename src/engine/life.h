@@ -58,6 +58,7 @@ typedef struct {
         int exit_code; /* -1 when ended by a signal */
         int signal;
         bool oom;
+        bool hung_up; /* its terminal went and did not come back */
         gint64 time;
         gint64 peak_memory, cpu_us;
         const char *text;      /* why, or NULL */

@@ -37,6 +37,7 @@ static MemberEnd end_of(const Engine *engine, const RuntimeSlot *slot, const Obs
                             .exit_code = observed->exit_code,
                             .signal = observed->signal,
                             .oom = observed->oom,
+                            .hung_up = observed->hung_up,
                             .time = observed->time,
                             .peak_memory = observed->peak_memory,
                             .cpu_us = observed->cpu_us,

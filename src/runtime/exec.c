@@ -10,8 +10,6 @@
 #include "runtime/runtime.h"
 #include "terminal/terminal.h"
 
-G_STATIC_ASSERT((int)TASK_HUNG_UP == (int)TERMINAL_HUNG_UP);
-
 struct ExecRoom {
         GMainContext *context;
         GMutex mutex;      /* of what follows; never taken with a handle's held */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "terminal/terminal.h"
 
 static void ask_free(RuntimeAsk *ask)
 {
@@ -72,6 +73,36 @@ bool runtime_node_equal(const RuntimeNode *a, const RuntimeNode *b)
 bool observation_is_failure(const Observation *observation)
 {
         return observation->kind == OBSERVED_EXITED && (observation->exit_code != 0 || observation->signal);
+}
+
+bool report_take_hang_up(char *report)
+{
+        bool hung_up = false;
+        char *to = report;
+
+        for (char *at = report; at && *at;) {
+                gsize len = strcspn(at, "\n");
+
+                len += at[len] != '\0';
+                if (g_str_has_prefix(at, TERMINAL_HANG_UP_NAME "=")) {
+                        hung_up = true;
+                } else {
+                        memmove(to, at, len);
+                        to += len;
+                }
+                at += len;
+        }
+        if (report)
+                *to = '\0';
+        return hung_up;
+}
+
+/* A program may say it, too, and then it has to end like that. */
+void observation_take_report(Observation *observation, char *report)
+{
+        observation->hung_up = report_take_hang_up(report) && observation->kind == OBSERVED_EXITED &&
+                               observation->exit_code == TERMINAL_HUNG_UP;
+        observation->report = report;
 }
 
 void observation_free(Observation *observation)

@@ -15,9 +15,6 @@
  * environment that is being built is a task, too: "env.<hash>". */
 enum { TASK_NAME_MAX = 160 };
 
-/* Exit status of a member whose terminal went and did not come back (terminal/terminal.h). */
-enum { TASK_HUNG_UP = 129 };
-
 /* A secret of the job's user for a member: a variable or a file. */
 typedef struct {
         const char *variable; /* or NULL */
@@ -104,6 +101,7 @@ typedef struct {
         int exit_code; /* -1 when ended by a signal */
         int signal;
         bool oom;
+        bool hung_up;       /* EXITED: its terminal went and did not come back */
         bool permanent;     /* the same start would fail again: no such program, not allowed, ... */
         gint64 time;        /* ms since 1970, of what was observed */
         gint64 peak_memory; /* bytes, 0: not known */
@@ -114,6 +112,11 @@ typedef struct {
         char *last_line; /* EXITED with a failure: the last line of its log (last-line.h); or NULL */
 } Observation;
 void observation_free(Observation *observation);
+/* `report`, which may be NULL, becomes the observation's, without what the host of its terminal said
+ * (terminal/terminal.h): that becomes `hung_up`. Its exit status is there already. */
+void observation_take_report(Observation *observation, char *report);
+/* Lines NAME=VALUE lose what the host of a terminal said; whether it said that it hung up. NULL: false. */
+bool report_take_hang_up(char *report);
 /* A program that ended with another status than 0, or by a signal. */
 bool observation_is_failure(const Observation *observation);
 

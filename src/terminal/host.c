@@ -58,6 +58,7 @@ typedef struct {
 
 typedef struct {
         int signals, listener, terminal; /* terminal -1: nothing more comes from it */
+        int report;                      /* -1: none */
         pid_t program;
         bool gone;
         int status; /* of waitpid */
@@ -489,8 +490,12 @@ static void take_signals(Host *host)
 static void hang_up(Host *host, int64_t now)
 {
         static const char note[] = "\r\npaddle: no terminal has come back; the program is hung up\r\n";
+        static const char mark[] = "\n" TERMINAL_HANG_UP_NAME "=1\n"; /* whatever line the program was at */
 
         write_log(note, sizeof note - 1);
+        if (host->report >= 0)
+                (void)!write(host->report, mark,
+                             sizeof mark - 1); /* without it the program ended by itself */
         host->hung_up = true;
         host->kill_at = now + KILL_MS;
         signal_session(host, SIGHUP);
@@ -652,7 +657,7 @@ static _Noreturn void become_program(const char *terminal, char **words, const s
 /* Before the program is there nothing is to be lost: TERM and the ends of children wait in the mask. */
 static int begin(Host *host, char **words)
 {
-        const char *secret = getenv(TERMINAL_VARIABLE);
+        const char *secret = getenv(TERMINAL_VARIABLE), *report = getenv(TERMINAL_REPORT);
         char name[64]; /* /dev/pts/N */
         sigset_t ours, before;
 
@@ -664,6 +669,7 @@ static int begin(Host *host, char **words)
         (void)sigprocmask(SIG_BLOCK, &ours, &before);
         host->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
         host->listener = listen_at(secret ? secret : "");
+        host->report = report ? open(report, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
         if (host->signals < 0 || host->listener < 0)
                 return complain("no socket for its terminal");
         if (!open_terminal(host, name, sizeof name))

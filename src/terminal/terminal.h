@@ -21,6 +21,10 @@
 
 #define TERMINAL_VARIABLE "PADDLE_TERMINAL"
 #define TERMINAL_PREFIX "paddle-terminal-"
+/* The host appends "TERMINAL_HANG_UP_NAME=1" to $TERMINAL_REPORT when it hangs its program up: the exit
+ * status alone could be the program's own. */
+#define TERMINAL_REPORT "PADDLE_PROGRESS_FILE"
+#define TERMINAL_HANG_UP_NAME "paddle.hung-up"
 #define TERMINAL_LATEST UINT64_MAX /* the last TERMINAL_REPLAY bytes */
 
 typedef enum {

@@ -66,7 +66,7 @@ static Observation *end_of(const Task *task, const MemberLook *look)
         }
 
         end->exit_code = look->exit_code;
-        end->report = g_strdup(look->report);
+        observation_take_report(end, g_strdup(look->report));
         end->signal = look->signal;
         end->oom = look->oom;
         end->permanent = look->permanent;

@@ -270,7 +270,7 @@ static void note_report(LocalRuntime *local, Observation *observation)
         if (observation->kind != OBSERVED_EXITED || !split_task(observation->task, &parts))
                 return;
         log = op_log_path((Runtime *)local, parts.job, parts.attempt, parts.role, parts.index);
-        observation->report = read_report(log);
+        observation_take_report(observation, read_report(log));
         g_free(parts.job);
         g_free(parts.role);
 }
@@ -278,8 +278,11 @@ static void note_report(LocalRuntime *local, Observation *observation)
 static char *op_report(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)
 {
         g_autofree char *log = op_log_path(runtime, job_id, attempt, role, index);
+        char *report;
 
-        return read_report(log);
+        report = read_report(log);
+        (void)report_take_hang_up(report);
+        return report;
 }
 
 /* Removes files with secrets of attempts that ended while no server ran: of all attempts that the agent does
