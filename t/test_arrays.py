@@ -87,7 +87,7 @@ def test_what_is_not_there(server, word):
     done = server.paddle("status", word)
     assert done.returncode in (1, 2) and done.stderr.startswith("paddle: "), done
     if word == "index[5]":
-        assert "array 'index' has no job with the index 5, only 0-3" in done.stderr
+        assert "array 'index' has no job 5; its jobs are 0-3" in done.stderr
 
 
 def test_logs_have_the_element_in_front(server):

@@ -1,5 +1,6 @@
 """Lines on their way to a person: those without an end, redrawn ones, their order, their times, and states among them."""
 
+import datetime
 import functools
 import json
 import os
@@ -10,7 +11,7 @@ import time
 import pytest
 from conftest import BIN, FINAL, wait_for
 from sse import follow_logs
-from test_cli_terminal import Terminal
+from test_cli_terminal import ESCAPES, Terminal
 
 STATES = 2000
 BAR = (
@@ -444,6 +445,20 @@ def test_each_line_has_the_time_at_which_it_was_written(turns):
     events = [event.data for event in heard(server, job, timestamps="true", follow="false") if event.kind == "log"]
     assert [event["time"] for event in events] == [when for when, _ in lines]
     assert all("time" not in event.data for event in heard(server, job) if event.kind == "log")
+
+
+def test_a_terminal_has_times_in_the_zone_of_the_person(turns):
+    server, job, _ = turns
+    plain = server.paddle("logs", "--timestamps", job["id"], check=0).stdout.splitlines()
+    terminal = Terminal(server, "logs", "--timestamps", job["id"], width=120, env={"TZ": "Asia/Tokyo"})
+    assert terminal.end() == 0
+    shown = [line for line in ESCAPES.sub("", terminal.said.decode()).replace("\r", "").splitlines() if "turn" in line]
+    for line, told in zip(shown, plain, strict=True):
+        day, clock, zone, rest = line.split(" ", 3)
+        when, same = told.split(" ", 1)
+        assert zone == "JST" and rest == same
+        local = datetime.datetime.fromisoformat(f"{day}T{clock}+09:00")
+        assert local == datetime.datetime.fromisoformat(when.replace("Z", "+00:00"))
 
 
 def test_a_redrawn_line_has_the_time_of_its_last_state(server, tmp_path):

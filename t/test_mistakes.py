@@ -81,6 +81,8 @@ OPTIONS = [
     M("logs --member worker-9 done", 1, "worker-9", "worker-0"),
     M("logs --attempt 9 done", 1, "9", "attempt"),
     M("wait", 2, "JOB"),
+    M("wait --timeout 1s waiter", 1, "job 'waiter' is still queued", "paddle wait waiter"),
+    M("wait --timeout soon waiter", 2, "--timeout", "'soon'"),
     M("cancel", 2, "JOB"),
     M("delete", 2, "--older-than"),
     M("delete runner", 1, "'runner'", "cancel"),
@@ -179,6 +181,7 @@ SUBMISSIONS = [
     M("submit --follow --dry-run -- python train.py", 2, "--follow", "--dry-run"),
 ]
 PROGRAMS = [
+    M("submit -- pyhton train.py", 2, "'pyhton'", "'python'", "--force"),
     M("submit -- python trian.py", 2, "'trian.py'", "train.py", "--force"),
     M("submit -- python NAME.py", 2, "NAME.py", "--force"),
     M("submit trian.py", 2, "'trian.py'"),
@@ -206,6 +209,15 @@ REQUIREMENTS = [
     for mode in ("", "--plan", "--dry-run")
 ]
 JOB_FILES = [
+    M(
+        "submit -f j.yaml",
+        2,
+        "j.yaml, line 2",
+        "trainers",
+        "'command'",
+        "replicas",
+        files={"j.yaml": "command: [python, train.py]\ntrainers: 0\n"},
+    ),
     M(
         "submit",
         2,
@@ -270,7 +282,7 @@ OBJECTS = [
 ]
 FILES = [
     M("upload NAME.csv data", 2, "NAME.csv", "does not exist"),
-    M("download NAME .", 1, "NAME", "does not exist"),
+    M("download NAME .", 1, "NAME", "does not exist", "paddle storage ls"),
     M("storage ls NAME", 1, "NAME", "does not exist"),
     M("storage rm NAME", 1, "NAME", "does not exist"),
     M("storage mv NAME x", 1, "NAME", "does not exist"),

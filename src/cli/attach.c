@@ -154,6 +154,8 @@ bool attach_run(Cli *cli, const char *id, const char *name, GError **error)
         Attached attached = { .cli = cli, .id = id, .name = name };
         bool ok = true, ended = false;
 
+        cli_say(cli, "Ctrl-P Ctrl-Q leaves the terminal and job '%s' goes on; `paddle attach %s` comes back.",
+                name, name);
         attached.session.signals = session_listen_to_size();
         retry_init(&attached.retry, "`paddle attach` connects again.");
         while (ok && !ended) {

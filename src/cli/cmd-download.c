@@ -50,7 +50,7 @@ static bool download(Cli *cli, const char *text, const char *local, GError **err
         progress_end(&fetch.bar);
         downloads_note(written);
         if (!ok)
-                return false;
+                return remote_hint(error);
         size = bytes_format(fetch.bar.total);
         cli_say(cli, "%s -> %s: %s", remote, local, size);
         return true;

@@ -33,7 +33,8 @@ static const Option options[] = {
         { "attempt", 0, OPTION_STRING, offsetof(Logs, attempt), "N", NULL,
           "this attempt alone, or `all`; without it, the newest and with -f those that follow", 0, 0, NULL },
         { "timestamps", 0, OPTION_BOOL, offsetof(Logs, timestamps), NULL, NULL,
-          "when each line was written, in front of it (RFC 3339, UTC)", 0, 0, NULL },
+          "when each line was written, in front of it: in your time zone on a terminal, else RFC 3339 in UTC",
+          0, 0, NULL },
         { "raw", 0, OPTION_BOOL, offsetof(Logs, raw), NULL, NULL,
           "what the job wrote: all states of redrawn lines; on a terminal, too, what moves the cursor or "
           "sets "

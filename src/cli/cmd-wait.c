@@ -1,4 +1,5 @@
 /* paddle wait: until jobs have ended. */
+#include "base/clock.h"
 #include "base/err.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
@@ -8,20 +9,23 @@
 typedef struct {
         Common common;
         char *format;
+        gint64 timeout_ms; /* 0: not given */
 } Wait;
 
 static const Option options[] = {
+        { "timeout", 0, OPTION_DURATION, offsetof(Wait, timeout_ms), "TIME", NULL,
+          "wait no longer than this for all of them; exits with 1 then, and the jobs go on", 0, 0, NULL },
         FORMAT_OPTION(offsetof(Wait, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
-static bool wait_one(Cli *cli, const char *name, Format format, GError **error)
+static bool wait_one(Cli *cli, const char *name, Format format, gint64 deadline, GError **error)
 {
         g_autoptr(json_t) job = NULL;
         g_autofree char *line = NULL;
 
-        if (!wait_for_job(cli, name, &job, error))
+        if (!wait_for_job_until(cli, name, deadline, &job, error))
                 return false;
         if (!job_succeeded(job))
                 cli->status = 1;
@@ -38,12 +42,13 @@ static bool wait_one(Cli *cli, const char *name, Format format, GError **error)
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Wait *wait = target;
+        gint64 deadline = wait->timeout_ms > 0 ? clock_monotonic_ms() + wait->timeout_ms : 0;
         Format format;
 
         if (!format_parse(wait->format, &format, error) || !cli_client(cli, error))
                 return false;
         for (; *words; words++)
-                if (!wait_one(cli, *words, format, error))
+                if (!wait_one(cli, *words, format, deadline, error))
                         return false;
         return true;
 }

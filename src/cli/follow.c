@@ -214,6 +214,14 @@ static void print_attempt(Follower *f, gint64 attempt)
         f->attempt = attempt > 0 ? attempt : f->attempt;
 }
 
+/* As tables have times for a person; what goes into a file or another program is the same everywhere. */
+static void put_stamp(Follower *f, const char *time)
+{
+        g_autofree char *local = f->cli->terminal.out_is_terminal ? local_stamp(time) : NULL;
+
+        log_prefixer_stamp(f->prefixer, local ? local : time);
+}
+
 static void on_log(Follower *f, const json_t *data)
 {
         g_autofree char *name = name_of(f, data);
@@ -223,7 +231,7 @@ static void on_log(Follower *f, const json_t *data)
                 live_lines_drop(f->live, name);
         print_attempt(f, int_of(data, "attempt"));
         if (f->options->timestamps)
-                log_prefixer_stamp(f->prefixer, text_of(data, "time"));
+                put_stamp(f, text_of(data, "time"));
         if (f->options->heard)
                 *f->options->heard = true;
         log_prefixer_add(f->prefixer, name, text_of(data, "text"), f->out);
@@ -438,6 +446,23 @@ void follow_catch_interrupt(const char *name)
 
 bool wait_for_job(Cli *cli, const char *job, json_t **ret, GError **error)
 {
+        return wait_for_job_until(cli, job, 0, ret, error);
+}
+
+static bool is_late(const json_t *job, gint64 deadline, GError **error)
+{
+        const char *name = text_of(job, "name");
+
+        if (deadline == 0 || clock_monotonic_ms() < deadline)
+                return false;
+        err_set(error, ERR_TIMEOUT, "job '%s' is still %s\nIt goes on; `paddle wait %s` waits again.", name,
+                text_of(job, "state"), name);
+        return true;
+}
+
+bool wait_for_job_until(Cli *cli, const char *job, gint64 deadline, json_t **ret, GError **error)
+{
+        enum { WAIT_MS = 30000 };
         g_autofree char *path = job_path(job, "");
         g_autofree char *id = NULL;
         Retry retry;
@@ -458,10 +483,14 @@ bool wait_for_job(Cli *cli, const char *job, json_t **ret, GError **error)
                         return false;
                 if (!ok)
                         continue;
+                if (is_late(now, deadline, error))
+                        return false;
                 g_free(id);
                 id = job_path(text_of(now, "id"), "");
                 g_free(path);
-                path = g_strdup_printf("%s?wait_ms=30000&ended=true&revision=%" G_GINT64_FORMAT, id,
+                path = g_strdup_printf("%s?wait_ms=%d&ended=true&revision=%" G_GINT64_FORMAT, id,
+                                       deadline ? (int)CLAMP(deadline - clock_monotonic_ms(), 1, WAIT_MS)
+                                                : WAIT_MS,
                                        int_of(now, "revision"));
         }
 }

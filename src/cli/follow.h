@@ -22,7 +22,7 @@ typedef struct {
         const char *since;   /* only lines from then on: RFC 3339 or "10m", how long ago; NULL: all */
         gint64 attempt;      /* this one alone; 0: the newest and those that follow */
         bool whole;          /* all attempts, also those that are over by now; then `tail` is -1 */
-        bool timestamps;     /* before each line, in UTC */
+        bool timestamps;     /* before each line: local on a terminal, else RFC 3339, UTC */
         bool follow;         /* until the job ends */
         bool raw;            /* also on a terminal, what members wrote as it is, with all states of lines */
         bool until_running;  /* only until it runs */
@@ -50,3 +50,5 @@ void follow_catch_interrupt(const char *name);
 
 /* Waits until the job, or the whole array, is final; survives a server that restarts. *ret is the job. */
 bool wait_for_job(Cli *cli, const char *job, json_t **ret, GError **error);
+/* The same until `deadline` (monotonic ms; 0: none): then ERR_TIMEOUT, with what state the job is in. */
+bool wait_for_job_until(Cli *cli, const char *job, gint64 deadline, json_t **ret, GError **error);

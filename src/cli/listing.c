@@ -69,6 +69,18 @@ static char *local_time(gint64 ms)
         return time ? g_date_time_format(time, "%Y-%m-%d %H:%M:%S %Z") : NULL;
 }
 
+char *local_stamp(const char *time)
+{
+        g_autoptr(GDateTime) utc = g_date_time_new_from_iso8601(time, NULL);
+        g_autoptr(GDateTime) local = utc ? g_date_time_to_local(utc) : NULL;
+        g_autofree char *clock = local ? g_date_time_format(local, "%Y-%m-%d %H:%M:%S") : NULL;
+        g_autofree char *zone = local ? g_date_time_format(local, "%Z") : NULL;
+
+        if (!local)
+                return g_strdup(time);
+        return g_strdup_printf("%s.%03d %s", clock, g_date_time_get_microsecond(local) / 1000, zone);
+}
+
 char *local_time_text(const json_t *object, const char *name)
 {
         return local_time(time_of(object, name));

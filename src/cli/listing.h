@@ -61,6 +61,10 @@ char *cell_text(const json_t *value);
 /* A time of the server's (UTC) in the time zone of the person; NULL: none. The caller's. */
 char *local_time_text(const json_t *object, const char *name);
 
+/* A time of the server's (RFC 3339, UTC) for a line on a person's terminal, in their time zone:
+ * "2026-03-01 19:00:00.123 JST"; as it is when it is no time. The caller's. */
+char *local_stamp(const char *time);
+
 /* One value on its own, as JSON or YAML (or its member `name`). */
 void format_print(const json_t *value, Format format, const char *name);
 

@@ -216,12 +216,29 @@ static bool is_script(const char *word)
         return g_str_has_suffix(word, ".py") || g_str_has_suffix(word, ".sh");
 }
 
+/* An interpreter that was meant by a program that this machine has not: "python" by "pyhton". The same first
+ * letters, since "ipython" is a program of its own that requirements may bring. NULL: none; borrowed. */
+static const char *near_interpreter(const char *word)
+{
+        static const char *const names[] = { "python", "python3", "torchrun", "mpirun" };
+        g_autofree char *here = NULL;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+                if (strncmp(word, names[i], 2) == 0 && word_distance(word, names[i]) == 1) {
+                        here = g_find_program_in_path(word);
+                        return here ? NULL : names[i];
+                }
+        return NULL;
+}
+
 /* A word without a slash is looked for on PATH. Requirements may bring scripts, which are there, too. */
 static ProgramVerdict judge_alone(GHashTable *paths, const char *word)
 {
         g_autofree char *here = is_of_package(word) && is_script(word) ? g_find_program_in_path(word) : NULL;
         g_autofree char *near = NULL;
 
+        if (near_interpreter(word))
+                return verdict(PROGRAM_MISTYPED, word, g_strdup(near_interpreter(word)));
         if (!is_of_package(word) || !is_script(word) || here)
                 return (ProgramVerdict){ 0 };
         if (found(paths, word))
@@ -322,6 +339,10 @@ bool program_check(const json_t *command, GHashTable *paths, const char *dir, GE
 
         switch (fault.fault) {
         case PROGRAM_MISSING: return refuse_missing(&fault, dir, error);
+        case PROGRAM_MISTYPED:
+                return err_set(error, ERR_USAGE,
+                               "there is no program '%s', so the job would fail\nDid you mean '%s'? " FORCE,
+                               name, fault.near);
         case PROGRAM_OUTSIDE:
                 return err_set(error, ERR_USAGE,
                                "'%s' is outside the package '%s', so the job would fail\nName the directory "

@@ -11,6 +11,7 @@
 typedef enum {
         PROGRAM_FINE,           /* it is there, or nothing certain can be said */
         PROGRAM_MISSING,        /* no such file in the package */
+        PROGRAM_MISTYPED,       /* "pyhton": not on this machine's PATH, and near to an interpreter */
         PROGRAM_OUTSIDE,        /* "../x.py": above the package's directory */
         PROGRAM_NOT_EXECUTABLE, /* "./x.py" without permission to execute */
         PROGRAM_NO_DIRECTORY,   /* "./" or "python DIR" where DIR has no __main__.py */

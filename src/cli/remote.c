@@ -220,3 +220,15 @@ void remote_report(const TransferProgress *transfer, void *arg)
         bar->total = transfer->bytes;
         progress_set(bar, transfer->bytes_done);
 }
+
+bool remote_hint(GError **error)
+{
+        if (err_is(*error, ERR_NOT_FOUND) && !strchr((*error)->message, '\n')) {
+                char *text =
+                        g_strconcat((*error)->message, "\n`paddle storage ls` shows what is there.", NULL);
+
+                g_free((*error)->message);
+                (*error)->message = text;
+        }
+        return false;
+}

@@ -28,3 +28,6 @@ bool remote_delete(Cli *cli, const char *remote, bool recursive, GError **error)
 
 /* Draws the bar of a transfer: `arg` is a Progress. */
 void remote_report(const TransferProgress *transfer, void *arg);
+
+/* Adds to ERR_NOT_FOUND without a hint how the storage is looked at; false. */
+bool remote_hint(GError **error);

@@ -706,15 +706,28 @@ static bool put_command(json_t *spec, const Submission *s, char *const *words, G
         return true;
 }
 
-static bool is_seed(const json_t *file)
+/* The member that makes it a file of the older form; NULL: it is none. */
+static const char *seed_member(const json_t *file)
 {
         static const char *const names[] = { "job_name", "entry_point", "trainers",
                                              "pservers", "base_image",  "trainer_gpu_num" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
                 if (json_object_get(file, names[i]))
-                        return true;
-        return false;
+                        return names[i];
+        return NULL;
+}
+
+/* "trainers: 4" beside "command". */
+static void refuse_mixture(const json_t *file, GError **error)
+{
+        bool has_command = is_set(file, "command");
+
+        err_set(error, ERR_USAGE,
+                "%s: it does not go with '%s', which is of the newer form of job files\n"
+                "How many processes there are is said as `roles: [{name: trainer, replicas: 4}]`, or with "
+                "-n 4.",
+                seed_member(file), has_command ? "command" : "roles");
 }
 
 /* The job file as a specification object, without its package_path, which is the client's own business. */
@@ -727,7 +740,11 @@ static json_t *base_object(const json_t *file, GError **error)
                 return NULL;
         }
         json_object_del(copy, "package_path");
-        return is_seed(copy) ? spec_from_seed(copy, error) : g_steal_pointer(&copy);
+        if (seed_member(copy) && (is_set(copy, "command") || is_set(copy, "roles"))) {
+                refuse_mixture(copy, error);
+                return NULL;
+        }
+        return seed_member(copy) ? spec_from_seed(copy, error) : g_steal_pointer(&copy);
 }
 
 static bool put_flags(json_t *spec, const Submission *s, GError **error)

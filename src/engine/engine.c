@@ -672,8 +672,8 @@ static Job *find_element(Engine *engine, const char *user, const char *array, in
                 err_set(error, ERR_NOT_FOUND, "no array '%s' of '%s'\n`paddle list` shows the newest jobs.",
                         array, user ? user : "anybody");
         else if (!job)
-                err_set(error, ERR_NOT_FOUND, "array '%s' has no job with the index %d, only %s", array,
-                        index, one->spec->array);
+                err_set(error, ERR_NOT_FOUND, "array '%s' has no job %d; its jobs are %.*s", array, index,
+                        (int)strcspn(one->spec->array, "%"), one->spec->array);
         return job;
 }
 

@@ -32,6 +32,13 @@ static const struct {
         ProgramFault fault;
         const char *path, *near;
 } cases[] = {
+        /* interpreters */
+        { "\"pyhton train.py\"", PROGRAM_MISTYPED, "pyhton", "python" },
+        { "[\"pyton3\",\"train.py\"]", PROGRAM_MISTYPED, "pyton3", "python3" },
+        { "\"no-such-ipython x\"", PROGRAM_FINE, NULL, NULL },
+        { "\"ipython train.py\"", PROGRAM_FINE, NULL, NULL },
+        { "\"pypy train.py\"", PROGRAM_FINE, NULL, NULL },
+
         /* it is there */
         { "\"python train.py\"", PROGRAM_FINE, NULL, NULL },
         { "[\"python3.11\",\"-u\",\"sub/eval.py\",\"--x\"]", PROGRAM_FINE, NULL, NULL },
