@@ -104,7 +104,7 @@ def test_logs_have_the_element_in_front(server):
 def test_a_restart_is_said_once(server, gate, tmp_path):
     """However many of the array's jobs are followed: all of them lose their connection."""
     submit(server, "cut", "0-7", f"echo begun; while [ ! -e {gate} ]; do sleep 0.1; done")
-    wait_for(lambda: server.get("/v1/jobs/cut").json["elements"]["running"] == 8, what="eight that run")
+    wait_for(lambda: server.get("/v1/jobs/cut").json["elements"].get("running") == 8, what="eight that run")
     said, printed = tmp_path / "said", tmp_path / "printed"
     with open(printed, "w") as out, open(said, "w") as err:
         line = [BIN / "paddle", "logs", "-f", "cut"]
