@@ -151,7 +151,7 @@ static void write_ours(Connection *connection)
                 g_string_erase(connection->out, 0, done);
                 connection->written += (gsize)done;
         }
-        if (connection->output_over && connection->out->len == 0 && !connection->shut) {
+        if (connection->output_over && !connection->why && connection->out->len == 0 && !connection->shut) {
                 connection->shut = true;
                 (void)shutdown(connection->fd, SHUT_WR); /* our side may be gone already */
         }

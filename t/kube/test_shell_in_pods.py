@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import socket
 
 import pytest
 from conftest import wait_for
@@ -98,6 +99,13 @@ def test_ports_of_a_pod(joined):
         assert not body.strip(b"\0")
         assert is_refused(there.connect(1))
         there.says("nothing listens on port 8001")
+        # the server does not learn of our end, and waits for the rest: that is no end of its answer
+        with there.connect() as connection:
+            connection.sendall(b"GET /page")
+            connection.shutdown(socket.SHUT_WR)
+            with pytest.raises(ConnectionResetError):
+                connection.recv(1)
+        there.says("has said nothing for 10 s")
     finally:
         there.close()
     joined.paddle("cancel", job["id"], check=0)
