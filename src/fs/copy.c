@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "fs/disk.h"
@@ -78,7 +79,8 @@ static bool copy_dir(int from_parent, int to_parent, const char *name, const cha
         }
         for (struct dirent *entry; ok && (entry = readdir(stream));)
                 if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                        ok = copy_name(from, to, entry->d_name, error);
+                        ok = cancel_check() ? copy_name(from, to, entry->d_name, error)
+                                            : disk_error(error, errno, "copy", entry->d_name);
         closedir(stream);
         return ok;
 }

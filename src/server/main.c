@@ -269,6 +269,7 @@ static bool open_runtime(Server *server, GError **error)
                 .max_user_processes = options->max_user_processes,
                 .identities = server->identities,
                 .projects = disk_projects(server->disk),
+                .ledger = disk_ledger(server->disk),
                 .new_privileges = new_privileges,
                 .no_sandbox = no_sandbox,
         };

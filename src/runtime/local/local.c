@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -36,11 +37,15 @@
 #include "runtime/local/secret-files.h"
 #include "runtime/local/sessions.h"
 #include "runtime/local/terminal.h"
+#include "runtime/local/turns.h"
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
 #include "runtime/local/workers.h"
 
-enum { WORKERS_MAX = 4 };
+/* Copies have threads of their own: they last as long as users like, and builds and removals go on. */
+enum { WORKERS_MAX = 4, COPIERS_MAX = 4, COPIES_OF_USER_MAX = 2 };
+
+typedef struct LocalRuntime LocalRuntime;
 
 typedef struct {
         char *task;
@@ -48,19 +53,22 @@ typedef struct {
 } WaitingStart;
 
 typedef struct {
+        LocalRuntime *local;
         char *name; /* "<id>.<attempt>" */
+        char *user;
         char *attempt_dir, *package, *package_name;
         char *made;         /* by its setup; or NULL */
         Identity *identity; /* whose the copy is to be; NULL: the server's */
         GPtrArray *waiting; /* WaitingStart */
-        bool cancelled;     /* the attempt is over: the copy is removed when it is made */
+        bool cancelled;     /* the attempt is over: the copy ends, and what there is of it is removed */
 } Copy;
 
-typedef struct {
+struct LocalRuntime {
         Runtime runtime;
         char *state_dir, *agent_program, *dc, *uv, *python;
         Identities *identities; /* borrowed; NULL: all run as the server */
         Projects *projects;     /* borrowed; or NULL */
+        Ledger *ledger;         /* the same */
         char **new_privileges;  /* users who have them; or NULL */
         SandboxPolicy policy;
         char *egress;        /* what members of users may connect to; or NULL */
@@ -80,7 +88,7 @@ typedef struct {
         Ports *ports;
         AgentLink *link;
         Builds *builds;
-        Workers *workers;
+        Workers *workers, *copiers;
         Spares *spares;
         Terminals *terminals;
         SecretFiles *secrets;
@@ -91,8 +99,9 @@ typedef struct {
         pthread_mutex_t lock;
         bool closing;
         GHashTable *copies; /* name -> Copy */
+        Turns *turns;       /* of copies */
         GHashTable *pids;   /* task that runs -> its process, as reported */
-} LocalRuntime;
+};
 
 static const Owner *owner_of(const Identity *identity)
 {
@@ -375,6 +384,7 @@ static void copy_free(void *arg)
         Copy *copy = arg;
 
         g_free(copy->name);
+        g_free(copy->user);
         g_free(copy->attempt_dir);
         g_free(copy->package);
         g_free(copy->package_name);
@@ -394,7 +404,9 @@ static Copy *copy_new(LocalRuntime *local, const RuntimeJob *job, const char *na
 {
         Copy *copy = g_new0(Copy, 1);
 
+        copy->local = local;
         copy->name = g_strdup(name);
+        copy->user = g_strdup(job->user ? job->user : "");
         copy->attempt_dir = g_strdup(plan->attempt_dir);
         copy->package = package_of(local, job);
         copy->package_name = g_strdup(job->package_name);
@@ -454,26 +466,69 @@ static void hand_on(LocalRuntime *local, const Copy *copy, const GError *failure
         }
 }
 
+/* CancelFunc. When the server ends, too: the next one makes it anew. */
+static bool copy_is_given_up(void *arg)
+{
+        Copy *copy = arg;
+        bool is;
+
+        pthread_mutex_lock(&copy->local->lock);
+        is = copy->local->closing || copy->cancelled;
+        pthread_mutex_unlock(&copy->local->lock);
+        return is;
+}
+
+static bool fill_work(LocalRuntime *local, Copy *copy, GError **error)
+{
+        const WorkdirSource source = { .package = copy->package,
+                                       .name = copy->package_name,
+                                       .made = copy->made,
+                                       .ledger = local->ledger,
+                                       .user = copy->user };
+        bool ok;
+
+        cancel_begin(copy_is_given_up, copy);
+        ok = workdir_make_copy(copy->attempt_dir, &source, owner_of(copy->identity), error);
+        cancel_end();
+        return ok;
+}
+
+static void make_copy(LocalRuntime *local, Work *work);
+
+/* Under the lock. */
+static void begin_copy(LocalRuntime *local, const Copy *copy)
+{
+        workers_push(local->copiers, work_new(make_copy, copy->name, NULL, NULL));
+}
+
+/* Under the lock. The user's turn goes to their next copy; those of a server that ends never begin. */
+static void end_copy(LocalRuntime *local, Copy *copy, const GError *failure)
+{
+        Copy *next = turns_give(local->turns, copy->user);
+
+        g_hash_table_steal(local->copies, copy->name);
+        if (local->closing)
+                return;
+        if (next)
+                begin_copy(local, next);
+        if (!copy->cancelled)
+                hand_on(local, copy, failure);
+}
+
 static void make_copy(LocalRuntime *local, Work *work)
 {
         g_autoptr(GError) failure = NULL;
         Copy *copy;
-        bool skip;
 
         pthread_mutex_lock(&local->lock);
         copy = g_hash_table_lookup(local->copies, work->text[0]); /* only this worker takes it out again */
-        skip = local->closing || copy->cancelled;
         pthread_mutex_unlock(&local->lock);
 
-        if (!skip)
-                (void)workdir_make_copy(copy->attempt_dir,
-                                        &(WorkdirSource){ copy->package, copy->package_name, copy->made },
-                                        owner_of(copy->identity), &failure);
+        if (!copy_is_given_up(copy))
+                (void)fill_work(local, copy, &failure);
 
         pthread_mutex_lock(&local->lock);
-        g_hash_table_steal(local->copies, copy->name);
-        if (!skip)
-                hand_on(local, copy, failure);
+        end_copy(local, copy, failure);
         pthread_mutex_unlock(&local->lock);
         if (copy->cancelled)
                 remove_dir(copy->attempt_dir);
@@ -492,7 +547,8 @@ static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const
         if (!copy && !workdir_exists(plan->attempt_dir) && !local->closing) {
                 copy = copy_new(local, job, name, plan);
                 g_hash_table_insert(local->copies, copy->name, copy);
-                work_push(local, make_copy, name, NULL, NULL);
+                if (turns_take(local->turns, copy->user, copy))
+                        begin_copy(local, copy);
         }
         if (copy)
                 copy_wait(copy, task, g_steal_pointer(&line));
@@ -1123,8 +1179,9 @@ static void op_close(Runtime *runtime)
         LocalRuntime *local = (LocalRuntime *)runtime;
 
         pthread_mutex_lock(&local->lock);
-        local->closing = true; /* copies that have not begun are left to the next server */
+        local->closing = true; /* copies are left to the next server */
         pthread_mutex_unlock(&local->lock);
+        workers_free(g_steal_pointer(&local->copiers));
         workers_free(g_steal_pointer(&local->workers));
         agent_link_close(local->link);
 }
@@ -1215,6 +1272,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->dc = g_strdup(config->dc);
         local->identities = config->identities;
         local->projects = config->projects;
+        local->ledger = config->ledger;
         local->uv = choose_uv(config->uv);
         local->python = g_strdup(config->python ? config->python : "python3");
         local->log_limit = config->log_limit;
@@ -1236,6 +1294,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->sessions = sessions_new("/proc");
         pthread_mutex_init(&local->lock, NULL);
         local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
+        local->turns = turns_new(COPIES_OF_USER_MAX);
         local->pids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         local->terminals = terminals_new(local->agent_program);
         local->secrets = secret_files_new(local->state_dir, "/dev/shm");
@@ -1270,6 +1329,7 @@ static void connect_parts(LocalRuntime *local, const LocalConfig *config)
         builds.link = local->link;
         local->builds = builds_new(&builds);
         local->workers = workers_new(WORKERS_MAX, work_run, local);
+        local->copiers = workers_new(COPIERS_MAX, work_run, local);
 }
 
 Runtime *local_runtime_new(const LocalConfig *config, GError **error)
@@ -1307,6 +1367,7 @@ void local_runtime_free(Runtime *runtime)
         spares_close(local->spares);
         storage_close(local->storage);
         g_hash_table_unref(local->copies);
+        turns_free(local->turns);
         terminals_free(local->terminals);
         secret_files_free(local->secrets);
         g_clear_pointer(&local->attempts, g_hash_table_unref);

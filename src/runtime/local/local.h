@@ -2,6 +2,7 @@
  */
 #pragma once
 
+#include "fs/ledger.h"
 #include "fs/project.h"
 #include "runtime/environment/bounds.h"
 #include "runtime/local/identity.h"
@@ -22,6 +23,7 @@ typedef struct {
         gint64 max_processes;        /* per member; 0: none */
         gint64 max_user_processes;   /* of all members of a user together; 0: a quarter of the machine's */
         Projects *projects;          /* borrowed; ids of the directories of jobs and environments; or NULL */
+        Ledger *ledger;              /* borrowed; who may hold how much; or NULL */
         Identities *identities;      /* borrowed; whom members run as. NULL: as the server, all of them */
         BuildBounds builds;          /* of builders of environments */
         char *const *new_privileges; /* users whose members may gain rights by set-uid programs; or NULL */

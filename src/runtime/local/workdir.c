@@ -139,9 +139,11 @@ static bool give_copy(const char *attempt_dir, const char *copy, const Owner *ow
 
 static bool fill_copy(const WorkdirSource *source, const char *copy, const Owner *owner, GError **error)
 {
+        const OverlayFor whose = { owner ? owner->uid : (uid_t)-1, source->ledger, source->user };
+
         if (!(source->package ? package_copy(source->package, copy, error) : file_mkdirs(copy, 0755, error)))
                 return err_prefix(error, "cannot copy the package: ");
-        return !source->made || overlay_copy(source->made, copy, owner ? owner->uid : (uid_t)-1, error) ||
+        return !source->made || overlay_copy(source->made, copy, &whose, error) ||
                err_prefix(error, "what the setup made cannot be used: ");
 }
 

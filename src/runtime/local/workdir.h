@@ -17,6 +17,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "fs/ledger.h"
 #include "fs/tree.h"
 #include "runtime/local/spares.h"
 
@@ -29,10 +30,12 @@ bool workdir_exists(const char *attempt_dir);
 /* The directory of the attempt itself, with those above it. */
 bool workdir_make_attempt(const char *attempt_dir, GError **error);
 /* A writable copy of the tree `package` (NULL: empty), to be seen under `name`, with the tree `made` laid
- * over it, which the owner's programs have made (NULL: nothing). May take long. Takes up after a copy that
- * was broken off. */
+ * over it, which the owner's programs have made (NULL: nothing). May take long, and be given up
+ * (base/cancel.h). Takes up after a copy that was broken off. */
 typedef struct {
         const char *package, *name, *made;
+        Ledger *ledger; /* with `made`, as in fs/overlay.h */
+        const char *user;
 } WorkdirSource;
 bool workdir_make_copy(const char *attempt_dir, const WorkdirSource *source, const Owner *owner,
                        GError **error);
