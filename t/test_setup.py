@@ -215,6 +215,9 @@ def test_follow_shows_it(served, project):
         ("mkfifo pipe", "'pipe' is neither a file, a link nor a directory"),
         ("truncate -s 5G large", "more than 4.0 GiB"),
         ("python3 -c 'for i in range(20001): open(f\"f{i}\", \"w\")'", "more than 20,000 files"),
+        ("python3 -c 'import os; [os.mkdir(f\"d{i}\") for i in range(20001)]'", "more than 20,000 files and directories"),
+        ("n=65; while [ $n -gt 0 ]; do mkdir d; cd d; n=$((n - 1)); done", "more than 64 directories in each other"),
+        ("n=1500; while [ $n -gt 0 ]; do mkdir d; cd d; n=$((n - 1)); done", "more than 64 directories in each other"),
     ],
 )  # fmt: skip
 def test_a_failure_fails_the_job_and_says_why(served, project, setup, says):
@@ -238,6 +241,12 @@ def test_links_inside_are_kept(served, project):
     project.run(served, "links", "mkdir lib; echo v >lib/l.so.1; ln -s l.so.1 lib/l.so; ln -s $PWD/lib/l.so.1 lib/abs; ln -s lib way",
                 command=("cat", "lib/l.so", "lib/abs", "way/l.so.1"))  # fmt: skip
     assert served.member_log("links") == "v\n" * 3
+
+
+def test_as_deep_as_is_allowed(served, project):
+    deep = "n=64; while [ $n -gt 0 ]; do mkdir d; cd d; n=$((n - 1)); done; echo bottom >file"
+    project.run(served, "deep", deep, command=("cat", "d/" * 64 + "file"))
+    assert served.member_log("deep") == "bottom\n"
 
 
 @pytest.mark.parametrize("setup", ["", "  \n", "a\x1b[31mb", "a\rb", "x" * 4097, 5, ["make"]])

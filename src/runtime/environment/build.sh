@@ -1,9 +1,9 @@
 # Builds a Python environment in its directory $1 (environment.h). $2 interpreter; $3 uv or empty: pip; $4 "--no-index" or empty;
 # $5 requirements file or empty; $6 setup command or empty; $7 name of the package that the setup runs in a copy of, or empty;
-# $8 keep.py; $9 and ${10} its limits. Lines that begin with "== " are read by environment.c.
+# $8 keep.py; $9, ${10} and ${11} its limits. Lines that begin with "== " are read by environment.c.
 set -eu
 cd "$1"
-python=$2 uv=$3 index=$4 requirements=$5 setup=$6 package=$7 keep=$8 files=$9 bytes=${10}
+python=$2 uv=$3 index=$4 requirements=$5 setup=$6 package=$7 keep=$8 files=$9 bytes=${10} depth=${11}
 exec 9>lock
 flock -n 9 || { echo 'Another builder has this environment: waiting for it.'; flock 9; }
 if [ -e ready ]; then
@@ -81,7 +81,7 @@ set_up() {
                 printf '\n== setup ended: %s %s\n' "$status" "$(printf %s "$setup" | head -n 1)"
                 exit 1
         fi
-        "$python" -I -S -c "$keep" "$package" work made "$files" "$bytes" 9>&- || { clear_setup; exit 1; }
+        "$python" -I -S -c "$keep" "$package" work made "$files" "$bytes" "$depth" 9>&- || { clear_setup; exit 1; }
         rm -rf package.*
 }
 

@@ -504,7 +504,7 @@ char **environment_build_command(const EnvironmentConfig *config, const char *ke
                        !check_reach("--uv PROGRAM", "uv", config->uv, owner, error))) ||
             !make_dirs(config, key, owner, error) || !write_given(file, requirements, owner, error))
                 return NULL;
-        argv = g_new0(char *, 15);
+        argv = g_new0(char *, 16);
         argv[0] = g_strdup("/bin/sh");
         argv[1] = g_strdup("-c");
         argv[2] = g_strdup(build_script);
@@ -519,6 +519,7 @@ char **environment_build_command(const EnvironmentConfig *config, const char *ke
         argv[11] = g_strdup(keep_program);
         argv[12] = g_strdup_printf("%d", OVERLAY_FILES_MAX);
         argv[13] = g_strdup_printf("%" G_GINT64_FORMAT, OVERLAY_BYTES_MAX);
+        argv[14] = g_strdup_printf("%d", OVERLAY_DEPTH_MAX);
         return argv;
 }
 

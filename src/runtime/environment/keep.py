@@ -1,4 +1,4 @@
-"""Keeps what a setup command has made or changed in its work directory: keep.py PACKAGE WORK MADE FILES BYTES.
+"""Keeps what a setup command has made or changed in its work directory: keep.py PACKAGE WORK MADE FILES BYTES DEPTH.
 
 Runs as the user whose setup it was. PACKAGE ("": none) is what WORK was before. MADE gets hard links to the files of WORK that are
 not in PACKAGE or are not the same there, and is laid over the work directory of each member (fs/overlay.h has the same rules).
@@ -42,44 +42,82 @@ def target_of(work, path):
     return target
 
 
-def keep(package, work, made, max_files, max_bytes):
-    files = size = 0
-    os.mkdir(made)
-    for dir_path, dirs, names in os.walk(work, onerror=refuse):
-        dirs[:] = sorted(name for name in dirs if name != "__pycache__")
-        below = os.path.relpath(dir_path, work)
-        links = [name for name in dirs if os.path.islink(os.path.join(dir_path, name))]
-        if not dirs and not names and not (package and os.path.isdir(os.path.join(package, below))):
-            os.makedirs(os.path.join(made, below), exist_ok=True)
-        for name in sorted(names) + links:
-            path = os.path.normpath(os.path.join(below, name))
-            here, there = os.path.join(work, path), os.path.join(made, path)
-            about = os.lstat(here)
-            if package and same(os.path.join(package, path), here, about):
+def walk(work, is_new, max_depth):
+    """Each directory (as a path below `work`), its directories and its other names; of new ones none below `max_depth`."""
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        with os.scandir(os.path.join(work, below)) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        inside = {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
+        dirs = [os.path.join(below, name) for name in sorted(inside - {"__pycache__"})]
+        for path in dirs:
+            if path.count("/") >= max_depth and is_new(path):
+                refuse(f"it made more than {max_depth} directories in each other")
+        yield below, dirs, [entry.name for entry in entries if entry.name not in inside]
+        waiting += reversed(dirs)
+
+
+class Made:
+    """The tree of what is kept, and how much it may be."""
+
+    def __init__(self, top, max_files, max_bytes):
+        self.top, self.max_files, self.max_bytes = top, max_files, max_bytes
+        self.files = self.dirs = self.size = 0
+        os.mkdir(top)
+
+    def check(self):
+        if self.files + self.dirs > self.max_files or self.size > self.max_bytes:
+            limit = f"{self.max_files:,} files and directories, or more than {self.max_bytes / (1 << 30):.1f} GiB"
+            refuse(f"it made more than {limit}")
+
+    def add_dirs(self, path):
+        there = os.path.join(self.top, path)
+        if not os.path.isdir(there):
+            self.add_dirs(os.path.dirname(path))
+            self.dirs += 1
+            self.check()
+            os.mkdir(there)
+
+    def add_file(self, work, path, about):
+        here, there = os.path.join(work, path), os.path.join(self.top, path)
+        self.files, self.size = self.files + 1, self.size + about.st_size
+        self.check()
+        self.add_dirs(os.path.dirname(path))
+        if stat.S_ISLNK(about.st_mode):
+            os.symlink(target_of(work, path), there)
+            return
+        try:
+            os.link(here, there)
+        except OSError:  # a file system without hard links
+            shutil.copy2(here, there)
+
+
+def keep(package, work, made, max_depth):
+    def is_new(path):
+        return not (package and os.path.isdir(os.path.join(package, path)))
+
+    for below, dirs, names in walk(work, is_new, max_depth):
+        if not dirs and not names and is_new(below):
+            made.add_dirs(below)
+        for name in names:
+            path = os.path.join(below, name)
+            about = os.lstat(os.path.join(work, path))
+            if package and same(os.path.join(package, path), os.path.join(work, path), about):
                 continue
             if not (stat.S_ISREG(about.st_mode) or stat.S_ISLNK(about.st_mode)):
                 refuse(f"{path!r} is neither a file, a link nor a directory")
-            files, size = files + 1, size + about.st_size
-            if files > max_files or size > max_bytes:
-                refuse(f"it made more than {max_files:,} files, or more than {max_bytes / (1 << 30):.1f} GiB")
-            os.makedirs(os.path.dirname(there), exist_ok=True)
-            if stat.S_ISLNK(about.st_mode):
-                os.symlink(target_of(work, path), there)
-                continue
-            try:
-                os.link(here, there)
-            except OSError:  # a file system without hard links
-                shutil.copy2(here, there)
-    return files, size
+            made.add_file(work, path, about)
 
 
-def main(package, work, made, max_files, max_bytes):
+def main(package, work, made, max_files, max_bytes, max_depth):
     sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        files, size = keep(package, os.path.realpath(work), made, int(max_files), int(max_bytes))
+        kept = Made(made, int(max_files), int(max_bytes))
+        keep(package, os.path.realpath(work), kept, int(max_depth))
     except OSError as error:
         refuse(error)
-    print(f"The setup is done. Files that it made or changed for the job: {files} ({size / 1024:.1f} KiB).")
+    print(f"The setup is done. Files that it made or changed for the job: {kept.files} ({kept.size / 1024:.1f} KiB).")
 
 
 main(*sys.argv[1:])
