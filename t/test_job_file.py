@@ -196,6 +196,7 @@ def test_a_plan_on_a_terminal_asks(shared_server, program, answer, submitted):
     while b"Submit? [Y/n] " not in shown:
         shown += os.read(ours, 4096)
     os.write(ours, answer.encode())
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(PATIENCE) == (0 if submitted else 1)
+    assert submitted or b"nothing was submitted" in os.read(ours, 4096)
     os.close(ours)
     assert (newest(shared_server) != before) == submitted

@@ -123,6 +123,8 @@ SUBMISSIONS = [
     M("submit --cpu lots -- python train.py", 2, "--cpu", "'lots'"),
     M("submit --cpu NAME -- python train.py", 2, "--cpu", "NAME"),
     M("submit --memory 2GB -- python train.py", 2, "--memory", "'2GB'", "4Gi"),
+    M("submit --memory 4 -- python train.py", 2, "4 bytes", "4Gi"),
+    M("submit -- python train.py", 2, "4 bytes", "4Gi", files={"paddle.yaml": "roles: [{name: worker, memory: 4}]\n"}),
     M("submit --memory much -- python train.py", 2, "--memory", "'much'"),
     M("submit --gpus half -- python train.py", 2, "--gpus", "'half'"),
     M("submit --gpus 1 -- python train.py", 3, "1 GPU", "none"),

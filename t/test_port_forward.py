@@ -2,13 +2,17 @@
 
 import concurrent.futures
 import contextlib
+import fcntl
 import hashlib
 import os
 import queue
 import re
 import socket
+import struct
 import subprocess
+import termios
 import threading
+import time
 import urllib.request
 
 import pytest
@@ -138,6 +142,26 @@ with Server(("127.0.0.1", 0), handler) as served:
         with urllib.request.urlopen(f"{base}/large.bin", timeout=PATIENCE) as reply:
             assert hashlib.sha256(reply.read()).digest() == hashlib.sha256(large).digest()
         assert list(pages) == [b"a page"] * 100
+
+
+def has_stopped(connection, seen):
+    """Nothing more has come to our side for a second: all buffers on the way are full."""
+    waiting = struct.unpack("i", fcntl.ioctl(connection, termios.FIONREAD, b"\0" * 4))[0]
+    since = seen.setdefault(waiting, time.monotonic())
+    return waiting > 0 and time.monotonic() - since > 1
+
+
+def test_who_reads_slowly_gets_all(server, forward, tmp_path):
+    """What waits for the reader's socket must not stop what is read from it."""
+    (tmp_path / "large.bin").write_bytes(bytes(20 << 20))
+    program = ["python3", "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(tmp_path), "0"]
+    server.submit(program, name="job")
+    port = wait_for(lambda: re.search(r" port (\d+)", server.member_log("job")), what="the web server")[1]
+    with forward("job", f"0:{port}").connect() as connection:
+        connection.sendall(b"GET /large.bin HTTP/1.0\r\n\r\n")
+        seen = {}
+        wait_for(lambda: has_stopped(connection, seen), what="full buffers on the way")
+        assert len(receive_all(connection)) > 20 << 20
 
 
 def test_one_side_may_end_before_the_other(server, forward):

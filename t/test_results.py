@@ -175,6 +175,15 @@ def test_what_a_container_leaves(monkeypatch, tmp_path):
     for step in range(1000):
         paddlecloud.report(loss=abs(step - 500))
     assert path.read_text().splitlines() == ["loss=0.0", "loss=500.0", "loss=499.0"] and len(written) == 1
+    paddlecloud.report(loss=float("nan"))  # neither the least nor the greatest
+    assert path.read_text().splitlines() == ["loss=0.0", "loss=500.0", "loss=nan"]
+    paddlecloud.report(odd=float("nan"))
+    paddlecloud.report(odd=2)
+    assert path.read_text().splitlines()[3:] == ["odd=2.0", "odd=2.0", "odd=2.0"]
+    for n in range(60):  # whole lines, the latest
+        paddlecloud.report(**{f"a_name_of_some_length_{n}": 1 / 3})
+    text = path.read_text()
+    assert 4000 < len(text) <= 4096 and text.startswith("a_name_of_some_length_") and "_59=" in text
 
 
 def numbers(n):

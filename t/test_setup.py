@@ -199,6 +199,21 @@ def test_follow_shows_it(served, project):
     assert "environment | hello from the setup" in done.stdout, (done.stdout, done.stderr)
 
 
+def test_a_setup_may_make_the_program(served, project):
+    """And what makes it run again is said."""
+    words = (
+        "submit",
+        "--follow",
+        "--setup",
+        "printf '#!/bin/sh\necho made' >sim; chmod +x sim # show.py",
+        "--",
+        "./sim",
+    )
+    done = served.paddle(*words, cwd=project.directory, check=0)
+    assert "worker-0 | made" in done.stdout, (done.stdout, done.stderr)
+    assert "again when its text or one of show.py changes" in done.stderr
+
+
 # -- failures
 
 

@@ -1,5 +1,6 @@
 """What a program reports of itself while it runs: numbers by name, which the platform keeps with its job (`paddle results`)."""
 
+import math
 import os
 import re
 import threading
@@ -51,6 +52,11 @@ def _folded(numbers: Dict[str, float]) -> str:
     """All that was reported so far, in as few lines as say it."""
     for name, value in numbers.items():
         least, greatest, _ = _seen.get(name, [value, value, value])
-        _seen[name] = [min(least, value), max(greatest, value), value]
+        if not math.isfinite(least):  # an infinite number, or none (NaN), is neither the least nor the greatest
+            least = greatest = value
+        finite = value if math.isfinite(value) else least
+        _seen[name] = [min(least, finite), max(greatest, finite), value]
     lines = [f"{name}={number!r}\n" for name, three in _seen.items() for number in three]
-    return "".join(lines)[-_KEPT:]
+    while len("".join(lines)) > _KEPT:
+        lines.pop(0)
+    return "".join(lines)

@@ -112,7 +112,9 @@ static const char *silence_of(const json_t *job, const FollowOptions *follow)
         if (json_array_size(json_object_get(job, "members")) == 0)
                 return job_is_final(job) ? "never started, so it has no log"
                                          : "has not started, so it has no log yet";
-        return follow->since ? "wrote nothing in this time" : "wrote nothing";
+        if (follow->since)
+                return "wrote nothing in this time";
+        return job_is_final(job) ? "wrote nothing" : "has written nothing yet";
 }
 
 static bool follow_one(Cli *cli, const json_t *job, const FollowOptions *about, GError **error)

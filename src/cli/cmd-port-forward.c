@@ -113,7 +113,7 @@ static void on_text(const char *text, gsize len, void *arg)
 static void read_ours(Connection *connection)
 {
         char buffer[PIECE];
-        ssize_t got = read(connection->fd, buffer, sizeof buffer);
+        ssize_t got = recv(connection->fd, buffer, sizeof buffer, MSG_DONTWAIT);
         g_autofree char *text = NULL;
 
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
@@ -191,7 +191,7 @@ static void carry(Connection *connection)
 
                 if (poll(polled, G_N_ELEMENTS(polled), -1) < 0 && errno != EINTR)
                         return;
-                if (reads && polled[1].revents)
+                if (reads && polled[1].revents & ~POLLOUT)
                         read_ours(connection);
                 if (!connection->ended)
                         going = turn(connection);

@@ -168,6 +168,19 @@ static void add_setup(GString *out, const Plan *plan, const char *setup)
         add_line(out, "sets up", text);
 }
 
+char *plan_setup_note(const Plan *plan)
+{
+        const char *setup = json_string_value(json_object_get(plan->spec, "setup"));
+        g_autofree char *files = setup ? named_files(plan, setup) : NULL;
+
+        if (!setup)
+                return NULL;
+        return g_strdup_printf(
+                "the setup runs once, and again when %s%s changes; name other files that it reads "
+                "in a comment behind it: 'COMMAND # FILE'",
+                files ? "its text or one of " : "its text", files ? files : "");
+}
+
 /* ---- what it asks for ---- */
 
 /* "1 core (by default), 4Gi of memory (by default)" */

@@ -18,6 +18,9 @@ typedef struct {
  * caller's. */
 char *plan_text(const Plan *plan);
 
+/* Of a job with a setup: which changes make it run again. NULL: it has none. The caller's. */
+char *plan_setup_note(const Plan *plan);
+
 /* Of an array or a sweep: how many jobs it makes, their values (the first few) and what they ask for; "" of
  * one job. The caller's. */
 char *plan_array_text(const json_t *object, const json_t *dry);

@@ -82,18 +82,20 @@ static bool check_program(const Cli *cli, const Submission *s, const Parcel *par
         return true;
 }
 
+/* With a setup only that is looked at: it may make the program. */
 static bool check_programs(const Cli *cli, const Submission *s, const Parcel *parcel, GError **error)
 {
-        const json_t *role;
+        const json_t *setup = json_object_get(parcel->spec, "setup"), *role;
         gsize i;
 
+        if (setup)
+                return check_program(cli, s, parcel, setup, error);
         json_array_foreach(json_object_get(parcel->spec, "roles"), i, role)
         {
                 if (!check_program(cli, s, parcel, json_object_get(role, "command"), error))
                         return false;
         }
-        return check_program(cli, s, parcel, json_object_get(parcel->spec, "setup"), error) &&
-               check_program(cli, s, parcel, json_object_get(parcel->spec, "command"), error);
+        return check_program(cli, s, parcel, json_object_get(parcel->spec, "command"), error);
 }
 
 /* What the server does not take is a refusal, whatever its code is: the exit status is that of a dry run. */
@@ -257,9 +259,15 @@ static bool dry_run(Cli *cli, const Submission *s, const Parcel *parcel, Format 
 }
 
 /* After a plan that the server would accept. Without a terminal nobody is asked, and nothing is submitted. */
-static bool is_wanted(const Cli *cli)
+static bool is_wanted(Cli *cli)
 {
-        return cli->status == 0 && question_is_possible(cli) && question_agreed("\nSubmit? [Y/n] ", true);
+        if (cli->status != 0 || !question_is_possible(cli))
+                return false;
+        if (question_agreed("\nSubmit? [Y/n] ", true))
+                return true;
+        cli_say(cli, "nothing was submitted");
+        cli->status = 1;
+        return false;
 }
 
 static bool check_follow(const Submission *s, GError **error)
@@ -282,6 +290,16 @@ static void warn(const Cli *cli, const Submission *s, char *const *words)
                 warn_and_free(cli, submission_words_note(words));
         warn_and_free(cli, submission_path_note("--input", s->input));
         warn_and_free(cli, submission_path_note("--output", s->output));
+}
+
+/* A setup that is kept although a file changed which it reads is a surprise: which files count is said. */
+static void say_setup(const Cli *cli, const Parcel *parcel)
+{
+        g_autofree char *note =
+                plan_setup_note(&(Plan){ parcel->spec, parcel->package, &parcel->measure, NULL, NULL });
+
+        if (note)
+                cli_say(cli, "%s", note);
 }
 
 /* The server is asked before the package goes, so that a job it does not take costs no upload. */
@@ -309,6 +327,7 @@ static bool deliver(Cli *cli, const Submission *s, Parcel *parcel, Format format
                 if (s->dry_run || !is_table(format) || !is_wanted(cli))
                         return true;
         }
+        say_setup(cli, parcel);
         return send(cli, s, parcel, ret_job, error);
 }
 

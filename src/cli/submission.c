@@ -12,7 +12,7 @@
 #include "model/framework.h"
 #include "model/spec.h"
 
-enum { RETRIES_MAX = 1000 };
+enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
 
 #define FIELD(name) offsetof(Submission, name)
 
@@ -406,6 +406,23 @@ static bool retries_parse(const char *what, const char *text, gint64 *ret, GErro
         return number_parse(what, text, 0, RETRIES_MAX, ret, error);
 }
 
+/* A number without a unit is a number of bytes, which nobody means. */
+static bool check_memory(const Spec *spec, GError **error)
+{
+        for (int r = 0; r < spec->n_roles; r++) {
+                gint64 memory = spec->roles[r].each.memory;
+
+                if (memory > 0 && memory < MEMORY_MIN)
+                        return err_set(
+                                error, ERR_USAGE,
+                                "memory: %" G_GINT64_FORMAT
+                                " bytes for each %s are too little for a program\nSay a unit: 4Gi for 4 "
+                                "gigabytes, 512Mi for 512 megabytes.",
+                                memory, spec->roles[r].name);
+        }
+        return true;
+}
+
 static bool check_quantities(const Submission *s, GError **error)
 {
         const struct {
@@ -791,7 +808,7 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
             !submission_put_sharing(s, spec, clock_now_ms(), error))
                 return false;
         checked = spec_parse(spec, error);
-        if (!checked)
+        if (!checked || !check_memory(checked, error))
                 return false;
         *ret_spec = g_steal_pointer(&spec);
         return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/keyed-hash.h"
 
 #define BLANKS " \t\r\n"
 #define OPERATORS ";&|<>(){},"
@@ -83,7 +84,7 @@ static void add_word(GHashTable *candidates, const char *word)
 static GHashTable *candidates_of(const char *command)
 {
         g_autoptr(GPtrArray) words = split_quoted(command);
-        GHashTable *candidates = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        GHashTable *candidates = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
 
         split_plain(words, command);
         for (guint i = 0; i < words->len; i++) {
