@@ -548,6 +548,22 @@ def test_an_administrator_may_allow_more(index, strict):
     assert index.second.asked[before:]
 
 
+def test_a_setup_opens_nothing_by_naming_it(index, strict):
+    """Requirements may name hosts there; a command that is the user's own program would only have to mention one."""
+    third = Index()
+    try:
+        fetch = "import urllib.request as u, sys; u.urlopen(sys.argv[1])"
+        setup = f"python3 -c '{fetch}' {third.url}/files/x-1.0.tar.gz"
+        person = Person(strict, "builder")
+        job = strict.wait(person.submit("true", setup=setup)["id"])
+        assert job["state"] == "failed" and "403" in job["reason"], job["reason"]
+        assert not third.asked
+        job = strict.wait(person.submit("true", setup=setup.replace(third.url, index.second.url))["id"])
+        assert job["state"] == "succeeded", log_of(strict, job["id"])
+    finally:
+        third.shutdown()
+
+
 def test_the_proxy_of_the_machine_is_used_and_its_password_kept(index, tmp_path):
     upstream = Index(index)
     port = index.server_address[1]

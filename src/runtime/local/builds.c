@@ -196,19 +196,12 @@ static char *task_of(const Build *build)
         return g_strconcat(TASK_PREFIX, build->key, NULL);
 }
 
-/* The text in which addresses of packages are looked for; the caller's. */
-static char *texts_of(const Build *build)
-{
-        return g_strconcat(build->requirements ? build->requirements : "", "\n",
-                           build->setup ? build->setup : "", NULL);
-}
-
 /* What the builder has instead of the machine's network; NULL with an empty error: nothing. */
 static char **proxy_of(const Builds *builds, const Build *build, GError **error)
 {
         const BuildBounds *bounds = &builds->bounds;
         g_auto(GStrv) here = g_get_environ(), proxies = NULL;
-        g_autofree char *index = NULL, *texts = NULL, *named = NULL, *allow = NULL;
+        g_autofree char *index = NULL, *named = NULL, *allow = NULL;
         g_autoptr(GStrvBuilder) list = g_strv_builder_new();
         g_autoptr(GError) failure = NULL;
 
@@ -226,8 +219,7 @@ static char **proxy_of(const Builds *builds, const Build *build, GError **error)
                 return NULL;
         }
         index = settings_addresses(here);
-        texts = bounds->urls ? texts_of(build) : NULL;
-        named = settings_addresses_in(texts);
+        named = settings_addresses_in(bounds->urls ? build->requirements : NULL);
         allow = g_strconcat("ALLOW=", index, ",", named, ",", bounds->allow, NULL);
         g_strv_builder_add(list, builds->proxy_program);
         g_strv_builder_add(list, allow);
