@@ -195,6 +195,13 @@ bool environment_is_ready(const EnvironmentConfig *config, const char *key)
         return faccessat(AT_FDCWD, ready, F_OK, AT_SYMLINK_NOFOLLOW) == 0; /* a link may be its user's */
 }
 
+void environment_spoil(const char *made)
+{
+        g_autofree char *dir = g_path_get_dirname(made), *ready = g_build_filename(dir, "ready", NULL);
+
+        (void)unlink(ready); /* not there: it is being built anew already */
+}
+
 /* ---- in use ----
  *
  * environment_drop() moves an environment away unless it was used lately. Two locks keep it from one that was

@@ -65,6 +65,9 @@ bool environment_drop(const char *envs_dir, const char *key, gint64 since, bool 
 char *environment_path(const EnvironmentConfig *config, const char *key); /* what holds bin/; the caller's */
 char *environment_made_path(const EnvironmentConfig *config,
                             const char *key); /* what a setup made; the caller's */
+/* What a setup made, found at `made` (of environment_made_path), is not what it was: the environment is not
+ * ready any more, so that the next job has it built anew. */
+void environment_spoil(const char *made);
 char *environment_log_path(const EnvironmentConfig *config, const char *key); /* of its build; the caller's */
 /* For the build of a setup: a copy of the tree `package`, the owner's. *ret: the name of the copy in the
  * directory of the build; the caller's. The build removes it. May take long. */

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "fs/overlay.h"
 #include "fs/package.h"
+#include "runtime/environment/environment.h"
 
 char *workdir_job(const char *state_dir, const char *job_id)
 {
@@ -137,14 +138,35 @@ static bool give_copy(const char *attempt_dir, const char *copy, const Owner *ow
                tree_give(AT_FDCWD, copy, owner, error);
 }
 
+/* It was in order when it was kept, and is its user's: a job of theirs has changed it. */
+static bool refuse_made(const WorkdirSource *source, GError *failure, GError **error)
+{
+        static const int spoiled[] = { ERR_INVALID, ERR_NOT_FOUND, ERR_DENIED, ERR_TOO_LARGE };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(spoiled); i++) {
+                if (!err_is(failure, spoiled[i]))
+                        continue;
+                environment_spoil(source->made);
+                err_set(error, spoiled[i],
+                        "what the setup made cannot be used: %s\n"
+                        "Something has changed it since. Submit the job again: the setup runs again for it.",
+                        failure->message);
+                g_error_free(failure);
+                return false;
+        }
+        g_propagate_prefixed_error(error, failure, "what the setup made cannot be used: ");
+        return false;
+}
+
 static bool fill_copy(const WorkdirSource *source, const char *copy, const Owner *owner, GError **error)
 {
         const OverlayFor whose = { owner ? owner->uid : (uid_t)-1, source->ledger, source->user };
+        GError *failure = NULL;
 
         if (!(source->package ? package_copy(source->package, copy, error) : file_mkdirs(copy, 0755, error)))
                 return err_prefix(error, "cannot copy the package: ");
-        return !source->made || overlay_copy(source->made, copy, &whose, error) ||
-               err_prefix(error, "what the setup made cannot be used: ");
+        return !source->made || overlay_copy(source->made, copy, &whose, &failure) ||
+               refuse_made(source, failure, error);
 }
 
 bool workdir_make_copy(const char *attempt_dir, const WorkdirSource *source, const Owner *owner,
