@@ -162,19 +162,23 @@ static GString *squeeze(const char *value, gsize len)
         return text;
 }
 
-/* Short lines of a value with several: longer ones are found by their runs. */
+/* Short lines of a value with several: longer ones are found by their runs. Each costs a search of the line,
+ * on the engine's thread. */
 static void hide_short_lines(Mask *mask, const char *value, gsize len)
 {
         const char *end = value + len;
+        int n = 0;
 
-        for (const char *at = value; at < end;) {
+        for (const char *at = value; at < end && n < MASK_LINES_MAX;) {
                 const char *newline = memchr(at, '\n', (gsize)(end - at)), *next = newline ? newline : end;
                 g_autoptr(GString) line = NULL;
 
                 if (next - at < 4L * MASK_RUN)
                         line = squeeze(at, (gsize)(next - at));
-                if (line && line->len < MASK_RUN)
+                if (line && line->len >= MASK_MIN && line->len < MASK_RUN) {
                         hide_text(mask, line->str, line->len);
+                        n++;
+                }
                 at = next + 1;
         }
 }

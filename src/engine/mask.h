@@ -7,6 +7,7 @@
 enum {
         MASK_MIN = 4,          /* bytes of the shortest value, or line of it, that is looked for */
         MASK_RUN = 8,          /* so many bytes of a longer one in a row are hidden, also without the rest */
+        MASK_LINES_MAX = 64,   /* short lines of one value that are looked for, the first */
         MASK_CODED_MAX = 4096, /* of longer values, base 64 and percent-encoding are not looked for */
 };
 

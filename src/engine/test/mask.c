@@ -51,6 +51,19 @@ static void test_lines(void)
         }
 }
 
+static void test_many_short_lines(void)
+{
+        Mask *mask = mask_new("l000, l063, l064");
+        g_autoptr(GString) value = g_string_new(NULL);
+        g_autofree char *says = NULL;
+
+        for (int i = 0; i < 2 * MASK_LINES_MAX; i++)
+                g_string_append_printf(value, "l%03d\n", i);
+        mask_hide(mask, value->str, value->len);
+        says = mask_end(mask);
+        g_assert_cmpstr(says, ==, "***, ***, l064");
+}
+
 static void test_several_values(void)
 {
         Mask *mask = mask_new("user ann-of-the-lab with " TOKEN);
@@ -79,6 +92,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/mask/lines", test_lines);
+        g_test_add_func("/mask/many-short-lines", test_many_short_lines);
         g_test_add_func("/mask/several-values", test_several_values);
         g_test_add_func("/mask/largest", test_largest);
         return g_test_run();
