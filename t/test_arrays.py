@@ -123,6 +123,7 @@ def test_a_restart_is_said_once(server, gate, tmp_path):
         follower.kill()
         follower.wait()
     words = said.read_text()
+    assert "GET " not in words, words
     assert (words.count("connection lost"), words.count("connected again")) == (1, 1), words
     assert printed.read_text().count("begun") == 8
 

@@ -1,6 +1,7 @@
 /* Trying again (see retry.h). */
 #include "cli/retry.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -50,6 +51,16 @@ static void pause_growing(Retry *retry)
         retry->pause_ms = MIN(retry->pause_ms * 2, PAUSE_MAX_MS);
 }
 
+/* "GET unix:/x/paddled.sock/v1/jobs/x/logs: the connection broke off": which request it was helps nobody
+ * here. */
+static char *short_cause(const GError *cause)
+{
+        g_autofree char *text = err_text(cause);
+        const char *colon = strstr(text, ": ");
+
+        return g_strdup(g_ascii_isupper(text[0]) && g_ascii_isupper(text[1]) && colon ? colon + 2 : text);
+}
+
 /* Takes `cause`. A server that answers is not the one that stayed away. */
 static bool give_up(const Retry *retry, const Cli *cli, GError *cause, GError **error)
 {
@@ -76,7 +87,7 @@ bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
                 return false;
         }
         if (cause && retry->lost_at == 0 && set_lost(retry, now)) {
-                g_autofree char *why = err_text(cause);
+                g_autofree char *why = short_cause(cause);
 
                 cli_say(cli, "paddle: connection lost (%s); retrying for up to %d s", why,
                         PATIENCE_MS / 1000);
