@@ -363,6 +363,23 @@ def test_a_builder_reaches_the_index_alone(server, ann, index):
     assert f"a connection to '127.0.0.1:{index.second.server_address[1]}' was refused" in log
 
 
+def test_a_builder_has_its_own_tmp(server, ann, bobby):
+    """What one user's build leaves in a directory of everybody is a way to another's, and nobody's to count."""
+    places = [pathlib.Path(top, f"of-a-build-{os.getpid()}") for top in ("/tmp", "/var/tmp")]
+    names = " ".join(map(str, places))
+    try:
+        for person in (ann, bobby):
+            setup = f"ls -d {names} || true; for f in {names}; do echo of-$PPID >$f; cat $f; done"
+            job = server.wait(person.submit("true", setup=setup)["id"])
+            assert job["state"] == "succeeded", log_of(server, job["id"])
+            said = log_of(server, job["id"])
+            assert said.count("No such file or directory") == 2 and said.count("\nof-") == 2, said
+            assert not [place for place in places if place.exists()]
+    finally:
+        for place in places:
+            place.unlink(missing_ok=True)
+
+
 def test_a_refused_connection_is_explained_to_pip_and_in_the_log(server, ann, index):
     """pip and uv show the proxy's status line and no more of it."""
     job = server.wait(submit(ann, "status"))

@@ -57,6 +57,7 @@ struct Builds {
         gint64 log_limit, user_processes;
         guint sandbox;
         bool egress;
+        const char *const *keep;
         GpuDevices gpus;
         Projects *projects;
         AgentLink *link;
@@ -104,6 +105,7 @@ Builds *builds_new(const BuildsConfig *config)
         builds->log_limit = config->log_limit;
         builds->user_processes = config->user_processes;
         builds->sandbox = config->sandbox;
+        builds->keep = config->keep;
         builds->egress = config->egress;
         builds->gpus = config->gpus;
         builds->projects = config->projects;
@@ -277,7 +279,8 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
                             .log_limit = builds->log_limit,
                             .grace_ms = GRACE_MS };
         Sandbox sandbox = { .parts = owner ? builds->sandbox & agent_link_sandbox(builds->link) : 0,
-                            .egress = owner && builds->egress };
+                            .egress = owner && builds->egress,
+                            .keep = builds->keep };
 
         if (!env || (owner && !agent_link_check_users(builds->link, error)) ||
             (sandbox.egress && !agent_link_check_egress(builds->link, error)))

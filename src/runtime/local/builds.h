@@ -23,10 +23,12 @@ typedef struct {
         BuildBounds bounds;
         gint64 user_processes; /* of all members and builders of one user; 0: no limit */
         guint sandbox;         /* SandboxParts of builders that run as users, where they can be had */
-        GpuDevices gpus;       /* which no builder opens */
-        bool egress;           /* and they may connect only where members may */
-        Projects *projects;    /* borrowed; or NULL */
-        AgentLink *link;       /* borrowed */
+        const char *const
+                *keep;      /* borrowed: directories that they see, whatever of the machine they do not */
+        GpuDevices gpus;    /* which no builder opens */
+        bool egress;        /* and they may connect only where members may */
+        Projects *projects; /* borrowed; or NULL */
+        AgentLink *link;    /* borrowed */
 } BuildsConfig;
 
 typedef struct Builds Builds;

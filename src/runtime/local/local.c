@@ -1319,7 +1319,8 @@ static void connect_parts(LocalRuntime *local, const LocalConfig *config)
                                 .bounds = config->builds,
                                 .user_processes = local->max_user_processes,
                                 .log_limit = local->log_limit,
-                                .sandbox = wanted_parts(local, "", !local->identities) & ~PART_FILES,
+                                .sandbox = wanted_parts(local, "", !local->identities),
+                                .keep = (const char *const *)local->keep,
                                 .egress = local->egress,
                                 .gpus = local->gpus,
                                 .projects = local->projects };

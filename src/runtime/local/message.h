@@ -25,7 +25,7 @@ typedef struct {
         guint32 denied_major;    /* of devices that it cannot open */
         guint64 denied_minors;   /* a bit each */
         bool shared;             /* by all members of the task's attempt */
-        const char *place;       /* the attempt's directory; may be NULL without PART_FILES and `shared` */
+        const char *place;       /* the attempt's directory; may be NULL unless `shared` */
         const char *const *keep; /* directories that are seen whatever is not shared; or NULL */
         int keep_read_only;      /* the first of them can only be read */
 } Sandbox;
