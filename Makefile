@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV):$(PATH)
 
 build: setup-build
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
-	@ninja -C $(BUILD) --quiet programs
+	@if test -t 1; then ninja -C $(BUILD) programs; else ninja -C $(BUILD) --quiet programs; fi
 	@t/link-programs $(BUILD) $(BIN)
 
 setup-build:

@@ -42,10 +42,17 @@ def submit(ann, witness, example, *options):
     )
 
 
+def shipped(server, example):
+    """Where what brings an example's data was installed, for whichever job."""
+    place = f"venv/lib/python3*/site-packages/{SHIPPED_BY[example]}"
+    return [found for own in ("*/own", "*") for found in (server.state / "envs").glob(f"{own}/{place}")]
+
+
 def run_beside(server, example, *args):
     """Runs Python in the example's directory with what its requirements brought; returns its output."""
-    place = f"venv/lib/python3*/site-packages/{SHIPPED_BY[example]}"
-    (package,) = [found for own in ("*/own", "*") for found in (server.state / "envs").glob(f"{own}/{place}")]
+    if not shipped(server, example):
+        server.paddle("submit", "--follow", "--", "true", cwd=EXAMPLES / example, check=0)
+    package, *_ = shipped(server, example)
     done = subprocess.run(
         [package.parents[3] / "bin/python", *args],
         cwd=EXAMPLES / example,

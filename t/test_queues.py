@@ -532,7 +532,7 @@ def test_what_a_job_waits_for(room, tmp_path, kind, outcome, holds):
     assert ended["state"] == ("succeeded" if holds else "cancelled"), ended
     assert room.wait(third["id"])["state"] == ended["state"]  # and what waits for that one
     if not holds:
-        assert f"{kind}:{first['id']}" in ended["reason"] and not room.story("second"), ended["reason"]
+        assert f"'first' ({first['id']})" in ended["reason"] and not room.story("second"), ended["reason"]
     # one that comes later: it starts at once, or is refused with the reason
     reply = room.post("/v1/jobs", room.spec("later", script="true", after=[f"{kind}:{first['id']}"]))
     if holds:
