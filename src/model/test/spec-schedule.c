@@ -138,7 +138,7 @@ static void test_refused(void)
                 { "`topology_required`:true", "topology_required is true, but topology is missing" },
                 { "`array`:``", "array: '' is neither an index" },
                 { "`array`:`1-`", "array: '1-' is neither" },
-                { "`array`:`9-1`", "array: '9-1' is neither" },
+                { "`array`:`9-1`", "array: '9-1' runs backwards\nThe smaller index comes first: 1-9." },
                 { "`array`:`-1`", "array: '-1' is neither" },
                 { "`array`:`1,,2`", "array: '' is neither" },
                 { "`array`:`1%`", "array: '' after '%' is not how many" },
