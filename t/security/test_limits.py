@@ -95,7 +95,7 @@ def test_to_ask_for_no_cpu_is_to_ask_for_the_usual(server):
     assert held(first["members"][0], QUOTA) == 1000
     second = server.submit(["true"], queue=name, roles=[{"name": "worker", "resources": {"cpu": 0}}])
     explained = server.get(f"/v1/jobs/{second['id']}").json
-    assert explained["state"] == "queued" and "asks for 1 core, 1 of 1 are in use" in explained["reason"]
+    assert explained["state"] == "queued" and "asks for 1 core, 1 of 1 is in use" in explained["reason"]
     server.cancel([first["id"]])
     server.wait(second["id"], "succeeded")
 
