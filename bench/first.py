@@ -1,6 +1,7 @@
 """How long a new user waits for the first line of their own program. Part of bench.py."""
 
 import pathlib
+import sys
 import tempfile
 import time
 
@@ -21,13 +22,13 @@ def until_first_line(words, server, directory):
 
 
 def figures(bench):
-    """`paddle submit --follow -- python3 train.py` in a directory of one's own, sent before, beside the program by itself."""
+    """`paddle submit --follow -- PYTHON train.py` in a directory of one's own, sent before, beside the program by itself."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="bench-program-"))
     (directory / "train.py").write_text(PROGRAM)
     for n in range(HELPERS):
         (directory / f"helper{n}.py").write_text(f"VALUE = {n}\n" * 100)
-    submit = [bench.BIN / "paddle", "submit", "--follow", "--", "python3", "train.py"]
-    alone = ["python3", "-u", "train.py"]
+    submit = [bench.BIN / "paddle", "submit", "--follow", "--", sys.executable, "train.py"]
+    alone = [sys.executable, "-u", "train.py"]
     with bench.Scratch() as server:
         first = until_first_line(submit, server, directory)
         pairs = [

@@ -305,8 +305,8 @@ static void append_framework(GString *out, const Guess *guess)
                                                        : "  # gpus: 1\n");
 }
 
-/* A file's name as a word of a YAML list. What is not plain is written as JSON has it, which YAML reads. NULL
- * for what no text can say. */
+/* A file's name as an item of a YAML list: as it is when it is plain, else as a JSON string, which YAML
+ * reads. NULL: it is not UTF-8. */
 static char *word_of(const char *program)
 {
         g_autoptr(json_t) text = json_string(program);

@@ -51,8 +51,8 @@ static void pause_growing(Retry *retry)
         retry->pause_ms = MIN(retry->pause_ms * 2, PAUSE_MAX_MS);
 }
 
-/* "GET unix:/x/paddled.sock/v1/jobs/x/logs: the connection broke off": which request it was helps nobody
- * here. */
+/* The cause without the request: of "GET unix:/x/paddled.sock/v1/jobs/x/logs: the connection broke off" the
+ * end. */
 static char *short_cause(const GError *cause)
 {
         g_autofree char *text = err_text(cause);

@@ -280,7 +280,7 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
                         "table, wide, json, yaml or name", 0, 0, NULL                                            \
         }
 
-/* What a job of one process, with a terminal, has not. */
+/* Options that `paddle shell` does not take: its job is one process with a terminal. */
 #define CROWD_OPTIONS                                                                                         \
         { "entry-point",                                                                                      \
           0,                                                                                                  \
@@ -406,7 +406,7 @@ static bool retries_parse(const char *what, const char *text, gint64 *ret, GErro
         return number_parse(what, text, 0, RETRIES_MAX, ret, error);
 }
 
-/* A number without a unit is a number of bytes, which nobody means. */
+/* Refuses a few bytes: the user forgot the unit. */
 static bool check_memory(const Spec *spec, GError **error)
 {
         for (int r = 0; r < spec->n_roles; r++) {

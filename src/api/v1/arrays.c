@@ -111,8 +111,8 @@ static void drop_parameters(json_t *labels, const Spec *spec, int index)
         }
 }
 
-/* What is the same in all jobs of an array stays, and what the array has of its own (put_own), in its place.
- */
+/* Drops the members of one job's JSON that differ between the jobs of an array. Those that put_own sets stay,
+ * so that they keep their order. */
 static void drop_single(json_t *object)
 {
         static const char *const of_all[] = { "user",    "framework",    "environment", "queue", "priority",

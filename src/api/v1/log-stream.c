@@ -320,7 +320,7 @@ static void add_file(LogStream *stream, const Job *job, int attempt, int role, i
                 skip_beginning(stream, file);
 }
 
-/* Nothing is added to earlier attempts. What is still of use is watched with the next look. */
+/* Drops all watches. Logs of earlier attempts do not grow; the next look watches those that do. */
 static void unwatch(LogStream *stream)
 {
         live_stream_unwatch(stream->live);

@@ -81,7 +81,7 @@ static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GEr
         return true;
 }
 
-/* What a setup depends on is for the server to say. */
+/* The server lists the files that a setup names: a client's list is replaced. */
 static bool take_setup(Api *api, json_t *object, GError **error)
 {
         const char *setup = NULL, *package = json_string_value(json_object_get(object, "package"));
