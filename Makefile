@@ -3,6 +3,8 @@ BUILD := build/release
 BIN := build/bin
 VENV := .venv/bin
 export PATH := $(CURDIR)/$(VENV):$(PATH)
+# Without these ccache keeps nothing that was compiled with src/base/pch.
+export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 .PHONY: build check demo test test-frameworks fuzz soak bench lint format install clean cluster cluster-down setup-build setup-check setup-test setup-frameworks setup-bench
 

@@ -14,6 +14,6 @@ ENVIRONMENT = {
 
 def build_options(names, *arguments):
     """Of `meson setup`. Such programs are compiled often: little is optimised, and debug information names functions and
-    lines only."""
-    options = ["--buildtype=plain", "-Doptimization=1", "-Db_lundef=false", f"-Db_sanitize={names}"]
+    lines only. Without src/base/pch: so each file is seen to include what it uses."""
+    options = ["--buildtype=plain", "-Doptimization=1", "-Db_pch=false", "-Db_lundef=false", f"-Db_sanitize={names}"]
     return [*options, "-Dc_args=" + " ".join(["-g1", *arguments])]

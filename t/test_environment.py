@@ -1,11 +1,13 @@
 """Python environments from requirements.txt: built once while jobs wait, cached by content, with uv or pip."""
 
+import contextlib
 import datetime
 import json
 import os
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 from conftest import BIN, ROOT, Server, wait_for
@@ -154,31 +156,56 @@ def test_follow_shows_the_build(builder, package):
     assert "environment" in done.stderr + done.stdout and "1.13.0" in done.stdout
 
 
-def test_the_first_build_of_a_server_is_followed_while_it_goes_on(tmp_path, package):
-    """The interpreter has not been asked yet, so nothing of the job is on the disk when the client begins to listen."""
+@pytest.fixture
+def unasked(tmp_path):
+    """A builder whose gate is shut, on a server that builds one environment at a time and has not asked its interpreter yet: nothing
+    of a job is on the disk before `asked` exists."""
     python, asked = tmp_path / "python", tmp_path / "may-be-asked"
     python.write_text(f'#!/bin/sh\nuntil [ -e {asked} ]; do sleep 0.02; done\nexec python3 "$@"\n')
     python.chmod(0o755)
-    server = Server(tmp_path / "state", "--cpus", "4", "--uv", tmp_path / "uv", "--python", python)
+    server = Server(tmp_path / "state", "--cpus", "4", "--uv", tmp_path / "uv", "--python", python, "--builds", "1")
     builder = Builder(server, tmp_path)
+    builder.asked = asked
     builder.shut()
     server.start()
-    try:
-        job = submit(server, package(requirements="six==1.13.0\n"), "first-build")
-        with follow_logs(server, job, timeout=10) as stream:  # a stream without news looks again after 20 s
-            for event in stream:
-                if event.kind == "state" and event.data["environment"] == "building":
-                    asked.touch()
-                if event.kind == "log" and event.data["member"] == "environment":
-                    assert "== building" in event.data["text"]
-                    break
-            else:
-                raise AssertionError("the stream has ended without a line of the build")
-        assert server.job("first-build")["environment"] == "building"
-    finally:
-        asked.touch()
-        builder.open()
-        server.destroy()
+    yield builder
+    asked.touch()
+    builder.open()
+    server.destroy()
+
+
+def test_the_first_build_of_a_server_is_followed_while_it_goes_on(unasked, package):
+    server = unasked.server
+    job = submit(server, package(requirements="six==1.13.0\n"), "first-build")
+    with follow_logs(server, job, timeout=10) as stream:  # a stream without news looks again after 20 s
+        for event in stream:
+            if event.kind == "state" and event.data["environment"] == "building":
+                unasked.asked.touch()
+            if event.kind == "log" and event.data["member"] == "environment":
+                assert "== building" in event.data["text"]
+                break
+        else:
+            raise AssertionError("the stream has ended without a line of the build")
+    assert server.job("first-build")["environment"] == "building"
+
+
+def test_a_build_that_waits_for_its_turn_is_followed_from_its_first_line(unasked, package):
+    """The directory is made when its turn comes: here by the test, so that nothing else wakes the stream."""
+    server = unasked.server
+    jobs = [submit(server, package(requirements=f"six==1.{n}.0\n"), f"job-{n}") for n in (12, 13)]
+    with contextlib.ExitStack() as stack:
+        streams = [iter(stack.enter_context(follow_logs(server, job, timeout=10))) for job in jobs]
+        assert [next(events).kind for events in streams] == ["state", "state"]
+        unasked.asked.touch()
+        wait_for(unasked.builds, what="the first build")
+        links = [server.state / "jobs" / job["id"][:2] / job["id"] / "environment" for job in jobs]
+        wait_for(lambda: all(link.is_symlink() for link in links), what="the links to the environments")
+        time.sleep(0.5)  # until the streams have looked
+        ((link, events),) = [(link, events) for link, events in zip(links, streams) if not link.exists()]
+        directory = link.parent / link.readlink()
+        directory.mkdir()
+        (directory / "build.log").write_text("== building\n")
+        assert next(event for event in events if event.kind == "log").data["text"] == "== building\n"
 
 
 def test_an_environment_that_is_ready_is_one_line(builder, package):

@@ -1,4 +1,4 @@
-"""Recognizes digits with the downloaded model: python predict.py DIRECTORY. Needs only numpy and scikit-learn."""
+"""Recognizes digits with the downloaded model: python predict.py DIRECTORY. Needs only numpy."""
 
 import os
 import sys

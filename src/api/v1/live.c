@@ -115,10 +115,12 @@ void live_stream_start(LiveStream *live, HttpRequest *request)
                 live->handle = handle;
                 g_mutex_unlock(&live->lock);
                 waiter = notifier_add(live->api->notifier, NULL, 0, on_news, live);
-                if (attach(live, waiter))
+                if (attach(live, waiter)) {
                         watch_dirs(live, waiter);
-                else
+                        (void)on_news(false, live); /* what changed in them before they were watched */
+                } else {
                         notifier_remove(live->api->notifier, waiter);
+                }
         }
         live_stream_unref(live);
 }

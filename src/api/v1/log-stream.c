@@ -200,7 +200,7 @@ static void watch_even_if_missing(const LogStream *stream, const char *dir)
 }
 
 /* Which environment a job has is known once the job is linked to it: until then its log is behind a link,
- * which is not followed. */
+ * which is not followed. The environment's directory is made later, when its build has its turn. */
 static void find_environment(const LogStream *stream, LogFile *file)
 {
         Runtime *runtime = stream->api->runtime;
@@ -214,6 +214,7 @@ static void find_environment(const LogStream *stream, LogFile *file)
         g_free(file->dir);
         file->path = path;
         file->dir = g_path_get_dirname(path);
+        watch_even_if_missing(stream, file->dir);
 }
 
 static bool is_watched(const LogStream *stream, const LogFile *file)

@@ -25,6 +25,24 @@ static EnvironmentConfig config_of(const char *uv)
         return (EnvironmentConfig){ .envs_dir = envs, .uv = uv, .python = "python3" };
 }
 
+/* Jobs may not write into an environment: what is not compiled there is compiled by each of their processes.
+ */
+static void check_compiled(const EnvironmentConfig *config, const char *key)
+{
+        g_autofree char *path = environment_path(config, key);
+        g_autofree char *python = g_build_filename(path, "bin/python", NULL);
+        const char *const argv[] = {
+                python, "-B", "-c",
+                "import importlib.util, os, tinything\n"
+                "print(os.path.exists(importlib.util.cache_from_source(tinything.__file__)))",
+                NULL
+        };
+        g_autofree char *out = NULL;
+
+        g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL, 0, NULL, NULL, &out, NULL, NULL, NULL));
+        g_assert_cmpstr(out, ==, "True\n");
+}
+
 /* Starts a build as the agent would: its variables, its log. */
 static GPid begin_build(const EnvironmentConfig *config, const char *key, const char *requirements)
 {
@@ -96,6 +114,7 @@ static void build_with(const char *uv)
         g_assert_false(environment_is_ready(&config, key));
         g_assert_cmpint(end_build(begin_build(&config, key, "tinything==1.0\n")), ==, 0);
         g_assert_true(environment_is_ready(&config, key));
+        check_compiled(&config, key);
         check_module(&config, key);
         log = read_log(&config, key);
         g_assert_nonnull(strstr(log, "tinything"));
