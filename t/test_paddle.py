@@ -14,7 +14,10 @@ from conftest import BIN, PATIENCE, ROOT, Server, wait_for
 EXAMPLES = ROOT / "examples"
 BAR = 0.85  # what the demo job has to reach
 TRAINERS = 4
-SHIPPED_BY = {"recognize_digits": "sklearn", "fit_a_line": "boston"}  # what brings an example's data
+SHIPPED_BY = {
+    "recognize_digits": "paddle",
+    "fit_a_line": "boston",
+}  # a package that only the environment of this example has to have
 
 BOUND = """
 import data, numpy as np

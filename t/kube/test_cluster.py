@@ -359,7 +359,7 @@ def test_inside_of_the_node(kube_node):
 def test_job_image(kube_node):
     """Python and PaddlePaddle as jobs use them, in a pod of a node that was given the image while it ran."""
     kube_node.cluster.load_image("paddle")
-    code = "import paddle, sklearn; print(paddle.__version__, int(paddle.ones([3]).sum()))"
+    code = "import paddle; print(paddle.__version__, int(paddle.ones([3]).sum()))"
     kube_node.create("pods", pod("job", f"python -c '{code}'", image=PADDLE))
     assert kube_node.wait_phase("job", "Succeeded", "Failed", timeout=180)["status"]["phase"] == "Succeeded"
     assert kube_node.kubectl("logs", "job") == "2.6.2 3\n"
