@@ -67,8 +67,7 @@ static void make_all(Bench *bench)
 
         bench->began_us = g_get_monotonic_time();
         bench->unanswered = json_array_size(bench->objects);
-        json_array_foreach(bench->objects, i, object)
-        {
+        json_array_foreach(bench->objects, i, object) {
                 const char *kind = kube_get_text(object, "kind");
                 KubeRequest request = { .verb = KUBE_CREATE, .namespace = bench->namespace, .body = object };
 

@@ -17,8 +17,7 @@ static GPtrArray *list_of(const json_t *seen, const char *name)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(json_object_get(seen, name), i, item)
-        {
+        json_array_foreach(json_object_get(seen, name), i, item) {
                 g_ptr_array_add(list, (gpointer)item);
         }
         return list;

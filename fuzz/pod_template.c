@@ -35,8 +35,7 @@ static bool check_pod(const char *where, const json_t *pod, const void *arg, GEr
                 g_assert_false(is_said(spec, never[n]));
         g_assert_true(*allows || !is_said(spec, "tolerations"));
         g_assert_cmpuint(json_array_size(json_object_get(spec, "containers")), <=, 1);
-        json_array_foreach(json_object_get(spec, "volumes"), i, volume)
-        {
+        json_array_foreach(json_object_get(spec, "volumes"), i, volume) {
                 g_assert_false(is_said(volume, "hostPath"));
                 g_assert_true(*allows || !is_said(volume, "nfs"));
         }

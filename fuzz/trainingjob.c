@@ -37,8 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (!json_is_object(observed.job))
                 return 0;
-        json_array_foreach(json_object_get(seen, "pods"), i, pod)
-        {
+        json_array_foreach(json_object_get(seen, "pods"), i, pod) {
                 g_ptr_array_add(pods, (gpointer)pod);
         }
         for (TrainingRole role = TRAINING_MASTER; role < TRAINING_ROLES; role++)

@@ -76,8 +76,7 @@ static bool read_rules(const json_t *list, GArray *ret, GError **error)
 
         if (json_array_size(list) > EGRESS_RULES_MAX)
                 return err_set(error, ERR_INVALID, "egress: more than %d rules", EGRESS_RULES_MAX);
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 const char *address = NULL;
                 gint64 bits = 0, port = 0;
                 Rule rule;

@@ -31,10 +31,10 @@ static bool only_strings(const json_t *list, const char *name, GError **error)
         gsize i;
         json_t *item;
 
-        json_array_foreach(list, i, item) if (!json_is_string(item)) return err_set(error, ERR_INVALID,
-                                                                                    "%s[%" G_GSIZE_FORMAT
-                                                                                    "] is not a string",
-                                                                                    name, i);
+        json_array_foreach(list, i, item)
+                if (!json_is_string(item))
+                        return err_set(error, ERR_INVALID, "%s[%" G_GSIZE_FORMAT "] is not a string", name,
+                                       i);
         return true;
 }
 
@@ -58,8 +58,7 @@ static bool get_user(const json_t *object, StartRequest *ret, GError **error)
         if ((ret->uid < 0) != (ret->gid < 0) || (ret->uid < 0 && json_array_size(ret->groups) > 0))
                 return err_set(error, ERR_INVALID, "task '%s': uid, gid and groups belong together",
                                ret->task);
-        json_array_foreach(ret->groups, i, item)
-        {
+        json_array_foreach(ret->groups, i, item) {
                 gint64 group = json_is_integer(item) ? json_integer_value(item) : -1;
 
                 if (group < 0 || group > user_max)
@@ -102,8 +101,7 @@ static bool get_sandbox(const json_t *object, StartRequest *ret, GError **error)
             !json_get_bool(object, "", "egress", &ret->egress, error) ||
             !json_get_bool(object, "", "shared", &ret->shared, error))
                 return false;
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 guint32 part = 0;
 
                 for (int bit = 0; bit < SANDBOX_PARTS; bit++)
@@ -131,8 +129,7 @@ static bool get_denied(const json_t *object, DeviceSet *ret, GError **error)
             !json_get_array(object, "", "denied_minors", DEVICE_MINORS, &list, error))
                 return false;
         ret->major = (guint32)major;
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 gint64 minor = json_is_integer(item) ? json_integer_value(item) : -1;
 
                 if (minor < 0 || minor >= DEVICE_MINORS)
@@ -212,7 +209,8 @@ static guint32 add_list(GByteArray *message, const json_t *list)
         gsize i;
         json_t *item;
 
-        json_array_foreach(list, i, item) add_text(message, json_string_value(item));
+        json_array_foreach(list, i, item)
+                add_text(message, json_string_value(item));
         return (guint32)json_array_size(list);
 }
 
@@ -223,8 +221,9 @@ static char *format_groups(const json_t *groups)
         gsize i;
         json_t *item;
 
-        json_array_foreach(groups, i, item) g_string_append_printf(text, "%s%" G_GUINT64_FORMAT, i ? "," : "",
-                                                                   (guint64)json_integer_value(item));
+        json_array_foreach(groups, i, item)
+                g_string_append_printf(text, "%s%" G_GUINT64_FORMAT, i ? "," : "",
+                                       (guint64)json_integer_value(item));
         return g_string_free(text, FALSE);
 }
 

@@ -202,8 +202,7 @@ bool json_only(const json_t *object, const char *where, const char *const *known
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)object, name, value)
-        {
+        json_object_foreach((json_t *)object, name, value) {
                 g_autofree char *words = NULL;
                 const char *near;
 

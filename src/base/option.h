@@ -2,8 +2,8 @@
  * page.
  *
  *     static const Option options[] = {
- *             { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "1", "number of trainer
- * processes", 0, 10000 }, { 0 },
+ *             { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "1", "trainer processes", 0, 10000 },
+ *             { 0 },
  *     };
  *
  * Forms taken: --name VALUE, --name=VALUE, --name:VALUE, -x VALUE, -xVALUE, -x=VALUE; a bool may stand alone

@@ -314,9 +314,9 @@ static void weigh(const json_t *value, Weight *weight)
 
         weight->nodes++;
         weight->text += json_string_length(value);
-        json_array_foreach((json_t *)value, i, item) weigh(item, weight);
-        json_object_foreach((json_t *)value, name, item)
-        {
+        json_array_foreach((json_t *)value, i, item)
+                weigh(item, weight);
+        json_object_foreach((json_t *)value, name, item) {
                 weight->text += strlen(name);
                 weigh(item, weight);
         }
@@ -339,8 +339,10 @@ static int depth_of(const json_t *value)
         size_t i;
         int deepest = 0;
 
-        json_array_foreach((json_t *)value, i, item) deepest = deeper(deepest, item);
-        json_object_foreach((json_t *)value, name, item) deepest = deeper(deepest, item);
+        json_array_foreach((json_t *)value, i, item)
+                deepest = deeper(deepest, item);
+        json_object_foreach((json_t *)value, name, item)
+                deepest = deeper(deepest, item);
         return deepest + (json_is_array(value) || json_is_object(value));
 }
 
@@ -622,14 +624,12 @@ static void write_block(GString *out, const json_t *value, int indent)
         json_t *item;
         size_t i;
 
-        json_array_foreach((json_t *)value, i, item)
-        {
+        json_array_foreach((json_t *)value, i, item) {
                 write_indent(out, indent);
                 g_string_append_c(out, '-');
                 write_after(out, item, indent, true);
         }
-        json_object_foreach((json_t *)value, name, item)
-        {
+        json_object_foreach((json_t *)value, name, item) {
                 write_indent(out, indent);
                 write_key(out, name, indent);
                 write_after(out, item, indent, false);

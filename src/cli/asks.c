@@ -35,8 +35,7 @@ bool asks_total(const json_t *reply, gint64 jobs, Resources *ret)
         Resources one = { 0 };
         gsize i;
 
-        json_array_foreach(asks, i, role)
-        {
+        json_array_foreach(asks, i, role) {
                 Resources each = asks_each(reply, (int)i);
 
                 if (!resources_add(&one, &each, int_of(role, "replicas")))

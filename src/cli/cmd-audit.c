@@ -101,8 +101,7 @@ static bool list_pages(Cli *cli, const Audit *audit, gint64 since, Listing *list
                 if (!get_page(cli, audit, since, MIN(left, PAGE), &reply, error))
                         return false;
                 items = json_object_get(reply, "items");
-                json_array_foreach(items, i, item)
-                {
+                json_array_foreach(items, i, item) {
                         listing_add(listing, item);
                         since = int_of(item, "seq");
                 }

@@ -85,8 +85,9 @@ static bool sweep_pages(Sweep *sweep, const char *states, GError **error)
 
                 if (!http_call_json(sweep->cli->client, "GET", path, NULL, &page, error))
                         return false;
-                json_array_foreach(json_object_get(page, "items"), i,
-                                   job) if (!sweep_one(sweep, job, error)) return false;
+                json_array_foreach(json_object_get(page, "items"), i, job)
+                        if (!sweep_one(sweep, job, error))
+                                return false;
                 more = is_set(page, "next");
                 g_free(after);
                 after = more ? url_escape(text_of(page, "next")) : NULL;

@@ -59,8 +59,7 @@ static char *cell_data(const json_t *event, const Terminal *terminal)
         g_autoptr(GString) out = g_string_new(NULL);
         const char *name;
 
-        json_object_foreach(data, name, value)
-        {
+        json_object_foreach(data, name, value) {
                 g_autofree char *text =
                         json_is_string(value) ? g_strdup(json_string_value(value)) : json_format(value);
 
@@ -98,8 +97,7 @@ static bool list_events(Cli *cli, const char *job, gint64 since, Listing *listin
                 if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
                         return false;
                 got = json_array_size(json_object_get(reply, "items"));
-                json_array_foreach(json_object_get(reply, "items"), i, event)
-                {
+                json_array_foreach(json_object_get(reply, "items"), i, event) {
                         listing_add(listing, event);
                         since = MAX(since, int_of(event, "revision"));
                 }

@@ -125,8 +125,7 @@ static json_t *merged(const json_t *have, const json_t *changes)
         json_t *map = json_is_object(have) ? json_deep_copy(have) : json_object(), *value;
         const char *key;
 
-        json_object_foreach((json_t *)changes, key, value)
-        {
+        json_object_foreach((json_t *)changes, key, value) {
                 if (*json_string_value(value))
                         json_object_set(map, key, value);
                 else

@@ -76,10 +76,11 @@ static char *cell_members(const json_t *job, const Terminal *terminal)
 
         if (is_array(job))
                 return summary_elements(job);
-        json_array_foreach(json_object_get(job, "roles"), i, role) if (int_of(role, "replicas") > 0)
-                g_string_append_printf(out, "%s%s %d/%d", out->len ? ", " : "", text_of(role, "name"),
-                                       (int)(int_of(role, "running") + int_of(role, "succeeded")),
-                                       (int)int_of(role, "replicas"));
+        json_array_foreach(json_object_get(job, "roles"), i, role)
+                if (int_of(role, "replicas") > 0)
+                        g_string_append_printf(out, "%s%s %d/%d", out->len ? ", " : "", text_of(role, "name"),
+                                               (int)(int_of(role, "running") + int_of(role, "succeeded")),
+                                               (int)int_of(role, "replicas"));
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 

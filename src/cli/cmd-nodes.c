@@ -145,7 +145,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
             !http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
         listing = listing_new(cli, format, columns, "name");
-        json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+        json_array_foreach(json_object_get(reply, "items"), i, item)
+                listing_add(listing, item);
         listing_end(listing);
         if (i > 0 && cli->terminal.out_is_terminal && (format == FORMAT_TABLE || format == FORMAT_WIDE))
                 puts("USED: measured now. ASKED: reserved by jobs, of all.");

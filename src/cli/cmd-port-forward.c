@@ -346,8 +346,7 @@ static bool member_runs(Cli *cli, const char *job, const char *member)
 
         if (!http_call_json(cli->client, "GET", path, NULL, &reply, NULL))
                 return true;
-        json_array_foreach(json_object_get(reply, "items"), i, item)
-        {
+        json_array_foreach(json_object_get(reply, "items"), i, item) {
                 if (strcmp(text_of(item, "name"), member) == 0)
                         return is_set(item, "started_at") && !is_set(item, "finished_at");
         }

@@ -83,8 +83,7 @@ static GPtrArray *names_of(const GPtrArray *rows, const char *member)
                 const char *name;
                 json_t *value;
 
-                json_object_foreach(json_object_get(rows->pdata[i], member), name, value)
-                {
+                json_object_foreach(json_object_get(rows->pdata[i], member), name, value) {
                         if (g_hash_table_add(seen, (gpointer)name))
                                 g_ptr_array_add(names, (gpointer)name);
                 }

@@ -66,7 +66,8 @@ static bool run_decisions(Cli *cli, const void *target, char *const *words, GErr
             !http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
         listing = listing_new(cli, format, columns, "job");
-        json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+        json_array_foreach(json_object_get(reply, "items"), i, item)
+                listing_add(listing, item);
         listing_end(listing);
         if (json_array_size(json_object_get(reply, "items")) == 0)
                 cli_say(cli, "nothing was decided yet");

@@ -162,7 +162,8 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
             !http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
         listing = listing_new(cli, format, columns, "name");
-        json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+        json_array_foreach(json_object_get(reply, "items"), i, item)
+                listing_add(listing, item);
         listing_end(listing);
         if (i == 0)
                 cli_say(cli, "there are no secrets; `paddle secret set NAME` makes one");

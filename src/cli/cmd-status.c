@@ -49,8 +49,7 @@ static void print_roles(const json_t *job)
         gsize i;
         json_t *role;
 
-        json_array_foreach(roles, i, role)
-        {
+        json_array_foreach(roles, i, role) {
                 g_autofree char *text =
                         g_strdup_printf("%d %s: %d running, %d succeeded, %d failed",
                                         (int)int_of(role, "replicas"), text_of(role, "name"),
@@ -68,8 +67,7 @@ static char *command_text(const json_t *spec)
         gsize i;
         json_t *word;
 
-        json_array_foreach(command, i, word)
-        {
+        json_array_foreach(command, i, word) {
                 g_autofree char *quoted =
                         g_shell_quote(json_string_value(word) ? json_string_value(word) : "");
                 bool plain = json_string_value(word) &&
@@ -131,8 +129,7 @@ static void print_results(const json_t *job)
         const char *name, *label = "results";
         json_t *value;
 
-        json_object_foreach(json_object_get(job, "results"), name, value)
-        {
+        json_object_foreach(json_object_get(job, "results"), name, value) {
                 const json_t *last = json_object_get(value, "last"), *min = json_object_get(value, "min");
                 g_autofree char *text =
                         g_strdup_printf("%s %.6g", name,
@@ -193,8 +190,7 @@ static void print_sweep(const json_t *array)
         const char *name, *label = "sweep";
         json_t *values;
 
-        json_object_foreach(json_object_get(json_object_get(array, "spec"), "sweep"), name, values)
-        {
+        json_object_foreach(json_object_get(json_object_get(array, "spec"), "sweep"), name, values) {
                 g_autoptr(GString) text = g_string_new(name);
                 const json_t *value;
                 gsize i;

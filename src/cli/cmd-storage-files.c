@@ -164,8 +164,7 @@ static void add_items(Run *run, const char *word, const char *base, const json_t
         json_t *item;
         gsize i;
 
-        json_array_foreach(json_object_get(reply, "items"), i, item)
-        {
+        json_array_foreach(json_object_get(reply, "items"), i, item) {
                 g_autofree char *name = name_of(run, word, base, text_of(item, "path"));
 
                 json_object_set_new(item, "name", json_string(name));

@@ -54,8 +54,7 @@ static char *cell_largest(const json_t *item, const Terminal *terminal)
         json_t *kind;
         g_autofree char *shown = NULL;
 
-        json_object_foreach(json_object_get(item, "kinds"), name, kind)
-        {
+        json_object_foreach(json_object_get(item, "kinds"), name, kind) {
                 if (int_of(kind, "bytes") > amount) {
                         most = name;
                         amount = int_of(kind, "bytes");
@@ -141,7 +140,8 @@ static bool run_usage(Cli *cli, const void *target, char *const *words, GError *
             !http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
         listing = listing_new(cli, format, usage_columns, "user");
-        json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+        json_array_foreach(json_object_get(reply, "items"), i, item)
+                listing_add(listing, item);
         listing_end(listing);
         if (json_array_size(json_object_get(reply, "items")) == 0)
                 cli_say(cli, "no user holds anything on the server's disk yet");
@@ -169,8 +169,7 @@ static bool run_gc(Cli *cli, const void *target, char *const *words, GError **er
             !http_call_json(cli->client, "POST", path, NULL, &reply, error))
                 return false;
         listing = listing_new(cli, format, gc_columns, "name");
-        json_array_foreach(json_object_get(reply, "items"), i, item)
-        {
+        json_array_foreach(json_object_get(reply, "items"), i, item) {
                 if (storage->dry_run || json_is_true(json_object_get(item, "gone"))) {
                         listing_add(listing, item);
                         things++;

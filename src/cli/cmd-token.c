@@ -148,7 +148,8 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         if (!format_parse(token->format, &format, error) || !get_tokens(cli, token->user, &reply, error))
                 return false;
         listing = listing_new(cli, format, columns, "id");
-        json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+        json_array_foreach(json_object_get(reply, "items"), i, item)
+                listing_add(listing, item);
         listing_end(listing);
         if (i == 0)
                 cli_say(cli, "there are no tokens; `paddle token create` makes one");
@@ -174,8 +175,9 @@ static bool revoke_all(Cli *cli, const char *user, GError **error)
 
         if (!get_tokens(cli, user, &reply, error))
                 return false;
-        json_array_foreach(json_object_get(reply, "items"), i,
-                           item) if (!revoke_one(cli, text_of(item, "id"), error)) return false;
+        json_array_foreach(json_object_get(reply, "items"), i, item)
+                if (!revoke_one(cli, text_of(item, "id"), error))
+                        return false;
         if (i == 0)
                 cli_say(cli, "user '%s' has no tokens", user);
         return true;

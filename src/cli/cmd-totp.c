@@ -70,7 +70,8 @@ static void show_recovery(const Cli *cli, const json_t *done)
         cli_say(cli, "the second factor is set up\nRecovery codes, each good once instead of a code. Keep "
                      "them where the "
                      "device is not; they are shown this once:");
-        json_array_foreach(json_object_get(done, "recovery_codes"), i, code) puts(json_string_value(code));
+        json_array_foreach(json_object_get(done, "recovery_codes"), i, code)
+                puts(json_string_value(code));
 }
 
 /* What logged in before has ended; this log-in goes on. */

@@ -128,8 +128,7 @@ static char *datacenter_names(const json_t *list)
         gsize i;
         json_t *entry;
 
-        json_array_foreach(list, i, entry)
-        {
+        json_array_foreach(list, i, entry) {
                 const char *name = json_string_value(json_object_get(entry, "name"));
 
                 g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", name ? name : "(no name)");
@@ -152,8 +151,9 @@ static bool read_datacenters(ClientConfig *config, const json_t *root, GError **
                 return err_set(error, ERR_FAILED, "datacenters must be a list");
         if (!take_text(root, "", "current-datacenter", &current, error))
                 return false;
-        json_array_foreach(list, i, entry) if (!read_datacenter(config, entry, i, current, &found,
-                                                                error)) return false;
+        json_array_foreach(list, i, entry)
+                if (!read_datacenter(config, entry, i, current, &found, error))
+                        return false;
         if (!found && !config->server) {
                 g_autofree char *names = datacenter_names(list);
 

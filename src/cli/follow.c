@@ -361,8 +361,7 @@ int follow_member_width(const json_t *job)
         gsize i;
         json_t *role;
 
-        json_array_foreach(roles, i, role)
-        {
+        json_array_foreach(roles, i, role) {
                 gint64 replicas = int_of(role, "replicas");
                 g_autofree char *last =
                         g_strdup_printf("%s-%" G_GINT64_FORMAT, text_of(role, "name"), MAX(replicas - 1, 0));

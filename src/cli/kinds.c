@@ -369,8 +369,7 @@ static void show_cluster(Cli *cli, json_t *cluster)
         if (http_call_json(cli->client, "GET", path, NULL, &reply, NULL))
                 json_object_del(cluster, "nodes");
         members_print(cluster);
-        json_array_foreach(json_object_get(reply, "items"), i, node)
-        {
+        json_array_foreach(json_object_get(reply, "items"), i, node) {
                 if (!listing) {
                         putchar('\n');
                         listing = listing_new(cli, FORMAT_TABLE, node_columns, "name");

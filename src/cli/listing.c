@@ -104,8 +104,7 @@ static char *object_text(const json_t *object)
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)object, name, value)
-        {
+        json_object_foreach((json_t *)object, name, value) {
                 g_autofree char *text = amount_text(name, value);
 
                 g_string_append_printf(out, "%s%s %s", out->len ? ", " : "", name, text ? text : "-");
@@ -119,8 +118,7 @@ static char *array_text(const json_t *array)
         gsize i;
         json_t *value;
 
-        json_array_foreach(array, i, value)
-        {
+        json_array_foreach(array, i, value) {
                 g_autofree char *text = value_text(value);
 
                 g_string_append_printf(out, "%s%s", i > 0 ? ", " : "", text ? text : "-");
@@ -306,7 +304,8 @@ bool listing_fetch(Listing *listing, HttpClient *client, const char *path, gint6
                         listing_page(listing);
                 if (!http_call_json(client, "GET", page, NULL, &reply, error))
                         return false;
-                json_array_foreach(json_object_get(reply, "items"), i, item) listing_add(listing, item);
+                json_array_foreach(json_object_get(reply, "items"), i, item)
+                        listing_add(listing, item);
                 left -= (gint64)json_array_size(json_object_get(reply, "items"));
                 ret->more = int_of(reply, "more");
                 g_free(after);

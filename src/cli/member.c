@@ -25,8 +25,7 @@ bool member_choose(Cli *cli, const char *job, const char *shown, char **ret, GEr
 
         if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
-        json_array_foreach(json_object_get(reply, "items"), i, member)
-        {
+        json_array_foreach(json_object_get(reply, "items"), i, member) {
                 const char *role = text_of(member, "role");
                 bool works = strcmp(role, "trainer") == 0 || strcmp(role, "worker") == 0;
 
@@ -50,8 +49,7 @@ static bool check_runs(Cli *cli, const char *id, const char *job, const char *me
 
         if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
-        json_array_foreach(json_object_get(reply, "items"), i, one)
-        {
+        json_array_foreach(json_object_get(reply, "items"), i, one) {
                 if (strcmp(text_of(one, "name"), member) == 0)
                         return is_up(one) || err_set(error, ERR_CONFLICT,
                                                      "member '%s' of job '%s' is %s\nSee `paddle status %s`.",

@@ -66,7 +66,8 @@ void members_print(const json_t *object)
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)object, name, value) print_member(name, value);
+        json_object_foreach((json_t *)object, name, value)
+                print_member(name, value);
 }
 
 bool object_show(Cli *cli, const void *options, char *const *words, GError **error)
@@ -99,8 +100,7 @@ static void say_warnings(const Cli *cli, const json_t *reply)
         gsize i;
         json_t *warning;
 
-        json_array_foreach(warnings, i, warning)
-        {
+        json_array_foreach(warnings, i, warning) {
                 g_autofree char *text = value_text(warning);
                 g_autofree char *visible = text_visible(text ? text : "");
 
@@ -210,7 +210,8 @@ static bool print_changes(const Cli *cli, const json_t *reply, Format format)
         if (format != FORMAT_JSON && format != FORMAT_YAML) {
                 if (json_array_size(changes) > 0) {
                         listing = listing_new(cli, format, change_columns, "job");
-                        json_array_foreach(changes, i, change) listing_add(listing, change);
+                        json_array_foreach(changes, i, change)
+                                listing_add(listing, change);
                         listing_end(listing);
                 }
                 g_autofree char *checked = count_format(int_of(reply, "checked"), "job");

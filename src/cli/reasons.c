@@ -92,8 +92,7 @@ char *reasons_text(const json_t *reasons, int indent, const Terminal *terminal)
         gsize i;
         json_t *reason;
 
-        json_array_foreach(reasons, i, reason)
-        {
+        json_array_foreach(reasons, i, reason) {
                 const char *message = text_of(reason, "message");
                 g_autofree char *said = text_visible(*message ? message : text_of(reason, "cause"));
                 g_autofree char *wrapped = text_wrap(said, indent + 3, width);
@@ -218,8 +217,7 @@ static void append_places(GString *out, const json_t *placement)
         gsize i, lines = 0;
         json_t *place;
 
-        json_array_foreach(placement, i, place)
-        {
+        json_array_foreach(placement, i, place) {
                 g_autofree char *gpus = value_text(json_object_get(place, "gpus"));
                 g_autofree char *node = text_visible(text_of(place, "node"));
 
@@ -241,8 +239,7 @@ static void append_victims(GString *out, const json_t *evicts)
 
         if (json_array_size(evicts) > 0)
                 g_string_append(out, "It would preempt or shrink:\n");
-        json_array_foreach(evicts, i, victim)
-        {
+        json_array_foreach(evicts, i, victim) {
                 g_autofree char *name = text_visible(text_of(victim, "name"));
                 g_autofree char *whose = g_strdup_printf("%s (%s) of %s", name, text_of(victim, "job"),
                                                          text_of(victim, "user"));

@@ -11,8 +11,7 @@ static bool has_below(const json_t *queues, const char *name)
         const json_t *queue;
         gsize i;
 
-        json_array_foreach(queues, i, queue)
-        {
+        json_array_foreach(queues, i, queue) {
                 if (strcmp(text_of(queue, "parent"), name) == 0)
                         return true;
         }
@@ -32,8 +31,7 @@ static GPtrArray *names_of(const json_t *queues, const char *cluster)
         const json_t *queue;
         gsize i;
 
-        json_array_foreach(queues, i, queue)
-        {
+        json_array_foreach(queues, i, queue) {
                 if (takes_jobs(queues, queue, cluster))
                         g_ptr_array_add(names, (gpointer)text_of(queue, "name"));
         }

@@ -70,8 +70,7 @@ char *submission_taken(const char *path, const json_t *file, const json_t *spec)
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)file, name, value)
-        {
+        json_object_foreach((json_t *)file, name, value) {
                 if (is_taken(name, value, spec))
                         g_string_append_printf(names, "%s%s", names->len ? ", " : "", name);
         }

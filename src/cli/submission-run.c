@@ -90,8 +90,7 @@ static bool check_programs(const Cli *cli, const Submission *s, const Parcel *pa
 
         if (setup)
                 return check_program(cli, s, parcel, setup, error);
-        json_array_foreach(json_object_get(parcel->spec, "roles"), i, role)
-        {
+        json_array_foreach(json_object_get(parcel->spec, "roles"), i, role) {
                 if (!check_program(cli, s, parcel, json_object_get(role, "command"), error))
                         return false;
         }

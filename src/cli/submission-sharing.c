@@ -109,8 +109,8 @@ static gint64 combinations(const json_t *sweep)
         const char *name;
         json_t *values;
 
-        json_object_foreach((json_t *)sweep, name, values) n =
-                MIN(n * (gint64)json_array_size(values), G_MAXINT32);
+        json_object_foreach((json_t *)sweep, name, values)
+                n = MIN(n * (gint64)json_array_size(values), G_MAXINT32);
         return n;
 }
 

@@ -516,8 +516,7 @@ static bool check_roles(const Submission *s, char *const *words, const json_t *s
 
         if (!s->file || (!words[0] && !s->entry_point) || json_array_size(roles) == 0)
                 return true;
-        json_array_foreach(roles, i, role)
-        {
+        json_array_foreach(roles, i, role) {
                 if (!is_set(role, "command"))
                         return true;
         }
@@ -622,8 +621,7 @@ static bool has_role(const json_t *spec, const char *name)
         gsize i;
         const json_t *role;
 
-        json_array_foreach(json_object_get(spec, "roles"), i, role)
-        {
+        json_array_foreach(json_object_get(spec, "roles"), i, role) {
                 if (strcmp(text_of(role, "name"), name) == 0)
                         return true;
         }
@@ -641,7 +639,9 @@ static json_t *role_of(json_t *spec, const char *name)
                 roles = json_array();
                 json_object_set_new(spec, "roles", roles);
         }
-        json_array_foreach(roles, i, role) if (strcmp(text_of(role, "name"), name) == 0) return role;
+        json_array_foreach(roles, i, role)
+                if (strcmp(text_of(role, "name"), name) == 0)
+                        return role;
         if (json_array_size(roles) == 1 && strcmp(name, "trainer") == 0 &&
             strcmp(text_of(json_array_get(roles, 0), "name"), "pserver") != 0)
                 return json_array_get(roles, 0);

@@ -142,8 +142,7 @@ char *summary_failed(const json_t *array)
         g_autoptr(GString) out = g_string_new(NULL);
         gsize i;
 
-        json_array_foreach(json_object_get(array, "failed"), i, job)
-        {
+        json_array_foreach(json_object_get(array, "failed"), i, job) {
                 g_autofree char *reason = text_visible(text_of(job, "reason"));
 
                 g_string_append_printf(out, "%s  %s %s: %s", out->len ? "\n" : "", text_of(job, "name"),
@@ -197,7 +196,9 @@ static bool any_has_node(const json_t *members)
         const json_t *member;
         gsize i;
 
-        json_array_foreach(members, i, member) if (is_set(member, "node")) return true;
+        json_array_foreach(members, i, member)
+                if (is_set(member, "node"))
+                        return true;
         return false;
 }
 
@@ -214,8 +215,9 @@ static bool any_is_live(const json_t *members)
         const json_t *member;
         gsize i;
 
-        json_array_foreach(members, i,
-                           member) if (runs(member) && json_object_get(member, "usage")) return true;
+        json_array_foreach(members, i, member)
+                if (runs(member) && json_object_get(member, "usage"))
+                        return true;
         return false;
 }
 
@@ -246,8 +248,7 @@ static char *gpus_text(const json_t *usage)
         g_autoptr(GString) out = g_string_new(NULL);
         gsize i;
 
-        json_array_foreach(gpus, i, gpu)
-        {
+        json_array_foreach(gpus, i, gpu) {
                 g_autofree char *memory = bytes_format((guint64)MAX(int_of(gpu, "memory"), 0));
 
                 g_string_append(out, out->len ? ", " : "");
@@ -272,7 +273,8 @@ gint64 summary_cpu_ms(const json_t *members)
         gint64 sum = 0;
         gsize i;
 
-        json_array_foreach(members, i, member) sum += used_of(member, "cpu_ms");
+        json_array_foreach(members, i, member)
+                sum += used_of(member, "cpu_ms");
         return sum;
 }
 
@@ -305,6 +307,7 @@ void summary_members(const json_t *members, int indent, FILE *to)
         gsize i;
         json_t *member;
 
-        json_array_foreach(members, i, member) member_row(table, member, live);
+        json_array_foreach(members, i, member)
+                member_row(table, member, live);
         table_print(table, indent, to);
 }

@@ -72,8 +72,7 @@ static bool sum_usage(const json_t *nodes, gint64 *used)
         json_t *node;
         gsize i;
 
-        json_array_foreach(nodes, i, node)
-        {
+        json_array_foreach(nodes, i, node) {
                 const json_t *usage = json_object_get(node, "usage");
 
                 measured += int_of(usage, "measured");
@@ -94,7 +93,8 @@ static void append_room(GString *out, const TopPicture *picture, const Terminal 
         bool measured;
         json_t *node;
 
-        json_array_foreach(picture->nodes, i, node) usable += json_is_true(json_object_get(node, "usable"));
+        json_array_foreach(picture->nodes, i, node)
+                usable += json_is_true(json_object_get(node, "usable"));
         if (picture->nodes)
                 g_string_append_printf(line, "%d of %d node%s  ", (int)usable,
                                        (int)json_array_size(picture->nodes),
@@ -201,8 +201,7 @@ static void append_queues(GString *out, const TopPicture *picture, const Termina
                                        short_name(kinds[k]));
         g_string_append_c(out, '\n');
         append_head(out, g_strchomp(head->str), terminal);
-        json_array_foreach(busy, i, queue)
-        {
+        json_array_foreach(busy, i, queue) {
                 if (lines > 0 && (int)i + 1 == lines && json_array_size(busy) > i + 1) {
                         g_string_append_printf(out, "... %d more\n", (int)(json_array_size(busy) - i));
                         break;
@@ -305,8 +304,7 @@ static void append_jobs(GString *out, const json_t *jobs, gsize most, const TopP
         gsize i;
         json_t *job;
 
-        json_array_foreach(jobs, i, job)
-        {
+        json_array_foreach(jobs, i, job) {
                 if (i >= most)
                         break;
                 append_job(out, job, picture->now, terminal);

@@ -1010,8 +1010,7 @@ char *engine_explain(Engine *engine, const Job *job)
         if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED && json_array_size(reasons) == 0)
                 return NULL;
         text = g_string_new(NULL);
-        json_array_foreach(reasons, i, reason)
-        {
+        json_array_foreach(reasons, i, reason) {
                 add_message(text, reason);
         }
         return g_strdup(text->len ? text->str : "is about to start");

@@ -76,7 +76,9 @@ static bool find_all(Download *download, const char *remote, const char *local, 
                 return false;
         if (!is_single_file(items, bare))
                 g_ptr_array_add(download->dirs, g_strdup(target));
-        json_array_foreach(items, i, item) if (!add_item(download, bare, target, item, error)) return false;
+        json_array_foreach(items, i, item)
+                if (!add_item(download, bare, target, item, error))
+                        return false;
         return true;
 }
 

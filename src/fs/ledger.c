@@ -475,8 +475,7 @@ void ledger_load(Ledger *ledger, const char *path)
                 file = json_parse(text, strlen(text), NULL);
         pthread_mutex_lock(&ledger->mutex);
         ledger->surveyed = json_integer_value(json_object_get(file, "surveyed"));
-        json_object_foreach(json_object_get(file, "users"), user, of)
-        {
+        json_object_foreach(json_object_get(file, "users"), user, of) {
                 Account *account = account_of(ledger, user);
 
                 for (int i = 0; i < DISK_KINDS; i++) {

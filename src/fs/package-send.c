@@ -204,8 +204,7 @@ static void count_missing(Send *send, const json_t *missing)
         json_t *item;
 
         send->progress = (TransferProgress){ 0 };
-        json_array_foreach(missing, i, item)
-        {
+        json_array_foreach(missing, i, item) {
                 const char *hash = json_string_value(json_object_get(item, "hash"));
                 const Entry *entry = hash ? g_hash_table_lookup(send->by_hash, hash) : NULL;
 
@@ -220,7 +219,9 @@ static bool send_missing(Send *send, const json_t *missing, GError **error)
         json_t *item;
 
         count_missing(send, missing);
-        json_array_foreach(missing, i, item) if (!send_item(send, item, error)) return false;
+        json_array_foreach(missing, i, item)
+                if (!send_item(send, item, error))
+                        return false;
         return flush_body(send, error);
 }
 

@@ -99,8 +99,7 @@ static bool add_list(GString *text, const json_t *list, const char *name, GError
 
         if (list && !json_is_array(list))
                 return err_set(error, ERR_INVALID, PYPROJECT ": %s is not a list of texts", name);
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 g_autofree char *why = json_is_string(item) ? wrong_equals(json_string_value(item)) : NULL;
 
                 if (why)
@@ -409,8 +408,7 @@ static char *note_of(const RequirementsFiles *files)
             !json_is_array(json_object_get(project, "dependencies")))
                 return g_strdup("the dependencies that Poetry keeps in pyproject.toml are not read\n"
                                 "`poetry export -o requirements.txt` writes them into a file that is.");
-        json_array_foreach(json_object_get(project, "dynamic"), i, item)
-        {
+        json_array_foreach(json_object_get(project, "dynamic"), i, item) {
                 if (g_strcmp0(json_string_value(item), "dependencies") == 0)
                         return g_strdup(
                                 "the dependencies of pyproject.toml are 'dynamic', so they are not read\n"

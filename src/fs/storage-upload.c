@@ -481,8 +481,7 @@ static gint64 lacking_bytes(const Upload *upload, const json_t *chunks, const st
         json_t *item;
         gsize i;
 
-        json_array_foreach(chunks, i, item)
-        {
+        json_array_foreach(chunks, i, item) {
                 char hash[HASH_LEN + 1];
                 gint64 len;
 
@@ -509,8 +508,7 @@ static bool copy_present(const Storage *storage, const Upload *upload, const Pla
         lacking = lacking_bytes(upload, chunks, &st);
         if (lacking > 0 && !ledger_check(storage->ledger, place->payer, lacking, 0, error))
                 return false;
-        json_array_foreach(chunks, i, item)
-        {
+        json_array_foreach(chunks, i, item) {
                 const char *wanted = json_string_value(item);
                 char hash[HASH_LEN + 1];
                 gssize copied = 0;
@@ -526,8 +524,7 @@ static bool copy_present(const Storage *storage, const Upload *upload, const Pla
         }
         if (fdatasync(upload->data) < 0) /* before the records, which must tell the truth */
                 return place_error(place, error, errno, "write");
-        json_array_foreach(chunks, i, item)
-        {
+        json_array_foreach(chunks, i, item) {
                 gssize copied = g_array_index(lengths, gssize, i);
 
                 if (copied > 0 && !record_write(upload, i, json_string_value(item), (gsize)copied))

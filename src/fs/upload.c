@@ -110,8 +110,7 @@ static bool list_remote(Upload *upload, const char *remote, GError **error)
                 g_propagate_error(error, g_steal_pointer(&failure));
                 return false;
         }
-        json_array_foreach(json_object_get(reply, "items"), i, item)
-        {
+        json_array_foreach(json_object_get(reply, "items"), i, item) {
                 const char *path = json_string_value(json_object_get(item, "path"));
                 guint64 size = (guint64)json_integer_value(json_object_get(item, "size"));
 

@@ -105,8 +105,7 @@ static const json_t *find_project(const json_t *packages)
         const json_t *package;
         gsize i;
 
-        json_array_foreach(packages, i, package)
-        {
+        json_array_foreach(packages, i, package) {
                 if (g_strcmp0(own_path(package), ".") == 0)
                         return package;
         }
@@ -118,8 +117,7 @@ static bool index_packages(Lock *lock, const json_t *packages, GError **error)
         json_t *package;
         gsize i;
 
-        json_array_foreach(packages, i, package)
-        {
+        json_array_foreach(packages, i, package) {
                 const char *name = text_at(package, "name");
                 GPtrArray *list;
 
@@ -189,8 +187,7 @@ static bool put_dependency(Lock *lock, const json_t *dependency, guint64 way, GE
                                "`uv lock` writes the file again.",
                                name ? name : "");
         put_need(lock, package, NULL, all);
-        json_array_foreach(json_object_get(dependency, "extra"), i, extra)
-        {
+        json_array_foreach(json_object_get(dependency, "extra"), i, extra) {
                 if (json_is_string(extra))
                         put_need(lock, package, json_string_value(extra), all);
         }
@@ -206,8 +203,7 @@ static bool follow(Lock *lock, const Todo *todo, GError **error)
                                      : json_object_get(package, "dependencies");
         gsize i;
 
-        json_array_foreach(list, i, dependency)
-        {
+        json_array_foreach(list, i, dependency) {
                 if (!put_dependency(lock, dependency, todo->way, error))
                         return false;
         }

@@ -202,8 +202,7 @@ static bool merge(Merged *merged, const char *text, gsize len, const char *path,
 
                 if (!json_get_array(root, where, lists[list].list, ENTRIES_MAX, &items, error))
                         return false;
-                json_array_foreach(items, i, item)
-                {
+                json_array_foreach(items, i, item) {
                         if (!add_entry(merged, list, item, i, path, dir, error))
                                 return false;
                 }
@@ -232,8 +231,7 @@ static bool take_words(const json_t *object, const char *where, const char *name
 
         if (!json_get_array(object, where, name, WORDS_MAX, &list, error))
                 return false;
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 if (!json_is_string(item))
                         return err_set(error, ERR_INVALID, "%s%s[%" G_GSIZE_FORMAT "] must be a string",
                                        where, name, i);
@@ -363,8 +361,7 @@ static bool take_env(const json_t *body, const char *where, GPtrArray *env, GErr
 
         if (!json_get_array(body, where, "env", WORDS_MAX, &list, error))
                 return false;
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 const char *name = json_string_value(json_object_get(item, "name"));
                 const char *value = json_string_value(json_object_get(item, "value"));
 
@@ -515,8 +512,7 @@ static void take_plugin_config(const Entry *cluster, KubeConfig *config)
 
         if (!config->exec)
                 return;
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 const char *name = json_string_value(json_object_get(item, "name"));
                 const json_t *extension = json_object_get(item, "extension");
 

@@ -86,8 +86,7 @@ static void take_resources(Group *group, const json_t *list)
         size_t i;
 
         g_hash_table_remove_all(group->plurals);
-        json_array_foreach(items, i, item)
-        {
+        json_array_foreach(items, i, item) {
                 const char *plural = json_string_value(json_object_get(item, "name"));
                 const char *name = json_string_value(json_object_get(item, "kind"));
                 bool namespaced = json_is_true(json_object_get(item, "namespaced"));

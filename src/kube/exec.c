@@ -286,8 +286,7 @@ static int exit_code(const json_t *status)
         guint64 code;
         size_t i;
 
-        json_array_foreach(causes, i, cause)
-        {
+        json_array_foreach(causes, i, cause) {
                 const char *reason = kube_get_text(cause, "reason"), *text = kube_get_text(cause, "message");
 
                 if (reason && text && strcmp(reason, "ExitCode") == 0 &&

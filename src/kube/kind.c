@@ -123,8 +123,7 @@ const json_t *kube_controller(const json_t *object)
                      *owner;
         size_t i;
 
-        json_array_foreach(owners, i, owner)
-        {
+        json_array_foreach(owners, i, owner) {
                 if (json_is_true(json_object_get(owner, "controller")))
                         return owner;
         }

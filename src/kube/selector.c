@@ -261,8 +261,7 @@ static bool add_expression(KubeSelector *selector, const json_t *item, GError **
             !json_get_string(item, "matchExpressions.", "operator", KUBE_SELECTOR_MAX, &word, error) ||
             !json_get_array(item, "matchExpressions.", "values", KUBE_VALUES_MAX, &list, error))
                 return false;
-        json_array_foreach(list, i, value)
-        {
+        json_array_foreach(list, i, value) {
                 if (!json_is_string(value))
                         return err_set(error, ERR_INVALID, "matchExpressions.values must be strings");
                 g_ptr_array_add(values, g_strdup(json_string_value(value)));
@@ -280,8 +279,7 @@ static bool add_labels(KubeSelector *selector, json_t *labels, GError **error)
         const char *name;
         json_t *value;
 
-        json_object_foreach(labels, name, value)
-        {
+        json_object_foreach(labels, name, value) {
                 g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
 
                 if (!json_is_string(value))
@@ -312,8 +310,7 @@ KubeSelector *kube_selector_from_object(const json_t *object, GError **error)
             !json_get_array(object, "", "matchExpressions", KUBE_REQUIREMENTS_MAX, &expressions, error) ||
             !add_labels(selector, labels, error))
                 return NULL;
-        json_array_foreach(expressions, i, item)
-        {
+        json_array_foreach(expressions, i, item) {
                 if (!add_expression(selector, item, error))
                         return NULL;
         }

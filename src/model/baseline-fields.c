@@ -42,8 +42,7 @@ bool fence_lists(const Fence *fence, const char *list, const char *text)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(json_object_get(fence->allow, list), i, item)
-        {
+        json_array_foreach(json_object_get(fence->allow, list), i, item) {
                 if (g_strcmp0(json_string_value(item), text) == 0)
                         return true;
         }
@@ -55,8 +54,7 @@ static bool begins_as_listed(const Fence *fence, const char *key)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(json_object_get(fence->allow, "metadata"), i, item)
-        {
+        json_array_foreach(json_object_get(fence->allow, "metadata"), i, item) {
                 if (json_is_string(item) && *json_string_value(item) &&
                     g_str_has_prefix(key, json_string_value(item)))
                         return true;
@@ -109,8 +107,7 @@ static bool has_no_claim_of_homes(const Fence *fence, const json_t *value)
         const char *name;
         json_t *volume;
 
-        json_object_foreach((json_t *)fence->volumes, name, volume)
-        {
+        json_object_foreach((json_t *)fence->volumes, name, volume) {
                 if (json_object_get(volume, "claim"))
                         return false;
         }

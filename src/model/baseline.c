@@ -71,8 +71,7 @@ static bool check_keys(const Field *field, const Fence *fence, const char *where
         const char *key;
         json_t *value;
 
-        json_object_foreach((json_t *)object, key, value)
-        {
+        json_object_foreach((json_t *)object, key, value) {
                 g_autofree char *at = g_strdup_printf("%s.%s", where, key);
                 g_autoptr(json_t) text = json_string(key);
 
@@ -97,8 +96,7 @@ static bool check_list(const Field *field, const Fence *fence, const char *where
         const json_t *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 g_autofree char *at = g_strdup_printf("%s[%" G_GSIZE_FORMAT "]", where, i);
 
                 if (!check_item(field, fence, at, item, error))
@@ -152,8 +150,7 @@ static bool check_fields(const Field *fields, const Fence *fence, const char *wh
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)object, name, value)
-        {
+        json_object_foreach((json_t *)object, name, value) {
                 g_autofree char *at = g_strdup_printf("%s.%s", where, name);
 
                 if (!json_is_null(value) && !check_member(fields, fence, at, name, value, error))
@@ -169,8 +166,7 @@ static bool has_volume(const json_t *spec, const char *name)
         const json_t *volume;
         size_t i;
 
-        json_array_foreach(json_object_get(spec, "volumes"), i, volume)
-        {
+        json_array_foreach(json_object_get(spec, "volumes"), i, volume) {
                 if (g_strcmp0(json_string_value(json_object_get(volume, "name")), name) == 0)
                         return true;
         }
@@ -183,8 +179,7 @@ static bool check_mounts(const json_t *spec, const char *where, const json_t *co
         const json_t *mount;
         size_t i;
 
-        json_array_foreach(json_object_get(container, "volumeMounts"), i, mount)
-        {
+        json_array_foreach(json_object_get(container, "volumeMounts"), i, mount) {
                 const char *name = json_string_value(json_object_get(mount, "name"));
                 g_autofree char *at = g_strdup_printf("%s.volumeMounts[%" G_GSIZE_FORMAT "].name", where, i);
 
@@ -209,8 +204,7 @@ static bool is_of_homes(const Fence *fence, const char *kind, const char *name)
         const char *entry;
         json_t *volume;
 
-        json_object_foreach((json_t *)fence->volumes, entry, volume)
-        {
+        json_object_foreach((json_t *)fence->volumes, entry, volume) {
                 if (is_named_by(json_object_get(volume, kind), name))
                         return true;
         }
@@ -253,8 +247,7 @@ static bool names_any(const json_t *value, const Source *source, const Fence *fe
         const json_t *named = json_is_object(value) ? json_object_get(value, "name") : value, *item;
         size_t i;
 
-        json_array_foreach(value, i, item)
-        {
+        json_array_foreach(value, i, item) {
                 if (names_any(item, source, fence))
                         return true;
         }
@@ -278,8 +271,7 @@ static bool check_sources(const Fence *fence, const char *where, const json_t *v
         json_t *item;
         size_t i;
 
-        json_object_foreach((json_t *)value, key, item)
-        {
+        json_object_foreach((json_t *)value, key, item) {
                 g_autofree char *at = g_strdup_printf("%s.%s", where, key);
                 const char *what = what_is_named(fence, key, item);
 
@@ -288,8 +280,7 @@ static bool check_sources(const Fence *fence, const char *where, const json_t *v
                 if (!check_sources(fence, at, item, error))
                         return false;
         }
-        json_array_foreach(value, i, item)
-        {
+        json_array_foreach(value, i, item) {
                 g_autofree char *at = g_strdup_printf("%s[%" G_GSIZE_FORMAT "]", where, i);
 
                 if (!check_sources(fence, at, item, error))
@@ -314,8 +305,7 @@ static bool check_all_mounts(const char *where, const json_t *spec, const char *
         const json_t *container;
         size_t i;
 
-        json_array_foreach(json_object_get(spec, list), i, container)
-        {
+        json_array_foreach(json_object_get(spec, list), i, container) {
                 g_autofree char *at = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", where, list, i);
 
                 if (!check_mounts(spec, at, container, error))
@@ -369,8 +359,7 @@ bool baseline_check_origin(const json_t *origin, const BaselinePlace *place, GEr
         const Fence fence = fence_of(setting, place);
         size_t i;
 
-        json_array_foreach(json_object_get(asked, "members"), i, member)
-        {
+        json_array_foreach(json_object_get(asked, "members"), i, member) {
                 if (!check(json_object_get(member, "extensionTemplate"), &fence, error))
                         return false;
         }

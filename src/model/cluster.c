@@ -86,8 +86,7 @@ static int hide(json_t *object)
         json_t *value;
         int n = 0;
 
-        json_object_foreach(object, name, value)
-        {
+        json_object_foreach(object, name, value) {
                 if (is_password(name, value))
                         n += json_string_set(value, CLUSTER_HIDDEN) == 0;
                 else if (json_is_object(value))
@@ -103,8 +102,7 @@ static int restore(json_t *object, const json_t *was)
         json_t *value;
         int n = 0;
 
-        json_object_foreach(object, name, value)
-        {
+        json_object_foreach(object, name, value) {
                 const json_t *old = json_object_get(was, name);
 
                 if (json_is_object(value))

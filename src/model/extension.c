@@ -67,8 +67,7 @@ static bool is_list(const json_t *value, Shape shape)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(value, i, item)
-        {
+        json_array_foreach(value, i, item) {
                 if (!is_item(item, shape))
                         return false;
         }
@@ -116,8 +115,7 @@ static bool check_names(const char *where, const json_t *list, const char *const
         const json_t *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 if (g_strv_contains(ours, text_of(item, "name")))
                         return err_set(error, ERR_INVALID,
                                        "extensionTemplate: %s: the name '%.63s' is the platform's own", where,
@@ -150,8 +148,7 @@ static bool check_pod(const char *where, const json_t *pod, const void *arg, GEr
             !check_shape(spec, json_object_get(pod, "spec"), spec_shape, error) ||
             !check_own_names(spec, json_object_get(pod, "spec"), error))
                 return false;
-        json_array_foreach(json_object_get(json_object_get(pod, "spec"), "containers"), i, container)
-        {
+        json_array_foreach(json_object_get(json_object_get(pod, "spec"), "containers"), i, container) {
                 g_autofree char *at = g_strdup_printf("%s.containers[%" G_GSIZE_FORMAT "]", spec, i);
 
                 if (!check_container(at, container, error))
@@ -288,8 +285,7 @@ json_t *extension_container(const json_t *pod)
         json_t *container;
         size_t i;
 
-        json_array_foreach(list, i, container)
-        {
+        json_array_foreach(list, i, container) {
                 if (strcmp(text_of(container, "name"), "main") == 0)
                         return container;
         }
@@ -320,8 +316,7 @@ json_t *extension_flavour(const json_t *container)
 
         if (json_is_object(requests))
                 json_object_update(asked, requests);
-        json_object_foreach(asked, name, value)
-        {
+        json_object_foreach(asked, name, value) {
                 if (strcmp(name, "cpu") == 0)
                         json_object_set_new(flavour, "cpu", quantity_text(value));
                 else if (strcmp(name, "memory") == 0)

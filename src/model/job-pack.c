@@ -198,8 +198,7 @@ static bool unpack_list(const Field *field, const json_t *object, const char *wh
 
         if (!json_get_array(object, where, field->name, LIST_MAX, &array, error))
                 return false;
-        json_array_foreach(array, i, item)
-        {
+        json_array_foreach(array, i, item) {
                 if (!json_is_string(item))
                         return err_set(error, ERR_INVALID, "%s%s[%zu] must be a string", where, field->name,
                                        i);
@@ -259,8 +258,7 @@ static bool unpack_members(Job *job, const json_t *array, GError **error)
                 return true;
         job->n_members = (int)json_array_size(array);
         job->members = g_new0(Member, MAX(job->n_members, 1));
-        json_array_foreach(array, i, item)
-        {
+        json_array_foreach(array, i, item) {
                 g_autofree char *where = g_strdup_printf("members[%zu].", i);
 
                 if (!json_is_object(item))

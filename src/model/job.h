@@ -111,7 +111,7 @@ typedef struct Job {
         bool warned;       /* the signal before the time limit was sent in this attempt */
         bool settled;      /* elastic, and no member joins in this attempt any more */
         gint64 kill_at;    /* ms: preempting, stopping: who is there still is killed then; 0: the stop has its
-                              own    grace */
+                              own grace */
         gint64 progressed; /* ms: starting: when the start last made progress, see life.h */
         gint64 updated;    /* ms: of its last change; a column of the store */
         gint64 submitted, env_begun, env_ready, admitted, running, finished,

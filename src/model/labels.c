@@ -74,8 +74,7 @@ bool labels_parse(const char *where, const json_t *object, char ***ret, GError *
         if (json_object_size(object) > SPEC_LABELS_MAX)
                 return err_set(error, ERR_INVALID, "%s has %zu members, more than %d", where,
                                json_object_size(object), SPEC_LABELS_MAX);
-        json_object_foreach((json_t *)object, key, value)
-        {
+        json_object_foreach((json_t *)object, key, value) {
                 if (!check_pair(where, key, value, error))
                         return false;
                 g_ptr_array_add(list, g_strdup_printf("%s=%s", key, json_string_value(value)));

@@ -68,8 +68,7 @@ static bool take_scalars(Reading *reading, const json_t *object, GError **error)
 
         if (!json_is_object(object) && !json_is_null(object))
                 return err_set(error, ERR_INVALID, "%s.scalarResources must be an object", reading->where);
-        json_object_foreach((json_t *)object, name, value)
-        {
+        json_object_foreach((json_t *)object, name, value) {
                 if (!take_member(reading, name, value, error))
                         return false;
         }
@@ -86,8 +85,7 @@ bool limits_merge(const char *where, const json_t *object, bool intern, Resource
         if (object && !json_is_null(object) && !json_is_object(object))
                 return err_set(error, ERR_INVALID,
                                "%s must be an object such as {\"cpu\": 8, \"memory\": \"32Gi\"}", where);
-        json_object_foreach((json_t *)object, name, value)
-        {
+        json_object_foreach((json_t *)object, name, value) {
                 bool nested = strcmp(name, "scalarResources") == 0;
 
                 if (!(nested ? take_scalars(&reading, value, error)

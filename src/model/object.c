@@ -299,8 +299,7 @@ static bool list_merge(const ObjectField *field, void *at, const json_t *value, 
                 return refuse_type(what, "a list of strings", error);
         if (json_array_size(value) > LIST_MAX)
                 return err_set(error, ERR_INVALID, "%s has more than %d items", what, LIST_MAX);
-        json_array_foreach(value, i, item)
-        {
+        json_array_foreach(value, i, item) {
                 g_autofree char *where = g_strdup_printf("%s[%zu]", what, i);
 
                 if (!text_check(field, item, where, error))
@@ -375,8 +374,7 @@ static bool pairs_merge(const ObjectField *field, void *at, const json_t *value,
 
         if (!json_is_object(value))
                 return refuse_type(what, "an object of strings", error);
-        json_object_foreach((json_t *)value, key, item)
-        {
+        json_object_foreach((json_t *)value, key, item) {
                 g_autofree char *where = g_strdup_printf("%s.%.80s", what, key);
 
                 if (!(field->type == FIELD_PAIRS ? pair_key_check : label_key_check)(what, key, error) ||
@@ -652,8 +650,7 @@ static bool check_resources(const json_t *amounts, const char *what, GError **er
         const char *name;
         json_t *amount;
 
-        json_object_foreach((json_t *)amounts, name, amount)
-        {
+        json_object_foreach((json_t *)amounts, name, amount) {
                 if (strcmp(name, "scalarResources") == 0 ? !check_resources(amount, what, error)
                                                          : !resource_name_check(what, name, error))
                         return false;
@@ -692,8 +689,7 @@ bool object_patch(Object *object, const json_t *patch, GError **error)
         if (!json_is_object(patch))
                 return err_set(error, ERR_INVALID, "%s '%.80s': a JSON object is needed",
                                rows[object->kind]->name, object->name);
-        json_object_foreach((json_t *)patch, name, value)
-        {
+        json_object_foreach((json_t *)patch, name, value) {
                 if (!patch_member(object, name, value, error))
                         return err_prefix(error, "%s '%.80s': ", rows[object->kind]->name, object->name);
         }

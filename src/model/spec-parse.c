@@ -75,8 +75,7 @@ static bool take_words(Draft *draft, const json_t *array, const char *where, cha
                                where);
         if (json_array_size(array) > SPEC_ARGV_MAX)
                 return err_set(error, ERR_INVALID, "%scommand has more than %d items", where, SPEC_ARGV_MAX);
-        json_array_foreach(array, i, item)
-        {
+        json_array_foreach(array, i, item) {
                 if (!check_argument(where, i, item, error))
                         return false;
                 g_ptr_array_add(words, g_strdup(json_string_value(item)));
@@ -165,8 +164,7 @@ static bool take_env_object(GPtrArray *list, const json_t *object, const char *w
         const char *name;
         json_t *item;
 
-        json_object_foreach((json_t *)object, name, item)
-        {
+        json_object_foreach((json_t *)object, name, item) {
                 g_autofree char *value = env_value(item);
 
                 if (!value)
@@ -184,8 +182,7 @@ static bool take_env_list(GPtrArray *list, const json_t *array, const char *wher
         const json_t *item;
         size_t i;
 
-        json_array_foreach(array, i, item)
-        {
+        json_array_foreach(array, i, item) {
                 const char *pair = json_string_value(item), *equals = pair ? strchr(pair, '=') : NULL;
 
                 if (!equals)
@@ -438,7 +435,9 @@ static bool take_heads(const json_t *object, RoleHead *ret, int *ret_n, json_t *
                 return false;
         if (*ret_array && json_array_size(*ret_array) == 0)
                 return err_set(error, ERR_INVALID, "roles is empty\nLeave it out for one process.");
-        json_array_foreach(*ret_array, i, item) if (!take_head(item, i, &ret[i], error)) return false;
+        json_array_foreach(*ret_array, i, item)
+                if (!take_head(item, i, &ret[i], error))
+                        return false;
         *ret_n = (int)json_array_size(*ret_array);
         return true;
 }

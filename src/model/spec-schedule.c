@@ -116,8 +116,7 @@ static bool take_after(Draft *draft, const json_t *object, GError **error)
 
         if (!json_get_array(object, "", "after", SPEC_AFTER_MAX, &array, error))
                 return false;
-        json_array_foreach(array, i, item)
-        {
+        json_array_foreach(array, i, item) {
                 AfterKind kind;
                 const char *job;
 

@@ -53,8 +53,7 @@ static bool take_map(Draft *draft, const json_t *object, const char *field,
                 return true;
         if (!json_is_object(map))
                 return err_set(error, ERR_INVALID, "%s must be an object of names and secrets", field);
-        json_object_foreach((json_t *)map, key, item)
-        {
+        json_object_foreach((json_t *)map, key, item) {
                 if (!check(key, error))
                         return false;
                 if (!json_is_string(item))

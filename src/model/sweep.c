@@ -73,8 +73,7 @@ static bool take_values(GString *text, const char *name, const json_t *values, G
         gsize i;
         const json_t *value;
 
-        json_array_foreach(values, i, value)
-        {
+        json_array_foreach(values, i, value) {
                 char *one = value_text(name, value, error);
 
                 if (!one)
@@ -148,8 +147,7 @@ static bool check_alone(const json_t *object, const char *name, GError **error)
                         return err_set(error, ERR_INVALID,
                                        "sweep.%s: %s sets the variable '%s', too\nLeave out one of them.",
                                        name, others[k], name);
-        json_array_foreach(json_object_get(object, "roles"), i, role)
-        {
+        json_array_foreach(json_object_get(object, "roles"), i, role) {
                 if (json_object_get(json_object_get(role, "env"), name))
                         return err_set(
                                 error, ERR_INVALID,
@@ -175,8 +173,7 @@ bool take_sweep(Draft *draft, const json_t *object, GError **error)
                 return err_set(error, ERR_INVALID,
                                "sweep must be an object of 1 to %d lists: {\"lr\": [0.1, 0.01]}",
                                SPEC_SWEEP_MAX);
-        json_object_foreach((json_t *)sweep, name, values)
-        {
+        json_object_foreach((json_t *)sweep, name, values) {
                 if (!check_alone(object, name, error) || !take_parameter(list, name, values, &n, error))
                         return false;
         }

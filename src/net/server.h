@@ -46,7 +46,7 @@ typedef struct {
         HttpHandler handler;
         const char *summary; /* one sentence, for the API document */
         const char *query;   /* "name:type:sentence;name:..." (no ; in a sentence) of query parameters; type
-                                string, integer,   boolean, array */
+                                string, integer, boolean, array */
         const char *request_schema, *reply_schema; /* names of component schemas, or NULL */
         int reply_status;                          /* of success; 0: 200 */
         const char *reply_type;                    /* content type of success; NULL: application/json */

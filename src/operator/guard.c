@@ -188,8 +188,7 @@ static bool read_binding(Guard *guard, const json_t *binding)
 
         g_clear_pointer(&guard->objects[ROLE].name, g_free);
         guard->objects[ROLE].name = g_strdup(role);
-        json_array_foreach(json_object_get(binding, "subjects"), i, subject)
-        {
+        json_array_foreach(json_object_get(binding, "subjects"), i, subject) {
                 const char *name = kube_get_text(subject, "name");
                 const char *namespace = kube_get_text(subject, "namespace");
                 Guarded *account = &guard->objects[ACCOUNT];

@@ -147,8 +147,7 @@ static void read_metadata(const json_t *object, PaddleJob *ret)
         ret->namespace = kube_namespace(object);
         ret->uid = kube_uid(object);
         ret->deleting = kube_is_deleting(object);
-        json_array_foreach(finalizers, i, item)
-        {
+        json_array_foreach(finalizers, i, item) {
                 ret->has_finalizer |= g_strcmp0(json_string_value(item), JOB_FINALIZER) == 0;
         }
         if (port)

@@ -159,8 +159,7 @@ static void remove_finalizer(Pass *pass)
         const json_t *list = kube_get(pass->job.object, "metadata.finalizers"), *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 g_autofree char *path = g_strdup_printf("/metadata/finalizers/%zu", i);
 
                 if (g_strcmp0(json_string_value(item), JOB_FINALIZER) != 0)

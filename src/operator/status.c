@@ -25,8 +25,7 @@ static const json_t *find_by_name(const json_t *list, const char *name)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 if (g_strcmp0(json_string_value(json_object_get(item, "name")), name) == 0)
                         return item;
         }
@@ -38,8 +37,7 @@ static bool all_ready(const json_t *statuses, bool running)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(statuses, i, item)
-        {
+        json_array_foreach(statuses, i, item) {
                 if (!json_is_true(json_object_get(item, "ready")) ||
                     (running && !json_is_object(kube_get(item, "state.running"))))
                         return false;
@@ -108,8 +106,7 @@ static bool is_doomed(const json_t *pod)
         const json_t *condition;
         size_t i;
 
-        json_array_foreach(kube_get(pod, "status.conditions"), i, condition)
-        {
+        json_array_foreach(kube_get(pod, "status.conditions"), i, condition) {
                 const char *reason = json_string_value(json_object_get(condition, "reason"));
 
                 if (g_strcmp0(json_string_value(json_object_get(condition, "type")), POD_DISRUPTED) == 0 &&

@@ -87,8 +87,7 @@ static const char *condition(const json_t *object, const char *type)
         const json_t *list = kube_get(object, "status.conditions"), *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 const char *message = json_string_value(json_object_get(item, "message"));
 
                 if (g_strcmp0(json_string_value(json_object_get(item, "type")), type) == 0 &&
@@ -216,8 +215,7 @@ static void write_status(Pass *pass)
         json_t *patch = json_object(), *is;
         const char *name;
 
-        json_object_foreach(status, name, is)
-        {
+        json_object_foreach(status, name, is) {
                 const json_t *was = json_object_get(old, name);
 
                 if (!was || (!json_equal(was, is) && strcmp(name, "scale_status") != 0))

@@ -27,8 +27,7 @@ void view_keep(json_t *object, const char *const *names)
         json_t *value;
         void *next;
 
-        json_object_foreach_safe(object, next, name, value)
-        {
+        json_object_foreach_safe(object, next, name, value) {
                 if (!g_strv_contains(names, name))
                         json_object_del(object, name);
         }
@@ -54,8 +53,7 @@ static void trim_metadata(json_t *object)
         view_keep(json_object_get(metadata, "annotations"), annotations);
         if (json_object_size(json_object_get(metadata, "annotations")) == 0)
                 json_object_del(metadata, "annotations");
-        json_array_foreach(json_object_get(metadata, "ownerReferences"), i, item)
-        {
+        json_array_foreach(json_object_get(metadata, "ownerReferences"), i, item) {
                 view_keep(item, owner);
         }
 }
@@ -67,11 +65,9 @@ static void trim_containers(json_t *statuses)
         const char *name;
         size_t i;
 
-        json_array_foreach(statuses, i, item)
-        {
+        json_array_foreach(statuses, i, item) {
                 view_keep(item, members);
-                json_object_foreach(json_object_get(item, "state"), name, value)
-                {
+                json_object_foreach(json_object_get(item, "state"), name, value) {
                         json_object_clear(value);
                 }
         }

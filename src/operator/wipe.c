@@ -89,8 +89,7 @@ static json_t *make_patch(const json_t *job)
         const json_t *list = kube_get(job, "metadata.finalizers"), *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 g_autofree char *path = g_strdup_printf("/metadata/finalizers/%zu", i);
 
                 if (g_strcmp0(json_string_value(item), JOB_FINALIZER) == 0)
@@ -133,7 +132,8 @@ static void on_listed(const KubeReply *reply, void *arg)
                 log_warning("jobs could not be listed, trying again", "error", reply->error->message, NULL);
         } else if (!reply->error) {
                 wipe->resume = g_strdup(kube_get_text(reply->object, "metadata.continue"));
-                json_array_foreach(json_object_get(reply->object, "items"), i, job) strip_job(wipe, job);
+                json_array_foreach(json_object_get(reply->object, "items"), i, job)
+                        strip_job(wipe, job);
         }
         end_page(wipe);
 }

@@ -67,8 +67,7 @@ bool podspec_has_named(const json_t *list, const char *name)
         const json_t *item;
         gsize i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 if (g_strcmp0(json_string_value(json_object_get(item, "name")), name) == 0)
                         return true;
         }
@@ -108,8 +107,7 @@ static bool declares(const json_t *ports, int port)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(ports, i, item)
-        {
+        json_array_foreach(ports, i, item) {
                 const char *protocol = json_string_value(json_object_get(item, "protocol"));
 
                 if (json_integer_value(json_object_get(item, "containerPort")) == port &&

@@ -105,8 +105,7 @@ static bool add_list(PodspecSum *sum, const json_t *list, gint64 times, GError *
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)list, name, value)
-        {
+        json_object_foreach((json_t *)list, name, value) {
                 Amount one = { 0 };
                 Amount *amount = find(sum, name, error);
 
@@ -122,8 +121,7 @@ bool podspec_sum_add(PodspecSum *sum, const json_t *pod_spec, gint64 pods, GErro
         const json_t *container;
         size_t i;
 
-        json_array_foreach(json_object_get(pod_spec, "containers"), i, container)
-        {
+        json_array_foreach(json_object_get(pod_spec, "containers"), i, container) {
                 const json_t *resources = json_object_get(container, "resources");
                 const json_t *requests = json_object_get(resources, "requests");
 

@@ -24,8 +24,7 @@ bool input_labels(const json_t *object, const char *where, GStringChunk *strings
                 return true;
         list = g_new0(const char *, json_object_size(labels) + 1);
         g_ptr_array_add(lists, list);
-        json_object_foreach(labels, key, value)
-        {
+        json_object_foreach(labels, key, value) {
                 g_autofree char *label = g_strdup_printf("%s=%s", key, json_string_value(value));
 
                 if (!json_is_string(value))
@@ -275,8 +274,7 @@ static bool parse_topology(Room *room, const json_t *object, GError **error)
 
         if (!json_get_array(object, "", "topology", TOPOLOGY_MAX, &keys, error))
                 return false;
-        json_array_foreach(keys, i, key)
-        {
+        json_array_foreach(keys, i, key) {
                 if (!json_is_string(key) || !*json_string_value(key) || strchr(json_string_value(key), ','))
                         return err_set(error, ERR_INVALID, "topology[%zu] must be the key of a label", i);
                 g_ptr_array_add(room->topology, g_string_chunk_insert(room->strings, json_string_value(key)));
@@ -297,8 +295,7 @@ static bool parse_parts(Room *room, const json_t *object, const char *name, gsiz
 
         if (!json_get_array(object, "", name, max, &parts, error))
                 return false;
-        json_array_foreach(parts, i, part)
-        {
+        json_array_foreach(parts, i, part) {
                 g_autofree char *where = g_strdup_printf("%s[%zu].", name, i);
 
                 if (!json_is_object(part))

@@ -116,8 +116,7 @@ static bool parse_roles(Trace *trace, const json_t *object, TraceGroup *group, G
         g_ptr_array_add(trace->lists, roles);
         if (!list && !parse_role(object, "", true, &roles[0], error))
                 return false;
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 g_autofree char *where = g_strdup_printf("roles[%zu].", i);
 
                 if (!json_is_object(item))

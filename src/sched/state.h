@@ -1,8 +1,7 @@
 /* What a Scheduler is made of; private to sched/.
  *
  *      Cluster ─┬─ Node*      what stands there, what is free, what is being made free for whom
- *               └─ Lane tree (queues) ── Group* (queue × ask) ── Shape* (what else jobs have in common) ──
- * Job*
+ *               └─ Lane tree (queues) ── Group* (queue × ask) ── Shape* (what else jobs have in common) ── Job*
  *
  * An Ask is what a gang needs of the room (roles, labels, topology); its tasks are of Classes (a request and
  * labels), and each class keeps an index of the nodes on which such a task fits. Asks, classes, shapes and

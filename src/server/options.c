@@ -265,8 +265,7 @@ static bool apply_value(ServerOptions *options, const char *path, const char *na
 
         if (!json_is_array(value) || !is_list(name))
                 return apply_scalar(options, path, name, value, error);
-        json_array_foreach(value, i, item)
-        {
+        json_array_foreach(value, i, item) {
                 if (!apply_scalar(options, path, name, item, error))
                         return false;
         }
@@ -290,8 +289,7 @@ static bool apply_file(ServerOptions *options, const char *path, GError **error)
                 return true;
         if (!json_is_object(file))
                 return err_set(error, ERR_INVALID, "'%s' is not a list of 'option: value' lines", path);
-        json_object_foreach(file, name, value)
-        {
+        json_object_foreach(file, name, value) {
                 if (!apply_value(options, path, name, value, error))
                         return false;
         }

@@ -145,8 +145,7 @@ static bool is_for_signatures(const json_t *object)
 
         if (use && g_strcmp0(json_string_value(use), "sig") != 0)
                 return false;
-        json_array_foreach(ops, i, op)
-        {
+        json_array_foreach(ops, i, op) {
                 if (g_strcmp0(json_string_value(op), "verify") == 0)
                         return true;
         }
@@ -187,8 +186,7 @@ JwkSet *jwk_set_parse(const char *text, gsize len, GError **error)
                 err_prefix(error, "not a set of keys: ");
                 return NULL;
         }
-        json_array_foreach(keys, i, key)
-        {
+        json_array_foreach(keys, i, key) {
                 Jwk jwk;
 
                 if (read_key(key, &jwk))
@@ -353,8 +351,7 @@ static bool names_client(const json_t *audience, const char *client)
                 return strcmp(json_string_value(audience), client) == 0;
         if (json_array_size(audience) > AUDIENCES_MAX)
                 return false;
-        json_array_foreach(audience, i, item)
-        {
+        json_array_foreach(audience, i, item) {
                 if (g_strcmp0(json_string_value(item), client) == 0)
                         return true;
         }

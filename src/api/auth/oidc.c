@@ -200,8 +200,7 @@ static bool takes_secret_in_body(const json_t *document)
         bool body = false;
         size_t i;
 
-        json_array_foreach(methods, i, method)
-        {
+        json_array_foreach(methods, i, method) {
                 if (g_strcmp0(json_string_value(method), "client_secret_basic") == 0)
                         return false;
                 body = body || g_strcmp0(json_string_value(method), "client_secret_post") == 0;

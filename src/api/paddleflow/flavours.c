@@ -48,8 +48,7 @@ static bool check_scalars(const json_t *body, GError **error)
         const char *name;
         json_t *value;
 
-        json_object_foreach(json_object_get(body, "scalarResources"), name, value)
-        {
+        json_object_foreach(json_object_get(body, "scalarResources"), name, value) {
                 if (json_string_length(value) == 0)
                         return flow_set(error, CODE_FlavourInvalidField, "scalarResources.%.80s is empty",
                                         name);

@@ -25,8 +25,7 @@ const json_t *go_member(const json_t *object, const char *name)
 
         if (found)
                 return json_is_null(found) ? NULL : found;
-        json_object_foreach((json_t *)object, key, value)
-        {
+        json_object_foreach((json_t *)object, key, value) {
                 if (g_ascii_strcasecmp(key, name) == 0 && !json_is_null(value))
                         found = value;
         }
@@ -63,8 +62,7 @@ static bool take_map(const json_t *value, const char *where, json_t **ret, GErro
 
         if (!json_is_object(value))
                 return refuse(where, GO_MAP, error);
-        json_object_foreach((json_t *)value, key, item)
-        {
+        json_object_foreach((json_t *)value, key, item) {
                 if (!json_is_string(item) && !json_is_null(item))
                         return err_set(error, ERR_INVALID, "%s.%.80s must be a string", where, key);
                 json_object_set_new(map, key, text_or_empty(item));
@@ -81,8 +79,7 @@ static bool take_list(const json_t *value, const char *where, json_t **ret, GErr
 
         if (!json_is_array(value))
                 return refuse(where, GO_LIST, error);
-        json_array_foreach(value, i, item)
-        {
+        json_array_foreach(value, i, item) {
                 if (!json_is_string(item) && !json_is_null(item))
                         return err_set(error, ERR_INVALID, "%s[%zu] must be a string", where, i);
                 json_array_append_new(list, text_or_empty(item));
@@ -100,8 +97,7 @@ static bool take_structs(const json_t *value, const GoField *fields, const char 
 
         if (!json_is_array(value))
                 return refuse(where, GO_STRUCTS, error);
-        json_array_foreach(value, i, item)
-        {
+        json_array_foreach(value, i, item) {
                 g_autofree char *place = g_strdup_printf("%s[%zu]", where, i);
                 json_t *object = NULL;
 
@@ -168,8 +164,7 @@ void go_trim(json_t *object, const char *name)
         const char *key;
         json_t *value;
 
-        json_object_foreach(object, key, value)
-        {
+        json_object_foreach(object, key, value) {
                 g_autofree char *text = json_is_string(value) ? g_strdup(json_string_value(value)) : NULL;
 
                 if (text && strcmp(key, name) != 0)

@@ -195,8 +195,7 @@ static bool take_scalars(const json_t *flavour, Resources *ret, GError **error)
         const char *name;
         json_t *value;
 
-        json_object_foreach(json_object_get(flavour, "scalarResources"), name, value)
-        {
+        json_object_foreach(json_object_get(flavour, "scalarResources"), name, value) {
                 int kind = resource_find(name);
                 gint64 amount = 0;
                 g_autofree char *what = g_strdup_printf("flavour: scalarResources.%.80s", name);
@@ -304,8 +303,7 @@ static bool check_all_fs(const json_t *body, GError **error)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(json_object_get(body, "extraFS"), i, item)
-        {
+        json_array_foreach(json_object_get(body, "extraFS"), i, item) {
                 if (!check_fs(item, error))
                         return false;
         }
@@ -390,8 +388,7 @@ static bool take_list(Asking *asking, const json_t *members, GError **error)
 
         if (json_array_size(members) > MEMBERS_MAX)
                 return flow_set(error, CODE_JobInvalidField, "members: more than %d", MEMBERS_MAX);
-        json_array_foreach(members, i, member)
-        {
+        json_array_foreach(members, i, member) {
                 if (!take_member(asking, member, error))
                         return false;
         }
@@ -434,8 +431,7 @@ static void add_texts(json_t *words, const json_t *list)
         json_t *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 if (json_is_string(item))
                         json_array_append(words, item);
         }
@@ -508,8 +504,7 @@ static bool add_words(GString *out, const json_t *list)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 g_autofree char *quoted = g_shell_quote(json_string_value(item));
 
                 g_string_append_printf(out, " %s", quoted);
@@ -549,8 +544,7 @@ static void add_branch(GString *script, const Wish *wish, int below)
         json_t *value;
 
         g_string_append_printf(script, "if [ \"$i\" -lt %d ]; then exec env", below);
-        json_object_foreach(json_object_get(wish->body, "env"), name, value)
-        {
+        json_object_foreach(json_object_get(wish->body, "env"), name, value) {
                 g_autofree char *pair = g_strdup_printf("%s=%s", name, json_string_value(value));
                 g_autofree char *quoted = g_shell_quote(pair);
 

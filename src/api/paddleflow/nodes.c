@@ -41,7 +41,8 @@ static GPtrArray *keys_of(const json_t *object)
         const char *key;
         json_t *value;
 
-        json_object_foreach((json_t *)object, key, value) g_ptr_array_add(keys, (char *)key);
+        json_object_foreach((json_t *)object, key, value)
+                g_ptr_array_add(keys, (char *)key);
         g_ptr_array_sort(keys, compare_texts);
         return keys;
 }
@@ -109,8 +110,7 @@ static json_t *idle_of(const json_t *node)
         json_t *idle = json_copy(part(node, "allocatable")), *used = part(node, "used"), *value;
         const char *name;
 
-        json_object_foreach(used, name, value)
-        {
+        json_object_foreach(used, name, value) {
                 gint64 has = json_integer_value(part(idle, name));
 
                 if (part(idle, name))
@@ -250,8 +250,7 @@ static bool is_named(const json_t *list, const char *name)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 if (strcmp(json_string_value(item), name) == 0)
                         return true;
         }

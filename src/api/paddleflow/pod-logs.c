@@ -69,7 +69,8 @@ static void add_events(Reading *reading, const json_t *list)
         json_t *item;
         size_t i;
 
-        json_array_foreach(json_object_get(list, "items"), i, item) g_ptr_array_add(sorted, item);
+        json_array_foreach(json_object_get(list, "items"), i, item)
+                g_ptr_array_add(sorted, item);
         g_ptr_array_sort(sorted, compare_times);
         for (guint j = 0; j < sorted->len; j++) {
                 const json_t *event = sorted->pdata[j];
@@ -248,7 +249,8 @@ static bool read_deployment(Reading *reading, GError **error)
                 return false;
         }
         read_events(reading, deployment);
-        json_array_foreach(json_object_get(pods, "items"), i, pod) read_pod(reading, pod);
+        json_array_foreach(json_object_get(pods, "items"), i, pod)
+                read_pod(reading, pod);
         if (json_array_size(reading->tasks) >= LOG_TASKS_MAX)
                 note(reading, "LogNotRead", "only so many containers are shown; ask for pods by their names");
         return true;

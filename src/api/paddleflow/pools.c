@@ -136,8 +136,7 @@ static bool merge_annotations(Pool *pool, const json_t *said, GError **error)
         const char *key;
         json_t *value;
 
-        json_object_foreach((json_t *)said, key, value)
-        {
+        json_object_foreach((json_t *)said, key, value) {
                 if (json_string_length(value) == 0)
                         json_object_del(map, key);
                 else

@@ -141,8 +141,7 @@ static void settle_policies(Queue *queue, const json_t *said)
 
         for (char **at = queue->policies; at && *at; at++)
                 g_ptr_array_add(list, g_strdup(*at));
-        json_array_foreach(said, i, item)
-        {
+        json_array_foreach(said, i, item) {
                 const char *text = json_string_value(item);
                 g_autofree char *name = g_strndup(text, strlen(text) - (g_str_has_suffix(text, "-") ? 1 : 0));
                 guint at = 0;
@@ -243,8 +242,7 @@ static bool merge_location(Queue *queue, const json_t *said, GError **error)
 
         if (!said)
                 return true;
-        json_object_foreach((json_t *)said, key, value)
-        {
+        json_object_foreach((json_t *)said, key, value) {
                 if (json_string_length(value) == 0)
                         json_object_del(location, key);
                 else

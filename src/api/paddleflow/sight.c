@@ -81,7 +81,8 @@ static bool ask_page(Flow *flow, const Cluster *cluster, RuntimeAsk *ask,
 
         if (!page)
                 return false;
-        json_array_foreach(items, i, item) take(nodes, item);
+        json_array_foreach(items, i, item)
+                take(nodes, item);
         g_free(ask->resume);
         ask->resume =
                 g_strdup(json_string_value(json_object_get(json_object_get(page, "metadata"), "continue")));

@@ -358,8 +358,7 @@ static json_t *all_cards(const Call *call, const json_t *names, gint64 from, gin
         const json_t *name;
         size_t i;
 
-        json_array_foreach(names, i, name)
-        {
+        json_array_foreach(names, i, name) {
                 const Queue *queue = catalog_queue(call->catalog, json_string_value(name));
                 json_t *cards;
 

@@ -93,7 +93,8 @@ char **map_to_labels(const json_t *map)
 
         if (json_object_size(map) == 0)
                 return NULL;
-        json_object_foreach((json_t *)map, key, value) g_ptr_array_add(keys, (char *)key);
+        json_object_foreach((json_t *)map, key, value)
+                g_ptr_array_add(keys, (char *)key);
         g_ptr_array_sort(keys, compare_texts);
         pairs = g_ptr_array_new();
         for (guint i = 0; i < keys->len; i++)
@@ -153,8 +154,7 @@ bool amounts_take(const char *what, const json_t *object, bool merge, ResourceLi
             !take_named(what, object, memory, RESOURCE_MEMORY, merge, &taken, error) ||
             !take_named(what, object, storage, RESOURCE_STORAGE, true, &taken, error))
                 return false;
-        json_object_foreach(json_object_get(object, "scalarResources"), name, value)
-        {
+        json_object_foreach(json_object_get(object, "scalarResources"), name, value) {
                 if (!take_scalar(what, name, json_string_value(value), merge, &taken, error))
                         return false;
         }

@@ -125,8 +125,7 @@ static void drop_single(json_t *object)
         json_t *value;
         void *next;
 
-        json_object_foreach_safe(object, next, name, value)
-        {
+        json_object_foreach_safe(object, next, name, value) {
                 if (!g_strv_contains(of_all, name) && !g_strv_contains(own, name))
                         json_object_del(object, name);
         }

@@ -514,8 +514,7 @@ static void note_fields(HttpRequest *request, const char *name, json_t *body)
         const char *key, *before = ": ";
         json_t *value;
 
-        json_object_foreach(body, key, value)
-        {
+        json_object_foreach(body, key, value) {
                 g_string_append_printf(subject, "%s%s%s", before, key,
                                        json_is_true(value)    ? "=true"
                                        : json_is_false(value) ? "=false"

@@ -261,8 +261,7 @@ static bool take_batch(Batch *batch, GError **error)
         if (json_array_size(entries) == 0)
                 return err_set(error, ERR_INVALID, "jobs: a list of 1 to %d specifications is needed",
                                BATCH_MAX);
-        json_array_foreach(entries, i, entry)
-        {
+        json_array_foreach(entries, i, entry) {
                 if (!cancel_check())
                         return err_set_errno(error, errno, "the batch was given up");
                 if (!take_entry(batch, i, entry, error))

@@ -177,8 +177,7 @@ static bool take_flavours(Api *api, json_t *object, GError **error)
         json_t *role;
         size_t i;
 
-        json_array_foreach(roles, i, role)
-        {
+        json_array_foreach(roles, i, role) {
                 g_autofree char *where = g_strdup_printf("roles[%zu].", i);
 
                 if (!take_flavour(catalog, queue ? queue->cluster : NULL, where, role, error))

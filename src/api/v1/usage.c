@@ -140,8 +140,7 @@ static void add(Sum *sum, const json_t *usage)
         sum->measured++;
         sum->cores += json_number_value(json_object_get(usage, "cores"));
         sum->memory += json_integer_value(json_object_get(usage, "memory"));
-        json_array_foreach(json_object_get(usage, "gpus"), i, gpu)
-        {
+        json_array_foreach(json_object_get(usage, "gpus"), i, gpu) {
                 const json_t *percent = json_object_get(gpu, "percent");
 
                 sum->gpus++;

@@ -140,8 +140,7 @@ static json_t *queue_grants(json_t *reply, GError **error)
         json_t *rows = json_array(), *grant;
         gsize i;
 
-        json_array_foreach(json_object_get(reply, "grantList"), i, grant)
-        {
+        json_array_foreach(json_object_get(reply, "grantList"), i, grant) {
                 const char *type = json_string_value(json_object_get(grant, "resourceType"));
 
                 if (type && strcmp(type, "queue") == 0)
@@ -265,13 +264,11 @@ static json_t *resource_rows(json_t *reply, GError **error)
         json_t *rows = json_array(), *about;
         const char *cluster;
 
-        json_object_foreach(reply, cluster, about)
-        {
+        json_object_foreach(reply, cluster, about) {
                 json_t *all = json_deep_copy(json_object_get(about, "summary")), *node;
                 gsize i;
 
-                json_array_foreach(json_object_get(about, "nodeList"), i, node)
-                {
+                json_array_foreach(json_object_get(about, "nodeList"), i, node) {
                         json_t *row = json_deep_copy(node);
 
                         json_object_set_new(row, "cluster", json_string(cluster));
@@ -294,13 +291,11 @@ static json_t *statistic_rows(json_t *reply, GError **error)
         json_t *rows = json_array(), *about, *unused;
         const char *cluster, *node;
 
-        json_object_foreach(reply, cluster, about)
-        {
+        json_object_foreach(reply, cluster, about) {
                 if (json_object_size(json_object_get(about, "capacity")) == 0)
                         json_array_append_new(rows,
                                               json_pack("{s:s, s:s}", "cluster", cluster, "node", "(none)"));
-                json_object_foreach(json_object_get(about, "capacity"), node, unused)
-                {
+                json_object_foreach(json_object_get(about, "capacity"), node, unused) {
                         json_t *row = json_pack("{s:s, s:s}", "cluster", cluster, "node", node);
 
                         for (gsize i = 0; i < G_N_ELEMENTS(members); i++)
@@ -445,8 +440,7 @@ static json_t *series_rows(const json_t *reply)
         json_t *rows = json_array(), *task, *info;
         gsize i, j;
 
-        json_array_foreach(json_object_get(reply, "result"), i, task)
-        {
+        json_array_foreach(json_object_get(reply, "result"), i, task) {
                 json_array_foreach(json_object_get(task, "taskInfo"), j, info)
                         json_array_append_new(rows, json_pack("{s:O?, s:O?, s:O?}", "task",
                                                               json_object_get(task, "taskName"), "metric",
@@ -475,8 +469,7 @@ static json_t *card_rows(json_t *reply, GError **error)
         json_t *rows = json_array(), *queue, *user;
         gsize i, j;
 
-        json_array_foreach(json_object_get(reply, "data"), i, queue)
-        {
+        json_array_foreach(json_object_get(reply, "data"), i, queue) {
                 json_t *row = json_pack("{s:O?, s:O?, s:O?}", "queue", json_object_get(queue, "queueName"),
                                         "device", json_object_get(queue, "deviceType"), "queueTime",
                                         json_object_get(queue, "cardTime"));

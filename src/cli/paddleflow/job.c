@@ -53,7 +53,8 @@ static json_t *copied_list(const json_t *list, const char *const *names)
         json_t *to = json_array(), *item;
         gsize i;
 
-        json_array_foreach(list, i, item) json_array_append_new(to, copied(item, names));
+        json_array_foreach(list, i, item)
+                json_array_append_new(to, copied(item, names));
         return to;
 }
 
@@ -81,8 +82,7 @@ static bool put_members(json_t *body, const json_t *file, GError **error)
                 return true;
         list = json_array();
         json_object_set_new(body, "members", list);
-        json_array_foreach(members, i, member)
-        {
+        json_array_foreach(members, i, member) {
                 static const char *const needed[] = { "role", "replicas", NULL };
                 json_t *one = copied(member, needed);
                 const json_t *queue = json_object_get(json_object_get(member, "schedulingPolicy"), "queue");

@@ -72,8 +72,7 @@ static void print_grid(const json_t *rows, const FlowColumn *columns, gsize n)
         for (gsize c = 0; c < n; c++)
                 g_ptr_array_add(heads, (gpointer)columns[c].head);
         g_ptr_array_add(heads, NULL);
-        json_array_foreach(rows, i, row)
-        {
+        json_array_foreach(rows, i, row) {
                 for (gsize c = 0; c < n; c++)
                         g_ptr_array_add(cells, cell_text(member_at(row, columns[c].key), columns[c].base64));
         }
@@ -119,7 +118,8 @@ static void print_json(const json_t *rows, const FlowColumn *columns)
         gsize i;
         json_t *row;
 
-        json_array_foreach(rows, i, row) json_array_append_new(list, keyed(row, columns));
+        json_array_foreach(rows, i, row)
+                json_array_append_new(list, keyed(row, columns));
         text = json_dumps(list, JSON_INDENT(4));
         puts(text);
 }
@@ -129,8 +129,7 @@ static void print_text(const json_t *rows, const FlowColumn *columns)
         gsize i;
         json_t *row;
 
-        json_array_foreach(rows, i, row)
-        {
+        json_array_foreach(rows, i, row) {
                 for (const FlowColumn *column = columns; column->head; column++) {
                         g_autofree char *cell = cell_text(member_at(row, column->key), column->base64);
 
@@ -267,8 +266,7 @@ static void print_tasks(const json_t *log)
         gsize i;
         json_t *task;
 
-        json_array_foreach(json_object_get(log, "taskList"), i, task)
-        {
+        json_array_foreach(json_object_get(log, "taskList"), i, task) {
                 const json_t *info = json_object_get(task, "logInfo");
 
                 printf("task: %s\n", text_in(task, "taskID"));
@@ -286,7 +284,8 @@ static void print_one_log(const json_t *log)
 
         printf("job: %s\n", *text_in(log, "jobID") ? text_in(log, "jobID") : text_in(log, "name"));
         print_tasks(log);
-        json_array_foreach(json_object_get(log, "eventList"), i, event) print_lines(json_string_value(event));
+        json_array_foreach(json_object_get(log, "eventList"), i, event)
+                print_lines(json_string_value(event));
 }
 
 bool print_job_log(json_t *reply, GError **error)
@@ -302,6 +301,7 @@ bool print_run_log(json_t *reply, GError **error)
 
         printf("run: %s\n", text_in(reply, "runID"));
         print_lines(text_in(reply, "submitLog"));
-        json_array_foreach(json_object_get(reply, "runLog"), i, log) print_one_log(log);
+        json_array_foreach(json_object_get(reply, "runLog"), i, log)
+                print_one_log(log);
         return true;
 }

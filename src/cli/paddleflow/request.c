@@ -141,8 +141,7 @@ static void append_query(GString *path, const json_t *values)
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)values, name, value)
-        {
+        json_object_foreach((json_t *)values, name, value) {
                 g_autofree char *text =
                         json_is_string(value) ? g_strdup(json_string_value(value)) : json_format(value);
                 g_autofree char *escaped = url_escape(text);

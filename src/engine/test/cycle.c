@@ -1,8 +1,11 @@
 /* The life cycle, as scenarios: each row is a specification and what happens to it, word by word.
  *
- *   started R I · ready R I · exit R I STATUS · signal R I N · oom R I · lost R I · refused R I TEXT     the
- * runtime says prepared · unprepared TEXT of its environment cancel · pass MS people and time is STATE ·
- * reason TEXT · because TEXT · events KINDS · attempt N · failures N                         what readers see
+ *   started R I · ready R I · exit R I STATUS · signal R I N · oom R I · lost R I · refused R I TEXT
+ *                                                                     the runtime says
+ *   prepared · unprepared TEXT                                        of its environment
+ *   cancel · pass MS                                                  people and time
+ *   is STATE · reason TEXT · because TEXT · events KINDS · attempt N · failures N
+ *                                                                     what readers see
  *   kill                                                              a cancel that leaves no grace
  *   start R I · stop R I [GRACE] · forget R I · clean · prepare       was asked for
  *   no start R I · no stop R I                                        was not

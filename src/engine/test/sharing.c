@@ -32,8 +32,7 @@ static int views_position(House *house, const char *id)
         json_t *reason;
         size_t i;
 
-        json_array_foreach(reasons, i, reason)
-        {
+        json_array_foreach(reasons, i, reason) {
                 json_t *position = json_object_get(reason, "position");
 
                 if (position)

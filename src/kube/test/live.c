@@ -434,8 +434,7 @@ static bool wait_events(Live *live, size_t count, gint64 sum)
                 size_t i;
 
                 found = 0;
-                json_array_foreach(items, i, item)
-                {
+                json_array_foreach(items, i, item) {
                         found += kube_get_int(item, "count", 0);
                 }
                 if (json_array_size(items) == count && found == sum)

@@ -172,8 +172,7 @@ static void test_round(void)
                 object->updated = 2000;
                 object->seq = 5;
                 shown = object_format(object);
-                json_object_foreach(said, name, value)
-                {
+                json_object_foreach(said, name, value) {
                         g_test_message("%s.%s", kind_name(fulls[i].kind), name);
                         g_assert_true(json_equal(json_object_get(shown, name), value));
                 }

@@ -37,8 +37,7 @@ static void mark_new(World *world)
         const char *name;
         json_t *pod;
 
-        json_object_foreach(json_object_get(world->state, "pods"), name, pod)
-        {
+        json_object_foreach(json_object_get(world->state, "pods"), name, pod) {
                 if (!mark_of(pod))
                         json_object_set_new(pod, "mark", json_string("pending"));
         }
@@ -73,8 +72,7 @@ static void check_phase(const World *world, const char *before)
                 g_assert_cmpstr(phase, ==, before);
                 return;
         }
-        json_object_foreach(json_object_get(world->state, "pods"), name, pod)
-        {
+        json_object_foreach(json_object_get(world->state, "pods"), name, pod) {
                 n++;
                 running += strcmp(mark_of(pod), "running") == 0;
                 succeeded += strcmp(mark_of(pod), "succeeded") == 0;
@@ -118,8 +116,7 @@ static void step_pods(Search *search, const World *world)
         const char *name;
         json_t *pod;
 
-        json_object_foreach(json_object_get(world->state, "pods"), name, pod)
-        {
+        json_object_foreach(json_object_get(world->state, "pods"), name, pod) {
                 World *without = world_copy(world);
 
                 world_delete_pod(without, name);

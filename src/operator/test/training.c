@@ -350,8 +350,7 @@ static char *show_env(const json_t *object, const char *name)
         const json_t *env = kube_get(object, FIRST ".env"), *item;
         size_t i;
 
-        json_array_foreach(env, i, item)
-        {
+        json_array_foreach(env, i, item) {
                 const char *field = kube_get_text(item, "valueFrom.fieldRef.fieldPath");
 
                 if (strcmp(kube_get_text(item, "name"), name) == 0)

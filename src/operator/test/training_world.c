@@ -179,8 +179,7 @@ static guint pass(TrainingWorld *world)
         json_t *pod;
         size_t i;
 
-        json_array_foreach(json_object_get(world->state, "pods"), i, pod)
-        {
+        json_array_foreach(json_object_get(world->state, "pods"), i, pod) {
                 g_ptr_array_add(pods, pod);
         }
         for (TrainingRole role = TRAINING_MASTER; role < TRAINING_ROLES; role++)

@@ -16,8 +16,7 @@ void tree_merge(json_t *target, const json_t *patch)
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)patch, name, value)
-        {
+        json_object_foreach((json_t *)patch, name, value) {
                 json_t *was = json_object_get(target, name);
 
                 if (json_is_null(value)) {

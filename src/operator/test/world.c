@@ -80,8 +80,7 @@ static guint owned_pods(const World *world)
         json_t *pod;
         guint n = 0;
 
-        json_object_foreach(json_object_get(world->state, "pods"), name, pod)
-        {
+        json_object_foreach(json_object_get(world->state, "pods"), name, pod) {
                 n += podspec_is_owned(pod, kube_uid(job_of(world)));
         }
         return n;
@@ -142,8 +141,7 @@ static void json_patch(json_t *job, const json_t *patch)
         const json_t *item;
         size_t i;
 
-        json_array_foreach(patch, i, item)
-        {
+        json_array_foreach(patch, i, item) {
                 const char *op = json_string_value(json_object_get(item, "op"));
                 const char *path = json_string_value(json_object_get(item, "path"));
                 json_t *value = json_object_get(item, "value");
@@ -215,8 +213,7 @@ static GPtrArray *list_of(const World *world, const char *name)
         const char *key;
         json_t *value;
 
-        json_object_foreach(json_object_get(world->state, name), key, value)
-        {
+        json_object_foreach(json_object_get(world->state, name), key, value) {
                 g_ptr_array_add(list, value);
         }
         return list;

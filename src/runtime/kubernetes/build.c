@@ -435,8 +435,7 @@ static bool has_condition(const json_t *job, const char *type, const json_t **re
         const json_t *list = kube_get(job, "status.conditions"), *one;
         gsize i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 if (g_strcmp0(kube_get_text(one, "type"), type) == 0 &&
                     g_strcmp0(kube_get_text(one, "status"), "True") == 0) {
                         *ret = one;

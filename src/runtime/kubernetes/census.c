@@ -35,8 +35,7 @@ void census_add(json_t *sum, const json_t *amounts, gint64 n)
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)amounts, name, value)
-        {
+        json_object_foreach((json_t *)amounts, name, value) {
                 gint64 was = json_integer_value(json_object_get(sum, name)), more, now;
 
                 if (__builtin_mul_overflow(json_integer_value(value), n, &more) ||
@@ -51,10 +50,9 @@ static void raise_to(json_t *least, const json_t *amounts)
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)amounts, name,
-                            value) if (json_integer_value(value) >
-                                       json_integer_value(json_object_get(least, name)))
-                json_object_set(least, name, value);
+        json_object_foreach((json_t *)amounts, name, value)
+                if (json_integer_value(value) > json_integer_value(json_object_get(least, name)))
+                        json_object_set(least, name, value);
 }
 
 /* Where a container says only how much it may use, that is what it asks for; the API server writes it so. */
@@ -71,14 +69,12 @@ json_t *census_pod_asks(const json_t *pod)
         g_autoptr(json_t) overhead = amounts_of(kube_get(pod, "spec.overhead"));
         size_t i;
 
-        json_array_foreach(all, i, container)
-        {
+        json_array_foreach(all, i, container) {
                 g_autoptr(json_t) asks = container_asks(container);
 
                 census_add(sum, asks, 1);
         }
-        json_array_foreach(first, i, container)
-        {
+        json_array_foreach(first, i, container) {
                 g_autoptr(json_t) asks = container_asks(container);
 
                 if (g_strcmp0(kube_get_text(container, "restartPolicy"), "Always") == 0) {
@@ -101,8 +97,7 @@ static bool is_ready(const json_t *node)
         const json_t *list = kube_get(node, "status.conditions"), *one;
         size_t i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 if (g_strcmp0(kube_get_text(one, "type"), "Ready") == 0)
                         return g_strcmp0(kube_get_text(one, "status"), "True") == 0;
         }
@@ -114,8 +109,7 @@ static const char *address_of(const json_t *node)
         const json_t *list = kube_get(node, "status.addresses"), *one;
         size_t i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 const char *address = kube_get_text(one, "address");
 
                 if (address && g_strcmp0(kube_get_text(one, "type"), "InternalIP") == 0)

@@ -35,8 +35,7 @@ static bool has_word(const json_t *list, const char *word)
         const json_t *item;
         gsize i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 const char *text = json_string_value(item);
 
                 if (text && (strcmp(text, word) == 0 ||
@@ -85,8 +84,7 @@ static void confine_list(json_t *containers, const Confinement *confinement)
         json_t *container;
         gsize i;
 
-        json_array_foreach(containers, i, container)
-        {
+        json_array_foreach(containers, i, container) {
                 if (json_is_true(kube_get(container, "securityContext.privileged")))
                         continue;
                 if (!confinement->lifted)

@@ -154,10 +154,11 @@ static void on_classes(const KubeReply *reply, void *arg)
         size_t i;
 
         g_mutex_lock(&k8s->lock);
-        json_array_foreach(items, i, item) for (const char *const *at = template_classes;
-                                                *at && n + 1 < G_N_ELEMENTS(k8s->classes);
-                                                at++) if (strcmp(kube_name(item), *at) == 0)
-                k8s->classes[n++] = *at;
+        json_array_foreach(items, i, item)
+                for (const char *const *at = template_classes; *at && n + 1 < G_N_ELEMENTS(k8s->classes);
+                     at++)
+                        if (strcmp(kube_name(item), *at) == 0)
+                                k8s->classes[n++] = *at;
         k8s->classes[n] = NULL;
         g_mutex_unlock(&k8s->lock);
         k8s->asked = true;

@@ -175,8 +175,7 @@ static const json_t *state_of(const json_t *object)
         const json_t *list = kube_get(object, "status.conditions"), *one, *last = NULL;
         gsize i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 if (g_strcmp0(kube_get_text(one, "status"), "True") == 0)
                         last = one;
         }

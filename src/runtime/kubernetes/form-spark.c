@@ -180,8 +180,7 @@ static void put_image(json_t *spec, const json_t *pod_spec)
 
         copy(spec, "image", gate_main_of(pod_spec), "image");
         copy(spec, "imagePullPolicy", gate_main_of(pod_spec), "imagePullPolicy");
-        json_array_foreach(secrets, i, secret)
-        {
+        json_array_foreach(secrets, i, secret) {
                 if (i == 0)
                         json_object_set_new(spec, "imagePullSecrets", json_array());
                 json_array_append(json_object_get(spec, "imagePullSecrets"), json_object_get(secret, "name"));

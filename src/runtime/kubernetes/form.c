@@ -339,8 +339,7 @@ static const json_t *entry_of(const json_t *pod, const char *name)
         const json_t *entry;
         gsize i;
 
-        json_array_foreach(env_of(pod), i, entry)
-        {
+        json_array_foreach(env_of(pod), i, entry) {
                 if (strcmp(name_of(entry), name) == 0)
                         return entry;
         }
@@ -363,13 +362,11 @@ GHashTable *form_common_names(const json_t *pods)
         const json_t *first = json_array_get(pods, 0), *entry, *pod;
         gsize i, n;
 
-        json_array_foreach(env_of(first), i, entry)
-        {
+        json_array_foreach(env_of(first), i, entry) {
                 const char *name = name_of(entry);
                 bool same = true;
 
-                json_array_foreach(pods, n, pod)
-                {
+                json_array_foreach(pods, n, pod) {
                         const json_t *other = entry_of(pod, name);
 
                         same = same && other && json_equal(entry, other);
@@ -386,8 +383,7 @@ json_t *form_entries(const json_t *pod, GHashTable *names, bool among)
         json_t *list = json_array(), *entry;
         gsize i;
 
-        json_array_foreach(env_of(pod), i, entry)
-        {
+        json_array_foreach(env_of(pod), i, entry) {
                 if (g_hash_table_contains(names, name_of(entry)) == among)
                         json_array_append(list, entry);
         }
@@ -400,8 +396,7 @@ static bool are_alike(const json_t *pods, GHashTable *common)
         const json_t *pod;
         gsize i;
 
-        json_array_foreach(pods, i, pod)
-        {
+        json_array_foreach(pods, i, pod) {
                 if (json_array_size(env_of(pod)) != g_hash_table_size(common))
                         return false;
         }
@@ -421,8 +416,7 @@ static json_t *variables_of(const json_t *pods, const json_t *first, GHashTable 
         const json_t *pod;
         gsize i;
 
-        json_array_foreach(pods, i, pod)
-        {
+        json_array_foreach(pods, i, pod) {
                 g_autofree char *key =
                         g_strdup_printf("%s-%" G_GSIZE_FORMAT, kube_label(pod, "paddle-role"), i);
                 g_autoptr(json_t) own = form_entries(pod, common, false);
@@ -494,8 +488,7 @@ bool form_is_numbered(const json_t *pods)
         const json_t *pod;
         gsize i;
 
-        json_array_foreach(pods, i, pod)
-        {
+        json_array_foreach(pods, i, pod) {
                 gint64 index;
 
                 if (!number_parse(index_label, kube_label(pod, index_label), 0, G_MAXINT, &index, NULL) ||
@@ -534,8 +527,7 @@ json_t *form_pods_of(const json_t *pods, const char *role)
         json_t *own = json_array(), *pod;
         gsize i;
 
-        json_array_foreach(pods, i, pod)
-        {
+        json_array_foreach(pods, i, pod) {
                 if (g_strcmp0(kube_label(pod, "paddle-role"), role) == 0)
                         json_array_append(own, pod);
         }
@@ -561,8 +553,9 @@ json_t *form_scheduling_policy(const json_t *pods)
 
         if (g_strcmp0(kube_get_text(first, "spec.schedulerName"), VOLCANO_SCHEDULER) != 0)
                 return NULL;
-        json_array_foreach(pods, i, pod)(void)
-                podspec_sum_add(sum, json_object_get(pod, "spec"), 1, NULL); /* they are our quantities */
+        json_array_foreach(pods, i, pod)
+                (void)podspec_sum_add(sum, json_object_get(pod, "spec"), 1,
+                                      NULL); /* they are our quantities */
         return json_pack("{s:i, s:o, s:s*, s:s*}", "minAvailable", (int)json_array_size(pods), "minResources",
                          podspec_sum_format(sum), "queue", kube_annotation(first, "volcano.sh/queue-name"),
                          "priorityClass", kube_get_text(first, "spec.priorityClassName"));

@@ -83,8 +83,9 @@ json_t *gate_main_of(const json_t *pod_spec)
         json_t *list = json_object_get(pod_spec, "containers"), *container;
         gsize i;
 
-        json_array_foreach(list, i, container) if (g_strcmp0(kube_get_text(container, "name"),
-                                                             MEMBER_CONTAINER) == 0) return container;
+        json_array_foreach(list, i, container)
+                if (g_strcmp0(kube_get_text(container, "name"), MEMBER_CONTAINER) == 0)
+                        return container;
         return json_array_get(list, 0);
 }
 
@@ -225,8 +226,7 @@ char *gate_variables_format(const json_t *env)
         const json_t *entry;
         gsize i;
 
-        json_array_foreach(env, i, entry)
-        {
+        json_array_foreach(env, i, entry) {
                 const char *name = kube_get_text(entry, "name"), *value = kube_get_text(entry, "value");
 
                 if (!name || !value) /* of a user's template, and not among what differs */

@@ -306,8 +306,7 @@ static json_t *find_container(json_t *pod_spec, const char *name)
         json_t *containers = json_object_get(pod_spec, "containers"), *container;
         gsize i;
 
-        json_array_foreach(containers, i, container)
-        {
+        json_array_foreach(containers, i, container) {
                 if (g_strcmp0(json_string_value(json_object_get(container, "name")), name) == 0)
                         return container;
         }
@@ -321,8 +320,7 @@ static const char *variable(const json_t *container, const char *name)
         const char *value = NULL;
         gsize i;
 
-        json_array_foreach(entries, i, entry)
-        {
+        json_array_foreach(entries, i, entry) {
                 if (g_strcmp0(json_string_value(json_object_get(entry, "name")), name) == 0)
                         value = json_string_value(json_object_get(entry, "value"));
         }

@@ -202,8 +202,7 @@ bool pod_has_ended(const json_t *pod)
 
         if (pod_is_over(pod))
                 return true;
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 if (!kube_get(one, "state.terminated"))
                         return false;
         }

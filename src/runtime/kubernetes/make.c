@@ -98,8 +98,7 @@ static bool needs_gate(const json_t *objects)
         const json_t *object;
         gsize i;
 
-        json_array_foreach(objects, i, object)
-        {
+        json_array_foreach(objects, i, object) {
                 if (gate_is_used(pod_spec_of(object)))
                         return true;
         }

@@ -291,8 +291,9 @@ static const json_t *status_of(const json_t *pod, const char *list_name, const c
         const json_t *list = kube_get(pod, list_name), *status;
         gsize i;
 
-        json_array_foreach(list, i,
-                           status) if (g_strcmp0(kube_get_text(status, "name"), name) == 0) return status;
+        json_array_foreach(list, i, status)
+                if (g_strcmp0(kube_get_text(status, "name"), name) == 0)
+                        return status;
         return NULL;
 }
 
@@ -301,7 +302,9 @@ static const json_t *condition(const json_t *object, const char *type)
         const json_t *list = kube_get(object, "status.conditions"), *one;
         gsize i;
 
-        json_array_foreach(list, i, one) if (g_strcmp0(kube_get_text(one, "type"), type) == 0) return one;
+        json_array_foreach(list, i, one)
+                if (g_strcmp0(kube_get_text(one, "type"), type) == 0)
+                        return one;
         return NULL;
 }
 
@@ -532,8 +535,7 @@ static void look_at_inits(const json_t *pod, MemberLook *look)
         const json_t *list = kube_get(pod, "status.initContainerStatuses"), *status;
         gsize i;
 
-        json_array_foreach(list, i, status)
-        {
+        json_array_foreach(list, i, status) {
                 const json_t *waiting = kube_get(status, "state.waiting");
                 const char *reason = kube_get_text(waiting, "reason");
 
@@ -626,8 +628,7 @@ static bool is_being_made(const json_t *pod, const char *list_name)
         const json_t *list = kube_get(pod, list_name), *status;
         gsize i;
 
-        json_array_foreach(list, i, status)
-        {
+        json_array_foreach(list, i, status) {
                 const char *reason = kube_get_text(status, "state.waiting.reason");
 
                 if (kube_get(status, "state.running") || (reason && g_strv_contains(reasons, reason)))
@@ -673,7 +674,8 @@ static json_t *keep_of_each(const json_t *list, const char *const *names)
         const json_t *one;
         gsize i;
 
-        json_array_foreach(list, i, one) json_array_append_new(kept, keep(one, names));
+        json_array_foreach(list, i, one)
+                json_array_append_new(kept, keep(one, names));
         return kept;
 }
 
@@ -713,8 +715,7 @@ static json_t *trim_spec(const json_t *spec)
                 return trimmed;
         }
         containers = json_array();
-        json_array_foreach(json_object_get(spec, "containers"), i, one)
-        {
+        json_array_foreach(json_object_get(spec, "containers"), i, one) {
                 json_t *resources = keep(json_object_get(one, "resources"), requests);
 
                 json_array_append_new(containers, json_pack("{s:o}", "resources", resources));
@@ -738,8 +739,7 @@ static json_t *trim_conditions(const json_t *list)
         const json_t *one;
         gsize i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 const char *type = kube_get_text(one, "type");
 
                 if (type && g_strv_contains(looked_at, type))

@@ -63,8 +63,7 @@ static Resources amounts(const json_t *list)
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)list, name, value)
-        {
+        json_object_foreach((json_t *)list, name, value) {
                 const char *text = json_string_value(value);
                 int kind = kind_of(name);
 
@@ -94,15 +93,13 @@ static Resources requests(const json_t *spec)
         Resources sum = { 0 }, sidecars = { 0 }, peak = { 0 }, overhead = amounts(kube_get(spec, "overhead"));
         gsize i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 Resources each = amounts(kube_get(one, "resources.requests"));
 
                 add(&sum, &each);
         }
         list = kube_get(spec, "initContainers");
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 Resources each = amounts(kube_get(one, "resources.requests"));
 
                 if (g_strcmp0(kube_get_text(one, "restartPolicy"), "Always") == 0) {
@@ -217,8 +214,7 @@ static const json_t *ready_condition(const json_t *node)
         const json_t *list = kube_get(node, "status.conditions"), *one;
         gsize i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 if (g_strcmp0(kube_get_text(one, "type"), "Ready") == 0)
                         return one;
         }
@@ -244,8 +240,7 @@ static char *closed(const json_t *node)
 
         if (json_is_true(kube_get(node, "spec.unschedulable")))
                 return g_strdup("cordoned");
-        json_array_foreach(taints, i, taint)
-        {
+        json_array_foreach(taints, i, taint) {
                 const char *key = kube_get_text(taint, "key"), *value = kube_get_text(taint, "value"),
                            *effect = kube_get_text(taint, "effect");
 

@@ -14,8 +14,7 @@ static void add_names(GPtrArray *names, const json_t *containers)
         const json_t *container;
         size_t i;
 
-        json_array_foreach(containers, i, container)
-        {
+        json_array_foreach(containers, i, container) {
                 const char *name = kube_get_text(container, "name");
 
                 if (name)

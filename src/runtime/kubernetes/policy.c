@@ -44,7 +44,8 @@ static void add_addresses(json_t *rules, char *const *egress)
                 const json_t *rule;
                 gsize i;
 
-                json_array_foreach(list, i, rule) json_array_append_new(rules, to_address(rule));
+                json_array_foreach(list, i, rule)
+                        json_array_append_new(rules, to_address(rule));
         }
 }
 

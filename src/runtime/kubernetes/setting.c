@@ -257,8 +257,7 @@ static bool read_list(const json_t *object, const char *where, const Key *key, c
 
         if (!json_get_array(object, where, key->name, LIST_MAX, &items, error))
                 return false;
-        json_array_foreach(items, i, item)
-        {
+        json_array_foreach(items, i, item) {
                 g_autofree char *name = g_strdup_printf("%s%s[%" G_GSIZE_FORMAT "]", where, key->name, i);
 
                 if (!json_is_string(item))
@@ -377,8 +376,7 @@ static bool read_volumes(const json_t *object, const char *where, const Key *key
 
         if (!json_get_object(object, where, key->name, VOLUMES_MAX, &entries, error))
                 return false;
-        json_object_foreach(entries, name, entry)
-        {
+        json_object_foreach(entries, name, entry) {
                 if (!read_volume(name, entry, inner, key->keys, into, error))
                         return false;
         }

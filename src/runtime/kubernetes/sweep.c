@@ -38,8 +38,7 @@ static void on_objects(const KubeReply *reply, void *arg)
         const json_t *object;
         gsize i;
 
-        json_array_foreach(json_object_get(reply->object, "items"), i, object)
-        {
+        json_array_foreach(json_object_get(reply->object, "items"), i, object) {
                 take(look->sweep, object);
         }
         g_hash_table_remove(look->sweep->calls, look->call);

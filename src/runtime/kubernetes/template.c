@@ -1,8 +1,8 @@
 /* Pods filled in (see template.h).
  *
  *   member_pod ─┐
- *   template ───┴─▶ one pod: the template's lists first, then ours where nothing of that name is there ─▶
- * labels, annotations, class, scheduler
+ *   template ───┴─▶ one pod: the template's lists first, then ours where nothing of that name is there
+ *                      ─▶ labels, annotations, class, scheduler
  *
  * Some things stay ours whatever the template says: the names by which members find each other and are found
  * again, and the restart policy, since the engine repeats attempts and not the kubelet. */
@@ -198,8 +198,7 @@ static const json_t *template_of(const json_t *asked, const char *role)
         const json_t *members = json_object_get(asked, "members"), *member, *own;
         size_t i;
 
-        json_array_foreach(members, i, member)
-        {
+        json_array_foreach(members, i, member) {
                 const char *name = json_string_value(json_object_get(member, "role"));
 
                 own = json_object_get(member, "extensionTemplate");
@@ -244,8 +243,7 @@ static bool has_key(const json_t *list, const char *key, char *(*key_of)(const j
         const json_t *item;
         size_t i;
 
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 g_autofree char *other = key_of(item);
 
                 if (key && g_strcmp0(other, key) == 0)
@@ -260,8 +258,7 @@ static json_t *join(const json_t *template, const json_t *ours, char *(*key_of)(
         json_t *list = json_is_array(template) ? json_deep_copy(template) : json_array(), *item;
         size_t i;
 
-        json_array_foreach(ours, i, item)
-        {
+        json_array_foreach(ours, i, item) {
                 g_autofree char *key = key_of(item);
 
                 if (!has_key(template, key, key_of))
@@ -308,8 +305,7 @@ static void merge_object(json_t *ours, const json_t *template, const MergeRow *r
         const char *name;
         json_t *value;
 
-        json_object_foreach((json_t *)template, name, value)
-        {
+        json_object_foreach((json_t *)template, name, value) {
                 const MergeRow *row = row_of(rows, name);
                 const json_t *own = json_object_get(ours, name);
 
@@ -332,8 +328,7 @@ static json_t *join_amounts(const json_t *template, const json_t *ours)
         json_t *joined = json_object(), *value;
         const char *name;
 
-        json_object_foreach((json_t *)template, name, value)
-        {
+        json_object_foreach((json_t *)template, name, value) {
                 if (!is_counted(name))
                         json_object_set(joined, name, value);
         }
@@ -369,8 +364,7 @@ static json_t *main_container(json_t *pod)
         json_t *list = kube_get(pod, "spec.containers"), *container;
         size_t i;
 
-        json_array_foreach(list, i, container)
-        {
+        json_array_foreach(list, i, container) {
                 if (g_strcmp0(kube_get_text(container, "name"), MEMBER_CONTAINER) == 0)
                         return container;
         }
@@ -386,8 +380,7 @@ static void bound_first_ones(json_t *pod, const json_t *template)
         json_t *list = kube_get(pod, "spec.initContainers");
         size_t i;
 
-        json_array_foreach(theirs, i, container)
-        {
+        json_array_foreach(theirs, i, container) {
                 if (!kube_get_text(container, "restartPolicy"))
                         set_resources(json_array_get(list, i), resources);
         }
@@ -400,8 +393,7 @@ static void add_others(json_t *pod, const json_t *template, const json_t *taken)
         json_t *container;
         size_t i;
 
-        json_array_foreach(list, i, container)
-        {
+        json_array_foreach(list, i, container) {
                 if (container != taken && json_is_object(container))
                         json_array_append_new(kube_get(pod, "spec.containers"), json_deep_copy(container));
         }
@@ -412,12 +404,12 @@ static void merge_metadata(json_t *pod, const json_t *template)
         const char *name;
         json_t *value;
 
-        json_object_foreach(kube_get(template, "metadata.labels"), name,
-                            value) if (json_is_string(value) && !is_ours(name))
-                podspec_label(pod, name, json_string_value(value));
-        json_object_foreach(kube_get(template, "metadata.annotations"), name,
-                            value) if (json_is_string(value) && !is_left_out(name))
-                podspec_annotate(pod, name, json_string_value(value));
+        json_object_foreach(kube_get(template, "metadata.labels"), name, value)
+                if (json_is_string(value) && !is_ours(name))
+                        podspec_label(pod, name, json_string_value(value));
+        json_object_foreach(kube_get(template, "metadata.annotations"), name, value)
+                if (json_is_string(value) && !is_left_out(name))
+                        podspec_annotate(pod, name, json_string_value(value));
 }
 
 static void merge(json_t *pod, const json_t *template)

@@ -31,8 +31,7 @@ static char *amount_of(const json_t *spec, const char *name)
         gint64 sum = 0, each;
         gsize i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 const char *text =
                         json_string_value(json_object_get(kube_get(one, "resources.requests"), name));
 

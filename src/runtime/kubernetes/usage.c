@@ -73,8 +73,7 @@ bool usage_of(const json_t *stats, TaskUsage *ret)
         gsize i;
 
         *ret = (TaskUsage){ .processes = number_at(stats, "process_stats.process_count") };
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 cpu_ns += number_at(one, "cpu.usageCoreNanoSeconds");
                 ret->memory += number_at(one, "memory.workingSetBytes");
         }
@@ -105,8 +104,7 @@ static void take_summary(Usages *usages, const GString *text)
         const json_t *list = kube_get(summary, "pods"), *one;
         gsize i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 take_pod(usages, one);
         }
 }

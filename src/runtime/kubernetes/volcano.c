@@ -121,8 +121,7 @@ static const char *unschedulable(const json_t *group)
         const char *message = NULL;
         size_t i;
 
-        json_array_foreach(list, i, one)
-        {
+        json_array_foreach(list, i, one) {
                 if (g_strcmp0(kube_get_text(one, "type"), "Unschedulable") == 0 &&
                     g_strcmp0(kube_get_text(one, "status"), "True") == 0)
                         message = kube_get_text(one, "message");
@@ -544,7 +543,8 @@ void volcano_take_queues(Volcano *volcano, json_t *queues)
         size_t i;
 
         g_hash_table_foreach_remove(volcano->wanted, is_queue, NULL);
-        json_array_foreach(queues, i, queue) want(volcano, queue);
+        json_array_foreach(queues, i, queue)
+                want(volcano, queue);
         volcano->told = true;
         json_decref(queues);
         look_at_all(volcano);

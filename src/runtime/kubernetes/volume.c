@@ -160,8 +160,7 @@ static void append_to_containers(json_t *pod_spec, const char *name, const char 
         json_t *containers = json_object_get(pod_spec, "containers"), *container;
         gsize i;
 
-        json_array_foreach(containers, i, container)
-        {
+        json_array_foreach(containers, i, container) {
                 if (is_wanted(container, name))
                         json_array_append(podspec_list(container, list), item);
         }

@@ -241,8 +241,7 @@ static bool read_sandbox(const json_t *object, guint *ret, GError **error)
 
         if (!json_get_array(object, "", "sandbox", SANDBOX_WORDS_MAX, &list, error))
                 return false;
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach(list, i, item) {
                 for (gsize at = 0; at < G_N_ELEMENTS(parts); at++)
                         if (g_strcmp0(json_string_value(item), parts[at].word) == 0)
                                 *ret |= parts[at].part;

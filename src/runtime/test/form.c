@@ -325,8 +325,7 @@ static void test_paddle_job_of_volcano(void)
 
         without = form_objects(as_paddle_job("paddle-collective"), pods);
         g_assert_null(kube_get(json_array_get(without, 0), "spec.schedulingPolicy"));
-        json_array_foreach(pods, i, pod)
-        {
+        json_array_foreach(pods, i, pod) {
                 json_object_set_new(json_object_get(pod, "spec"), "schedulerName", json_string("volcano"));
                 json_object_set_new(json_object_get(pod, "spec"), "priorityClassName", json_string("high"));
                 json_object_set_new(kube_get(pod, "spec.containers[0]"), "resources",

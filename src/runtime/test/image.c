@@ -126,8 +126,7 @@ static const char *env_of(const json_t *container, const char *name)
         const char *value = NULL;
         gsize i;
 
-        json_array_foreach(json_object_get(container, "env"), i, entry)
-        {
+        json_array_foreach(json_object_get(container, "env"), i, entry) {
                 if (g_strcmp0(kube_get_text(entry, "name"), name) == 0)
                         value = kube_get_text(entry, "value");
         }

@@ -314,8 +314,7 @@ static const char *variable(const json_t *container, const char *name)
         const json_t *entry;
         gsize i;
 
-        json_array_foreach(json_object_get(container, "env"), i, entry)
-        {
+        json_array_foreach(json_object_get(container, "env"), i, entry) {
                 if (strcmp(kube_get_text(entry, "name"), name) == 0)
                         return kube_get_text(entry, "value");
         }

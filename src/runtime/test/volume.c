@@ -162,8 +162,7 @@ static void test_all_containers(void)
         gsize i;
 
         volume_put(&map, &job, spec, NULL);
-        json_array_foreach(json_object_get(spec, "containers"), i, container)
-        {
+        json_array_foreach(json_object_get(spec, "containers"), i, container) {
                 g_assert_cmpuint(json_array_size(json_object_get(container, "volumeMounts")), ==, 2);
         }
 }

@@ -145,8 +145,7 @@ static void shorten(json_t *object)
         json_t *value;
         void *next;
 
-        json_object_foreach_safe(object, next, name, value)
-        {
+        json_object_foreach_safe(object, next, name, value) {
                 if (says_nothing(value))
                         json_object_del(object, name);
         }
@@ -158,8 +157,7 @@ static void shorten_spec(json_t *spec)
         size_t i;
 
         shorten(spec);
-        json_array_foreach(json_object_get(spec, "roles"), i, role)
-        {
+        json_array_foreach(json_object_get(spec, "roles"), i, role) {
                 shorten(role);
         }
 }
