@@ -4,10 +4,12 @@ import re
 
 from conftest import ROOT
 
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "doc").rglob("*.md"))]
+
 
 def test_links_lead_somewhere():
     wrong = []
-    for page in [ROOT / "README.md", *sorted((ROOT / "doc").rglob("*.md"))]:
+    for page in PAGES:
         text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S)
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             if "://" not in target and not (page.parent / target.split("#")[0]).exists():
@@ -16,10 +18,19 @@ def test_links_lead_somewhere():
 
 
 def test_paths_that_exist_in_the_tree():
-    """Files that are named in full, such as `deploy/v1/crd.yaml`."""
+    """Files that are named in full, such as `deploy/v1/crd.yaml`. NAME is the reader's."""
     wrong = []
-    for page in [ROOT / "README.md", *sorted((ROOT / "doc").rglob("*.md"))]:
-        for path in re.findall(r"`((?:deploy|charts|config|bench|fuzz|t)/[\w./-]+\.[a-z]+)`", page.read_text()):
-            if not (ROOT / path).exists():
+    for page in PAGES:
+        for path in re.findall(r"`((?:deploy|charts|config|bench|fuzz|t|src)/[\w./-]+\.[a-z]+)`", page.read_text()):
+            if "NAME" not in path and not (ROOT / path).exists():
                 wrong.append(f"{page.relative_to(ROOT)}: {path}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_identifiers_that_contributors_look_for():
+    """A name behind "in" a file, in CONTRIBUTING.md, is in that file: `rules` in `src/model/catalog-check.c`."""
+    text = re.sub(r"\s+", " ", (ROOT / "CONTRIBUTING.md").read_text())
+    named = re.findall(r"`(\w+)` in `(src/[\w./-]+)`", text)
+    named = [(name, path) for name, path in named if "NAME" not in name]  # the reader's
+    assert len(named) > 8
+    assert not [pair for pair in named if not re.search(rf"\b{pair[0]}\b", (ROOT / pair[1]).read_text())]
