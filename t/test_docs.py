@@ -34,3 +34,19 @@ def test_identifiers_that_contributors_look_for():
     named = [(name, path) for name, path in named if "NAME" not in name]  # the reader's
     assert len(named) > 8
     assert not [pair for pair in named if not re.search(rf"\b{pair[0]}\b", (ROOT / pair[1]).read_text())]
+
+
+def test_the_glossary_is_short_and_each_word_is_in_its_header():
+    text = (ROOT / "doc/glossary.md").read_text()
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
+    ]
+    rows = [cells for cells in rows if cells[0] != "word"]
+    assert 20 < len(rows) <= 40
+    assert [cells[0] for cells in rows] == sorted(cells[0] for cells in rows)
+    wrong = []
+    for word, _, _, header in rows:
+        for path in re.findall(r"`(src/[^`]+)`", header):
+            if not re.search(word, (ROOT / path).read_text(), re.I):
+                wrong.append(f"{word}: not in {path}")
+    assert not wrong, "\n".join(wrong)
