@@ -50,3 +50,13 @@ def test_the_glossary_is_short_and_each_word_is_in_its_header():
             if not re.search(word, (ROOT / path).read_text(), re.I):
                 wrong.append(f"{word}: not in {path}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_lines_have_at_most_120_characters():
+    """Rows of tables are exempt, since Markdown cannot break them; so is a line of one word, such as a URL."""
+    wrong = []
+    for page in PAGES:
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            if len(line) > 120 and not line.lstrip().startswith("|") and len(line.split()) > 1:
+                wrong.append(f"{page.relative_to(ROOT)}:{number}: {len(line)} characters")
+    assert not wrong, "\n".join(wrong)
