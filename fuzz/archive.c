@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "fs/package.h"
+#include "package/package.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fs/package.h"
+#include "package/package.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

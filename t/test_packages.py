@@ -104,7 +104,7 @@ def test_an_archive_becomes_a_package(shared_server, route, form, kind):
     manifest = "paddle-package 1\n" + "".join(
         f"f 644 {len(content)} {digest(content)} {name}\n" for name, content in sorted(GOOD)
     )
-    assert package == digest(manifest.encode())  # the form of src/fs/package.h
+    assert package == digest(manifest.encode())  # the form of src/package/package.h
 
 
 def test_a_part_that_looks_like_a_boundary_does_not_end_it(shared_server):

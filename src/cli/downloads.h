@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "fs/ignore.h"
+#include "package/ignore.h"
 
 /* Notes files that were just written. One that cannot be noted would be sent, which does no harm, so there
  * are no errors. `paths` are char *. */

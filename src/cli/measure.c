@@ -1,5 +1,5 @@
 /* The contents of a directory (see measure.h): names and sizes only, the same rules as the packer's
- * (fs/ignore.h). */
+ * (package/ignore.h). */
 #include "cli/measure.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 #include "base/keyed-hash.h"
 #include "base/number.h"
 #include "cli/table.h"
-#include "fs/ignore.h"
+#include "package/ignore.h"
 
 enum {
         RULES_MAX = 1024 * 1024, /* bytes of one ignore file, the packer's limit */

@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "fs/ignore.h"
+#include "package/ignore.h"
 
 enum { MEASURE_LARGEST = 5, MEASURE_LEFT_OUT = 10 };
 

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "fs/requirements.h"
+#include "package/requirements.h"
 
 typedef struct {
         const char *dir;

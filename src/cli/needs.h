@@ -1,5 +1,5 @@
 /* The Python packages that a directory asks for, before it is sent: what the server will read from the
- * package, read here by the same rules (fs/requirements.h), so that a fault is known with its file and line.
+ * package, read here by the same rules (package/requirements.h), so that a fault is known with its file and line.
  */
 #pragma once
 

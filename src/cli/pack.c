@@ -1,5 +1,5 @@
 /* Packages on their way to the server (see pack.h): the guards before, the words around, and the requests
- * under fs/upload.h's package_send. A package that the server has costs one request; one that broke off goes
+ * under storage/upload.h's package_send. A package that the server has costs one request; one that broke off goes
  * on where it was. */
 #include "cli/pack.h"
 
@@ -14,9 +14,9 @@
 #include "cli/listing.h"
 #include "cli/measure.h"
 #include "cli/progress.h"
-#include "fs/ignore.h"
-#include "fs/package.h"
-#include "fs/upload.h"
+#include "package/ignore.h"
+#include "package/package-send.h"
+#include "package/package.h"
 
 enum {
         WARN_BYTES = 50 * 1024 * 1024,

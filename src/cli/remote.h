@@ -1,9 +1,9 @@
-/* Files on the server's storage: the requests under fs/upload.h's transfers, and the names people give them.
+/* Files on the server's storage: the requests under storage/upload.h's transfers, and the names people give them.
  */
 #pragma once
 
 #include "cli/cli.h"
-#include "fs/upload.h"
+#include "storage/upload.h"
 
 extern const TransferOps remote_ops; /* `arg` is the Cli, whose client is there */
 

@@ -8,10 +8,10 @@
 #include "cli/asks.h"
 #include "cli/listing.h"
 #include "cli/table.h"
-#include "fs/setup.h"
 #include "model/framework.h"
 #include "model/spec.h"
 #include "model/sweep.h"
+#include "package/setup.h"
 
 enum { NAMES_SHOWN = 3, VALUES_SHOWN = 4 };
 

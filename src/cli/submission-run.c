@@ -17,7 +17,7 @@
 #include "cli/question.h"
 #include "cli/reasons.h"
 #include "cli/submission-plan.h"
-#include "fs/requirements.h"
+#include "package/requirements.h"
 
 /* A server that was reached a moment ago is waited for; one that was never reached is reported at once. */
 enum { RETRIES_FIRST = 1, RETRIES = 6 };

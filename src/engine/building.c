@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/keyed-hash.h"
-#include "fs/package.h"
 #include "model/catalog.h"
+#include "package/package.h"
 
 struct BuildGroup {
         char *key;

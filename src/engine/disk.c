@@ -1,4 +1,4 @@
-/* The server's disk (see disk.h): answers of the store and the catalog to the questions of fs/. */
+/* The server's disk (see disk.h): answers of the store and the catalog to the questions of storage/. */
 #include "engine/disk.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "base/keyed-hash.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "package/package-survey.h"
 #include "runtime/environment/environment.h"
 
 enum {
@@ -392,7 +393,7 @@ void disk_start(Disk *disk, const DiskParts *parts)
                 .survey = { .state_dir = disk->state,
                             .dc = disk->config.dc,
                             .since = disk->since,
-                            .packages = parts->packages,
+                            .packages = package_store_surveyed(parts->packages),
                             .job = find_job,
                             .open_packages = open_packages,
                             .user_of_uid = user_of_uid,

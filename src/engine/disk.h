@@ -3,8 +3,9 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "fs/janitor.h"
+#include "package/package.h"
 #include "runtime/local/identity.h"
+#include "storage/janitor.h"
 
 /* Texts as the options of paddled have them, which errors name. All borrowed for as long as the disk is
  * there. */

@@ -1,5 +1,5 @@
 /* unpack TAR DIRECTORY [NAME]: a package into a directory of the pod, where its contents are `work` and,
- * under their own name, `path/NAME`. Tars are those that the server writes (src/fs/tar.c): GNU's form, with
+ * under their own name, `path/NAME`. Tars are those that the server writes (src/package/tar.c): GNU's form, with
  * directories, files and symbolic links. All that is made may be changed by everybody in the pod. It may be
  * done again. */
 #include <errno.h>

@@ -54,7 +54,7 @@ typedef struct Spec {
         char *requirements;   /* text of the requirements file of the package, filled by the API when it has
                                  one, else NULL */
         char *setup;          /* text for sh, run once when the environment is built; or NULL */
-        char *setup_files;    /* fingerprint of the files of the package that it names (fs/setup.h), filled by
+        char *setup_files;    /* fingerprint of the package's files that it names (package/setup.h), filled by
                                  the API; NULL: none */
         char *input;          /* /pfs/... or NULL */
         char *output;         /* /pfs/... or NULL */

@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/yaml.h"
-#include "fs/project-table.h"
 #include "runtime/local/identity.h"
+#include "storage/project-table.h"
 
 enum { EXPIRE_HOURS_MAX = 100 * 366 * 24 };
 #define TTL_SECONDS_MAX (100LL * 366 * 24 * 3600)

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/id.h"
-#include "fs/package.h"
+#include "package/package.h"
 
 enum { CACHE_MAX = 1000, UIDS_MAX = 10000 };
 

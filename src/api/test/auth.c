@@ -9,7 +9,7 @@
 #include "api/auth/throttle.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "fs/package.h"
+#include "package/package.h"
 
 struct Engine {
         GMutex lock;

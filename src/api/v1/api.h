@@ -9,10 +9,10 @@
 #include "api/auth/auth.h"
 #include "api/auth/sso.h"
 #include "engine/engine.h"
-#include "fs/janitor.h"
-#include "fs/package.h"
-#include "fs/storage.h"
 #include "net/server.h"
+#include "package/package.h"
+#include "storage/janitor.h"
+#include "storage/storage.h"
 #include "store/audit.h"
 
 typedef struct Api Api;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "fs/hash.h"
 #include "model/baseline.h"
+#include "storage/hash.h"
 
 enum { KEY_MAX = 128, NAME_MAX_BYTES = 255 };
 

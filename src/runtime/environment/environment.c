@@ -17,8 +17,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
-#include "fs/overlay.h"
-#include "fs/package.h"
+#include "package/overlay.h"
+#include "package/package.h"
 #include "runtime/environment/settings.h"
 
 /* Lines of build.sh. */

@@ -22,8 +22,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "fs/tree.h"
 #include "runtime/environment/requirements.h"
+#include "storage/tree.h"
 
 typedef struct {
         const char *envs_dir;

@@ -1,7 +1,7 @@
 """Keeps what a setup command has made or changed in its work directory: keep.py PACKAGE WORK MADE FILES BYTES DEPTH.
 
 Runs as the user whose setup it was. PACKAGE ("": none) is what WORK was before. MADE gets hard links to the files of WORK that are
-not in PACKAGE or are not the same there, and is laid over the work directory of each member (fs/overlay.h has the same rules).
+not in PACKAGE or are not the same there, and is laid over the work directory of each member (package/overlay.h has the same rules).
 A last line on standard output says what is wrong.
 """
 

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "fs/tar.h"
+#include "package/tar.h"
 #include "runtime/environment/environment.h"
 #include "runtime/kubernetes/aside.h"
 #include "runtime/kubernetes/delivery.h"

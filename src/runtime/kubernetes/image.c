@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "fs/package.h"
 #include "kube/kind.h"
+#include "package/package.h"
 #include "podspec/objects.h"
 #include "runtime/kubernetes/confinement.h"
 

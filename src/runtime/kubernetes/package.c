@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "fs/tar.h"
+#include "package/tar.h"
 #include "podspec/objects.h"
 #include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/image.h"

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "fs/package.h"
 #include "model/framework.h"
 #include "model/job.h"
+#include "package/package.h"
 #include "runtime/environment/environment.h"
 #include "runtime/kubernetes/confinement.h"
 #include "runtime/kubernetes/gate.h"

@@ -8,12 +8,12 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "fs/project.h"
 #include "runtime/environment/bounds.h"
 #include "runtime/environment/environment.h"
 #include "runtime/local/gpus.h"
 #include "runtime/local/identity.h"
 #include "runtime/local/link.h"
+#include "storage/project.h"
 
 typedef struct {
         EnvironmentConfig environment;

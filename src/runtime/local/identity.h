@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "fs/tree.h"
+#include "storage/tree.h"
 
 /* ---- deciding ---- */
 

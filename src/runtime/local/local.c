@@ -20,7 +20,6 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "fs/storage.h"
 #include "model/job.h"
 #include "model/results.h"
 #include "runtime/last-line.h"
@@ -32,8 +31,8 @@
 #include "runtime/local/measure.h"
 #include "runtime/local/message.h"
 #include "runtime/local/ports.h"
-#include "runtime/local/search-path.h"
 #include "runtime/local/sdk.h"
+#include "runtime/local/search-path.h"
 #include "runtime/local/secret-files.h"
 #include "runtime/local/sessions.h"
 #include "runtime/local/terminal.h"
@@ -41,6 +40,7 @@
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
 #include "runtime/local/workers.h"
+#include "storage/storage.h"
 
 /* Copies have threads of their own: they last as long as users like, and builds and removals go on. */
 enum { WORKERS_MAX = 4, COPIERS_MAX = 4, COPIES_OF_USER_MAX = 2 };

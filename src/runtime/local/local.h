@@ -2,11 +2,11 @@
  */
 #pragma once
 
-#include "fs/ledger.h"
-#include "fs/project.h"
 #include "runtime/environment/bounds.h"
 #include "runtime/local/identity.h"
 #include "runtime/runtime.h"
+#include "storage/ledger.h"
+#include "storage/project.h"
 
 /* Whether members that run as users have a sandbox (doc/security.md): as far as this machine has its parts,
  * all of it or no start, none. */

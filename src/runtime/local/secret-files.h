@@ -11,8 +11,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "fs/tree.h"
 #include "runtime/runtime.h"
+#include "storage/tree.h"
 
 typedef struct SecretFiles SecretFiles;
 

@@ -10,8 +10,8 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "fs/overlay.h"
-#include "fs/package.h"
+#include "package/overlay.h"
+#include "package/package.h"
 #include "runtime/environment/environment.h"
 
 char *workdir_job(const char *state_dir, const char *job_id)

@@ -17,9 +17,9 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "fs/ledger.h"
-#include "fs/tree.h"
 #include "runtime/local/spares.h"
+#include "storage/ledger.h"
+#include "storage/tree.h"
 
 char *workdir_job(const char *state_dir, const char *job_id);
 char *workdir_attempt(const char *state_dir, const char *job_id, int attempt);
@@ -34,7 +34,7 @@ bool workdir_make_attempt(const char *attempt_dir, GError **error);
  * (base/cancel.h). Takes up after a copy that was broken off. */
 typedef struct {
         const char *package, *name, *made;
-        Ledger *ledger; /* with `made`, as in fs/overlay.h */
+        Ledger *ledger; /* with `made`, as in package/overlay.h */
         const char *user;
 } WorkdirSource;
 bool workdir_make_copy(const char *attempt_dir, const WorkdirSource *source, const Owner *owner,
