@@ -105,7 +105,7 @@ bool body_open(HttpRequest *request, gint64 announced, GError **error)
 
         if (announced == 0 && route->body != HTTP_BODY_FILE)
                 return true;
-        if (route->body == HTTP_BODY_NONE)
+        if (route->body_max == 0)
                 return err_set(error, ERR_INVALID, "'%s %s' takes no body", route->method, route->path);
         if (announced > 0 && (guint64)announced > route->body_max)
                 return set_too_large(request, error);
@@ -146,7 +146,7 @@ static bool take_piece(HttpRequest *request, const char *data, gsize len, GError
 {
         const HttpRoute *route = request->entry->route;
 
-        if (route->body == HTTP_BODY_NONE)
+        if (route->body_max == 0)
                 return err_set(error, ERR_INVALID, "'%s %s' takes no body", route->method, route->path);
         request->body_len += len;
         if (request->body_len > route->body_max)

@@ -28,10 +28,17 @@ typedef enum {
 } HttpAccess;
 
 typedef enum {
-        HTTP_BODY_NONE,   /* a body is refused with 400 */
         HTTP_BODY_MEMORY, /* collected up to body_max; http_request_body */
         HTTP_BODY_FILE,   /* streamed to a temporary file of at most body_max bytes; http_request_body_file */
 } HttpBody;
+
+typedef enum { HTTP_STRING, HTTP_INTEGER, HTTP_BOOLEAN, HTTP_ARRAY, HTTP_PARAMETER_TYPES } HttpParameterType;
+/* A parameter of a route's query, for the API document: values are checked by the handler. */
+typedef struct {
+        const char *name; /* NULL ends a list */
+        HttpParameterType type;
+        const char *help; /* sentences for people */
+} HttpParameter;
 
 /* One row: the dispatcher, the OpenAPI document and its tests are drawn from it. In `path`, {x} matches one
  * segment; a last {x...} the rest, which may be nothing. Text is preferred to {x}, {x} to {x...}. The tables
@@ -41,15 +48,14 @@ typedef struct {
         const char *method, *path;
         guint8 kind,
                 verb; /* of thing, and what is done to it: for HttpServerConfig.access and the handlers */
-        HttpBody body;
-        guint64 body_max; /* bytes */
         HttpHandler handler;
-        const char *summary; /* one sentence, for the API document */
-        const char *query;   /* "name:type:sentence;name:..." (no ; in a sentence) of query parameters; type
-                                string, integer, boolean, array */
-        const char *request_schema, *reply_schema; /* names of component schemas, or NULL */
-        int reply_status;                          /* of success; 0: 200 */
-        const char *reply_type;                    /* content type of success; NULL: application/json */
+        const char *summary;         /* one sentence, for the API document */
+        const HttpParameter *query;  /* or NULL: none */
+        HttpBody body;               /* where it is kept */
+        guint64 body_max;            /* bytes; 0: a body is refused with 400 */
+        const char *request, *reply; /* names of component schemas, or NULL */
+        int reply_status;            /* of success; 0: 200 */
+        const char *reply_type;      /* content type of success; NULL: application/json */
         bool on_pool; /* works on files, or long: not on a worker, but on a thread of the pool, of which a
                          user has a share. base/cancel.h tells the handler when nobody waits for it any more
                        */

@@ -23,6 +23,14 @@ bool recording_changes(const HttpRoute *route)
         return route->verb != VERB_LIST && route->verb != VERB_SHOW && route->verb != VERB_NONE;
 }
 
+static bool has_flag(const HttpRoute *route, const char *name)
+{
+        for (const HttpParameter *parameter = route->query; parameter && parameter->name; parameter++)
+                if (parameter->type == HTTP_BOOLEAN && strcmp(parameter->name, name) == 0)
+                        return true;
+        return false;
+}
+
 /* On a route without such a parameter the handler does not look at it: there it makes nothing a trial. */
 bool recording_is_trial(const HttpRoute *route, const char *(*query)(const char *name, const void *arg),
                         const void *arg)
@@ -30,9 +38,7 @@ bool recording_is_trial(const HttpRoute *route, const char *(*query)(const char 
         static const char *const names[] = { "dry_run", "what_if", "check" };
 
         for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
-                g_autofree char *declared = g_strconcat(names[i], ":boolean:", NULL);
-                const char *at = route->query ? strstr(route->query, declared) : NULL;
-                const char *text = at && (at == route->query || at[-1] == ';') ? query(names[i], arg) : NULL;
+                const char *text = has_flag(route, names[i]) ? query(names[i], arg) : NULL;
                 bool trial = false;
 
                 if (text && boolean_parse(names[i], text, &trial, NULL) && trial)

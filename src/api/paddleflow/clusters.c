@@ -252,23 +252,24 @@ static void list_clusters(HttpRequest *request, void *arg)
                 call_fail(&call, error);
 }
 
-#define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
+static const HttpParameter list_clusters_query[] = {
+        { "clusterNames", HTTP_STRING, "Only these, separated by commas." },
+        { "clusterStatus", HTTP_STRING, "online or offline." },
+        { "marker", HTTP_STRING, PAGE_MARKER },
+        { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
+        { 0 },
+};
 
 const HttpRoute cluster_rows[] = {
-        { "POST", AT("/cluster"), ACCESS_CLUSTER, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          create_cluster, "Make a cluster.", NULL, "Cluster", "ClusterShown", 0, NULL },
-        { "GET", AT("/cluster"), ACCESS_CLUSTER, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_clusters,
-          "List clusters.",
-          "clusterNames:string:Only these, separated by commas.;clusterStatus:string:online or "
-          "offline.;" PAGE,
-          NULL, "ClusterList", 0, NULL },
-        { "GET", AT("/cluster/{clusterName}"), ACCESS_CLUSTER, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          show_one, "Show a cluster.", NULL, NULL, "ClusterShown", 0, NULL },
-        { "PUT", AT("/cluster/{clusterName}"), ACCESS_CLUSTER, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          change_cluster, "Change a cluster; what is not said stays.", NULL, "ClusterChange", "ClusterShown",
-          0, NULL },
-        { "DELETE", AT("/cluster/{clusterName}"), ACCESS_CLUSTER, VERB_DELETE, HTTP_BODY_MEMORY,
-          FLOW_BODY_MAX, drop_cluster, "Drop a cluster with its queues.", NULL, NULL, NULL, 0, NULL },
+        { "POST", FLOW_BASE "/cluster", ACCESS_CLUSTER, VERB_CREATE, create_cluster, "Make a cluster.",
+          .request = "Cluster", .reply = "ClusterShown" },
+        { "GET", FLOW_BASE "/cluster", ACCESS_CLUSTER, VERB_LIST, list_clusters, "List clusters.",
+          .query = list_clusters_query, .reply = "ClusterList" },
+        { "GET", FLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_SHOW, show_one, "Show a cluster.",
+          .reply = "ClusterShown" },
+        { "PUT", FLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_UPDATE, change_cluster,
+          "Change a cluster; what is not said stays.", .request = "ClusterChange", .reply = "ClusterShown" },
+        { "DELETE", FLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_DELETE, drop_cluster,
+          "Drop a cluster with its queues." },
         { 0 },
 };

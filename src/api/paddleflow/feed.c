@@ -221,7 +221,7 @@ void feed_free(Feed *feed)
 }
 
 const HttpRoute feed_rows[] = {
-        { "GET", FLOW_BASE "/wsjob", ACCESS_JOB, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, listen_to_jobs,
-          "Hear of jobs as they change, over a WebSocket.", NULL, NULL, "Job", 101, NULL },
+        { "GET", FLOW_BASE "/wsjob", ACCESS_JOB, VERB_LIST, listen_to_jobs,
+          "Hear of jobs as they change, over a WebSocket.", .reply = "Job", .reply_status = 101 },
         { 0 },
 };

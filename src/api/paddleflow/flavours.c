@@ -170,23 +170,24 @@ static void list_flavours(HttpRequest *request, void *arg)
                 call_fail(&call, error);
 }
 
-#define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
+static const HttpParameter list_flavours_query[] = {
+        { "name", HTTP_STRING, "Only those with this in their name." },
+        { "clusterName", HTTP_STRING, "Those of this cluster, too." },
+        { "marker", HTTP_STRING, PAGE_MARKER },
+        { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
+        { 0 },
+};
 
 const HttpRoute flavour_rows[] = {
-        { "POST", AT("/flavour"), ACCESS_FLAVOUR, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          create_flavour, "Make a flavour.", NULL, "Flavour", "Named", 0, NULL },
-        { "GET", AT("/flavour"), ACCESS_FLAVOUR, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_flavours,
-          "List flavours.",
-          "name:string:Only those with this in their name.;clusterName:string:Those of this cluster, "
-          "too.;" PAGE,
-          NULL, "FlavourList", 0, NULL },
-        { "GET", AT("/flavour/{flavourName}"), ACCESS_FLAVOUR, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          show_one, "Show a flavour.", NULL, NULL, "FlavourShown", 0, NULL },
-        { "PUT", AT("/flavour/{flavourName}"), ACCESS_FLAVOUR, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          change_flavour, "Change a flavour; what is not said stays.", NULL, "FlavourChange", "FlavourShown",
-          0, NULL },
-        { "DELETE", AT("/flavour/{flavourName}"), ACCESS_FLAVOUR, VERB_DELETE, HTTP_BODY_MEMORY,
-          FLOW_BODY_MAX, drop_flavour, "Drop a flavour.", NULL, NULL, NULL, 0, NULL },
+        { "POST", FLOW_BASE "/flavour", ACCESS_FLAVOUR, VERB_CREATE, create_flavour, "Make a flavour.",
+          .request = "Flavour", .reply = "Named" },
+        { "GET", FLOW_BASE "/flavour", ACCESS_FLAVOUR, VERB_LIST, list_flavours, "List flavours.",
+          .query = list_flavours_query, .reply = "FlavourList" },
+        { "GET", FLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_SHOW, show_one, "Show a flavour.",
+          .reply = "FlavourShown" },
+        { "PUT", FLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_UPDATE, change_flavour,
+          "Change a flavour; what is not said stays.", .request = "FlavourChange", .reply = "FlavourShown" },
+        { "DELETE", FLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_DELETE, drop_flavour,
+          "Drop a flavour." },
         { 0 },
 };

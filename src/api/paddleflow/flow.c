@@ -57,8 +57,12 @@ static HttpRoute *join(void)
         GArray *all = g_array_new(TRUE, FALSE, sizeof(HttpRoute));
 
         for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
-                for (const HttpRoute *route = parts[i]; route->method; route++)
-                        g_array_append_val(all, *route);
+                for (const HttpRoute *row = parts[i]; row->method; row++) {
+                        HttpRoute route = *row;
+
+                        route.body_max = row->body_max ? row->body_max : FLOW_BODY_MAX;
+                        g_array_append_val(all, route);
+                }
         return (HttpRoute *)(void *)g_array_free(all, FALSE);
 }
 

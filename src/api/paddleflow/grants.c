@@ -131,17 +131,26 @@ static void list_grants(HttpRequest *request, void *arg)
                 call_fail(&call, error);
 }
 
-#define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
+static const HttpParameter list_grants_query[] = {
+        { "username", HTTP_STRING, "Only of this user." },
+        { "marker", HTTP_STRING, PAGE_MARKER },
+        { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
+        { 0 },
+};
+
+static const HttpParameter drop_grant_query[] = {
+        { "username", HTTP_STRING, "Whose." },
+        { "resourceType", HTTP_STRING, "queue, user or fs." },
+        { "resourceID", HTTP_STRING, "On what." },
+        { 0 },
+};
 
 const HttpRoute grant_rows[] = {
-        { "POST", AT("/grant"), ACCESS_GRANT, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_grant,
-          "Grant a queue, a user or a file system to a user.", NULL, "NewGrant", "GrantMade", 0, NULL },
-        { "GET", AT("/grant"), ACCESS_GRANT, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_grants,
-          "List grants.", "username:string:Only of this user.;" PAGE, NULL, "GrantList", 0, NULL },
-        { "DELETE", AT("/grant"), ACCESS_GRANT, VERB_DELETE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, drop_grant,
-          "Take a grant back.",
-          "username:string:Whose.;resourceType:string:queue, user or fs.;resourceID:string:On what.", NULL,
-          NULL, 0, NULL },
+        { "POST", FLOW_BASE "/grant", ACCESS_GRANT, VERB_CREATE, create_grant,
+          "Grant a queue, a user or a file system to a user.", .request = "NewGrant", .reply = "GrantMade" },
+        { "GET", FLOW_BASE "/grant", ACCESS_GRANT, VERB_LIST, list_grants, "List grants.",
+          .query = list_grants_query, .reply = "GrantList" },
+        { "DELETE", FLOW_BASE "/grant", ACCESS_GRANT, VERB_DELETE, drop_grant, "Take a grant back.",
+          .query = drop_grant_query },
         { 0 },
 };

@@ -37,8 +37,13 @@ struct Flow {
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
         pool_rows[], job_rows[], feed_rows[], log_rows[], statistics_rows[], about_rows[];
-/* All of them as one table. */
+/* All of them as one table. Each may come with a body: of FLOW_BODY_MAX bytes where its row does not say. */
 const HttpRoute *flow_routes(void);
+
+/* The parameters of a page (page_take): their sentences, and a query with nothing else. */
+#define PAGE_MARKER "Where the page before ended."
+#define PAGE_KEYS "At most this many, 1 to 1000."
+extern const HttpParameter page_query[];
 
 /* ---- a call ---- */
 

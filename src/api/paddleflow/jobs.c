@@ -372,28 +372,35 @@ static void drop_job(HttpRequest *request, void *arg)
                 call_fail(&call, error);
 }
 
-#define AT(path) FLOW_BASE path
+static const HttpParameter list_jobs_query[] = {
+        { "status", HTTP_STRING, "Only those of this state." },
+        { "timestamp", HTTP_INTEGER, "Changed since, in unix seconds." },
+        { "startTime", HTTP_STRING, "Begun since, YYYY-MM-DD hh:mm:ss." },
+        { "queue", HTTP_STRING, "Only of this queue." },
+        { "labels", HTTP_STRING, "Only those with all labels of this JSON object." },
+        { "marker", HTTP_STRING, PAGE_MARKER },
+        { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
+        { 0 },
+};
+
+static const HttpParameter change_job_query[] = {
+        { "action", HTTP_STRING, "stop or modify." },
+        { 0 },
+};
 
 const HttpRoute job_rows[] = {
-        { "POST", AT("/job/single"), ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_single,
-          "Submit a job of one process.", NULL, "SingleJob", "JobMade", 0, NULL },
-        { "POST", AT("/job/distributed"), ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          create_distributed, "Submit a job of several members.", NULL, "DistributedJob", "JobMade", 0,
-          NULL },
-        { "POST", AT("/job/workflow"), ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          create_workflow, "Submit a workflow.", NULL, "WorkflowJob", "JobMade", 0, NULL },
-        { "GET", AT("/job"), ACCESS_JOB, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_jobs,
-          "List jobs, newest first.",
-          "status:string:Only those of this state.;timestamp:integer:Changed since, in unix seconds.;"
-          "startTime:string:Begun since, YYYY-MM-DD hh:mm:ss.;queue:string:Only of this queue.;"
-          "labels:string:Only those with all labels of this JSON object.;"
-          "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000.",
-          NULL, "JobList", 0, NULL },
-        { "GET", AT("/job/{jobID}"), ACCESS_JOB, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX, show_one,
-          "Show a job.", NULL, NULL, "Job", 0, NULL },
-        { "PUT", AT("/job/{jobID}"), ACCESS_JOB, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, change_job,
-          "Stop a job, or modify it.", "action:string:stop or modify.", "JobChange", NULL, 0, NULL },
-        { "DELETE", AT("/job/{jobID}"), ACCESS_JOB, VERB_DELETE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, drop_job,
-          "Drop a job that has ended.", NULL, NULL, NULL, 0, NULL },
+        { "POST", FLOW_BASE "/job/single", ACCESS_JOB, VERB_CREATE, create_single,
+          "Submit a job of one process.", .request = "SingleJob", .reply = "JobMade" },
+        { "POST", FLOW_BASE "/job/distributed", ACCESS_JOB, VERB_CREATE, create_distributed,
+          "Submit a job of several members.", .request = "DistributedJob", .reply = "JobMade" },
+        { "POST", FLOW_BASE "/job/workflow", ACCESS_JOB, VERB_CREATE, create_workflow, "Submit a workflow.",
+          .request = "WorkflowJob", .reply = "JobMade" },
+        { "GET", FLOW_BASE "/job", ACCESS_JOB, VERB_LIST, list_jobs, "List jobs, newest first.",
+          .query = list_jobs_query, .reply = "JobList" },
+        { "GET", FLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_SHOW, show_one, "Show a job.", .reply = "Job" },
+        { "PUT", FLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_UPDATE, change_job, "Stop a job, or modify it.",
+          .query = change_job_query, .request = "JobChange" },
+        { "DELETE", FLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_DELETE, drop_job,
+          "Drop a job that has ended." },
         { 0 },
 };

@@ -171,13 +171,21 @@ static void show_log(HttpRequest *request, void *arg)
                 flow_defer_ask(request, arg, show_pod_log);
 }
 
+static const HttpParameter show_log_query[] = {
+        { "jobID", HTTP_STRING, "Of this job." },
+        { "framework", HTTP_STRING, "Of the job." },
+        { "clusterName", HTTP_STRING, "Of a pod or deployment." },
+        { "name", HTTP_STRING, "Of it." },
+        { "namespace", HTTP_STRING, "Of it." },
+        { "type", HTTP_STRING, "pod or deployment." },
+        { "readFromTail", HTTP_BOOLEAN, "The last lines instead of the first." },
+        { "lineLimit", HTTP_INTEGER, "At most this many." },
+        { "sizeLimit", HTTP_STRING, "At most this many bytes, a quantity." },
+        { 0 },
+};
+
 const HttpRoute log_rows[] = {
-        { "GET", FLOW_BASE "/log/job", ACCESS_LOG, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX, show_log,
-          "Show what a job's processes have written.",
-          "jobID:string:Of this job.;framework:string:Of the job.;clusterName:string:Of a pod or deployment.;"
-          "name:string:Of it.;namespace:string:Of it.;type:string:pod or deployment.;"
-          "readFromTail:boolean:The last lines instead of the first.;lineLimit:integer:At most this many.;"
-          "sizeLimit:string:At most this many bytes, a quantity.",
-          NULL, "JobLog", 0, NULL },
+        { "GET", FLOW_BASE "/log/job", ACCESS_LOG, VERB_SHOW, show_log,
+          "Show what a job's processes have written.", .query = show_log_query, .reply = "JobLog" },
         { 0 },
 };

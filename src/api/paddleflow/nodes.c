@@ -541,27 +541,44 @@ static void use_objects(HttpRequest *request, void *arg)
         flow_defer_ask(request, arg, use_object_now);
 }
 
-#define AT(path) FLOW_BASE path
-#define OBJECT                                                                                               \
-        "name:string:Its name.;namespace:string:Its namespace.;kind:string:Its kind.;apiVersion:string:The " \
-        "version of its kind."
+static const HttpParameter show_rooms_query[] = {
+        { "clusterNames", HTTP_STRING, "Only these, separated by commas." },
+        { 0 },
+};
+
+static const HttpParameter show_nodes_query[] = {
+        { "pageNo", HTTP_INTEGER, "From 1." },
+        { "pageSize", HTTP_INTEGER, "At most 100." },
+        { 0 },
+};
+
+static const HttpParameter use_objects_query[] = {
+        { "action", HTTP_STRING, "create or delete." },
+        { 0 },
+};
+
+static const HttpParameter object_query[] = {
+        { "name", HTTP_STRING, "Its name." },
+        { "namespace", HTTP_STRING, "Its namespace." },
+        { "kind", HTTP_STRING, "Its kind." },
+        { "apiVersion", HTTP_STRING, "The version of its kind." },
+        { 0 },
+};
 
 const HttpRoute node_rows[] = {
-        { "GET", AT("/cluster/resource"), ACCESS_NODE, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, show_rooms,
-          "Show what clusters have.", "clusterNames:string:Only these, separated by commas.", NULL, "Rooms",
-          0, NULL },
-        { "POST", AT("/cluster/resource"), ACCESS_NODE, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          filter_nodes, "Show the nodes of clusters by a filter.", NULL, "NodeFilter", "Nodes", 0, NULL },
-        { "GET", AT("/cluster/{clusterName}/nodeInfos"), ACCESS_NODE, VERB_LIST, HTTP_BODY_MEMORY,
-          FLOW_BODY_MAX, show_nodes, "Show the nodes of a cluster with what runs on them.",
-          "pageNo:integer:From 1.;pageSize:integer:At most 100.", NULL, "NodeInfos", 0, NULL },
-        { "POST", AT("/cluster/{clusterName}/k8s/object"), ACCESS_CLUSTER, VERB_UPDATE, HTTP_BODY_MEMORY,
-          FLOW_BODY_MAX, use_objects, "Make or drop an object of Kubernetes.",
-          "action:string:create or delete.", "K8sObject", "K8sObject", 0, NULL },
-        { "GET", AT("/cluster/{clusterName}/k8s/object"), ACCESS_NODE, VERB_LIST, HTTP_BODY_MEMORY,
-          FLOW_BODY_MAX, use_objects, "Show an object of Kubernetes.", OBJECT, NULL, "K8sObject", 0, NULL },
-        { "PUT", AT("/cluster/{clusterName}/k8s/object"), ACCESS_CLUSTER, VERB_UPDATE, HTTP_BODY_MEMORY,
-          FLOW_BODY_MAX, use_objects, "Change an object of Kubernetes.", NULL, "K8sObject", "K8sObject", 0,
-          NULL },
+        { "GET", FLOW_BASE "/cluster/resource", ACCESS_NODE, VERB_LIST, show_rooms,
+          "Show what clusters have.", .query = show_rooms_query, .reply = "Rooms" },
+        { "POST", FLOW_BASE "/cluster/resource", ACCESS_NODE, VERB_LIST, filter_nodes,
+          "Show the nodes of clusters by a filter.", .request = "NodeFilter", .reply = "Nodes" },
+        { "GET", FLOW_BASE "/cluster/{clusterName}/nodeInfos", ACCESS_NODE, VERB_LIST, show_nodes,
+          "Show the nodes of a cluster with what runs on them.", .query = show_nodes_query,
+          .reply = "NodeInfos" },
+        { "POST", FLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_CLUSTER, VERB_UPDATE, use_objects,
+          "Make or drop an object of Kubernetes.", .query = use_objects_query, .request = "K8sObject",
+          .reply = "K8sObject" },
+        { "GET", FLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_NODE, VERB_LIST, use_objects,
+          "Show an object of Kubernetes.", .query = object_query, .reply = "K8sObject" },
+        { "PUT", FLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_CLUSTER, VERB_UPDATE, use_objects,
+          "Change an object of Kubernetes.", .request = "K8sObject", .reply = "K8sObject" },
         { 0 },
 };

@@ -1,6 +1,7 @@
 /* The OpenAPI 3.1 document of this face, drawn from its routes and shapes. */
 #include <string.h>
 
+#include "api/parameters.h"
 #include "api/paddleflow/internal.h"
 
 /* ---- shapes ---- */
@@ -55,7 +56,7 @@ static json_t *schema_of(const GoField *fields, bool nullable)
 static bool is_request(const char *name)
 {
         for (const HttpRoute *route = flow_routes(); route->method; route++)
-                if (g_strcmp0(route->request_schema, name) == 0)
+                if (g_strcmp0(route->request, name) == 0)
                         return true;
         return false;
 }
@@ -88,37 +89,16 @@ static json_t *content(const char *schema)
 
 /* ---- routes ---- */
 
-static void add_parameters(json_t *parameters, const HttpRoute *route)
-{
-        g_auto(GStrv) rows = g_strsplit(route->query ? route->query : "", ";", -1);
-
-        for (const char *at = strchr(route->path, '{'); at; at = strchr(at + 1, '{')) {
-                g_autofree char *name = g_strndup(at + 1, strcspn(at + 1, "}"));
-
-                json_array_append_new(parameters,
-                                      json_pack("{s:s, s:s, s:b, s:{s:s}}", "name", name, "in", "path",
-                                                "required", 1, "schema", "type", "string"));
-        }
-        for (char **row = rows; *row && **row; row++) {
-                g_auto(GStrv) parts = g_strsplit(*row, ":", 3);
-
-                json_array_append_new(parameters,
-                                      json_pack("{s:s, s:s, s:s, s:{s:s}}", "name", parts[0], "in", "query",
-                                                "description", parts[2], "schema", "type", parts[1]));
-        }
-}
-
 /* Every status that a code may have; clients tell errors apart by the code. */
 static json_t *responses(const HttpRoute *route)
 {
         static const char *const statuses[] = { "400", "403", "404", "405", "500" };
         g_autofree char *status = g_strdup_printf("%d", route->reply_status ? route->reply_status : 200);
-        json_t *done =
-                json_pack("{s:s}", "description", route->reply_schema ? "Done." : "Done; an empty body.");
+        json_t *done = json_pack("{s:s}", "description", route->reply ? "Done." : "Done; an empty body.");
         json_t *all = json_object();
 
-        if (route->reply_schema && route->reply_status != 101)
-                json_object_set_new(done, "content", content(route->reply_schema));
+        if (route->reply && route->reply_status != 101)
+                json_object_set_new(done, "content", content(route->reply));
         json_object_set_new(all, status, done);
         for (gsize i = 0; i < G_N_ELEMENTS(statuses); i++)
                 json_object_set_new(all, statuses[i],
@@ -129,16 +109,15 @@ static json_t *responses(const HttpRoute *route)
 
 static json_t *operation(const HttpRoute *route)
 {
-        json_t *parameters = json_array(), *object = json_pack("{s:s}", "summary", route->summary);
+        json_t *object = json_pack("{s:s}", "summary", route->summary);
+        json_t *parameters = parameters_document(route);
 
-        add_parameters(parameters, route);
-        if (json_array_size(parameters) > 0)
-                json_object_set(object, "parameters", parameters);
-        json_decref(parameters);
-        if (route->request_schema)
+        if (parameters)
+                json_object_set_new(object, "parameters", parameters);
+        if (route->request)
                 json_object_set_new(object, "requestBody",
                                     json_pack("{s:b, s:o}", "required", 1, "content",
-                                              content(route->request_schema)));
+                                              content(route->request)));
         json_object_set_new(object, "x-access",
                             json_pack("{s:s, s:s}", "kind", access_kind_name(route->kind), "verb",
                                       access_verb_name(route->verb)));

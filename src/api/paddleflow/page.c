@@ -5,6 +5,12 @@
 #include "api/paddleflow/internal.h"
 #include "base/number.h"
 
+const HttpParameter page_query[] = {
+        { "marker", HTTP_STRING, PAGE_MARKER },
+        { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
+        { 0 },
+};
+
 bool page_take(const Call *call, const char *list, Page *ret, GError **error)
 {
         const char *marker = call_query(call, "marker");

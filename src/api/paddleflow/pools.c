@@ -228,20 +228,16 @@ static void list_pools(HttpRequest *request, void *arg)
                 page_reply(&call, KIND_POOL, "resourcePoolList", NULL, NULL, show_pool);
 }
 
-#define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
-
 const HttpRoute pool_rows[] = {
-        { "POST", AT("/resourcepool"), ACCESS_POOL, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_pool,
-          "Make a resource pool.", NULL, "Pool", "Named", 0, NULL },
-        { "GET", AT("/resourcepool"), ACCESS_POOL, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_pools,
-          "List resource pools.", PAGE, NULL, "PoolList", 0, NULL },
-        { "GET", AT("/resourcepool/{name}"), ACCESS_POOL, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          show_one, "Show a resource pool.", NULL, NULL, "PoolShown", 0, NULL },
-        { "PUT", AT("/resourcepool/{name}"), ACCESS_POOL, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          change_pool, "Change a resource pool; what is not said stays.", NULL, "PoolChange", "PoolShown", 0,
-          NULL },
-        { "DELETE", AT("/resourcepool/{name}"), ACCESS_POOL, VERB_DELETE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          drop_pool, "Drop a resource pool.", NULL, NULL, NULL, 0, NULL },
+        { "POST", FLOW_BASE "/resourcepool", ACCESS_POOL, VERB_CREATE, create_pool, "Make a resource pool.",
+          .request = "Pool", .reply = "Named" },
+        { "GET", FLOW_BASE "/resourcepool", ACCESS_POOL, VERB_LIST, list_pools, "List resource pools.",
+          .query = page_query, .reply = "PoolList" },
+        { "GET", FLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_SHOW, show_one, "Show a resource pool.",
+          .reply = "PoolShown" },
+        { "PUT", FLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_UPDATE, change_pool,
+          "Change a resource pool; what is not said stays.", .request = "PoolChange", .reply = "PoolShown" },
+        { "DELETE", FLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_DELETE, drop_pool,
+          "Drop a resource pool." },
         { 0 },
 };

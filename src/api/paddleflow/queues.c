@@ -366,21 +366,23 @@ static void list_queues(HttpRequest *request, void *arg)
                            show_queue);
 }
 
-#define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
+static const HttpParameter list_queues_query[] = {
+        { "name", HTTP_STRING, "Only this one." },
+        { "marker", HTTP_STRING, PAGE_MARKER },
+        { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
+        { 0 },
+};
 
 const HttpRoute queue_rows[] = {
-        { "POST", AT("/queue"), ACCESS_QUEUE, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_queue,
-          "Make a queue.", NULL, "Queue", "Named", 0, NULL },
-        { "GET", AT("/queue"), ACCESS_QUEUE, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_queues,
-          "List the queues that the caller may use.", "name:string:Only this one.;" PAGE, NULL, "QueueList",
-          0, NULL },
-        { "GET", AT("/queue/{queueName}"), ACCESS_QUEUE, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX, show_one,
-          "Show a queue with what is used and idle.", NULL, NULL, "QueueShown", 0, NULL },
-        { "PUT", AT("/queue/{queueName}"), ACCESS_QUEUE, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          change_queue, "Change a queue; what is not said stays.", NULL, "QueueChange", "QueueShown", 0,
-          NULL },
-        { "DELETE", AT("/queue/{queueName}"), ACCESS_QUEUE, VERB_DELETE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          drop_queue, "Drop a queue that no job uses.", NULL, NULL, NULL, 0, NULL },
+        { "POST", FLOW_BASE "/queue", ACCESS_QUEUE, VERB_CREATE, create_queue, "Make a queue.",
+          .request = "Queue", .reply = "Named" },
+        { "GET", FLOW_BASE "/queue", ACCESS_QUEUE, VERB_LIST, list_queues,
+          "List the queues that the caller may use.", .query = list_queues_query, .reply = "QueueList" },
+        { "GET", FLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_SHOW, show_one,
+          "Show a queue with what is used and idle.", .reply = "QueueShown" },
+        { "PUT", FLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_UPDATE, change_queue,
+          "Change a queue; what is not said stays.", .request = "QueueChange", .reply = "QueueShown" },
+        { "DELETE", FLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_DELETE, drop_queue,
+          "Drop a queue that no job uses." },
         { 0 },
 };

@@ -430,19 +430,27 @@ static void show_many_cards(HttpRequest *request, void *arg)
         flow_defer(request, arg, show_many_cards_now);
 }
 
-#define AT(path) FLOW_BASE path
-#define TIMES "startTime:string:YYYY-MM-DD hh:mm:ss.;endTime:string:The same."
+static const HttpParameter show_series_query[] = {
+        { "start", HTTP_INTEGER, "Unix seconds." },
+        { "end", HTTP_INTEGER, "Unix seconds." },
+        { "step", HTTP_INTEGER, "Seconds between values." },
+        { 0 },
+};
+
+static const HttpParameter times_query[] = {
+        { "startTime", HTTP_STRING, "YYYY-MM-DD hh:mm:ss." },
+        { "endTime", HTTP_STRING, "The same." },
+        { 0 },
+};
 
 const HttpRoute statistics_rows[] = {
-        { "GET", AT("/statistics/job/{jobID}"), ACCESS_STATISTICS, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          show_summary, "Show what a job uses.", NULL, NULL, "JobStatistics", 0, NULL },
-        { "GET", AT("/statistics/jobDetail/{jobID}"), ACCESS_STATISTICS, VERB_SHOW, HTTP_BODY_MEMORY,
-          FLOW_BODY_MAX, show_series, "Show what a job used in the course of time.",
-          "start:integer:Unix seconds.;end:integer:Unix seconds.;step:integer:Seconds between values.", NULL,
-          "JobSeries", 0, NULL },
-        { "GET", AT("/statistics/cardTime/{queueName}"), ACCESS_STATISTICS, VERB_LIST, HTTP_BODY_MEMORY,
-          FLOW_BODY_MAX, show_cards, "Show the GPU hours of a queue.", TIMES, NULL, "CardTimes", 0, NULL },
-        { "POST", AT("/statistics/cardTime"), ACCESS_STATISTICS, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          show_many_cards, "Show the GPU hours of queues.", NULL, "CardTimeQuery", "CardTimes", 0, NULL },
+        { "GET", FLOW_BASE "/statistics/job/{jobID}", ACCESS_STATISTICS, VERB_SHOW, show_summary,
+          "Show what a job uses.", .reply = "JobStatistics" },
+        { "GET", FLOW_BASE "/statistics/jobDetail/{jobID}", ACCESS_STATISTICS, VERB_SHOW, show_series,
+          "Show what a job used in the course of time.", .query = show_series_query, .reply = "JobSeries" },
+        { "GET", FLOW_BASE "/statistics/cardTime/{queueName}", ACCESS_STATISTICS, VERB_LIST, show_cards,
+          "Show the GPU hours of a queue.", .query = times_query, .reply = "CardTimes" },
+        { "POST", FLOW_BASE "/statistics/cardTime", ACCESS_STATISTICS, VERB_LIST, show_many_cards,
+          "Show the GPU hours of queues.", .request = "CardTimeQuery", .reply = "CardTimes" },
         { 0 },
 };

@@ -317,27 +317,31 @@ static void show_description(HttpRequest *request, void *arg)
         http_reply(request, 200, "application/json", text, len);
 }
 
-#define AT(path) FLOW_BASE path
-#define PAGE "marker:string:Where the page before ended.;maxKeys:integer:At most this many, 1 to 1000."
+static const HttpParameter list_users_query[] = {
+        { "user", HTTP_STRING, "Only this one." },
+        { "marker", HTTP_STRING, PAGE_MARKER },
+        { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
+        { 0 },
+};
 
 const HttpRoute user_rows[] = {
-        { "POST", AT("/login"), ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_LOGIN_BODY_MAX, log_in,
-          "Log in; the token goes into x-pf-authorization.", NULL, "LogIn", "LoggedIn", 0, NULL },
-        { "POST", AT("/user"), ACCESS_USER, VERB_CREATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX, create_user,
-          "Make a user.", NULL, "NewUser", "UserMade", 0, NULL },
-        { "GET", AT("/user"), ACCESS_USER, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, list_users,
-          "List users, or show one.", "user:string:Only this one.;" PAGE, NULL, "UserList", 0, NULL },
-        { "PUT", AT("/user/{username}"), ACCESS_PASSWORD, VERB_UPDATE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          set_password, "Set a password.", NULL, "Password", NULL, 0, NULL },
-        { "DELETE", AT("/user/{username}"), ACCESS_USER, VERB_DELETE, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          drop_user, "Drop a user with what is granted to it.", NULL, NULL, NULL, 0, NULL },
+        { "POST", FLOW_BASE "/login", ACCESS_LOGIN, VERB_CREATE, log_in,
+          "Log in; the token goes into x-pf-authorization.", .body_max = FLOW_LOGIN_BODY_MAX,
+          .request = "LogIn", .reply = "LoggedIn" },
+        { "POST", FLOW_BASE "/user", ACCESS_USER, VERB_CREATE, create_user, "Make a user.",
+          .request = "NewUser", .reply = "UserMade" },
+        { "GET", FLOW_BASE "/user", ACCESS_USER, VERB_LIST, list_users, "List users, or show one.",
+          .query = list_users_query, .reply = "UserList" },
+        { "PUT", FLOW_BASE "/user/{username}", ACCESS_PASSWORD, VERB_UPDATE, set_password, "Set a password.",
+          .request = "Password" },
+        { "DELETE", FLOW_BASE "/user/{username}", ACCESS_USER, VERB_DELETE, drop_user,
+          "Drop a user with what is granted to it." },
         { 0 },
 };
 
 const HttpRoute about_rows[] = {
-        { "GET", AT("/version"), ACCESS_STATISTICS, VERB_LIST, HTTP_BODY_MEMORY, FLOW_BODY_MAX, show_version,
-          "The server's version.", NULL, NULL, "Version", 0, NULL },
-        { "GET", AT("/openapi.json"), ACCESS_SYSTEM, VERB_SHOW, HTTP_BODY_MEMORY, FLOW_BODY_MAX,
-          show_description, "This document.", NULL, NULL, NULL, 0, NULL },
+        { "GET", FLOW_BASE "/version", ACCESS_STATISTICS, VERB_LIST, show_version, "The server's version.",
+          .reply = "Version" },
+        { "GET", FLOW_BASE "/openapi.json", ACCESS_SYSTEM, VERB_SHOW, show_description, "This document." },
         { 0 },
 };

@@ -5,6 +5,14 @@
 
 #include "model/access.h"
 
+static const HttpParameter gc_query[] = { { "dry_run", HTTP_BOOLEAN, "Remove nothing." }, { 0 } };
+static const HttpParameter queue_query[] = { { "x", HTTP_STRING, "A." },
+                                             { "what_if", HTTP_BOOLEAN, "Change nothing." },
+                                             { 0 } };
+static const HttpParameter other_query[] = { { "no_dry_run", HTTP_BOOLEAN, "Not that." },
+                                             { "check", HTTP_STRING, "A text." },
+                                             { 0 } };
+
 static const HttpRoute login = { "POST", "/v1/login", ACCESS_LOGIN, VERB_CREATE },
                        sso = { "POST", "/v1/login/sso", ACCESS_LOGIN, VERB_CREATE },
                        older_login = { "POST", "/api/paddleflow/v1/login", ACCESS_LOGIN, VERB_CREATE },
@@ -23,12 +31,10 @@ static const HttpRoute login = { "POST", "/v1/login", ACCESS_LOGIN, VERB_CREATE 
                        commit = { "POST", "/v1/packages/{hash}/commit", ACCESS_PACKAGE, VERB_CREATE },
                        object = { "PUT", "/api/paddleflow/v1/cluster/{c}/k8s/object", ACCESS_CLUSTER,
                                   VERB_UPDATE },
-                       gc = { "POST", "/v1/storage/gc", ACCESS_STORAGE, VERB_DELETE,
-                              .query = "dry_run:boolean:Remove nothing." },
+                       gc = { "POST", "/v1/storage/gc", ACCESS_STORAGE, VERB_DELETE, .query = gc_query },
                        queue = { "PUT", "/v1/queues/{name}", ACCESS_QUEUE, VERB_UPDATE,
-                                 .query = "x:string:A.;what_if:boolean:Change nothing." },
-                       other_name = { "DELETE", "/v1/x", ACCESS_QUEUE, VERB_DELETE,
-                                      .query = "no_dry_run:boolean:Not that." },
+                                 .query = queue_query },
+                       other_name = { "DELETE", "/v1/x", ACCESS_QUEUE, VERB_DELETE, .query = other_query },
                        health = { "GET", "/healthz", ACCESS_SYSTEM, VERB_SHOW };
 
 static const struct {
@@ -117,11 +123,15 @@ static void test_trials(void)
                 const char *query;
                 bool trial;
         } cases[] = {
-                { &gc, "dry_run=true", true },          { &gc, "dry_run=false", false },
-                { &gc, "dry_run=maybe", false },        { &gc, "", false },
+                { &gc, "dry_run=true", true },
+                { &gc, "dry_run=false", false },
+                { &gc, "dry_run=maybe", false },
+                { &gc, "", false },
                 { &gc, "what_if=true", false }, /* this route has no such parameter */
-                { &queue, "what_if=true", true },       { &grant, "dry_run=true", false },
+                { &queue, "what_if=true", true },
+                { &grant, "dry_run=true", false },
                 { &other_name, "dry_run=true", false },
+                { &other_name, "check=true", false }, /* not a flag there */
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)

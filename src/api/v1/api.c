@@ -214,6 +214,11 @@ Job *api_find_job(Api *api, HttpRequest *request, const char *name)
         return NULL;
 }
 
+const HttpParameter whose_job[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { 0 },
+};
+
 Job *api_job(Api *api, HttpRequest *request)
 {
         return api_find_job(api, request, http_request_param(request, "job"));

@@ -468,8 +468,8 @@ void api_dry_run(Api *api, HttpRequest *request, Spec *spec)
 }
 
 const HttpRoute ask_routes[] = {
-        { "GET", "/v1/jobs/{job}/explain", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, explain_job,
-          "Why a job waits, computed now, and when it is expected to start.",
-          "user:string:Whose job a name means (administrators).", NULL, "Explanation", 0, NULL },
+        { "GET", "/v1/jobs/{job}/explain", ACCESS_JOB, VERB_SHOW, explain_job,
+          "Why a job waits, computed now, and when it is expected to start.", .query = whose_job,
+          .reply = "Explanation" },
         { 0 },
 };

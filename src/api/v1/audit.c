@@ -57,15 +57,24 @@ static void verify(HttpRequest *request, void *arg)
         http_reply_json(request, 200, reply);
 }
 
+static const HttpParameter list_lines_query[] = {
+        { "since", HTTP_INTEGER, "Those with a greater number." },
+        { "user", HTTP_STRING, "Only what this user did." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
+        { 0 },
+};
+
+static const HttpParameter verify_query[] = {
+        { "head", HTTP_STRING, "NUMBER:HASH of a line as it was told before, which must be in it." },
+        { 0 },
+};
+
 const HttpRoute audit_routes[] = {
-        { "GET", "/v1/audit", ACCESS_AUDIT, VERB_LIST, HTTP_BODY_NONE, 0, list_lines,
+        { "GET", "/v1/audit", ACCESS_AUDIT, VERB_LIST, list_lines,
           "Lines of the audit log in order of their numbers: the last ones, or those after one.",
-          "since:integer:Those with a greater number.;user:string:Only what this user did.;"
-          "limit:integer:At most this many, 1 to 1000.",
-          NULL, "AuditList", 0, NULL, .on_pool = true },
-        { "GET", "/v1/audit/verify", ACCESS_AUDIT, VERB_SHOW, HTTP_BODY_NONE, 0, verify,
+          .query = list_lines_query, .reply = "AuditList", .on_pool = true },
+        { "GET", "/v1/audit/verify", ACCESS_AUDIT, VERB_SHOW, verify,
           "Check that no line of the audit log was changed, removed, inserted or moved.",
-          "head:string:NUMBER:HASH of a line as it was told before, which must be in it.", NULL,
-          "AuditReport", 0, NULL, .on_pool = true },
+          .query = verify_query, .reply = "AuditReport", .on_pool = true },
         { 0 },
 };

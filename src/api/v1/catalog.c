@@ -590,66 +590,83 @@ static void drop_object(HttpRequest *request, void *arg)
 
 /* ---- routes ---- */
 
-#define PAGE "limit:integer:At most this many, 1 to 1000.;after:string:Marker of the page before."
-#define LIST(path, access, what, schema)                                                                     \
-        {                                                                                                    \
-                "GET", path, access, VERB_LIST, HTTP_BODY_NONE, 0, list_objects,                             \
-                        "List " what ", in order of making.", PAGE, NULL, schema "List", 0, NULL             \
-        }
-#define SHOW(path, access, what, schema)                                                                     \
-        {                                                                                                    \
-                "GET", path, access, VERB_SHOW, HTTP_BODY_NONE, 0, show_object, "Show a " what ".", NULL,    \
-                        NULL, schema, 0, NULL                                                                \
-        }
-#define CREATE(path, access, what, schema)                                                                   \
-        {                                                                                                    \
-                "POST", path, access, VERB_CREATE, HTTP_BODY_MEMORY, BODY_MAX, create_object,                \
-                        "Make a " what ".", NULL, "New" schema, schema, 201, NULL                            \
-        }
-#define CHANGE(path, access, what, query, schema, reply)                                                     \
-        {                                                                                                    \
-                "PATCH", path, access, VERB_UPDATE, HTTP_BODY_MEMORY, BODY_MAX, change_object,               \
-                        "Change members of a " what "; null brings a default back.", query, schema "Change", \
-                        reply, 0, NULL                                                                       \
-        }
-#define DROP(path, access, what)                                                                             \
-        {                                                                                                    \
-                "DELETE", path, access, VERB_DELETE, HTTP_BODY_NONE, 0, drop_object, "Drop a " what ".",     \
-                        NULL, NULL, NULL, 204, NULL                                                          \
-        }
+static const HttpParameter list_objects_query[] = {
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
+        { "after", HTTP_STRING, "Marker of the page before." },
+        { 0 },
+};
+
+static const HttpParameter what_if_query[] = {
+        { "what_if", HTTP_BOOLEAN, "Change nothing and list the jobs whose fate would differ." },
+        { 0 },
+};
 
 const HttpRoute catalog_routes[] = {
-        LIST("/v1/users", ACCESS_USER, "users", "User"),
-        CREATE("/v1/users", ACCESS_USER, "user", "User"),
-        SHOW("/v1/users/{name}", ACCESS_USER, "user", "User"),
-        CHANGE("/v1/users/{name}", ACCESS_USER, "user", NULL, "User", "User"),
-        DROP("/v1/users/{name}", ACCESS_USER, "user with what is granted to it"),
-        LIST("/v1/clusters", ACCESS_CLUSTER, "clusters", "Cluster"),
-        CREATE("/v1/clusters", ACCESS_CLUSTER, "cluster", "Cluster"),
-        SHOW("/v1/clusters/{name}", ACCESS_CLUSTER, "cluster", "Cluster"),
-        CHANGE("/v1/clusters/{name}", ACCESS_CLUSTER, "cluster", NULL, "Cluster", "Cluster"),
-        DROP("/v1/clusters/{name}", ACCESS_CLUSTER, "cluster with its queues"),
-        LIST("/v1/queues", ACCESS_QUEUE, "the queues that the caller may use", "Queue"),
-        CREATE("/v1/queues", ACCESS_QUEUE, "queue", "Queue"),
-        SHOW("/v1/queues/{name}", ACCESS_QUEUE, "queue", "Queue"),
-        CHANGE("/v1/queues/{name}", ACCESS_QUEUE, "queue",
-               "what_if:boolean:Change nothing and list the jobs whose fate would differ.", "Queue",
-               "QueueOrWhatIf"),
-        DROP("/v1/queues/{name}", ACCESS_QUEUE, "queue"),
-        LIST("/v1/flavours", ACCESS_FLAVOUR, "flavours", "Flavour"),
-        CREATE("/v1/flavours", ACCESS_FLAVOUR, "flavour", "Flavour"),
-        SHOW("/v1/flavours/{name}", ACCESS_FLAVOUR, "flavour", "Flavour"),
-        CHANGE("/v1/flavours/{name}", ACCESS_FLAVOUR, "flavour", NULL, "Flavour", "Flavour"),
-        DROP("/v1/flavours/{name}", ACCESS_FLAVOUR, "flavour"),
-        LIST("/v1/grants", ACCESS_GRANT, "grants", "Grant"),
-        CREATE("/v1/grants", ACCESS_GRANT, "grant", "Grant"),
-        SHOW("/v1/grants/{name...}", ACCESS_GRANT, "grant", "Grant"),
-        CHANGE("/v1/grants/{name...}", ACCESS_GRANT, "grant", NULL, "Grant", "Grant"),
-        DROP("/v1/grants/{name...}", ACCESS_GRANT, "grant"),
-        LIST("/v1/pools", ACCESS_POOL, "resource pools", "Pool"),
-        CREATE("/v1/pools", ACCESS_POOL, "resource pool", "Pool"),
-        SHOW("/v1/pools/{name}", ACCESS_POOL, "resource pool", "Pool"),
-        CHANGE("/v1/pools/{name}", ACCESS_POOL, "resource pool", NULL, "Pool", "Pool"),
-        DROP("/v1/pools/{name}", ACCESS_POOL, "resource pool"),
+        { "GET", "/v1/users", ACCESS_USER, VERB_LIST, list_objects, "List users, in order of making.",
+          .query = list_objects_query, .reply = "UserList" },
+        { "POST", "/v1/users", ACCESS_USER, VERB_CREATE, create_object, "Make a user.", .body_max = BODY_MAX,
+          .request = "NewUser", .reply = "User", .reply_status = 201 },
+        { "GET", "/v1/users/{name}", ACCESS_USER, VERB_SHOW, show_object, "Show a user.", .reply = "User" },
+        { "PATCH", "/v1/users/{name}", ACCESS_USER, VERB_UPDATE, change_object,
+          "Change members of a user; null brings a default back.", .body_max = BODY_MAX,
+          .request = "UserChange", .reply = "User" },
+        { "DELETE", "/v1/users/{name}", ACCESS_USER, VERB_DELETE, drop_object,
+          "Drop a user with what is granted to it.", .reply_status = 204 },
+        { "GET", "/v1/clusters", ACCESS_CLUSTER, VERB_LIST, list_objects,
+          "List clusters, in order of making.", .query = list_objects_query, .reply = "ClusterList" },
+        { "POST", "/v1/clusters", ACCESS_CLUSTER, VERB_CREATE, create_object, "Make a cluster.",
+          .body_max = BODY_MAX, .request = "NewCluster", .reply = "Cluster", .reply_status = 201 },
+        { "GET", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_SHOW, show_object, "Show a cluster.",
+          .reply = "Cluster" },
+        { "PATCH", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_UPDATE, change_object,
+          "Change members of a cluster; null brings a default back.", .body_max = BODY_MAX,
+          .request = "ClusterChange", .reply = "Cluster" },
+        { "DELETE", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_DELETE, drop_object,
+          "Drop a cluster with its queues.", .reply_status = 204 },
+        { "GET", "/v1/queues", ACCESS_QUEUE, VERB_LIST, list_objects,
+          "List the queues that the caller may use, in order of making.", .query = list_objects_query,
+          .reply = "QueueList" },
+        { "POST", "/v1/queues", ACCESS_QUEUE, VERB_CREATE, create_object, "Make a queue.",
+          .body_max = BODY_MAX, .request = "NewQueue", .reply = "Queue", .reply_status = 201 },
+        { "GET", "/v1/queues/{name}", ACCESS_QUEUE, VERB_SHOW, show_object, "Show a queue.",
+          .reply = "Queue" },
+        { "PATCH", "/v1/queues/{name}", ACCESS_QUEUE, VERB_UPDATE, change_object,
+          "Change members of a queue; null brings a default back.", .query = what_if_query,
+          .body_max = BODY_MAX, .request = "QueueChange", .reply = "QueueOrWhatIf" },
+        { "DELETE", "/v1/queues/{name}", ACCESS_QUEUE, VERB_DELETE, drop_object, "Drop a queue.",
+          .reply_status = 204 },
+        { "GET", "/v1/flavours", ACCESS_FLAVOUR, VERB_LIST, list_objects,
+          "List flavours, in order of making.", .query = list_objects_query, .reply = "FlavourList" },
+        { "POST", "/v1/flavours", ACCESS_FLAVOUR, VERB_CREATE, create_object, "Make a flavour.",
+          .body_max = BODY_MAX, .request = "NewFlavour", .reply = "Flavour", .reply_status = 201 },
+        { "GET", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_SHOW, show_object, "Show a flavour.",
+          .reply = "Flavour" },
+        { "PATCH", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_UPDATE, change_object,
+          "Change members of a flavour; null brings a default back.", .body_max = BODY_MAX,
+          .request = "FlavourChange", .reply = "Flavour" },
+        { "DELETE", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_DELETE, drop_object, "Drop a flavour.",
+          .reply_status = 204 },
+        { "GET", "/v1/grants", ACCESS_GRANT, VERB_LIST, list_objects, "List grants, in order of making.",
+          .query = list_objects_query, .reply = "GrantList" },
+        { "POST", "/v1/grants", ACCESS_GRANT, VERB_CREATE, create_object, "Make a grant.",
+          .body_max = BODY_MAX, .request = "NewGrant", .reply = "Grant", .reply_status = 201 },
+        { "GET", "/v1/grants/{name...}", ACCESS_GRANT, VERB_SHOW, show_object, "Show a grant.",
+          .reply = "Grant" },
+        { "PATCH", "/v1/grants/{name...}", ACCESS_GRANT, VERB_UPDATE, change_object,
+          "Change members of a grant; null brings a default back.", .body_max = BODY_MAX,
+          .request = "GrantChange", .reply = "Grant" },
+        { "DELETE", "/v1/grants/{name...}", ACCESS_GRANT, VERB_DELETE, drop_object, "Drop a grant.",
+          .reply_status = 204 },
+        { "GET", "/v1/pools", ACCESS_POOL, VERB_LIST, list_objects,
+          "List resource pools, in order of making.", .query = list_objects_query, .reply = "PoolList" },
+        { "POST", "/v1/pools", ACCESS_POOL, VERB_CREATE, create_object, "Make a resource pool.",
+          .body_max = BODY_MAX, .request = "NewPool", .reply = "Pool", .reply_status = 201 },
+        { "GET", "/v1/pools/{name}", ACCESS_POOL, VERB_SHOW, show_object, "Show a resource pool.",
+          .reply = "Pool" },
+        { "PATCH", "/v1/pools/{name}", ACCESS_POOL, VERB_UPDATE, change_object,
+          "Change members of a resource pool; null brings a default back.", .body_max = BODY_MAX,
+          .request = "PoolChange", .reply = "Pool" },
+        { "DELETE", "/v1/pools/{name}", ACCESS_POOL, VERB_DELETE, drop_object, "Drop a resource pool.",
+          .reply_status = 204 },
         { 0 },
 };

@@ -314,26 +314,25 @@ static void submit_batch(HttpRequest *request, void *arg)
         run_batch(batch);
 }
 
-#define QUERY_USER "user:string:Whose job a name means (administrators)."
-#define ACTION(path, summary)                                                                                \
-        {                                                                                                    \
-                "POST", "/v1/jobs/{job}/" path, ACCESS_JOB, VERB_UPDATE, HTTP_BODY_NONE, 0, act_on_job,      \
-                        summary, QUERY_USER, NULL, "Job", 0, NULL                                            \
-        }
-
 const HttpRoute change_routes[] = {
-        { "POST", "/v1/jobs/batch", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, BATCH_BYTES_MAX, submit_batch,
-          "Submit many jobs, all or none; they may name each other in after.", NULL, "Batch", "BatchJobs",
-          201, NULL, .on_pool = true },
-        { "PATCH", "/v1/jobs/{job}", ACCESS_JOB, VERB_UPDATE, HTTP_BODY_MEMORY, CHANGE_MAX, change_job,
-          "Change queue, priority, labels or annotations of a job or an array.", QUERY_USER, "JobChange",
-          "Job", 0, NULL },
-        { "POST", "/v1/jobs/{job}/cancel", ACCESS_JOB, VERB_DELETE, HTTP_BODY_MEMORY, CHANGE_MAX, cancel_job,
+        { "POST", "/v1/jobs/batch", ACCESS_JOB, VERB_CREATE, submit_batch,
+          "Submit many jobs, all or none; they may name each other in after.", .body_max = BATCH_BYTES_MAX,
+          .request = "Batch", .reply = "BatchJobs", .reply_status = 201, .on_pool = true },
+        { "PATCH", "/v1/jobs/{job}", ACCESS_JOB, VERB_UPDATE, change_job,
+          "Change queue, priority, labels or annotations of a job or an array.", .query = whose_job,
+          .body_max = CHANGE_MAX, .request = "JobChange", .reply = "Job" },
+        { "POST", "/v1/jobs/{job}/cancel", ACCESS_JOB, VERB_DELETE, cancel_job,
           "Cancel a job or an array; with force, or when it is stopping for good already, without its grace.",
-          QUERY_USER, "Cancel", "Job", 0, NULL },
-        ACTION("hold", "Hold a job or an array: it waits, and stops first if it runs."),
-        ACTION("release", "Let a job or an array that is held go on."),
-        ACTION("requeue", "Stop a running job, or those of an array, and put it back into its queue."),
-        ACTION("saved", "Say that the job's work up to now survives an eviction."),
+          .query = whose_job, .body_max = CHANGE_MAX, .request = "Cancel", .reply = "Job" },
+        { "POST", "/v1/jobs/{job}/hold", ACCESS_JOB, VERB_UPDATE, act_on_job,
+          "Hold a job or an array: it waits, and stops first if it runs.", .query = whose_job,
+          .reply = "Job" },
+        { "POST", "/v1/jobs/{job}/release", ACCESS_JOB, VERB_UPDATE, act_on_job,
+          "Let a job or an array that is held go on.", .query = whose_job, .reply = "Job" },
+        { "POST", "/v1/jobs/{job}/requeue", ACCESS_JOB, VERB_UPDATE, act_on_job,
+          "Stop a running job, or those of an array, and put it back into its queue.", .query = whose_job,
+          .reply = "Job" },
+        { "POST", "/v1/jobs/{job}/saved", ACCESS_JOB, VERB_UPDATE, act_on_job,
+          "Say that the job's work up to now survives an eviction.", .query = whose_job, .reply = "Job" },
         { 0 },
 };

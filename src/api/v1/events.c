@@ -170,20 +170,28 @@ static void list_events(HttpRequest *request, void *arg)
         http_reply_json(request, 200, reply);
 }
 
+static const HttpParameter follow_events_query[] = {
+        { "since", HTTP_INTEGER, "Only events with a larger revision, the present one when absent." },
+        { "follow", HTTP_BOOLEAN,
+          "Wait for more, true when absent. Otherwise begin with the oldest event that is kept, and end with "
+          "the newest." },
+        { "job", HTTP_STRING, "Only events of this job or array." },
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { 0 },
+};
+
+static const HttpParameter list_events_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "since", HTTP_INTEGER, "Only events with a larger revision." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 10000." },
+        { 0 },
+};
+
 const HttpRoute event_routes[] = {
-        { "GET", "/v1/events", ACCESS_EVENT, VERB_LIST, HTTP_BODY_NONE, 0, follow_events,
+        { "GET", "/v1/events", ACCESS_EVENT, VERB_LIST, follow_events,
           "Follow the events as server-sent events; resumes with since or Last-Event-ID.",
-          "since:integer:Only events with a larger revision, the present one when "
-          "absent.;follow:boolean:Wait "
-          "for more, true when absent. Otherwise begin with the oldest event that is kept, and end with the "
-          "newest.;job:string:Only "
-          "events of this job or array.;user:string:Whose job a name means (administrators).",
-          NULL, "Event", 0, "text/event-stream" },
-        { "GET", "/v1/jobs/{job}/events", ACCESS_EVENT, VERB_SHOW, HTTP_BODY_NONE, 0, list_events,
-          "List the events of a job or an array.",
-          "user:string:Whose job a name means (administrators).;since:integer:Only events with a larger "
-          "revision.;"
-          "limit:integer:At most this many, 1 to 10000.",
-          NULL, "EventList", 0, NULL },
+          .query = follow_events_query, .reply = "Event", .reply_type = "text/event-stream" },
+        { "GET", "/v1/jobs/{job}/events", ACCESS_EVENT, VERB_SHOW, list_events,
+          "List the events of a job or an array.", .query = list_events_query, .reply = "EventList" },
         { 0 },
 };

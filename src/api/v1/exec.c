@@ -624,22 +624,39 @@ static void run_forward(HttpRequest *request, void *arg)
                 http_fail(request, error);
 }
 
+static const HttpParameter run_exec_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "command", HTTP_ARRAY, "A word of the command, and each that follows." },
+        { "tty", HTTP_BOOLEAN, "With a terminal." },
+        { "columns", HTTP_INTEGER, "Its size." },
+        { "rows", HTTP_INTEGER, "Its size." },
+        { 0 },
+};
+
+static const HttpParameter run_attach_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "columns", HTTP_INTEGER, "The size of the terminal." },
+        { "rows", HTTP_INTEGER, "The size of the terminal." },
+        { "offset", HTTP_INTEGER,
+          "Begin with this byte of the output, or the first one that is kept. The last 16 KiB when not "
+          "given." },
+        { 0 },
+};
+
+static const HttpParameter run_forward_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "port", HTTP_INTEGER, "The port, 1 to 65535." },
+        { 0 },
+};
+
 const HttpRoute exec_routes[] = {
-        { "GET", "/v1/jobs/{job}/members/{member}/exec", ACCESS_JOB, VERB_UPDATE, HTTP_BODY_NONE, 0, run_exec,
-          "Run a command beside a member, over a WebSocket.",
-          "user:string:Whose job a name means (administrators).;command:array:A word of the command, and "
-          "each "
-          "that follows.;tty:boolean:With a terminal.;columns:integer:Its size.;rows:integer:Its size.",
-          NULL, NULL, 101, NULL },
-        { "GET", "/v1/jobs/{job}/members/{member}/attach", ACCESS_JOB, VERB_UPDATE, HTTP_BODY_NONE, 0,
-          run_attach, "Connect with the terminal of a job that has one, over a WebSocket.",
-          "user:string:Whose job a name means (administrators).;columns:integer:The size of the "
-          "terminal.;rows:integer:The size of the terminal.;offset:integer:Begin with this byte of the "
-          "output, or the first one that is kept. The last 16 KiB when not given.",
-          NULL, NULL, 101, NULL },
-        { "GET", "/v1/jobs/{job}/members/{member}/forward", ACCESS_JOB, VERB_UPDATE, HTTP_BODY_NONE, 0,
-          run_forward, "Connect with a port that a member listens on, over a WebSocket.",
-          "user:string:Whose job a name means (administrators).;port:integer:The port, 1 to 65535.", NULL,
-          NULL, 101, NULL },
+        { "GET", "/v1/jobs/{job}/members/{member}/exec", ACCESS_JOB, VERB_UPDATE, run_exec,
+          "Run a command beside a member, over a WebSocket.", .query = run_exec_query, .reply_status = 101 },
+        { "GET", "/v1/jobs/{job}/members/{member}/attach", ACCESS_JOB, VERB_UPDATE, run_attach,
+          "Connect with the terminal of a job that has one, over a WebSocket.", .query = run_attach_query,
+          .reply_status = 101 },
+        { "GET", "/v1/jobs/{job}/members/{member}/forward", ACCESS_JOB, VERB_UPDATE, run_forward,
+          "Connect with a port that a member listens on, over a WebSocket.", .query = run_forward_query,
+          .reply_status = 101 },
         { 0 },
 };

@@ -300,24 +300,41 @@ static void delete_file(HttpRequest *request, void *arg)
                 http_fail(request, error);
 }
 
+static const HttpParameter get_file_query[] = {
+        { "list", HTTP_BOOLEAN, "List instead of sending bytes." },
+        { "recursive", HTTP_BOOLEAN, "List all that is below." },
+        { "all", HTTP_BOOLEAN, "With links that lead nowhere, pipes and sockets." },
+        { "stat", HTTP_BOOLEAN, "The entry itself instead of what is in it." },
+        { "count", HTTP_BOOLEAN, "How much of the disk it holds with all that is below." },
+        { "each", HTTP_BOOLEAN, "With count: each directory right below, too." },
+        { "chunks", HTTP_BOOLEAN, "The hashes of its chunks." },
+        { "upload", HTTP_BOOLEAN, "The hashes of what an unfinished upload has sent." },
+        { 0 },
+};
+
+static const HttpParameter put_chunk_query[] = {
+        { "chunk", HTTP_INTEGER, "Its number, from 0." },
+        { "hash", HTTP_STRING, "Its BLAKE2b-256 in hexadecimal." },
+        { 0 },
+};
+
+static const HttpParameter delete_file_query[] = {
+        { "recursive", HTTP_BOOLEAN, "With all that is below." },
+        { 0 },
+};
+
 const HttpRoute file_routes[] = {
-        { "GET", "/v1/files/{path...}", ACCESS_FILE, VERB_SHOW, HTTP_BODY_NONE, 0, get_file,
+        { "GET", "/v1/files/{path...}", ACCESS_FILE, VERB_SHOW, get_file,
           "A file's bytes (takes Range), a directory's entries, how much it holds, or a file's chunks.",
-          "list:boolean:List instead of sending bytes.;recursive:boolean:List all that is "
-          "below.;all:boolean:With links that lead nowhere, pipes and sockets.;stat:boolean:The entry itself "
-          "instead of what is in it.;count:boolean:How much of the disk it holds with all that is "
-          "below.;each:boolean:With count: each directory right below, too.;chunks:boolean:The hashes of its "
-          "chunks.;upload:boolean:The hashes of what an unfinished upload has sent.",
-          NULL, "FileInfo", 0, "application/octet-stream", .on_pool = true },
-        { "PUT", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, HTTP_BODY_FILE, STORAGE_CHUNK, put_chunk,
-          "Send one chunk of an upload.",
-          "chunk:integer:Its number, from 0.;hash:string:Its BLAKE2b-256 in hexadecimal.", "Bytes", NULL, 204,
-          NULL, .on_pool = true },
-        { "POST", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, HTTP_BODY_MEMORY, FINISH_MAX, post_file,
-          "Finish an upload, make a directory, or move a file or directory to another path.", NULL, "FileOp",
-          "FilePath", 0, NULL, .on_pool = true },
-        { "DELETE", "/v1/files/{path...}", ACCESS_FILE, VERB_DELETE, HTTP_BODY_NONE, 0, delete_file,
-          "Remove a file or directory.", "recursive:boolean:With all that is below.", NULL, NULL, 204, NULL,
+          .query = get_file_query, .reply = "FileInfo", .reply_type = "application/octet-stream",
           .on_pool = true },
+        { "PUT", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, put_chunk, "Send one chunk of an upload.",
+          .query = put_chunk_query, .body = HTTP_BODY_FILE, .body_max = STORAGE_CHUNK, .request = "Bytes",
+          .reply_status = 204, .on_pool = true },
+        { "POST", "/v1/files/{path...}", ACCESS_FILE, VERB_CREATE, post_file,
+          "Finish an upload, make a directory, or move a file or directory to another path.",
+          .body_max = FINISH_MAX, .request = "FileOp", .reply = "FilePath", .on_pool = true },
+        { "DELETE", "/v1/files/{path...}", ACCESS_FILE, VERB_DELETE, delete_file,
+          "Remove a file or directory.", .query = delete_file_query, .reply_status = 204, .on_pool = true },
         { 0 },
 };

@@ -38,6 +38,10 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
         secret_routes[], catalog_routes[], scheduler_routes[], metrics_routes[], ask_routes[], exec_routes[],
         storage_routes[], audit_routes[], sso_routes[], result_routes[];
 
+/* The parameter `user` of routes below /v1/jobs/{job}: its sentence, and a query with nothing else. */
+#define WHOSE_JOB "Whose job a name means (administrators)."
+extern const HttpParameter whose_job[];
+
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);
 

@@ -480,40 +480,69 @@ static void cancel_job(HttpRequest *request, void *arg)
                 http_fail(request, error);
 }
 
-#define QUERY_USER "user:string:Whose job a name means (administrators)."
+static const HttpParameter submit_job_query[] = {
+        { "dry_run", HTTP_BOOLEAN, "Make nothing, only say what would become of it." },
+        { "check", HTTP_BOOLEAN,
+          "Make nothing. 204 when the job would be accepted, else the error of the submission." },
+        { 0 },
+};
+
+static const HttpParameter list_jobs_query[] = {
+        { "user", HTTP_STRING, "Whose jobs (administrators)." },
+        { "all", HTTP_BOOLEAN, "Everyone's jobs (administrators)." },
+        { "name", HTTP_STRING, "Only this name." },
+        { "state", HTTP_STRING, "Only these states, separated by commas." },
+        { "queue", HTTP_STRING, "Only jobs of this queue." },
+        { "label", HTTP_ARRAY, "Only jobs that carry this KEY=VALUE, and each that follows." },
+        { "array", HTTP_STRING, "Only jobs of this array, or of the one that this job is of." },
+        { "collapse", HTTP_BOOLEAN,
+          "An array is one item, with how many of its jobs are in which state, and is found by its own "
+          "state." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
+        { "after", HTTP_STRING, "Marker of the page before." },
+        { "count", HTTP_INTEGER,
+          "Also count the jobs behind this page in the reply's more, up to this many, 0 to 1000." },
+        { "usage", HTTP_BOOLEAN, "Also measure what running jobs use now, the first of the page." },
+        { 0 },
+};
+
+static const HttpParameter show_job_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "wait_ms", HTTP_INTEGER, "Wait so long, at most 30000, for a newer revision." },
+        { "revision", HTTP_INTEGER, "The revision already known." },
+        { "ended", HTTP_BOOLEAN, "Wait for its end and not for changes before it." },
+        { 0 },
+};
+
+static const HttpParameter cancel_job_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "forget", HTTP_BOOLEAN, "Forget it with its events, 204." },
+        { 0 },
+};
+
+static const HttpParameter list_members_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "brief", HTTP_BOOLEAN, "Without measuring what they use." },
+        { 0 },
+};
 
 const HttpRoute job_routes[] = {
-        { "POST", "/v1/jobs", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, SPEC_BODY_MAX, submit_job,
+        { "POST", "/v1/jobs", ACCESS_JOB, VERB_CREATE, submit_job,
           "Submit a job; with an Idempotency-Key a repeat answers 200 with the same job.",
-          "dry_run:boolean:Make nothing, only say what would become of it.;"
-          "check:boolean:Make nothing. 204 when the job would be accepted, else the error of the submission.",
-          "Spec", "Job", 201, NULL },
-        { "POST", "/v1/trainer/job", ACCESS_JOB, VERB_CREATE, HTTP_BODY_MEMORY, SPEC_BODY_MAX,
-          submit_seed_job, "Submit a job in the older form.", NULL, "SeedSpec", "SeedJob", 201, NULL },
-        { "GET", "/v1/jobs", ACCESS_JOB, VERB_LIST, HTTP_BODY_NONE, 0, list_jobs, "List jobs, newest first.",
-          "user:string:Whose jobs (administrators).;all:boolean:Everyone's jobs "
-          "(administrators).;name:string:Only this name.;"
-          "state:string:Only these states, separated by commas.;queue:string:Only jobs of this queue.;"
-          "label:array:Only jobs that carry this KEY=VALUE, and each that follows.;"
-          "array:string:Only jobs of this array, or of the one that this job is of.;"
-          "collapse:boolean:An array is one item, with how many of its jobs are in which state, and is found "
-          "by "
-          "its own state.;"
-          "limit:integer:At most this many, 1 to 1000.;after:string:Marker of the page before.;"
-          "count:integer:Also count the jobs behind this page in the reply's more, up to this many, 0 to "
-          "1000.;usage:boolean:Also measure what running jobs use now, the first of the page.",
-          NULL, "JobList", 0, NULL },
-        { "GET", "/v1/jobs/{job}", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, show_job,
-          "Show a job or a whole array by id or name, or wait for its next change.",
-          QUERY_USER ";wait_ms:integer:Wait so long, at most 30000, for a newer "
-                     "revision.;revision:integer:The revision already known.;ended:boolean:Wait for its end "
-                     "and not for changes before it.",
-          NULL, "Job", 0, NULL },
-        { "DELETE", "/v1/jobs/{job}", ACCESS_JOB, VERB_DELETE, HTTP_BODY_NONE, 0, cancel_job,
+          .query = submit_job_query, .body_max = SPEC_BODY_MAX, .request = "Spec", .reply = "Job",
+          .reply_status = 201 },
+        { "POST", "/v1/trainer/job", ACCESS_JOB, VERB_CREATE, submit_seed_job,
+          "Submit a job in the older form.", .body_max = SPEC_BODY_MAX, .request = "SeedSpec",
+          .reply = "SeedJob", .reply_status = 201 },
+        { "GET", "/v1/jobs", ACCESS_JOB, VERB_LIST, list_jobs, "List jobs, newest first.",
+          .query = list_jobs_query, .reply = "JobList" },
+        { "GET", "/v1/jobs/{job}", ACCESS_JOB, VERB_SHOW, show_job,
+          "Show a job or a whole array by id or name, or wait for its next change.", .query = show_job_query,
+          .reply = "Job" },
+        { "DELETE", "/v1/jobs/{job}", ACCESS_JOB, VERB_DELETE, cancel_job,
           "Cancel a job or an array, once more to kill what is stopping, or forget one that is finished.",
-          QUERY_USER ";forget:boolean:Forget it with its events, 204.", NULL, "Job", 0, NULL },
-        { "GET", "/v1/jobs/{job}/members", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, list_members,
-          "List the members of a job.", QUERY_USER ";brief:boolean:Without measuring what they use.", NULL,
-          "MemberList", 0, NULL },
+          .query = cancel_job_query, .reply = "Job" },
+        { "GET", "/v1/jobs/{job}/members", ACCESS_JOB, VERB_SHOW, list_members, "List the members of a job.",
+          .query = list_members_query, .reply = "MemberList" },
         { 0 },
 };

@@ -175,28 +175,37 @@ static void stream_logs(HttpRequest *request, void *arg)
         log_stream_start(api, request, job, &options);
 }
 
-#define QUERY_USER "user:string:Whose job a name means (administrators)."
+static const HttpParameter stream_logs_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "follow", HTTP_BOOLEAN, "Wait for more until the job ends, true when absent." },
+        { "tail", HTTP_INTEGER, "Begin with so many last lines of each member." },
+        { "since", HTTP_STRING,
+          "Begin with the lines written since then, a time in RFC 3339 or how long ago (10m)." },
+        { "member", HTTP_STRING, "Only these members, separated by commas." },
+        { "attempt", HTTP_INTEGER, "Only this attempt. The newest and those that follow when absent or 0." },
+        { "partial", HTTP_BOOLEAN, "Also send what a line shows that has no end yet." },
+        { "raw", HTTP_BOOLEAN, "Send all states of redrawn lines." },
+        { "timestamps", HTTP_BOOLEAN, "Say when the lines of each event were written." },
+        { "terminal", HTTP_BOOLEAN,
+          "It stands for a terminal that waits for the start of the job (see hangup_after)." },
+        { "cursor", HTTP_STRING, "Where an earlier stream ended." },
+        { 0 },
+};
+
+static const HttpParameter get_log_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "attempt", HTTP_INTEGER, "Which attempt, the newest when absent." },
+        { "tail", HTTP_INTEGER, "Only this many last lines." },
+        { 0 },
+};
 
 const HttpRoute log_routes[] = {
-        { "GET", "/v1/jobs/{job}/logs", ACCESS_LOG, VERB_SHOW, HTTP_BODY_NONE, 0, stream_logs,
+        { "GET", "/v1/jobs/{job}/logs", ACCESS_LOG, VERB_SHOW, stream_logs,
           "Follow the logs of all members as server-sent events until the job ends; resumes with cursor or "
           "Last-Event-ID.",
-          QUERY_USER
-          ";follow:boolean:Wait for more until the job ends, true when absent.;tail:integer:Begin with so "
-          "many last lines of each member.;since:string:Begin with the lines written since then, a time in "
-          "RFC "
-          "3339 or how long ago (10m).;member:string:Only these members, separated by "
-          "commas.;attempt:integer:Only this attempt. The newest and those that follow when absent or "
-          "0.;partial:boolean:Also send what a line shows that has no end yet.;raw:boolean:Send all states "
-          "of "
-          "redrawn lines.;timestamps:boolean:Say when the lines of each event were "
-          "written.;terminal:boolean:It stands for a terminal that waits for the start of the job (see "
-          "hangup_after).;cursor:string:Where an earlier stream ended.",
-          NULL, "LogEvent", 0, "text/event-stream" },
-        { "GET", "/v1/jobs/{job}/logs/{member}", ACCESS_LOG, VERB_SHOW, HTTP_BODY_NONE, 0, get_log,
-          "The log of one member; takes Range.",
-          QUERY_USER
-          ";attempt:integer:Which attempt, the newest when absent.;tail:integer:Only this many last lines.",
-          NULL, NULL, 0, "text/plain; charset=utf-8" },
+          .query = stream_logs_query, .reply = "LogEvent", .reply_type = "text/event-stream" },
+        { "GET", "/v1/jobs/{job}/logs/{member}", ACCESS_LOG, VERB_SHOW, get_log,
+          "The log of one member; takes Range.", .query = get_log_query,
+          .reply_type = "text/plain; charset=utf-8" },
         { 0 },
 };

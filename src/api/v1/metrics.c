@@ -108,7 +108,7 @@ static void metrics(HttpRequest *request, void *arg)
 }
 
 const HttpRoute metrics_routes[] = {
-        { "GET", "/metrics", ACCESS_METRICS, VERB_SHOW, HTTP_BODY_NONE, 0, metrics,
-          "Metrics in Prometheus text.", NULL, NULL, NULL, 0, "text/plain; version=0.0.4" },
+        { "GET", "/metrics", ACCESS_METRICS, VERB_SHOW, metrics, "Metrics in Prometheus text.",
+          .reply_type = "text/plain; version=0.0.4" },
         { 0 },
 };

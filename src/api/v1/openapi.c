@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "api/parameters.h"
+
 extern const char openapi_schemas[];
 extern const unsigned openapi_schemas_len;
 
@@ -27,32 +29,6 @@ static char *document_path(const char *path)
 
         g_string_replace(text, "...}", "}", 0);
         return g_string_free(text, FALSE);
-}
-
-static void add_path_parameters(json_t *parameters, const char *path)
-{
-        for (const char *at = strchr(path, '{'); at; at = strchr(at + 1, '{')) {
-                g_autofree char *name = g_strndup(at + 1, strcspn(at + 1, ".}"));
-
-                json_array_append_new(parameters,
-                                      json_pack("{s:s, s:s, s:b, s:{s:s}}", "name", name, "in", "path",
-                                                "required", 1, "schema", "type", "string"));
-        }
-}
-
-/* `query` is "name:type:sentence;..." (net/server.h). */
-static void add_query_parameters(json_t *parameters, const char *query)
-{
-        g_auto(GStrv) rows = g_strsplit(query ? query : "", ";", -1);
-
-        for (char **row = rows; *row && **row; row++) {
-                g_auto(GStrv) parts = g_strsplit(*row, ":", 3);
-
-                g_assert(g_strv_length(parts) == 3); /* a ';' inside of a sentence cuts it in two */
-                json_array_append_new(parameters,
-                                      json_pack("{s:s, s:s, s:s, s:{s:s}}", "name", parts[0], "in", "query",
-                                                "description", parts[2], "schema", "type", parts[1]));
-        }
 }
 
 /* What a body may be, by its schema; all others are JSON. An archive may come in either form. */
@@ -115,16 +91,15 @@ static json_t *responses(const HttpRoute *route)
 {
         g_autofree char *status = g_strdup_printf("%d", route->reply_status ? route->reply_status : 200);
         const char *type = route->reply_type ? route->reply_type : "application/json";
-        bool either =
-                route->reply_type && strcmp(type, "application/octet-stream") == 0 && route->reply_schema;
+        bool either = route->reply_type && strcmp(type, "application/octet-stream") == 0 && route->reply;
         json_t *done = json_pack("{s:s}", "description", "Done.");
         json_t *all = json_object();
 
         if (route->reply_status != 204) {
-                json_t *body = content(type, either ? "Bytes" : route->reply_schema);
+                json_t *body = content(type, either ? "Bytes" : route->reply);
 
                 if (either) /* bytes, or what is known about them */
-                        json_object_update_new(body, content("application/json", route->reply_schema));
+                        json_object_update_new(body, content("application/json", route->reply));
                 json_object_set_new(done, "content", body);
         }
         json_object_set_new(all, status, done);
@@ -137,19 +112,16 @@ static json_t *responses(const HttpRoute *route)
 
 static json_t *operation(const HttpRoute *route)
 {
-        json_t *parameters = json_array();
         json_t *object = json_pack("{s:s}", "summary", route->summary);
+        json_t *parameters = parameters_document(route);
 
-        add_path_parameters(parameters, route->path);
-        add_query_parameters(parameters, route->query);
-        if (json_array_size(parameters) > 0)
-                json_object_set(object, "parameters", parameters);
-        json_decref(parameters);
-        if (route->body != HTTP_BODY_NONE)
+        if (parameters)
+                json_object_set_new(object, "parameters", parameters);
+        if (route->body_max > 0)
                 json_object_set_new(object, "requestBody",
                                     json_pack("{s:b, s:o}", "required",
-                                              g_strcmp0(route->request_schema, "Cancel") != 0, "content",
-                                              request_content(route->request_schema)));
+                                              g_strcmp0(route->request, "Cancel") != 0, "content",
+                                              request_content(route->request)));
         json_object_set_new(object, "x-access",
                             json_pack("{s:s, s:s}", "kind", access_kind_name(route->kind), "verb",
                                       access_verb_name(route->verb)));

@@ -203,23 +203,29 @@ static void post_archive(HttpRequest *request, void *arg)
 #define ARCHIVE_SUMMARY                                                                                      \
         "Receive a package as an archive (tar, tar.gz, tar.xz, zip), plain or as field 'package' of a form."
 
+static const HttpParameter put_blob_query[] = {
+        { "offset", HTTP_INTEGER, "Where the piece begins, after what has arrived." },
+        { "last", HTTP_BOOLEAN, "It is the last piece." },
+        { 0 },
+};
+
 const HttpRoute package_routes[] = {
-        { "POST", "/v1/packages", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive,
-          ARCHIVE_SUMMARY, NULL, "Archive", "Package", 0, NULL, .on_pool = true },
-        { "POST", "/v1/package", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, ARCHIVE_MAX, post_archive,
-          ARCHIVE_SUMMARY, NULL, "Archive", "Package", 0, NULL, .on_pool = true },
-        { "POST", "/v1/packages/offer", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_MEMORY, MANIFEST_MAX, offer,
-          "Offer a manifest; the reply lists the contents that are not here yet.", NULL, "Manifest", "Offer",
-          0, NULL, .on_pool = true },
-        { "POST", "/v1/packages/blobs", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, BLOBS_MAX, put_blobs,
-          "Send many small contents in one body.", NULL, "Bytes", NULL, 204, NULL, .on_pool = true },
-        { "PUT", "/v1/packages/blobs/{hash}", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_FILE, BLOBS_MAX,
-          put_blob, "Send a piece of one content.",
-          "offset:integer:Where the piece begins, after what has arrived.;last:boolean:It is the last "
-          "piece.",
-          "Bytes", NULL, 204, NULL, .on_pool = true },
-        { "POST", "/v1/packages/{hash}/commit", ACCESS_PACKAGE, VERB_CREATE, HTTP_BODY_NONE, 0, commit,
-          "Make the package whose contents are all here.", NULL, NULL, "PackageReady", 0, NULL,
+        { "POST", "/v1/packages", ACCESS_PACKAGE, VERB_CREATE, post_archive, ARCHIVE_SUMMARY,
+          .body = HTTP_BODY_FILE, .body_max = ARCHIVE_MAX, .request = "Archive", .reply = "Package",
           .on_pool = true },
+        { "POST", "/v1/package", ACCESS_PACKAGE, VERB_CREATE, post_archive, ARCHIVE_SUMMARY,
+          .body = HTTP_BODY_FILE, .body_max = ARCHIVE_MAX, .request = "Archive", .reply = "Package",
+          .on_pool = true },
+        { "POST", "/v1/packages/offer", ACCESS_PACKAGE, VERB_CREATE, offer,
+          "Offer a manifest; the reply lists the contents that are not here yet.", .body_max = MANIFEST_MAX,
+          .request = "Manifest", .reply = "Offer", .on_pool = true },
+        { "POST", "/v1/packages/blobs", ACCESS_PACKAGE, VERB_CREATE, put_blobs,
+          "Send many small contents in one body.", .body = HTTP_BODY_FILE, .body_max = BLOBS_MAX,
+          .request = "Bytes", .reply_status = 204, .on_pool = true },
+        { "PUT", "/v1/packages/blobs/{hash}", ACCESS_PACKAGE, VERB_CREATE, put_blob,
+          "Send a piece of one content.", .query = put_blob_query, .body = HTTP_BODY_FILE,
+          .body_max = BLOBS_MAX, .request = "Bytes", .reply_status = 204, .on_pool = true },
+        { "POST", "/v1/packages/{hash}/commit", ACCESS_PACKAGE, VERB_CREATE, commit,
+          "Make the package whose contents are all here.", .reply = "PackageReady", .on_pool = true },
         { 0 },
 };

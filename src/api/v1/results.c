@@ -86,11 +86,16 @@ static void list_results(HttpRequest *request, void *arg)
         http_reply_json(request, 200, reply);
 }
 
+static const HttpParameter list_results_query[] = {
+        { "user", HTTP_STRING, WHOSE_JOB },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
+        { "after", HTTP_STRING, "Marker of the page before." },
+        { 0 },
+};
+
 const HttpRoute result_routes[] = {
-        { "GET", "/v1/jobs/{job}/results", ACCESS_JOB, VERB_SHOW, HTTP_BODY_NONE, 0, list_results,
-          "What a job reported, or each job of an array with its parameters.",
-          "user:string:Whose job a name means (administrators).;limit:integer:At most this many, 1 to "
-          "1000.;after:string:Marker of the page before.",
-          NULL, "ResultList", 0, NULL, .on_pool = true },
+        { "GET", "/v1/jobs/{job}/results", ACCESS_JOB, VERB_SHOW, list_results,
+          "What a job reported, or each job of an array with its parameters.", .query = list_results_query,
+          .reply = "ResultList", .on_pool = true },
         { 0 },
 };

@@ -438,17 +438,26 @@ static void show_journal(HttpRequest *request, void *arg)
         ask_crew(arg, request, run_journal, 0);
 }
 
+static const HttpParameter list_decisions_query[] = {
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 10000." },
+        { 0 },
+};
+
+static const HttpParameter list_nodes_query[] = {
+        { "cluster", HTTP_STRING, "Only those of this cluster." },
+        { 0 },
+};
+
 const HttpRoute scheduler_routes[] = {
-        { "GET", "/v1/scheduler", ACCESS_STATISTICS, VERB_LIST, HTTP_BODY_NONE, 0, show_figures,
-          "What there is, what is free, and what the queues that the caller may use hold of it.", NULL, NULL,
-          "Figures", 0, NULL },
-        { "GET", "/v1/scheduler/decisions", ACCESS_SCHEDULER, VERB_LIST, HTTP_BODY_NONE, 0, list_decisions,
-          "The last decisions of the scheduler, newest last.", "limit:integer:At most this many, 1 to 10000.",
-          NULL, "DecisionList", 0, NULL },
-        { "GET", "/v1/scheduler/journal", ACCESS_SCHEDULER, VERB_SHOW, HTTP_BODY_NONE, 0, show_journal,
-          "The scheduler's journal as text, to be replayed.", NULL, NULL, NULL, 0, "text/plain" },
-        { "GET", "/v1/nodes", ACCESS_NODE, VERB_LIST, HTTP_BODY_NONE, 0, list_nodes,
-          "The machines that jobs are placed on.", "cluster:string:Only those of this cluster.", NULL,
-          "NodeList", 0, NULL },
+        { "GET", "/v1/scheduler", ACCESS_STATISTICS, VERB_LIST, show_figures,
+          "What there is, what is free, and what the queues that the caller may use hold of it.",
+          .reply = "Figures" },
+        { "GET", "/v1/scheduler/decisions", ACCESS_SCHEDULER, VERB_LIST, list_decisions,
+          "The last decisions of the scheduler, newest last.", .query = list_decisions_query,
+          .reply = "DecisionList" },
+        { "GET", "/v1/scheduler/journal", ACCESS_SCHEDULER, VERB_SHOW, show_journal,
+          "The scheduler's journal as text, to be replayed.", .reply_type = "text/plain" },
+        { "GET", "/v1/nodes", ACCESS_NODE, VERB_LIST, list_nodes, "The machines that jobs are placed on.",
+          .query = list_nodes_query, .reply = "NodeList" },
         { 0 },
 };

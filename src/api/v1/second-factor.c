@@ -162,16 +162,15 @@ static void drop(HttpRequest *request, void *arg)
 }
 
 const HttpRoute second_factor_routes[] = {
-        { "POST", "/v1/second-factor", ACCESS_SECOND_FACTOR, VERB_CREATE, HTTP_BODY_NONE, 0, make_secret,
-          "A secret for a second factor of the caller; it counts once it is confirmed.", NULL, NULL,
-          "SecondFactorSecret", 0, NULL },
-        { "PUT", "/v1/second-factor", ACCESS_SECOND_FACTOR, VERB_UPDATE, HTTP_BODY_MEMORY, BODY_MAX, add,
+        { "POST", "/v1/second-factor", ACCESS_SECOND_FACTOR, VERB_CREATE, make_secret,
+          "A secret for a second factor of the caller; it counts once it is confirmed.",
+          .reply = "SecondFactorSecret" },
+        { "PUT", "/v1/second-factor", ACCESS_SECOND_FACTOR, VERB_UPDATE, add,
           "Set up the second factor with a code of its secret; earlier log-ins end, over TCP there is a new "
           "one.",
-          NULL, "NewSecondFactor", "SecondFactorMade", 0, NULL },
-        { "POST", "/v1/users/{name}/second-factor/disable", ACCESS_SECOND_FACTOR, VERB_DELETE,
-          HTTP_BODY_MEMORY, BODY_MAX, drop,
-          "Take a second factor away: one's own with password and code, another's as an administrator.", NULL,
-          "SecondFactorProof", NULL, 204, NULL },
+          .body_max = BODY_MAX, .request = "NewSecondFactor", .reply = "SecondFactorMade" },
+        { "POST", "/v1/users/{name}/second-factor/disable", ACCESS_SECOND_FACTOR, VERB_DELETE, drop,
+          "Take a second factor away: one's own with password and code, another's as an administrator.",
+          .body_max = BODY_MAX, .request = "SecondFactorProof", .reply_status = 204 },
         { 0 },
 };

@@ -213,15 +213,18 @@ static void drop_secret(HttpRequest *request, void *arg)
         http_fail(request, error);
 }
 
-#define USER_QUERY "user:string:Of this user (administrators). By default the caller's."
+static const HttpParameter user_query[] = {
+        { "user", HTTP_STRING, "Of this user (administrators). By default the caller's." },
+        { 0 },
+};
 
 const HttpRoute secret_routes[] = {
-        { "GET", "/v1/secrets", ACCESS_SECRET, VERB_LIST, HTTP_BODY_NONE, 0, list_secrets,
-          "List a user's secrets, without their values.", USER_QUERY, NULL, "SecretList", 0, NULL },
-        { "PUT", "/v1/secrets/{name}", ACCESS_SECRET, VERB_UPDATE, HTTP_BODY_MEMORY, BODY_MAX, set_secret,
-          "Create a secret of the caller, or change its value. Attempts that start later get it.", NULL,
-          "NewSecret", "Secret", 0, NULL },
-        { "DELETE", "/v1/secrets/{name}", ACCESS_SECRET, VERB_DELETE, HTTP_BODY_NONE, 0, drop_secret,
-          "Delete a secret.", USER_QUERY, NULL, NULL, 204, NULL },
+        { "GET", "/v1/secrets", ACCESS_SECRET, VERB_LIST, list_secrets,
+          "List a user's secrets, without their values.", .query = user_query, .reply = "SecretList" },
+        { "PUT", "/v1/secrets/{name}", ACCESS_SECRET, VERB_UPDATE, set_secret,
+          "Create a secret of the caller, or change its value. Attempts that start later get it.",
+          .body_max = BODY_MAX, .request = "NewSecret", .reply = "Secret" },
+        { "DELETE", "/v1/secrets/{name}", ACCESS_SECRET, VERB_DELETE, drop_secret, "Delete a secret.",
+          .query = user_query, .reply_status = 204 },
         { 0 },
 };

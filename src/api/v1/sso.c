@@ -91,11 +91,11 @@ static void log_in(HttpRequest *request, void *arg)
 }
 
 const HttpRoute sso_routes[] = {
-        { "POST", "/v1/login/sso/device", ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_NONE, 0, start,
-          "Begin a log-in by single sign-on: a code to enter at the issuer, with any browser.", NULL, NULL,
-          "SsoDevice", 202, NULL },
-        { "POST", "/v1/login/sso", ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, BODY_MAX, log_in,
-          "Log in by single sign-on: with the code that was begun, or an ID token of the issuer.", NULL,
-          "SsoLogin", "LoggedIn", 0, NULL },
+        { "POST", "/v1/login/sso/device", ACCESS_LOGIN, VERB_CREATE, start,
+          "Begin a log-in by single sign-on: a code to enter at the issuer, with any browser.",
+          .reply = "SsoDevice", .reply_status = 202 },
+        { "POST", "/v1/login/sso", ACCESS_LOGIN, VERB_CREATE, log_in,
+          "Log in by single sign-on: with the code that was begun, or an ID token of the issuer.",
+          .body_max = BODY_MAX, .request = "SsoLogin", .reply = "LoggedIn" },
         { 0 },
 };

@@ -148,15 +148,24 @@ static void collect_garbage(HttpRequest *request, void *arg)
         http_reply_json(request, 200, reply);
 }
 
+static const HttpParameter show_usage_query[] = {
+        { "user", HTTP_STRING, "Of this user (administrators)." },
+        { "all", HTTP_BOOLEAN, "Of everybody (administrators)." },
+        { "count", HTTP_BOOLEAN, "Measure again first." },
+        { 0 },
+};
+
+static const HttpParameter collect_garbage_query[] = {
+        { "dry_run", HTTP_BOOLEAN, "Remove nothing and list what would go." },
+        { 0 },
+};
+
 const HttpRoute storage_routes[] = {
-        { "GET", "/v1/storage/usage", ACCESS_STORAGE, VERB_LIST, HTTP_BODY_NONE, 0, show_usage,
-          "What the caller holds on the server's disk, and may.",
-          "user:string:Of this user (administrators).;all:boolean:Of everybody (administrators).;"
-          "count:boolean:Measure again first.",
-          NULL, "StorageUsage", 0, NULL, .on_pool = true },
-        { "POST", "/v1/storage/gc", ACCESS_STORAGE, VERB_DELETE, HTTP_BODY_NONE, 0, collect_garbage,
-          "Remove what nothing needs; the reply lists it.",
-          "dry_run:boolean:Remove nothing and list what would go.", NULL, "GarbageList", 0, NULL,
-          .on_pool = true },
+        { "GET", "/v1/storage/usage", ACCESS_STORAGE, VERB_LIST, show_usage,
+          "What the caller holds on the server's disk, and may.", .query = show_usage_query,
+          .reply = "StorageUsage", .on_pool = true },
+        { "POST", "/v1/storage/gc", ACCESS_STORAGE, VERB_DELETE, collect_garbage,
+          "Remove what nothing needs; the reply lists it.", .query = collect_garbage_query,
+          .reply = "GarbageList", .on_pool = true },
         { 0 },
 };

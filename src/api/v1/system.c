@@ -78,17 +78,15 @@ static void openapi(HttpRequest *request, void *arg)
 }
 
 const HttpRoute system_routes[] = {
-        { "GET", "/healthz", ACCESS_SYSTEM, VERB_SHOW, HTTP_BODY_NONE, 0, health, "The server answers.", NULL,
-          NULL, NULL, 0, "text/plain" },
-        { "GET", "/readyz", ACCESS_SYSTEM, VERB_SHOW, HTTP_BODY_NONE, 0, ready,
-          "Jobs are loaded and the runtime is connected; else 503.", NULL, NULL, NULL, 0, "text/plain" },
-        { "GET", "/v1/version", ACCESS_SYSTEM, VERB_SHOW, HTTP_BODY_NONE, 0, version, "The server's version.",
-          NULL, NULL, "Version", 0, NULL },
-        { "GET", "/v1/openapi.json", ACCESS_SYSTEM, VERB_SHOW, HTTP_BODY_NONE, 0, openapi, "This document.",
-          NULL, NULL, NULL, 0, NULL },
-        { "GET", "/v1/whoami", ACCESS_USER, VERB_SHOW, HTTP_BODY_NONE, 0, whoami, "Who the caller is.", NULL,
-          NULL, "Whoami", 0, NULL },
-        { "GET", "/v1/info", ACCESS_STATISTICS, VERB_LIST, HTTP_BODY_NONE, 0, info,
-          "The server, its resources and jobs.", NULL, NULL, "Info", 0, NULL },
+        { "GET", "/healthz", ACCESS_SYSTEM, VERB_SHOW, health, "The server answers.",
+          .reply_type = "text/plain" },
+        { "GET", "/readyz", ACCESS_SYSTEM, VERB_SHOW, ready,
+          "Jobs are loaded and the runtime is connected; else 503.", .reply_type = "text/plain" },
+        { "GET", "/v1/version", ACCESS_SYSTEM, VERB_SHOW, version, "The server's version.",
+          .reply = "Version" },
+        { "GET", "/v1/openapi.json", ACCESS_SYSTEM, VERB_SHOW, openapi, "This document." },
+        { "GET", "/v1/whoami", ACCESS_USER, VERB_SHOW, whoami, "Who the caller is.", .reply = "Whoami" },
+        { "GET", "/v1/info", ACCESS_STATISTICS, VERB_LIST, info, "The server, its resources and jobs.",
+          .reply = "Info" },
         { 0 },
 };

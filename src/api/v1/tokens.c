@@ -279,16 +279,20 @@ static void drop_token(HttpRequest *request, void *arg)
         http_fail(request, error);
 }
 
+static const HttpParameter list_tokens_query[] = {
+        { "user", HTTP_STRING, "Those of this user instead (administrators)." },
+        { 0 },
+};
+
 const HttpRoute token_routes[] = {
-        { "GET", "/v1/tokens", ACCESS_TOKEN, VERB_LIST, HTTP_BODY_NONE, 0, list_tokens,
-          "List the caller's tokens, without their secrets.",
-          "user:string:Those of this user instead (administrators).", NULL, "TokenList", 0, NULL },
-        { "POST", "/v1/tokens", ACCESS_TOKEN, VERB_CREATE, HTTP_BODY_MEMORY, 65536, create_token,
+        { "GET", "/v1/tokens", ACCESS_TOKEN, VERB_LIST, list_tokens,
+          "List the caller's tokens, without their secrets.", .query = list_tokens_query,
+          .reply = "TokenList" },
+        { "POST", "/v1/tokens", ACCESS_TOKEN, VERB_CREATE, create_token,
           "Make a token; the secret is shown this once. For another user: administrators only. One that is "
-          "made "
-          "with a made token reaches and lasts no further than that.",
-          NULL, "TokenAsk", "NewToken", 201, NULL },
-        { "DELETE", "/v1/tokens/{id}", ACCESS_TOKEN, VERB_DELETE, HTTP_BODY_NONE, 0, drop_token,
-          "Revoke a token.", NULL, NULL, NULL, 204, NULL },
+          "made with a made token reaches and lasts no further than that.",
+          .body_max = 65536, .request = "TokenAsk", .reply = "NewToken", .reply_status = 201 },
+        { "DELETE", "/v1/tokens/{id}", ACCESS_TOKEN, VERB_DELETE, drop_token, "Revoke a token.",
+          .reply_status = 204 },
         { 0 },
 };

@@ -134,10 +134,10 @@ static void put_password(HttpRequest *request, void *arg)
 }
 
 const HttpRoute user_routes[] = {
-        { "POST", "/v1/login", ACCESS_LOGIN, VERB_CREATE, HTTP_BODY_MEMORY, BODY_MAX, log_in,
-          "Log in with a password; gives a token.", NULL, "Login", "LoggedIn", 0, NULL },
-        { "PUT", "/v1/users/{name}/password", ACCESS_PASSWORD, VERB_UPDATE, HTTP_BODY_MEMORY, BODY_MAX,
-          put_password, "Set a password; what log-ins of the user gave ends.", NULL, "Password", NULL, 204,
-          NULL },
+        { "POST", "/v1/login", ACCESS_LOGIN, VERB_CREATE, log_in, "Log in with a password; gives a token.",
+          .body_max = BODY_MAX, .request = "Login", .reply = "LoggedIn" },
+        { "PUT", "/v1/users/{name}/password", ACCESS_PASSWORD, VERB_UPDATE, put_password,
+          "Set a password; what log-ins of the user gave ends.", .body_max = BODY_MAX, .request = "Password",
+          .reply_status = 204 },
         { 0 },
 };
