@@ -285,7 +285,7 @@ typedef struct {
         void (*queues)(Runtime *runtime, const GPtrArray *queues);
         /* Takes a question. NULL: the cluster has nothing to be asked. */
         void (*ask)(Runtime *runtime, RuntimeAsk *ask);
-        /* The end of one that a driver has made (drivers.h), after close. NULL: its maker ends it. */
+        /* The end of one that a driver has made (server/drivers.h), after close. NULL: its maker ends it. */
         void (*free)(Runtime *runtime);
 } RuntimeOps;
 

@@ -26,10 +26,10 @@
 #include "base/number.h"
 #include "engine/disk.h"
 #include "engine/engine.h"
-#include "runtime/drivers.h"
 #include "runtime/local/egress.h"
 #include "runtime/local/lineage.h"
 #include "runtime/local/local.h"
+#include "server/drivers.h"
 #include "server/first-password.h"
 #include "server/idle.h"
 #include "server/listeners.h"
@@ -730,7 +730,8 @@ static bool server_open(Server *server, GError **error)
                                                .state_dir = server->options.state,
                                                .node_name = server->node_name,
                                                .node_labels = (const char *const *)server->node_labels,
-                                               .templates = server->options.job_templates },
+                                               .templates = server->options.job_templates,
+                                               .check_cluster = drivers_check },
                                 error);
         return server->flow && open_http(server, error) && write_pid(server, error);
 }

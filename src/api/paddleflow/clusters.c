@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
-#include "runtime/drivers.h"
 
 enum { NAME_MAX_BYTES = 255 };
 
@@ -49,7 +48,7 @@ static bool check_name(const char *name, GError **error)
 }
 
 /* Base64, and what a client can be made of. */
-static bool check_credential(const Cluster *cluster, const char *credential, GError **error)
+static bool check_credential(const Flow *flow, const Cluster *cluster, const char *credential, GError **error)
 {
         gsize n = strlen(credential);
         Cluster probe = { .object.name = cluster->object.name,
@@ -60,7 +59,7 @@ static bool check_credential(const Cluster *cluster, const char *credential, GEr
         if (n % 4 != 0 ||
             strspn(credential, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") != n)
                 return err_set(error, ERR_INVALID, "credential is not the base64 text of a kubeconfig");
-        return drivers_check(&probe, error);
+        return flow->check_cluster(&probe, error);
 }
 
 static bool take_type(Cluster *cluster, const json_t *body, Code code, GError **error)
@@ -76,14 +75,14 @@ static bool take_type(Cluster *cluster, const json_t *body, Code code, GError **
                flow_set(error, code, "version is missing: a Kubernetes cluster has one, such as v1.16");
 }
 
-static bool take_credential(Cluster *cluster, const json_t *body, Code code, GError **error)
+static bool take_credential(const Flow *flow, Cluster *cluster, const json_t *body, Code code, GError **error)
 {
         const char *credential = go_text(body, "credential");
 
         g_autoptr(GError) why = NULL;
 
         return !*credential || cluster->type == CLUSTER_LOCAL ||
-               check_credential(cluster, credential, &why) || flow_set(error, code, "%s", why->message);
+               check_credential(flow, cluster, credential, &why) || flow_set(error, code, "%s", why->message);
 }
 
 /* The members that have the same meaning in /v1, checked there. */
@@ -110,9 +109,11 @@ static bool take_others(Cluster *cluster, const json_t *body, Code code, GError 
         return false;
 }
 
-static bool fill(Cluster *cluster, const json_t *body, Code credential, Code others, GError **error)
+static bool fill(const Flow *flow, Cluster *cluster, const json_t *body, Code credential, Code others,
+                 GError **error)
 {
-        return take_type(cluster, body, others, error) && take_credential(cluster, body, credential, error) &&
+        return take_type(cluster, body, others, error) &&
+               take_credential(flow, cluster, body, credential, error) &&
                take_others(cluster, body, others, error);
 }
 
@@ -134,16 +135,16 @@ static bool check_new(const Call *call, const json_t *body, GError **error)
 
 static bool fill_new(const Call *call, Object *draft, const json_t *body, GError **error)
 {
-        return fill((Cluster *)draft, body, CODE_InvalidClusterCredential, CODE_InvalidClusterProperties,
-                    error);
+        return fill(call->flow, (Cluster *)draft, body, CODE_InvalidClusterCredential,
+                    CODE_InvalidClusterProperties, error);
 }
 
 /* ---- change, drop ---- */
 
-static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body, GError **error)
 {
-        return fill((Cluster *)draft, body, CODE_InvalidClusterProperties, CODE_InvalidClusterProperties,
-                    error);
+        return fill(flow, (Cluster *)draft, body, CODE_InvalidClusterProperties,
+                    CODE_InvalidClusterProperties, error);
 }
 
 static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)

@@ -61,7 +61,7 @@ static void attempt(Edit *edit)
                 flow_set(&error, edit->row->gone, "there is no %s '%.255s'", kind_name(edit->row->kind),
                          edit->name);
                 finish(edit, error);
-        } else if (edit->row->apply && !edit->row->apply(catalog, draft, edit->body, &error)) {
+        } else if (edit->row->apply && !edit->row->apply(edit->flow, catalog, draft, edit->body, &error)) {
                 finish(edit, error);
         } else {
                 edit->version = object->version;

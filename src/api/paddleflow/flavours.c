@@ -21,7 +21,7 @@ static json_t *show_flavour(Flow *flow, const Catalog *catalog, const Object *ob
 
 /* What a body says, on top of what the flavour has; the engine checks the same, so that this gives the code.
  */
-static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body, GError **error)
 {
         g_autoptr(json_t) patch = json_object();
         GError *why = NULL;
@@ -74,7 +74,7 @@ static bool fill_new(const Call *call, Object *draft, const json_t *body, GError
 
         set_text(&flavour->cluster, go_text(body, "clusterName"));
         set_text(&flavour->creator, call->user);
-        return apply(call->catalog, draft, body, error);
+        return apply(call->flow, call->catalog, draft, body, error);
 }
 
 static const Flavour *find_flavour(const Call *call, const char *name, GError **error)

@@ -22,6 +22,9 @@ typedef struct {
         const char *node_name; /* of this machine */
         const char *const *node_labels;
         const char *templates; /* a file (templates.h); or NULL */
+        /* Could a runtime be made with the cluster's credential? ERR_INVALID with what is wrong. Reaches for
+         * nothing. */
+        bool (*check_cluster)(const Cluster *cluster, GError **error);
 } FlowConfig;
 
 /* Borrows what it points to; copies the strings. NULL when the key cannot be read or made, or the

@@ -33,6 +33,7 @@ struct Flow {
         Feed *feed;
         Sampler *sampler;
         Templates *templates; /* or NULL */
+        bool (*check_cluster)(const Cluster *cluster, GError **error);
 };
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
@@ -123,7 +124,8 @@ void page_reply(const Call *call, ObjectKind kind, const char *name, PageKeep ke
 typedef struct Edit Edit;
 /* Makes the draft what it is to be, from what was decoded. Called again when the object was changed
  * meanwhile. Pure; on the engine's thread, too. */
-typedef bool (*EditApply)(const Catalog *catalog, Object *draft, const json_t *body, GError **error);
+typedef bool (*EditApply)(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body,
+                          GError **error);
 typedef struct {
         ObjectKind kind;
         EditApply apply; /* NULL: nothing to change */

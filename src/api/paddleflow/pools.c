@@ -145,7 +145,7 @@ static bool merge_annotations(Pool *pool, const json_t *said, GError **error)
         return take_labels("annotations", map, &pool->annotations, error);
 }
 
-static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body, GError **error)
 {
         Pool *pool = (Pool *)draft;
         const char *status = go_text(body, "status");

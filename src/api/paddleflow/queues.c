@@ -257,7 +257,7 @@ static bool merge_location(Queue *queue, const json_t *said, GError **error)
         return settle_location(queue, location, error);
 }
 
-static bool apply(const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body, GError **error)
 {
         Queue *queue = (Queue *)draft;
 

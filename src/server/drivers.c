@@ -1,5 +1,5 @@
 /* Which driver makes the runtime of a cluster (see drivers.h). */
-#include "runtime/drivers.h"
+#include "server/drivers.h"
 
 #include "runtime/kubernetes/credential.h"
 #include "runtime/kubernetes/kubernetes.h"

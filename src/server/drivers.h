@@ -14,7 +14,6 @@ typedef struct {
         gint64 pending_ms;  /* a pod that is pending for longer ends its job; 0: it may */
 } DriversConfig;
 
-/* `config`: a DriversConfig. NULL without an error: no driver takes clusters of this type. */
 /* Could a runtime be made with it? ERR_INVALID with what is wrong with its credential or setting. Reaches for
  * nothing.
  */
@@ -22,4 +21,5 @@ bool drivers_check(const Cluster *cluster, GError **error);
 /* Do the two lead to different places? The words for these ("https://..."), the caller's. A credential that
  * cannot be read leads nowhere else. */
 bool drivers_elsewhere(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now);
+/* `config`: a DriversConfig. NULL without an error: no driver takes clusters of this type. */
 Runtime *drivers_make(const Cluster *cluster, void *config, GError **error);
