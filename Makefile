@@ -37,7 +37,7 @@ test-frameworks: setup-frameworks build
 	@t/kube/build
 	@PADDLE_BIN=$(BIN) $(VENV)/python -m pytest t/frameworks -q -s --timeout 1800
 
-# Random inputs for each of the decoders, or for TARGETS: doc/testing.md.
+# Random inputs for each of the decoders, or for TARGETS: doc/internals/testing.md.
 FUZZ_SECONDS ?= 60
 fuzz: setup-test
 	@fuzz/run --random $(FUZZ_SECONDS) $(TARGETS)
@@ -48,7 +48,7 @@ soak: setup-test
 bench: setup-bench build
 	@bench/run
 
-# A Kubernetes cluster to play with, of the tier TIER: doc/testing.md.
+# A Kubernetes cluster to play with, of the tier TIER: doc/internals/testing.md.
 TIER := c
 cluster: setup-test
 	@t/kube/build

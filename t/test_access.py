@@ -1,5 +1,5 @@
 """Who may do what: every route of the API's description, with every role, ownership, kind of token and scope, against the
-tables of doc/people.md. The expected answers are read from the document; a route that does not say its kind and verb fails."""
+tables of doc/guide/people.md. The expected answers are read from the document; a route that does not say its kind and verb fails."""
 
 import http.client
 import itertools
@@ -46,7 +46,7 @@ def relations(cell):
 
 
 def rows_of(heading):
-    section = (ROOT / "doc/people.md").read_text().split(heading)[1].split("\n## ")[0]
+    section = (ROOT / "doc/guide/people.md").read_text().split(heading)[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 

@@ -1,5 +1,5 @@
 """What the command line refuses: each flag, the job file, the configuration, the package, the server's own refusals. A
-message names thing, value and rule; the exit status is that of doc/cli.md; nothing is sent or left behind."""
+message names thing, value and rule; the exit status is that of doc/guide/cli.md; nothing is sent or left behind."""
 
 import os
 import signal

@@ -81,7 +81,7 @@ def test_what_is_wrong_is_named(tmp_path, trace, room, says):
 
 
 def test_the_example_of_the_manual(tmp_path):
-    text = (ROOT / "doc/cli.md").read_text().split("## Simulation and replay")[1].split("\n## ")[0]
+    text = (ROOT / "doc/guide/cli.md").read_text().split("## Simulation and replay")[1].split("\n## ")[0]
     room, trace = (re.search(f"```{kind}\n(.*?)```", text, re.S)[1] for kind in ("yaml", "json"))
     got = sim(tmp_path, trace, room)
     assert got["jobs"] == got["ended"] == 101

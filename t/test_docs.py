@@ -37,7 +37,7 @@ def test_identifiers_that_contributors_look_for():
 
 
 def test_the_glossary_is_short_and_each_word_is_in_its_header():
-    text = (ROOT / "doc/glossary.md").read_text()
+    text = (ROOT / "doc/internals/glossary.md").read_text()
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
     ]

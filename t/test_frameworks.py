@@ -1,4 +1,4 @@
-"""The rows of doc/frameworks.md with small programs that speak each framework's own rendezvous; t/frameworks has the real ones."""
+"""The rows of doc/guide/frameworks.md with small programs that speak each framework's own rendezvous; t/frameworks has the real ones."""
 
 import json
 import re

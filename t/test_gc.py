@@ -1,4 +1,4 @@
-"""What nothing needs goes from the disk, by age and bytes, the least recently used first; what is in use stays. doc/storage.md."""
+"""What nothing needs goes from the disk, by age and bytes, the least recently used first; what is in use stays. doc/guide/storage.md."""
 
 import contextlib
 import hashlib

@@ -273,8 +273,8 @@ def check_scheduling(server, check):
 
 
 def test_requests_are_as_described(document):
-    """What doc/rest.md shows as a specification passes the schema, and an unknown member does not."""
-    text = (ROOT / "doc" / "rest.md").read_text()
+    """What doc/guide/rest.md shows as a specification passes the schema, and an unknown member does not."""
+    text = (ROOT / "doc/guide/rest.md").read_text()
     shown = re.search(r"## A specification\n```json\n(.*?)```", text, re.DOTALL)[1]
     spec = json.loads(shown.replace("<hash>", "0" * 64))
     check = validator(document, {"$ref": "#/components/schemas/Spec"})

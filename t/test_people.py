@@ -1,4 +1,4 @@
-"""Users, passwords, log-ins, grants: doc/people.md and the routes of doc/rest.md, from outside."""
+"""Users, passwords, log-ins, grants: doc/guide/people.md and the routes of doc/guide/rest.md, from outside."""
 
 import concurrent.futures
 import contextlib
@@ -152,7 +152,7 @@ def test_what_names_one_user_is_for_administrators_or_the_user(served):
     ids=["job", "member", "default"],
 )
 def test_what_of_pods_is_for_administrators(served, asked, where):
-    """doc/kubernetes.md, "What a template may ask for": however a template comes in."""
+    """doc/guide/kubernetes.md, "What a template may ask for": however a template comes in."""
     name = "gil-" + where.rpartition(".")[2].lower()
     user(served, name, password=GOOD)
     token = logged_in(served, name)

@@ -1,4 +1,4 @@
-"""`paddle port-forward`: ports of this machine that lead to a member's (doc/interactive.md)."""
+"""`paddle port-forward`: ports of this machine that lead to a member's (doc/guide/interactive.md)."""
 
 import concurrent.futures
 import contextlib

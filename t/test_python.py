@@ -22,7 +22,7 @@ from paddlecloud import client as client_module
 from paddlecloud import config, files, ignore, package, transport
 from seeds import noise
 
-CHUNK = 4 * 1024 * 1024  # doc/storage.md
+CHUNK = 4 * 1024 * 1024  # doc/guide/storage.md
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What a team sees that shares one room: lent shares and their return, warnings, gangs, limits, reasons (doc/scheduling.md).
+"""What a team sees that shares one room: lent shares and their return, warnings, gangs, limits, reasons (doc/guide/scheduling.md).
 
 The room is declared, the jobs only wait: four cores, 8 GiB, four GPUs. After each test the scheduler's journal is played
 again and must say the same.
@@ -664,7 +664,7 @@ def test_ten_thousand_or_none(room):
     room.server.cancel(ids)
 
 
-# -- changes of queues that are in use (doc/scheduling.md 7)
+# -- changes of queues that are in use (doc/guide/scheduling.md 7)
 
 
 def test_closing_a_queue_with_jobs(room):

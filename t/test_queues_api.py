@@ -1,4 +1,4 @@
-"""The routes of many users (doc/rest.md): the catalog, questions to the scheduler, changes of jobs; and input that is bad."""
+"""The routes of many users (doc/guide/rest.md): the catalog, questions to the scheduler, changes of jobs; and input that is bad."""
 
 import datetime
 import json

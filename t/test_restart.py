@@ -370,7 +370,7 @@ def pretend_boot(server):
 
 
 def of_other_boot(content):
-    """A state file as doc/agent.md has it: magic, length and FNV-1a (which the magic seeds) of the record behind them."""
+    """A state file as doc/internals/agent.md has it: magic, length and FNV-1a (which the magic seeds) of the record behind them."""
     head = struct.Struct("=4sIQ")
     magic, length, checksum = head.unpack_from(content)
     record = content[head.size : head.size + length]

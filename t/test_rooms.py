@@ -1,4 +1,4 @@
-"""The table of rooms in doc/design.md is the whole list of includes that a room may have."""
+"""The table of rooms in doc/internals/design.md is the whole list of includes that a room may have."""
 
 import re
 
@@ -8,7 +8,7 @@ from conftest import ROOT
 def allowed():
     """{room: rooms it may include} from the table of section 3."""
     rooms = {}
-    section = (ROOT / "doc/design.md").read_text().split("## 3. The rooms")[1].split("\n## ")[0]
+    section = (ROOT / "doc/internals/design.md").read_text().split("## 3. The rooms")[1].split("\n## ")[0]
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) != 3 or not cells[0].startswith("`"):
@@ -24,7 +24,7 @@ def test_includes_follow_the_table():
     for path in sorted((ROOT / "src").rglob("*.[ch]")):
         room = path.relative_to(ROOT / "src").parts[0]
         if room not in table:
-            wrong.append(f"{path.relative_to(ROOT)}: room '{room}' is not in the table of doc/design.md")
+            wrong.append(f"{path.relative_to(ROOT)}: room '{room}' is not in the table of doc/internals/design.md")
             continue
         for included in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
             if included.split("/")[0] not in table[room]:

@@ -41,8 +41,8 @@ ONCE = """
 @pytest.fixture
 def run_of(tmp_path, monkeypatch, capsys):
     """Runs the end-to-end step over small test files; returns exit status, last line, and what build/unsteady.txt says."""
-    (tmp_path / "doc").mkdir()
-    (tmp_path / "doc/testing.md").write_text(TABLE)
+    (tmp_path / "doc/internals").mkdir(parents=True)
+    (tmp_path / "doc/internals/testing.md").write_text(TABLE)
 
     def run(workers=1, **files):
         monkeypatch.setenv("PADDLE_TEST_WORKERS", str(workers))
@@ -179,8 +179,8 @@ endforeach
 )
 def test_unit_tests_run_again_too(tmp_path, capsys, options, status, last, unsteady):
     (tmp_path / "meson.build").write_text(MESON)
-    (tmp_path / "doc").mkdir()
-    (tmp_path / "doc/testing.md").write_text(TABLE)
+    (tmp_path / "doc/internals").mkdir(parents=True)
+    (tmp_path / "doc/internals/testing.md").write_text(TABLE)
 
     class Built:
         path = "build"
@@ -206,8 +206,8 @@ def test_a_check_runs_what_changed(tmp_path, monkeypatch, capsys):
     """A unit test that passed is not run again until its program changes; one that failed is, and `make test` runs all."""
     monkeypatch.setenv("PADDLE_TEST_CACHE", str(tmp_path / "cache"))
     (tmp_path / "meson.build").write_text(COUNTS)
-    (tmp_path / "doc").mkdir()
-    (tmp_path / "doc/testing.md").write_text(TABLE)
+    (tmp_path / "doc/internals").mkdir(parents=True)
+    (tmp_path / "doc/internals/testing.md").write_text(TABLE)
 
     def write(name, status, note=""):
         path = tmp_path / name

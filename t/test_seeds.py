@@ -1,4 +1,4 @@
-"""No test draws without a seed that is printed (doc/testing.md, "Seeds")."""
+"""No test draws without a seed that is printed (doc/internals/testing.md, "Seeds")."""
 
 import importlib.metadata
 import re

@@ -1,4 +1,4 @@
-"""`paddle shell` and `paddle attach`: a job with a terminal (doc/interactive.md)."""
+"""`paddle shell` and `paddle attach`: a job with a terminal (doc/guide/interactive.md)."""
 
 import contextlib
 import os
@@ -263,7 +263,7 @@ def test_several_watchers(server, shell):
     assert (screen.wait(), other.wait()) == (4, 4)
 
 
-SEATS = 16  # of a terminal (doc/interactive.md)
+SEATS = 16  # of a terminal (doc/guide/interactive.md)
 
 
 def take_seat(key):

@@ -1,4 +1,4 @@
-"""kill -9 of the server during a storm of submits, cancels, holds, preemptions and changes of quotas (doc/scheduling.md).
+"""kill -9 of the server during a storm of submits, cancels, holds, preemptions and changes of quotas (doc/guide/scheduling.md).
 
 What was acknowledged is there afterwards; no quota was exceeded at any instant, judged by what the members themselves wrote
 down; nothing ran twice; the scheduler's figures are the sums of what runs; its journal plays again. As in test_kills.py, the

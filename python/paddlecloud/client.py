@@ -1,4 +1,4 @@
-"""A typed client of the `/v1` interface (doc/rest.md)."""
+"""A typed client of the `/v1` interface (doc/guide/rest.md)."""
 
 import base64
 import dataclasses
@@ -197,7 +197,7 @@ class Job:
         return self._take(self._owner().job(self.id))
 
     def status(self) -> str:
-        """Its state now, as the server says: "queued", "starting", "running", "succeeded" and so on (doc/jobs.md)."""
+        """Its state now, as the server says: "queued", "starting", "running", "succeeded" and so on (doc/guide/jobs.md)."""
         return self.refresh().state
 
     def wait(self, timeout: Optional[float] = None) -> "Job":
@@ -364,7 +364,7 @@ class Client:
         return job
 
     def submit(self, spec: Spec, idempotency_key: Optional[str] = None) -> Job:
-        """Submits a specification (doc/rest.md, "A specification"). A repeat with the same key (1 to 128 printable bytes) returns the
+        """Submits a specification (doc/guide/rest.md, "A specification"). A repeat with the same key (1 to 128 printable bytes) returns the
         job that the first one made. With `array` the job returned is the whole array, which can be waited for."""
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._job_of(self._transport.json("POST", "/v1/jobs", dict(spec), headers, repeatable=True))
@@ -461,7 +461,7 @@ class Client:
             query["after"] = page["next"]
 
     def nodes(self, cluster: Optional[str] = None) -> List[Dict[str, Any]]:
-        """The nodes of all clusters, or of one: what each has, what jobs and others use, what is free (doc/rest.md, GET /v1/nodes)."""
+        """The nodes of all clusters, or of one: what each has, what jobs and others use, what is free (doc/guide/rest.md, GET /v1/nodes)."""
         items: List[Dict[str, Any]] = self._transport.json("GET", "/v1/nodes?" + _query({"cluster": cluster}))["items"]
         return items
 
@@ -693,7 +693,7 @@ def _merged(have: Mapping[str, str], changes: Mapping[str, Optional[str]]) -> Di
 
 
 def _line_of(source: Tuple[int, str], text: str, when: Optional[str], partial: bool = False) -> LogLine:
-    """A carriage return within the line marks what follows it as the last state of a redrawn one (doc/rest.md)."""
+    """A carriage return within the line marks what follows it as the last state of a redrawn one (doc/guide/rest.md)."""
     _, redrawn, state = text.rstrip("\r").rpartition("\r")
     return LogLine(source[1], source[0], state if redrawn else text, bool(redrawn), when, partial)
 

@@ -1,4 +1,4 @@
-"""The record of downloaded files, which the command `paddle` reads and writes, too (doc/packages.md).
+"""The record of downloaded files, which the command `paddle` reads and writes, too (doc/guide/packages.md).
 
 Lines "SIZE TIME PATH" in PADDLE_HOME/downloads: bytes, nanoseconds since 1970, absolute path. A package does not contain a file
 of the record that is unchanged."""

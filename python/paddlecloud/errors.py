@@ -23,7 +23,7 @@ class ServerNotReached(PaddleError):
 
 
 class ApiError(PaddleError):
-    """A reply that is an error: `status` (HTTP), `code` (a word, doc/rest.md), `message`, `hint` (what to do next, may be empty),
+    """A reply that is an error: `status` (HTTP), `code` (a word, doc/guide/rest.md), `message`, `hint` (what to do next, may be empty),
     `request_id` (as in the server's log), `body` (the whole reply)."""
 
     def __init__(self, status: int, body: Dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Files of the storage (doc/storage.md), chunk by chunk: only what the other side lacks travels, and each chunk is checked by its hash.
+"""Files of the storage (doc/guide/storage.md), chunk by chunk: only what the other side lacks travels, and each chunk is checked by its hash.
 
 A chunk has 4 MiB, the last one what is left. An upload that broke off goes on from the chunks the server has; a download grows as
 NAME.part beside its place, takes it when it is whole, and goes on from the chunks that are right there.

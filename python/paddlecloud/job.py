@@ -28,7 +28,7 @@ def on_platform() -> bool:
 class PaddleJob:
     """What to run, and for how many processes. What is None is left to the platform.
 
-    `trainers` is 1..10000 and `pservers` 0..10000. `framework` is a row of doc/frameworks.md ("pytorch", "mpi", ...), whose workers or
+    `trainers` is 1..10000 and `pservers` 0..10000. `framework` is a row of doc/guide/frameworks.md ("pytorch", "mpi", ...), whose workers or
     executors `trainers` counts; without it the job is a paddle-ps job with parameter servers, a collective one with several trainers
     alone, else a plain one. `entry_point` is a text for the shell, run in a copy of the directory `trainer_package`; by default they are the
     running program and its directory. CPU is a number of cores or a quantity ("500m"), memory a quantity ("512Mi", "2G"), both for one
@@ -36,7 +36,7 @@ class PaddleJob:
     the storage, which members find in PADDLE_INPUT and PADDLE_OUTPUT. `retries` are further attempts after a failed one.
 
     `queue`, `priority` (-1000..1000 or a word such as "high"), `labels`, `array` ("0-99%10"), `after` (["ok:ID", ...]) are as in
-    doc/rest.md; `cluster` is short for the queue of that cluster. `sweep` ({"lr": [0.1, 0.01], "depth": [2, 3]}) makes one job of each
+    doc/guide/rest.md; `cluster` is short for the queue of that cluster. `sweep` ({"lr": [0.1, 0.01], "depth": [2, 3]}) makes one job of each
     combination, with the values in its environment. `time_limit` of its running is seconds, text ("2h") or a timedelta, and so is
     `start_timeout` (10 minutes), after which a start without progress fails. `setup` is a text
     for the shell ("make -C ops"), run once in a copy of the directory before the job; the files that it makes are there for all processes,
@@ -103,7 +103,7 @@ class PaddleJob:
     def spec(
         self, command: Union[str, List[str]], package_hash: Optional[str] = None, package_name: Optional[str] = None
     ) -> Spec:
-        """The specification of POST /v1/jobs (doc/rest.md). Raises ValueError when `use_gpu` and `trainer_gpu` contradict each other."""
+        """The specification of POST /v1/jobs (doc/guide/rest.md). Raises ValueError when `use_gpu` and `trainer_gpu` contradict each other."""
         if self.use_gpu is not None and self.use_gpu != (self.trainer_gpu > 0):
             raise ValueError(
                 "use_gpu needs trainer_gpu (in dist.train: trainer_gpu_num) of at least 1"

@@ -1,6 +1,6 @@
 """Packages: a program's directory named by its content, and sent so that only what the server lacks travels.
 
-The manifest's canonical text (doc/packages.md): a first line "paddle-package 1", then in byte order of the paths one line an entry:
+The manifest's canonical text (doc/guide/packages.md): a first line "paddle-package 1", then in byte order of the paths one line an entry:
 `f <644|755> <size> <BLAKE2b-256> <path>`, `l <target length> <target> <path>`, `d <path>` for an empty directory.
 """
 

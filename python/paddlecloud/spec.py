@@ -1,4 +1,4 @@
-"""The shape of a job's specification (doc/rest.md, "A specification"), for editors and type checkers; at run time it is a plain dict."""
+"""The shape of a job's specification (doc/guide/rest.md, "A specification"), for editors and type checkers; at run time it is a plain dict."""
 
 from typing import Any, Dict, List, TypedDict, Union
 

@@ -1,4 +1,4 @@
-/* Detection of controllers and the pool of slots (see cgroup.h; layout in doc/agent.md). A number is in
+/* Detection of controllers and the pool of slots (see cgroup.h; layout in doc/internals/agent.md). A number is in
  * exactly one of: free (an array), discarded (a set), or with a task, which then is the one who knows it. */
 #include "agent/cgroup.h"
 

@@ -1,4 +1,4 @@
-/* The cgroups of a member, from outside: those of its slot, and the one for its connections (doc/agent.md,
+/* The cgroups of a member, from outside: those of its slot, and the one for its connections (doc/internals/agent.md,
  * "cgroups"). A part of paddle-spawner; no GLib. */
 #pragma once
 

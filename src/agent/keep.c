@@ -1,4 +1,4 @@
-/* The agent's tasks (see keep.h, and the protocol in doc/agent.md).
+/* The agent's tasks (see keep.h, and the protocol in doc/internals/agent.md).
  *
  * What always holds: a task is reported as ended only after its keeper is dead (pidfd) or its end record is
  * read, and once ended it never changes. A slot number is with one task, or with the pool. A state file is

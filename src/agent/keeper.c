@@ -1,4 +1,4 @@
-/* A keeper's life (see keeper.h, and the drawing in doc/agent.md).
+/* A keeper's life (see keeper.h, and the drawing in doc/internals/agent.md).
  *
  * What always holds: the task's lock is held from before the fork until the process ends; `started` is on
  * file before the member may run; the `end` record is written when the keeper has no child left, which, for a

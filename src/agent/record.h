@@ -1,4 +1,4 @@
-/* The state file of one task: who keeps it and how it ended (layout: doc/agent.md). Written by a keeper, read
+/* The state file of one task: who keeps it and how it ended (layout: doc/internals/agent.md). Written by a keeper, read
  * by whoever comes after. Each record lies at its own offset behind a header with a checksum, so a torn or
  * missing one reads as absent. No sync: what kill -9 leaves in the page cache is whole, and after a power cut
  * the boot id differs. No GLib: the spawner is linked with this. Functions return false with errno. */

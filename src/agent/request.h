@@ -5,7 +5,7 @@
 #include "agent/wire.h"
 #include "base/json.h"
 
-enum { TASK_NAME_SIZE = 161 }; /* with its NUL; the rule is in doc/agent.md */
+enum { TASK_NAME_SIZE = 161 }; /* with its NUL; the rule is in doc/internals/agent.md */
 
 /* All borrowed from the JSON object. Lists may be NULL. */
 typedef struct {

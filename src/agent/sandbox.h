@@ -1,4 +1,4 @@
-/* The walls around the members of one attempt of a job (drawing: doc/agent.md): namespaces of their own, the
+/* The walls around the members of one attempt of a job (drawing: doc/internals/agent.md): namespaces of their own, the
  * directories that everybody could write to, capabilities and system calls. Each part is had or not, kernel
  * by kernel. No GLib, no heap: keepers are linked with this. Functions that can fail return false with errno.
  */

@@ -1,4 +1,4 @@
-/* The system calls that members do without (promise and reasons: doc/security.md). A table of exceptions: all
+/* The system calls that members do without (promise and reasons: doc/guide/security.md). A table of exceptions: all
  * else is allowed. It refuses what makes namespaces, mounts, what reaches into the kernel, and what takes a
  * capability anyway, so that a fault in it cannot be tried.
  *
@@ -169,7 +169,7 @@ static void add_families(Program *program)
 }
 
 /* The owner of a file may change its flags and its project id, and so would leave the limits of their trees
- * (doc/storage.md). */
+ * (doc/guide/storage.md). */
 static void add_requests(Program *program)
 {
         static const unsigned requests[] = { FS_IOC_FSSETXATTR, FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS };

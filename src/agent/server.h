@@ -1,4 +1,4 @@
-/* The agent's socket: lines of JSON from the server and back (doc/agent.md). Reading survives anything;
+/* The agent's socket: lines of JSON from the server and back (doc/internals/agent.md). Reading survives anything;
  * writing never blocks and is bounded: a server that does not read is disconnected and hears everything again
  * when it is back. */
 #pragma once

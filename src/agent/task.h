@@ -41,7 +41,7 @@ typedef struct {
 Task *task_new(const char *name, guint64 id);
 void task_free(Task *task);
 
-/* The lines of the protocol (doc/agent.md), with their newline. */
+/* The lines of the protocol (doc/internals/agent.md), with their newline. */
 void task_format_started(const Task *task, GString *line);
 void task_format_ready(const Task *task, GString *line);
 void task_format_end(const Task *task, GString *line);

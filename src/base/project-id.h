@@ -1,4 +1,4 @@
-/* Project ids of files and directories, by which ext4 and XFS count and limit trees (doc/storage.md). No
+/* Project ids of files and directories, by which ext4 and XFS count and limit trees (doc/guide/storage.md). No
  * GLib, since keepers' parents are linked with this. `fd` is open for reading. Functions that can fail return
  * false with errno: ENOTTY or EOPNOTSUPP where the file system has no project ids. */
 #pragma once

@@ -1,4 +1,4 @@
-/* What a job would ask for, as the server's dry run says it (doc/rest.md, "asks"): with what members get that
+/* What a job would ask for, as the server's dry run says it (doc/guide/rest.md, "asks"): with what members get that
  * declare nothing. Pure. */
 #pragma once
 

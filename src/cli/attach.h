@@ -1,4 +1,4 @@
-/* Connecting this terminal with the one of a job (doc/interactive.md). A connection that breaks is made again
+/* Connecting this terminal with the one of a job (doc/guide/interactive.md). A connection that breaks is made again
  * where it stopped. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* paddle audit list, verify: who did what, and whether the log of it is whole (doc/audit.md). */
+/* paddle audit list, verify: who did what, and whether the log of it is whole (doc/guide/audit.md). */
 #include "base/chain.h"
 #include "base/err.h"
 #include "base/number.h"

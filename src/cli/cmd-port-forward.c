@@ -1,5 +1,5 @@
 /* paddle port-forward: ports of this machine that lead to ports of a member. A connection is a WebSocket and
- * a thread of its own (doc/rest.md, "A connection to a port"). */
+ * a thread of its own (doc/guide/rest.md, "A connection to a port"). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -236,7 +236,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (!sim->room)
                 return err_set(error, ERR_USAGE,
                                "--room is missing\nSay which nodes and queues there are: --room room.yaml "
-                               "(doc/cli.md has "
+                               "(doc/guide/cli.md has "
                                "one).");
         if (!play(sim, words[0], watch, &left_out, &room, &simulation, error))
                 return false;
@@ -258,7 +258,7 @@ const Verb verb_sim = {
                  "seconds. The room "
                  "is a file of nodes and queues; the trace has a line of JSON for each job, or is in the "
                  "Standard "
-                 "Workload Format. doc/cli.md shows both.\n\n"
+                 "Workload Format. doc/guide/cli.md shows both.\n\n"
                  "IN USE is what jobs held of what the nodes have, USEFUL leaves out work that evictions "
                  "lost, AT BEST is "
                  "what no scheduler could exceed. OF ITS DUE is what a queue got while others waited, too, "

@@ -86,7 +86,7 @@ Finding doctor_kernel(const char *root)
                                "%s", text);
         if (!calls || (!users && geteuid() != 0))
                 return finding(DOUBT,
-                               "jobs run, but with fewer walls around them; see doc/security.md, and "
+                               "jobs run, but with fewer walls around them; see doc/guide/security.md, and "
                                "sysctl kernel.unprivileged_userns_clone",
                                "%s", text);
         return finding(GOOD, NULL, "%s", text);

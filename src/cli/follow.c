@@ -23,7 +23,7 @@
 #include "cli/summary.h"
 #include "cli/table.h"
 
-/* The cursor of a stream that has sent nothing yet: it begins before the first attempt (doc/rest.md). */
+/* The cursor of a stream that has sent nothing yet: it begins before the first attempt (doc/guide/rest.md). */
 static const char before_all[] = "0.environment:0";
 
 typedef struct {

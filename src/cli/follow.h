@@ -1,4 +1,4 @@
-/* Following a job: its log lines on stdout, its stages and reasons on stderr, from the stream of doc/rest.md.
+/* Following a job: its log lines on stdout, its stages and reasons on stderr, from the stream of doc/guide/rest.md.
  * A connection that breaks is made again where it stopped: nothing is lost and nothing printed twice. */
 #pragma once
 

@@ -16,7 +16,7 @@ void guess_add(Guess *guess, const char *path, const char *text);
  */
 void guess_needs(Guess *guess, const char *file);
 
-/* The program, and the framework as in doc/frameworks.md ("plain" unless something else is imported). The
+/* The program, and the framework as in doc/guide/frameworks.md ("plain" unless something else is imported). The
  * program is NULL when there is none; borrowed. */
 const char *guess_program(const Guess *guess);
 const char *guess_framework(const Guess *guess);

@@ -313,7 +313,7 @@ const Verb verb_flavour_delete =
         ROW(5, "version", TEXT, "version", "VERSION", "of Kubernetes: 1.16+")                                \
         ROW(6, "source", TEXT, "source", "TEXT", "whose it is: OnPremise")                                   \
         ROW(7, "description", TEXT, "description", "TEXT", "what it is for")                                 \
-        ROW(8, "setting", TEXT, "setting", "JSON", "image, volumes and more; doc/kubernetes.md")             \
+        ROW(8, "setting", TEXT, "setting", "JSON", "image, volumes and more; doc/guide/kubernetes.md")       \
         ROW(9, "kubeconfig", FILE, "credential", "FILE", "how it is reached: --credential @FILE")            \
         ROW(10, "defaults", AMOUNTS, "defaults", "LIST",                                                     \
             "what each member gets that asks for none, where its queue says nothing: cpu=1,memory=4Gi")

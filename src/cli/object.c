@@ -1,4 +1,4 @@
-/* The verbs of objects (see object.h; routes in doc/rest.md, "Many users"). */
+/* The verbs of objects (see object.h; routes in doc/guide/rest.md, "Many users"). */
 #include "cli/object.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The logs of many members as one text: each line begins with its member, `trainer-0 | text`, in a colour of
- * its own. A redrawn line, which has a CR in front (doc/rest.md, "The log stream"), has `trainer-0 ~ text`;
+ * its own. A redrawn line, which has a CR in front (doc/guide/rest.md, "The log stream"), has `trainer-0 ~ text`;
  * one without a name keeps its CR. Pieces of a line that come one after the other stay one line; another
  * member's piece ends it, and when the first goes on it begins anew. */
 #pragma once

@@ -1,4 +1,4 @@
-/* Reasons in words and bars (see reasons.h; doc/rest.md, "A reason"). */
+/* Reasons in words and bars (see reasons.h; doc/guide/rest.md, "A reason"). */
 #include "cli/reasons.h"
 
 #include <string.h>

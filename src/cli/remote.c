@@ -1,4 +1,4 @@
-/* Storage over HTTP (see remote.h; routes in doc/rest.md). Every request may be repeated: a chunk is named by
+/* Storage over HTTP (see remote.h; routes in doc/guide/rest.md). Every request may be repeated: a chunk is named by
  * place and hash, and the file appears only at `finish`, which checks it all. */
 #include "cli/remote.h"
 

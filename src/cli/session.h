@@ -1,4 +1,4 @@
-/* A command beside a member, or a member's own terminal, at our standard streams (doc/rest.md, "A terminal
+/* A command beside a member, or a member's own terminal, at our standard streams (doc/guide/rest.md, "A terminal
  * into a job").
  *
  *     stdin ──▶ 0 ─┐           ┌─ 1 ──▶ stdout

@@ -1,4 +1,4 @@
-/* Flags about sharing the room (see submission.h; doc/rest.md, "New members of a specification"). What is
+/* Flags about sharing the room (see submission.h; doc/guide/rest.md, "New members of a specification"). What is
  * only the model's to judge (is the array's text one?) is left to spec_parse. */
 #include "cli/submission.h"
 

@@ -40,7 +40,7 @@ extern const Option submission_short_options[]; /* submit: with -n and --ps */
 extern const Option submission_shell_options[]; /* shell: of one process */
 
 /* The object for POST /v1/jobs, without package. `file` is the job file's value or NULL: the flags win over
- * it. It may be written as doc/rest.md has it, or with the seed's names. *ret_package is the directory to
+ * it. It may be written as doc/guide/rest.md has it, or with the seed's names. *ret_package is the directory to
  * pack, or NULL for none; the caller's. ERR_USAGE names the flags. */
 bool submission_spec(const Submission *submission, SubmitForm form, char *const *words, const json_t *file,
                      json_t **ret_spec, char **ret_package, GError **error);

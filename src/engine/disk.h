@@ -11,7 +11,7 @@
  * there. */
 typedef struct {
         const char *state_dir, *dc;
-        const char *user_disk, *user_files; /* "SIZE|N%", "N|N%"; NULL: the default (doc/storage.md) */
+        const char *user_disk, *user_files; /* "SIZE|N%", "N|N%"; NULL: the default (doc/guide/storage.md) */
         const char *project_quota;          /* "auto", "on", "off" */
         const char *project_ids;            /* "FIRST-LAST" */
         const GPtrArray *gc;                /* "KIND=AGE[,SIZE]"; or NULL */

@@ -206,7 +206,7 @@ bool engine_no_job(const char *user, const char *name, GError **error);
 char *engine_explain(Engine *engine, const Job *job);
 /* All reasons, ordered, from its view and the published figures (no wait, any thread): an array of objects
  * {"cause": "resources", "message": sentence, "resource"?, "asked"?, "free"?, "limit"?, "used"?, "lent"?,
- * "lent_to"?, "queue"?, "position"?, "job"?, "expected_start"?} as doc/rest.md has it; [] when it does not
+ * "lent_to"?, "queue"?, "position"?, "job"?, "expected_start"?} as doc/guide/rest.md has it; [] when it does not
  * wait. */
 json_t *engine_reasons(Engine *engine, const Job *job);
 /* While it waits for its environment to be built: that, and what the build takes. NULL: it does not. */

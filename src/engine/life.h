@@ -19,7 +19,7 @@
 
 #include "model/job.h"
 
-/* An event to be: kind as doc/rest.md lists them, data a JSON object. */
+/* An event to be: kind as doc/guide/rest.md lists them, data a JSON object. */
 typedef struct {
         const char *kind;
         char *data;

@@ -1,4 +1,4 @@
-/* Who may do what (see access.h): the table of doc/people.md. */
+/* Who may do what (see access.h): the table of doc/guide/people.md. */
 #include "model/access.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * Security Standards, level "Baseline" (kubernetes.io/docs/concepts/security/pod-security-standards), and
  * holds nothing that is others': a node by its name, an account, tolerations, classes, the platform's
  * volumes, secrets and ConfigMaps. The cluster's setting may widen it: {"allow": {"tolerations": ["KEY"],
- * "runtime_classes": [...], ...}} (doc/kubernetes.md). Pure; templates are JSON trees as in extension.h. */
+ * "runtime_classes": [...], ...}} (doc/guide/kubernetes.md). Pure; templates are JSON trees as in extension.h. */
 #pragma once
 
 #include <stdbool.h>

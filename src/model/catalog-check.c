@@ -1,4 +1,4 @@
-/* The rules of the catalog (doc/scheduling.md 7): may an object be put or dropped? Each kind has one row of
+/* The rules of the catalog (doc/guide/scheduling.md 7): may an object be put or dropped? Each kind has one row of
  * functions; every refusal names object, field, value and rule.
  *
  * What always holds of a catalog that grew by these rules: names it refers to exist, queues form trees of at

@@ -73,7 +73,7 @@ typedef struct {
         void *arg;
 } CatalogFacts;
 
-/* May `object` be put (`was`: what it replaces, NULL: it is new), or dropped? The rules of doc/scheduling.md
+/* May `object` be put (`was`: what it replaces, NULL: it is new), or dropped? The rules of doc/guide/scheduling.md
  * 7: names, references, no cycles, min <= max, sums of mins, max under the parent's, used objects stay.
  * ERR_EXISTS, ERR_NOT_FOUND, ERR_INVALID, ERR_CONFLICT name object, field, value and rule. */
 bool catalog_check_put(const Catalog *catalog, const Object *was, const Object *object,

@@ -1,4 +1,4 @@
-/* A job as GET /v1/jobs/ID shows it (doc/rest.md). What still goes on is counted up to now, what ended up to
+/* A job as GET /v1/jobs/ID shows it (doc/guide/rest.md). What still goes on is counted up to now, what ended up to
  * its end. */
 #include <string.h>
 

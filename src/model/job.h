@@ -144,7 +144,7 @@ bool job_move(Job *draft, JobState to, gint64 now, GError **error);
 char *job_pack(const Job *job);
 bool job_unpack(Job *job, const char *text, GError **error);
 
-/* The representation of GET /v1/jobs/ID (doc/rest.md). `waiting` is the reason computed for a pending job, or
+/* The representation of GET /v1/jobs/ID (doc/guide/rest.md). `waiting` is the reason computed for a pending job, or
  * NULL: job->reason. */
 json_t *job_format(const Job *job, const char *waiting);
 char *const *job_labels(const Job *job); /* as they are now; may be NULL */

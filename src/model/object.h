@@ -47,7 +47,7 @@ Object *object_copy(const Object *object); /* deep, one reference: to be changed
 char *object_pack(const Object *object);
 Object *object_unpack(ObjectKind kind, gint64 seq, const char *name, const char *text, GError **error);
 
-/* The representation of /v1 (doc/rest.md): all members, no secrets. */
+/* The representation of /v1 (doc/guide/rest.md): all members, no secrets. */
 json_t *object_format(const Object *object);
 /* Sets the members of `patch` on a copy: the body of POST (on a new object) and PATCH in /v1. ERR_INVALID
  * names member, value and rule; unknown and read-only members are refused. What only the catalog can judge

@@ -1,5 +1,5 @@
 /* A queue: a share of a cluster that jobs are submitted to. Queues form a tree under their cluster; jobs go
- * to leaves. Immutable once made, counted (see catalog.h). Fields and rules: doc/scheduling.md; the older
+ * to leaves. Immutable once made, counted (see catalog.h). Fields and rules: doc/guide/scheduling.md; the older
  * vocabulary: scheduling.md 3. */
 #pragma once
 

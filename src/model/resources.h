@@ -1,6 +1,6 @@
 /* What a member asks for, a node has, a queue may use: an amount for each kind of resource. Plain data, exact
  * integers: CPU in thousandths of a core, everything else in base units (bytes, devices). The rules of the
- * arithmetic are scheduling.md 5's (doc/scheduling.md says where we differ: overflow is an error). */
+ * arithmetic are scheduling.md 5's (doc/guide/scheduling.md says where we differ: overflow is an error). */
 #pragma once
 
 #include <glib.h>

@@ -1,4 +1,4 @@
-/* Secrets of users: values for their jobs that are never shown (doc/jobs.md, "Secrets"). A secret is an
+/* Secrets of users: values for their jobs that are never shown (doc/guide/jobs.md, "Secrets"). A secret is an
  * object of the catalog named "<user>/<name>"; its value is sealed with the server's key (base/seal.h). */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* A job's specification: what a person asked for. Immutable once made, counted, shared by every view of the
- * job. Parsed from JSON (the body of POST /v1/jobs, shapes in doc/rest.md) or YAML (a job file), checked
+ * job. Parsed from JSON (the body of POST /v1/jobs, shapes in doc/guide/rest.md) or YAML (a job file), checked
  * completely here. */
 #pragma once
 
@@ -92,7 +92,7 @@ typedef struct Spec {
                                 "host", the default: whatever the machine reaches */
         bool ready_declared; /* ready: "declared": members create $PADDLE_READY_FILE instead of listening on
                                 their port */
-        bool tty;            /* the program of its one member has a terminal (doc/interactive.md) */
+        bool tty;            /* the program of its one member has a terminal (doc/guide/interactive.md) */
         bool detach;         /* ... and goes on when no terminal is connected */
         gint64 hangup_ms;    /* ... else it is hung up after so long; default 60000 */
         int n_roles;

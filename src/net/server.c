@@ -1,4 +1,4 @@
-/* The HTTP server on libmicrohttpd: its beginning and its end. doc/net.md draws the life of a request, and
+/* The HTTP server on libmicrohttpd: its beginning and its end. doc/internals/net.md draws the life of a request, and
  * connection.h says in which file which part of it is. */
 #include "net/connection.h"
 

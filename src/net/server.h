@@ -1,5 +1,5 @@
 /* HTTP server: a table of routes, requests that may be answered later, streams, server-sent events. On
- * libmicrohttpd (the only file that includes it is net/server.c; its rules are in doc/net.md). Listens on TCP
+ * libmicrohttpd (the only file that includes it is net/server.c; its rules are in doc/internals/net.md). Listens on TCP
  * and on a Unix socket with one set of routes.
  *
  * Handlers run on a small pool of workers and must not block on anything but a short read. A handler ends in

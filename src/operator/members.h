@@ -1,6 +1,6 @@
 /* What a PaddleJob's members are on a cluster: pods, the Service of each, the ConfigMap with their addresses,
  * the PodGroup of a gang. Pure; trees are the caller's. The formats are the older operator's
- * (doc/operator.md). */
+ * (doc/guide/operator.md). */
 #pragma once
 
 #include <glib.h>

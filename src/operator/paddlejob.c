@@ -1,4 +1,4 @@
-/* PaddleJobs (see paddlejob.h); the fields are described in doc/operator.md. */
+/* PaddleJobs (see paddlejob.h); the fields are described in doc/guide/operator.md. */
 #include "operator/paddlejob.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* One pass over a PaddleJob (see reconcile.h and doc/operator.md).
+/* One pass over a PaddleJob (see reconcile.h and doc/guide/operator.md).
  *
  *     deletion        status Terminating, our finalizer goes; the garbage collector takes the rest
  *     finalizer       ours is there

@@ -1,4 +1,4 @@
-/* One pass over a TrainingJob (see training_reconcile.h and doc/trainingjob.md).
+/* One pass over a TrainingJob (see training_reconcile.h and doc/guide/trainingjob.md).
  *
  *     "" ─▶ creating ─▶ running ─▶ succeeded | failed
  *

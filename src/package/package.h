@@ -79,7 +79,7 @@ void package_store_limit(PackageStore *store, guint files_max, guint64 bytes_max
 typedef struct Ledger Ledger;
 void package_store_count(PackageStore *store, Ledger *ledger);
 
-/* Packages and contents are stored once, and each user has those that this user has sent (doc/packages.md):
+/* Packages and contents are stored once, and each user has those that this user has sent (doc/guide/packages.md):
  * all that follows is true for `user`, and says the same of what others have sent as of what is nowhere.
  * ERR_INVALID: the user's name is none of a directory. */
 bool package_store_has(PackageStore *store, const char *user, const char *hash);

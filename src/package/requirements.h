@@ -1,6 +1,6 @@
 /* Which Python packages a program's directory asks for, as one text in the form of requirements.txt. The
  * first of these files in its root counts: requirements.txt (or requirments.txt), uv.lock, pyproject.toml
- * with [project] (doc/environments.md). Pure: files are read by the caller's function. */
+ * with [project] (doc/guide/environments.md). Pure: files are read by the caller's function. */
 #pragma once
 
 #include <glib.h>

@@ -1,5 +1,5 @@
 /* Reservations: when the head of a queue will fit, and what has to stay free for it, so that jobs behind it
- * may start where they cannot delay it. doc/scheduling.md 4.
+ * may start where they cannot delay it. doc/guide/scheduling.md 4.
  *
  * The time is the earliest at which the gang fits when every running job ends at its time limit. For a gang
  * of one kind of task it is found from each node by itself: when does the node hold one, two... of them; the

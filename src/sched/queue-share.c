@@ -1,5 +1,5 @@
 /* The shares of queues: what one may use (its max and those above it), what it is owed (its min), and who is
- * served first. doc/scheduling.md 3.
+ * served first. doc/guide/scheduling.md 3.
  *
  * Siblings are compared by: priority; below their min before those above; the smaller dominant share (of the
  * min while below it, of the cluster's room by weight for what is above it); what was used of late by weight;

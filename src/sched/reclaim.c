@@ -1,5 +1,5 @@
 /* Reclaim: a queue that is within its min with the job it wants to start gets back what others borrowed.
- * doc/scheduling.md 3. Victims are surplus tasks first, also of queues that are not reclaimable, then whole
+ * doc/guide/scheduling.md 3. Victims are surplus tasks first, also of queues that are not reclaimable, then whole
  * jobs; from the queue that borrowed most, and never so much that it, or a queue above it that is not above
  * the reclaimer, falls below what it is owed. */
 #include "sched/victim.h"

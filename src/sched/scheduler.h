@@ -6,7 +6,7 @@
  * equal decisions (scheduler-journal.h records and replays them bit for bit). The engine's thread owns the
  * live one; clones answer questions (explain, dry run, what if) on other threads.
  *
- * Rules: doc/scheduling.md. Sources: scheduling.md 3.5 (elastic quota), 18-19 (formulas), 22 (ours).
+ * Rules: doc/guide/scheduling.md. Sources: scheduling.md 3.5 (elastic quota), 18-19 (formulas), 22 (ours).
  *
  * A pass works through, in this order:
  *   1 nominated    jobs for which room was made start in it before anybody else

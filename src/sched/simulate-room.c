@@ -1,5 +1,5 @@
 /* A machine room for the simulator (see simulate.h): YAML or JSON into nodes and queues. The rules of quotas
- * are those of doc/scheduling.md 3. */
+ * are those of doc/guide/scheduling.md 3. */
 #include <math.h>
 #include <string.h>
 

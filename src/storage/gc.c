@@ -1,4 +1,4 @@
-/* Deciding what goes (see gc.h). The table of kinds is the one of doc/storage.md. */
+/* Deciding what goes (see gc.h). The table of kinds is the one of doc/guide/storage.md. */
 #include "storage/gc.h"
 
 #include <string.h>

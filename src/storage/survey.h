@@ -1,5 +1,5 @@
 /* One look at all that the state directory holds: who holds how much, and what might go (gc.h). May take
- * long; runs on a thread of its own (janitor.h). Of the layout it knows what doc/design.md says of the state
+ * long; runs on a thread of its own (janitor.h). Of the layout it knows what doc/internals/design.md says of the state
  * directory. */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "storage/storage.h"
 
-/* One connection's calls, as doc/rest.md has them under /v1/files. `remote` is a /pfs path. */
+/* One connection's calls, as doc/guide/rest.md has them under /v1/files. `remote` is a /pfs path. */
 typedef struct {
         /* {"size","chunks":[hash or null...]} of a file, or with `upload` of its unfinished upload. NULL with
          * ERR_NOT_FOUND when there is none. */

@@ -1,5 +1,5 @@
 /* The audit log's files: lines that hold each other (base/chain.h), written by one thread in the order in
- * which they were handed over. What is in a line is api/auth's business; doc/audit.md has the promises.
+ * which they were handed over. What is in a line is api/auth's business; doc/guide/audit.md has the promises.
  *
  *     put ──▶ line in memory ──▶ one write() for all that wait ──▶ done ──▶ fdatasync ──▶ done of `durable`
  *

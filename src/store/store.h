@@ -1,6 +1,6 @@
 /* What must survive: jobs, events, the catalog's objects, tokens, usage. Typed batches and queries; no
  * decision. One writer (the engine) commits batches; readers use connections of their own and see committed
- * data only. Implementations: sqlite/, later postgres/. doc/store.md has the tables and what is durable when.
+ * data only. Implementations: sqlite/, later postgres/. doc/internals/store.md has the tables and what is durable when.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ typedef struct {
         char job_id[ID_LEN + 1]; /* "" when not about a job */
         char *name;              /* of the job; filled by queries, not kept with the event */
         char *user;              /* whose job; who may see it */
-        char *kind;              /* "job.queued", "member.exited", ... (doc/events.md) */
+        char *kind;              /* "job.queued", "member.exited", ... (doc/guide/rest.md, "An event") */
         char *data;              /* JSON object */
 } Event;
 void event_free(Event *event);

@@ -1,4 +1,4 @@
-/* The host of a terminal (see terminal.h, drawing in doc/interactive.md). One thread, one poll.
+/* The host of a terminal (see terminal.h, drawing in doc/guide/interactive.md). One thread, one poll.
  *
  *   program ─▶ pseudo-terminal ─▶ ring ─▶ watchers, each at a place of its own
  *                              └▶ standard output: the log

@@ -1,4 +1,4 @@
-/* A terminal that outlives those who look at it (doc/interactive.md): the host, which is the first process of
+/* A terminal that outlives those who look at it (doc/guide/interactive.md): the host, which is the first process of
  * a member and keeps its pseudo-terminal, and the relay, which connects one watcher to it. Linked into
  * paddle-spawner and into the gate of pods, so: no GLib, and nothing of other rooms.
  *

@@ -1,4 +1,4 @@
-"""What a template may ask for (doc/kubernetes.md), beside what the API server's own admission says of the same pod: level "baseline"."""
+"""What a template may ask for (doc/guide/kubernetes.md), beside what the API server's own admission says of the same pod: level "baseline"."""
 
 import json
 

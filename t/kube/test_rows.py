@@ -1,4 +1,4 @@
-"""Frameworks by our own rows (doc/frameworks.md) on a real node: members have machines of their own and share no directory. Small programs
+"""Frameworks by our own rows (doc/guide/frameworks.md) on a real node: members have machines of their own and share no directory. Small programs
 speak each framework's rendezvous."""
 
 import json

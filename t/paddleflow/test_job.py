@@ -711,7 +711,7 @@ def test_a_template_that_cannot_be_used(flow, about, says):
 
 @pytest.mark.parametrize("way", ["single", "job", "member"])
 def test_a_template_of_who_is_no_administrator(flow, mine, way):
-    """doc/paddleflow.md, "Clusters": what gives more than a user has is root's to ask for."""
+    """doc/guide/paddleflow.md, "Clusters": what gives more than a user has is root's to ask for."""
     user, queue = mine
     policy = {"schedulingPolicy": {"queue": queue}}
 

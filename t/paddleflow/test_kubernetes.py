@@ -16,7 +16,7 @@ from paddleflow.client import case, check, fresh, good, has_keys, refused, table
 
 IMAGE = "test.local/base:1"
 ALL = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
-# What jobs need (doc/kubernetes.md).
+# What jobs need (doc/guide/kubernetes.md).
 JOBS = [
     {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch", "create", "delete"]},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},

@@ -12,7 +12,7 @@ from paddleflow.client import good, refused
 
 IMAGE = "test.local/base:1"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
-# What jobs need, and what Volcano adds (doc/kubernetes.md).
+# What jobs need, and what Volcano adds (doc/guide/kubernetes.md).
 RULES = [
     {"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["get", "list", "watch", "create", "delete"]},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},

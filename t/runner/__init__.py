@@ -1,1 +1,1 @@
-"""Runs the tests: `make test`, `make check`, `make soak`. See doc/testing.md."""
+"""Runs the tests: `make test`, `make check`, `make soak`. See doc/internals/testing.md."""

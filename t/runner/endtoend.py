@@ -58,7 +58,7 @@ def once_more(about, failed, log):
 
 
 def may_skip(document):
-    """Names of tests and files that may skip, each with its reason, from the table in doc/testing.md."""
+    """Names of tests and files that may skip, each with its reason, from the table in doc/internals/testing.md."""
     _, _, table = document.read_text(encoding="utf-8").partition("| test | why it may skip |\n")
     return set(re.findall(r"^\| `([^`]+)` \|", table.partition("\n\n")[0], re.M))
 
@@ -68,7 +68,7 @@ def judged(results, named):
     for result in results:
         file, _, test = result.name.partition("::")
         if result.outcome == "skipped" and not named & {file, test.split("[")[0]}:
-            print(f"{result.name} skipped, which doc/testing.md does not allow")
+            print(f"{result.name} skipped, which doc/internals/testing.md does not allow")
             result.outcome = "failed"
     return results
 

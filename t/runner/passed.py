@@ -1,6 +1,6 @@
 """What passed before and has not changed since. `make check` does not run it again; `make test` runs everything.
 
-A unit test or a fuzz target does the same each time (doc/testing.md, "Seeds"), so its result can only change with one of
+A unit test or a fuzz target does the same each time (doc/internals/testing.md, "Seeds"), so its result can only change with one of
 its inputs: its program, the programs it starts, its other files, the environment that chooses a seed, the kernel and the
 installed packages. An empty file in PADDLE_TEST_CACHE (~/.cache/paddle-test) stands for a pass, named by their hash.
 """

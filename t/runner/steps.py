@@ -120,7 +120,7 @@ def meson_tests(built, about, log, *options):
     line = ["meson", "test", "-C", built.path, "--print-errorlogs", "--timeout-multiplier", str(factor), *options]
     done = process.run(line, log, about.root)
     tests = [json.loads(text) for text in records.read_text().splitlines()] if records.exists() else []
-    outcome = counted(built.path, tests, endtoend.may_skip(about.root / "doc/testing.md"))
+    outcome = counted(built.path, tests, endtoend.may_skip(about.root / "doc/internals/testing.md"))
     outcome.cpu = done.cpu
     explained = 0 < done.status < KILLED and outcome.failed or done.status == 0 and tests
     if not explained:
@@ -200,7 +200,7 @@ def end_to_end(about, log):
     done, results = endtoend.first_time(about, log)
     if results is None:
         return Outcome(failures=[f"pytest: {why(about, done.status)}; its output is in {log}"], cpu=done.cpu)
-    results = endtoend.judged(results, endtoend.may_skip(about.root / "doc/testing.md"))
+    results = endtoend.judged(results, endtoend.may_skip(about.root / "doc/internals/testing.md"))
     outcome = Outcome(cpu=done.cpu, results=results)
     outcome.passed, outcome.skipped = (len(endtoend.names(results, what)) for what in ("passed", "skipped"))
     failed = endtoend.names(results, "failed")

@@ -1,4 +1,4 @@
-"""The audit log: what was done is in it, no secret is, and whoever was at it is told: doc/audit.md."""
+"""The audit log: what was done is in it, no secret is, and whoever was at it is told: doc/guide/audit.md."""
 
 import http.client
 import json

@@ -1,5 +1,5 @@
 """Builders of environments run code of packages: within limits, in the queue's books, and reaching the package index alone.
-doc/security.md, "Builders of environments"."""
+doc/guide/security.md, "Builders of environments"."""
 
 import contextlib
 import hashlib

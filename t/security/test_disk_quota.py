@@ -1,4 +1,4 @@
-"""No user fills the disk: bytes and files of each are bounded, whatever way they come by. doc/storage.md, doc/security.md."""
+"""No user fills the disk: bytes and files of each are bounded, whatever way they come by. doc/guide/storage.md, doc/guide/security.md."""
 
 import contextlib
 import http.client

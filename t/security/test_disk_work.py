@@ -1,4 +1,4 @@
-"""Work on files: nobody's takes the server from the others, and it ends when nobody waits for it. doc/security.md, "Work on files"."""
+"""Work on files: nobody's takes the server from the others, and it ends when nobody waits for it. doc/guide/security.md, "Work on files"."""
 
 import contextlib
 import hashlib

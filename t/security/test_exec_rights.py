@@ -1,6 +1,6 @@
 """`paddle exec` and members among programs that change their user: nobody gains rights that the server did not give.
 
-doc/security.md, "Rights of members"."""
+doc/guide/security.md, "Rights of members"."""
 
 import os
 import shutil

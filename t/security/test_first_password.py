@@ -1,6 +1,6 @@
 """Who can be `root` on a new server: who reads the file, and where older clients are let in, those; never a job.
 
-doc/people.md, decision 6."""
+doc/guide/people.md, decision 6."""
 
 import http.client
 import json

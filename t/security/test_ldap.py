@@ -1,4 +1,4 @@
-"""Log-in by a directory (LDAP): doc/security.md, "Log-in by a directory"."""
+"""Log-in by a directory (LDAP): doc/guide/security.md, "Log-in by a directory"."""
 
 import concurrent.futures
 import contextlib

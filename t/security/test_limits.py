@@ -1,6 +1,6 @@
 """What a queue limits is counted, has a default and is held; one user leaves processes to the others; priorities are a right.
 
-doc/security.md, "Shares"."""
+doc/guide/security.md, "Shares"."""
 
 import contextlib
 import os

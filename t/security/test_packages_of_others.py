@@ -1,4 +1,4 @@
-"""A user has what that user has sent: nobody reads, finds or spoils what is another's by naming its hash. doc/packages.md."""
+"""A user has what that user has sent: nobody reads, finds or spoils what is another's by naming its hash. doc/guide/packages.md."""
 
 import hashlib
 import json

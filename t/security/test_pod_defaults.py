@@ -1,4 +1,4 @@
-"""What pods of users are kept from when nobody says otherwise (doc/security.md, "Pods on Kubernetes"): as the API server has
+"""What pods of users are kept from when nobody says otherwise (doc/guide/security.md, "Pods on Kubernetes"): as the API server has
 them, and as the kernel of a real node says of the program that runs there."""
 
 import json

@@ -1,4 +1,4 @@
-"""What pods on a cluster may connect to: NetworkPolicies as the API server has them (doc/kubernetes.md, "What pods connect to").
+"""What pods on a cluster may connect to: NetworkPolicies as the API server has them (doc/guide/kubernetes.md, "What pods connect to").
 Whether they hold is the cluster's network plugin's to enforce, which the setting has to say."""
 
 import pytest

@@ -1,5 +1,5 @@
 """The kernel keeps the limits of the disk where the file system has project quotas. In a machine of its own, as the kernel that
-runs the tests may have none; ext4 and XFS, a server each. doc/storage.md, doc/security.md."""
+runs the tests may have none; ext4 and XFS, a server each. doc/guide/storage.md, doc/guide/security.md."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""What a member of a user sees and can do beside its own job: nothing. doc/security.md, "The sandbox of a member"."""
+"""What a member of a user sees and can do beside its own job: nothing. doc/guide/security.md, "The sandbox of a member"."""
 
 import contextlib
 import os

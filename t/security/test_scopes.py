@@ -1,4 +1,4 @@
-"""Tokens of a lesser scope, of one queue, or with an end open nothing beyond them: doc/people.md, "What tokens reach"."""
+"""Tokens of a lesser scope, of one queue, or with an end open nothing beyond them: doc/guide/people.md, "What tokens reach"."""
 
 import json
 

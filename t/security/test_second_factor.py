@@ -1,4 +1,4 @@
-"""A second factor of log-ins by password: doc/security.md, "Second factor"."""
+"""A second factor of log-ins by password: doc/guide/security.md, "Second factor"."""
 
 import base64
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""Secrets of users: jobs get them, and no route shows them. doc/security.md, "Secrets"."""
+"""Secrets of users: jobs get them, and no route shows them. doc/guide/security.md, "Secrets"."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Terminals and ports of jobs that run as a user, in a sandbox (doc/security.md, "Rights of members")."""
+"""Terminals and ports of jobs that run as a user, in a sandbox (doc/guide/security.md, "Rights of members")."""
 
 import os
 import re

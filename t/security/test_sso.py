@@ -1,4 +1,4 @@
-"""Single sign-on: doc/security.md, "Single sign-on"."""
+"""Single sign-on: doc/guide/security.md, "Single sign-on"."""
 
 import contextlib
 import hashlib

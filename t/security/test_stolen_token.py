@@ -1,4 +1,4 @@
-"""A token that was stolen does not become the account: doc/security.md, "Tokens"."""
+"""A token that was stolen does not become the account: doc/guide/security.md, "Tokens"."""
 
 import json
 import sqlite3

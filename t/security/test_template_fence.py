@@ -1,4 +1,4 @@
-"""A template of a user is a list of what is allowed (doc/kubernetes.md, "What a template may ask for").
+"""A template of a user is a list of what is allowed (doc/guide/kubernetes.md, "What a template may ask for").
 Any other field is refused, whichever way it comes in.
 The cluster needs not be there: all this is looked at before a job is taken."""
 

@@ -9,7 +9,7 @@ enum { PASSWORD_MIN = 8, PASSWORD_MAX = 256 }; /* characters */
 
 enum { PASSWORD_RANDOM_LEN = 32 }; /* hexadecimal digits: 128 bits */
 
-/* What older clients have built in for the seeded account (doc/people.md, 6). */
+/* What older clients have built in for the seeded account (doc/guide/people.md, 6). */
 #define PASSWORD_PUBLISHED "paddleflow"
 
 /* Would it do as a new one in /v1? ERR_INVALID without the password itself. */

@@ -1,4 +1,4 @@
-/* What goes into the audit log (doc/audit.md): which requests, and what of them. Never a body, a query, a
+/* What goes into the audit log (doc/guide/audit.md): which requests, and what of them. Never a body, a query, a
  * header or a secret: who, from where, what, on what, and how it ended. */
 #pragma once
 

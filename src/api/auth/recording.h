@@ -1,5 +1,5 @@
 /* Which requests the audit log holds, and how they ended, by their route, who asked and the answer
- * (doc/audit.md). Pure. */
+ * (doc/guide/audit.md). Pure. */
 #pragma once
 
 #include <stdbool.h>

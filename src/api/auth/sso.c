@@ -131,7 +131,7 @@ static void user_done(Job *job, bool repeated, const GError *error, void *arg)
                 give_token(entry);
 }
 
-/* Jobs of a user of that name would run as this Unix user (doc/people.md, 10). */
+/* Jobs of a user of that name would run as this Unix user (doc/guide/people.md, 10). */
 static bool is_of_machine(const char *name)
 {
         char buffer[PASSWD_MAX];

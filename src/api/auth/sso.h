@@ -1,5 +1,5 @@
 /* Log-in by single sign-on: an ID token of the issuer (oidc.h) becomes a token of the platform, for the user
- * whom its subject is bound to. doc/people.md has the rules. Any thread; what waits for the network runs on a
+ * whom its subject is bound to. doc/guide/people.md has the rules. Any thread; what waits for the network runs on a
  * pool of its own, shared fairly between addresses. */
 #pragma once
 

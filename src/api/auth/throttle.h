@@ -1,4 +1,4 @@
-/* Slows down who guesses passwords, and nobody else (doc/people.md, 5). An attempt gets a turn: now, or after
+/* Slows down who guesses passwords, and nobody else (doc/guide/people.md, 5). An attempt gets a turn: now, or after
  * a while in line. What fails makes the next turns of its own account from its own address wait longer; what
  * fails often from one address, or for one account, makes strangers wait, never who has logged in from there
  * before.

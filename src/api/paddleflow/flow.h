@@ -1,4 +1,4 @@
-/* `/api/paddleflow/v1`, the interface that clients of PaddleFlow speak (doc/paddleflow.md): translation
+/* `/api/paddleflow/v1`, the interface that clients of PaddleFlow speak (doc/guide/paddleflow.md): translation
  * between their words and the catalog, the engine and the store. It decides nothing: it refuses in the order
  * and with the codes that those clients know, and the engine checks again. */
 #pragma once

@@ -1,4 +1,4 @@
-/* Turns of log-ins, with a clock of the test's own. Expected values: doc/people.md, 5. */
+/* Turns of log-ins, with a clock of the test's own. Expected values: doc/guide/people.md, 5. */
 #include "api/auth/throttle.h"
 
 enum { START = 1000000 };

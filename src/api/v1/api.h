@@ -1,4 +1,4 @@
-/* The `/v1` API (doc/rest.md): translation between HTTP and the engine, the storage, the packages and the
+/* The `/v1` API (doc/guide/rest.md): translation between HTTP and the engine, the storage, the packages and the
  * logs. No decisions. Handlers run on the HTTP workers; what changes state goes through the engine and is
  * answered after its commit. */
 #pragma once

@@ -1,4 +1,4 @@
-/* The audit log over HTTP, for administrators (doc/audit.md). Files are read: on the pool. */
+/* The audit log over HTTP, for administrators (doc/guide/audit.md). Files are read: on the pool. */
 #include "api/v1/internal.h"
 
 #include "base/err.h"

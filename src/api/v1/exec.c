@@ -1,5 +1,5 @@
 /* A command beside a member, its own terminal, or a connection to one of its ports, over a WebSocket
- * (doc/rest.md, "A terminal into a job"). A message begins with the digit of its channel:
+ * (doc/guide/rest.md, "A terminal into a job"). A message begins with the digit of its channel:
  *
  *     0 input    1 output    2 errors      the rest is base64
  *     3 the end {"exit_code"} or {"error"}  4 the terminal's size {"columns","rows"}

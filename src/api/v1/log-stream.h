@@ -1,4 +1,4 @@
-/* The log of all members as one resumable stream of server-sent events (doc/rest.md, "The log stream"). */
+/* The log of all members as one resumable stream of server-sent events (doc/guide/rest.md, "The log stream"). */
 #pragma once
 
 #include "api/v1/internal.h"

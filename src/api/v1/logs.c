@@ -1,4 +1,4 @@
-/* Logs over HTTP: one member's file, and all members as one resumable stream (doc/rest.md, "The log stream").
+/* Logs over HTTP: one member's file, and all members as one resumable stream (doc/guide/rest.md, "The log stream").
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 enum { TAIL_MAX = 1000000 };
 
-/* Were they removed, since nothing needs them (doc/storage.md)? Then that is the answer. */
+/* Were they removed, since nothing needs them (doc/guide/storage.md)? Then that is the answer. */
 static bool answer_gone(const Api *api, HttpRequest *request, const Job *job)
 {
         g_autofree char *mark =

@@ -1,4 +1,4 @@
-/* The table of error codes is complete and says what doc/rest.md and the command line promise. */
+/* The table of error codes is complete and says what doc/guide/rest.md and the command line promise. */
 #include "base/err.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The table of doc/people.md, row by row as it stands there, against every caller. */
+/* The table of doc/guide/people.md, row by row as it stands there, against every caller. */
 #include "model/access.h"
 
 #include <string.h>
@@ -77,7 +77,7 @@ static void test_outside(void)
         g_assert_false(access_allows((AccessKind)-1, VERB_SHOW, ~0u));
 }
 
-/* The second table of doc/people.md: the least scope, by its first letter; - where nobody has to be known. */
+/* The second table of doc/guide/people.md: the least scope, by its first letter; - where nobody has to be known. */
 static const struct {
         AccessKind kind;
         const char *scopes; /* of list, show, create, update, delete, submit */

@@ -1,5 +1,5 @@
 /* The fence around templates: expected values from Kubernetes' Pod Security Standards, "Baseline", and from
- * doc/kubernetes.md, "What a template may ask for". */
+ * doc/guide/kubernetes.md, "What a template may ask for". */
 #include "model/baseline.h"
 
 #include <string.h>
@@ -429,7 +429,7 @@ static void test_origins(void)
         g_assert_true(baseline_check_origin(NULL, &anywhere, NULL));
 }
 
-/* By its claim or its secret every home could be had (doc/kubernetes.md, "Users' files in pods"). */
+/* By its claim or its secret every home could be had (doc/guide/kubernetes.md, "Users' files in pods"). */
 static void test_homes(void)
 {
         static const char setting[] =

@@ -1,4 +1,4 @@
-/* The catalog: what is found, in which order, what a change costs; and each rule of doc/scheduling.md 7. */
+/* The catalog: what is found, in which order, what a change costs; and each rule of doc/guide/scheduling.md 7. */
 #include "model/catalog.h"
 
 #include <string.h>
@@ -579,7 +579,7 @@ static bool may_make_flavour(const Catalog *catalog, const char *creator, const 
         return catalog_check_put(catalog, was, flavour, &facts, error);
 }
 
-/* doc/people.md 11 */
+/* doc/guide/people.md 11 */
 static void test_flavours_of_one_user(void)
 {
         g_autoptr(Catalog) catalog = world_new();

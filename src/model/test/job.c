@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-/* The drawings of doc/design.md 4 and job.h, arrow by arrow. Every open state may also be stopped. */
+/* The drawings of doc/internals/design.md 4 and job.h, arrow by arrow. Every open state may also be stopped. */
 static const struct {
         JobState from, to;
 } arrows[] = {

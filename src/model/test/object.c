@@ -1,5 +1,5 @@
 /* Objects of the catalog: what is kept, shown, refused and merged, kind by kind. Expected texts are
- * doc/rest.md's. */
+ * doc/guide/rest.md's. */
 #include "model/object.h"
 
 #include <string.h>

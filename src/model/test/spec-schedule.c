@@ -1,4 +1,4 @@
-/* What a specification tells the scheduler: read, checked, written, kept. Expected forms are doc/rest.md's.
+/* What a specification tells the scheduler: read, checked, written, kept. Expected forms are doc/guide/rest.md's.
  */
 #include <signal.h>
 #include <string.h>

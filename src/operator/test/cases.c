@@ -1,4 +1,4 @@
-/* The conformance cases of doc/operator.md that need no server, by their ids, and a test for each defect of
+/* The conformance cases of doc/guide/operator.md that need no server, by their ids, and a test for each defect of
  * the older operator (D1..D19). Expected values come from the contract. */
 #include "operator/test/world.h"
 

@@ -1,5 +1,5 @@
 /* What the builders write. Expected values are Kubernetes' (canonical quantities, required members) and
- * doc/operator.md's. */
+ * doc/guide/operator.md's. */
 #include "podspec/objects.h"
 
 #include "base/err.h"

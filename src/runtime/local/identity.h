@@ -1,4 +1,4 @@
-/* Which Unix user the members of a platform user run as (doc/people.md, decision 10). Deciding is pure;
+/* Which Unix user the members of a platform user run as (doc/guide/people.md, decision 10). Deciding is pure;
  * Identities looks up what the decision needs and remembers it for a while. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The local runtime: members are processes of this machine, kept by `paddle-agent` (protocol: doc/agent.md).
+/* The local runtime: members are processes of this machine, kept by `paddle-agent` (protocol: doc/internals/agent.md).
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "storage/ledger.h"
 #include "storage/project.h"
 
-/* Whether members that run as users have a sandbox (doc/security.md): as far as this machine has its parts,
+/* Whether members that run as users have a sandbox (doc/guide/security.md): as far as this machine has its parts,
  * all of it or no start, none. */
 typedef enum { SANDBOX_AUTO, SANDBOX_ON, SANDBOX_OFF } SandboxPolicy;
 

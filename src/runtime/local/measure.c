@@ -1,5 +1,5 @@
 /* Counters of cgroups (see measure.h), in either version and mixed. A group is a member's own when an agent
- * made it: its last part is "slot-N" (doc/agent.md); any other is shared and says nothing about the member.
+ * made it: its last part is "slot-N" (doc/internals/agent.md); any other is shared and says nothing about the member.
  */
 #include "runtime/local/measure.h"
 

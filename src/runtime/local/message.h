@@ -1,4 +1,4 @@
-/* The lines between server and agent (doc/agent.md): one JSON object each. Pure. */
+/* The lines between server and agent (doc/internals/agent.md): one JSON object each. Pure. */
 #pragma once
 
 #include <glib.h>
@@ -9,7 +9,7 @@
 
 enum { MESSAGE_MAX = 2 * 1024 * 1024 };
 
-/* Parts of a member's sandbox, as the agent names them (doc/agent.md). */
+/* Parts of a member's sandbox, as the agent names them (doc/internals/agent.md). */
 typedef enum {
         PART_PIDS = 1 << 0,
         PART_IPC = 1 << 1,

@@ -1,5 +1,5 @@
 /* Commands beside members on this machine: a thread of its own, started with the first command, that holds
- * their pipes and terminals. The command itself is "paddle-spawner enter" (doc/agent.md), which goes where
+ * their pipes and terminals. The command itself is "paddle-spawner enter" (doc/internals/agent.md), which goes where
  * the member is. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Which Unix user a user of the platform is: the table of doc/people.md, decision 10. */
+/* Which Unix user a user of the platform is: the table of doc/guide/people.md, decision 10. */
 #include "runtime/local/identity.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Vectors for the arithmetic of resources that scheduling stands on, written from the rules of scheduling.md
- * 5 (and what doc/scheduling.md 2 makes stricter: overflow and negative values are errors). */
+ * 5 (and what doc/guide/scheduling.md 2 makes stricter: overflow and negative values are errors). */
 #include <string.h>
 
 #include "base/err.h"
@@ -236,7 +236,7 @@ static void test_names(void)
         }
 }
 
-/* What a max does not name is unlimited, what a min does not name is nothing (doc/scheduling.md 2). */
+/* What a max does not name is unlimited, what a min does not name is nothing (doc/guide/scheduling.md 2). */
 static void test_flat(void)
 {
         ResourceLimits limits = { .amount = { .cpu_milli = 5 },

@@ -1,4 +1,4 @@
-/* What must hold of a scheduler (scheduling.md 22.3, doc/scheduling.md), checked against the room's own
+/* What must hold of a scheduler (scheduling.md 22.3, doc/guide/scheduling.md), checked against the room's own
  * account. The numbers of the invariants stand beside the checks. Plain on purpose: every sum is made anew.
  */
 #include <stdarg.h>

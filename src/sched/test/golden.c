@@ -1,4 +1,4 @@
-/* The reference cases of scheduling.md 22.4, the formulas of 3.5 and the rules of doc/scheduling.md, as
+/* The reference cases of scheduling.md 22.4, the formulas of 3.5 and the rules of doc/guide/scheduling.md, as
  * scripts:
  *
  *      node ID cpu=N gpu=N mem=N label=K=V

@@ -1,4 +1,4 @@
-/* The tables (see schema.h; doc/store.md explains them). */
+/* The tables (see schema.h; doc/internals/store.md explains them). */
 #include "store/sqlite/schema.h"
 
 #include "base/err.h"
