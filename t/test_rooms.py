@@ -32,6 +32,17 @@ def test_includes_follow_the_table():
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_interface_knows_a_driver():
+    """What api/ and engine/ need of a runtime is in its contract; drivers are chosen in server/."""
+    allowed = {"runtime/local/identity.h"}  # which Unix user a member runs as
+    found = []
+    for room in ("api", "engine"):
+        for path in sorted((ROOT / "src" / room).rglob("*.[ch]")):
+            included = set(re.findall(r'^#include "(runtime/(?:local|kubernetes)/[^"]+)"', path.read_text(), re.M))
+            found += [f"{path.relative_to(ROOT)} includes {name}" for name in sorted(included - allowed)]
+    assert not found, "\n".join(found)
+
+
 def test_every_include_is_spelled_from_src():
     wrong = []
     for path in sorted((ROOT / "src").rglob("*.[ch]")):

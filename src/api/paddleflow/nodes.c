@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
-#include "runtime/kubernetes/census.h"
+#include "podspec/census.h"
 
 enum { FILTER_PAGE = 1000, INFO_PAGE = 100 };
 

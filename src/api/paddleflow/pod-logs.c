@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "runtime/kubernetes/pod-log.h"
+#include "podspec/pod-log.h"
 
 /* What is read of one log at most (2.16). */
 enum { HEAD_BYTES = 500000, TAIL_LINES = 5000 };

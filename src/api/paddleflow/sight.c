@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
-#include "runtime/kubernetes/census.h"
+#include "podspec/census.h"
 
 enum { PODS_MAX = 10000, JOBS_PAGE = 1000, OBJECTS_PAGE = 500 };
 

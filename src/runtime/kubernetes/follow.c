@@ -22,7 +22,7 @@
 #include "base/log-times.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "runtime/kubernetes/pod-log.h"
+#include "podspec/pod-log.h"
 #include "runtime/kubernetes/timed-log.h"
 
 enum {

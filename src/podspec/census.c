@@ -1,6 +1,6 @@
 /* Nodes and pods as amounts (see census.h). Fields: Kubernetes API reference, core/v1 Node, Pod; what a pod
  * asks for: "Resource Management for Pods and Containers", with init containers. */
-#include "runtime/kubernetes/census.h"
+#include "podspec/census.h"
 
 #include <string.h>
 

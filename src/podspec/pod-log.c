@@ -1,5 +1,5 @@
 /* Logs of pods by name, what is pure of it (see pod-log.h). */
-#include "runtime/kubernetes/pod-log.h"
+#include "podspec/pod-log.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Logs of pods by name: containers, selectors and event lines. */
-#include "runtime/kubernetes/pod-log.h"
+#include "podspec/pod-log.h"
 
 #include <string.h>
 
@@ -102,10 +102,10 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         json_init();
-        g_test_add_func("/pod-log/containers", test_containers);
-        g_test_add_func("/pod-log/selectors", test_selectors);
-        g_test_add_func("/pod-log/event-times", test_event_times);
-        g_test_add_func("/pod-log/event-lines", test_event_lines);
-        g_test_add_func("/pod-log/farewells", test_farewells);
+        g_test_add_func("/podspec/pod-log/containers", test_containers);
+        g_test_add_func("/podspec/pod-log/selectors", test_selectors);
+        g_test_add_func("/podspec/pod-log/event-times", test_event_times);
+        g_test_add_func("/podspec/pod-log/event-lines", test_event_lines);
+        g_test_add_func("/podspec/pod-log/farewells", test_farewells);
         return g_test_run();
 }

@@ -1,5 +1,5 @@
 /* Nodes and pods as amounts: Kubernetes' rules of what a pod asks for. */
-#include "runtime/kubernetes/census.h"
+#include "podspec/census.h"
 
 #include <string.h>
 
@@ -132,9 +132,9 @@ static void test_overflow(void)
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
-        g_test_add_func("/census/asks", test_asks);
-        g_test_add_func("/census/nodes", test_nodes);
-        g_test_add_func("/census/pods", test_pods);
-        g_test_add_func("/census/overflow", test_overflow);
+        g_test_add_func("/podspec/census/asks", test_asks);
+        g_test_add_func("/podspec/census/nodes", test_nodes);
+        g_test_add_func("/podspec/census/pods", test_pods);
+        g_test_add_func("/podspec/census/overflow", test_overflow);
         return g_test_run();
 }
