@@ -41,16 +41,16 @@ typedef struct {
 } Agent;
 
 static const Option options[] = {
-        { "state", 's', OPTION_STRING, offsetof(Agent, state), "DIR", NULL, "the server's state directory" },
-        { "linger-ms", 0, OPTION_INT, offsetof(Agent, linger_ms), "MS", "30000",
-          "how long to stay without a task and without a server", 0, INT_MAX },
-        { "log-level", 0, OPTION_STRING, offsetof(Agent, log_level), "LEVEL", "info",
-          "error, warning, info or debug" },
-        { "spawner", 0, OPTION_STRING, offsetof(Agent, spawner), "PATH", NULL,
+        { "state", 's', OPTION_STRING, offsetof(Agent, state), "DIR", "the server's state directory" },
+        { "linger-ms", 0, OPTION_INT, offsetof(Agent, linger_ms), "MS",
+          "how long to stay without a task and without a server", .fallback = "30000", .max = INT_MAX },
+        { "log-level", 0, OPTION_STRING, offsetof(Agent, log_level), "LEVEL", "error, warning, info or debug",
+          .fallback = "info" },
+        { "spawner", 0, OPTION_STRING, offsetof(Agent, spawner), "PATH",
           "the program paddle-spawner, if it is not beside this one" },
-        { "help", 'h', OPTION_BOOL, offsetof(Agent, help), NULL, NULL, "show this text" },
-        { "man", 0, OPTION_BOOL, offsetof(Agent, man), NULL, NULL, "print the manual page" },
-        { "version", 0, OPTION_BOOL, offsetof(Agent, version), NULL, NULL, "show the version" },
+        { "help", 'h', OPTION_BOOL, offsetof(Agent, help), NULL, "show this text" },
+        { "man", 0, OPTION_BOOL, offsetof(Agent, man), NULL, "print the manual page" },
+        { "version", 0, OPTION_BOOL, offsetof(Agent, version), NULL, "show the version" },
         { 0 },
 };
 

@@ -2,7 +2,8 @@
  * page.
  *
  *     static const Option options[] = {
- *             { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "1", "trainer processes", 0, 10000 },
+ *             { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "trainer processes",
+ *               .fallback = "1", .max = 10000 },
  *             { 0 },
  *     };
  *
@@ -29,8 +30,8 @@ typedef struct {
         OptionType type;
         size_t offset;        /* of the field in the target struct */
         const char *arg;      /* placeholder in help, "N"; NULL for a bool */
-        const char *fallback; /* default as text, parsed like any value; NULL: the field stays 0 */
         const char *help;     /* one sentence without a full stop; NULL: taken, but not shown */
+        const char *fallback; /* default as text, parsed like any value; NULL: the field stays 0 */
         gint64 min, max;   /* for OPTION_INT; max 0: no upper bound. OPTION_DURATION has `min` alone, in ms */
         const char *alias; /* another long name that means the same (older spellings), or NULL */
 } Option;

@@ -288,7 +288,7 @@ static int print_overview(FILE *to, int status)
 /* Options may stand before the verb, too: `paddle --server URL list`. */
 static const Option front_options[] = {
         COMMON_OPTIONS,
-        { "version", 'V', OPTION_BOOL, sizeof(Common), NULL, NULL, "as the verb 'version'", 0, 0, NULL },
+        { "version", 'V', OPTION_BOOL, sizeof(Common), NULL, "as the verb 'version'" },
         { 0 },
 };
 

@@ -20,30 +20,13 @@ typedef struct {
         bool help;
 } Common;
 
+/* clang-format off */
 #define COMMON_OPTIONS                                                                                       \
-        { "server",                                                                                          \
-          0,                                                                                                 \
-          OPTION_STRING,                                                                                     \
-          offsetof(Common, server),                                                                          \
-          "URL",                                                                                             \
-          NULL,                                                                                              \
-          "server to talk to: http://HOST:PORT, https://... or unix:PATH",                                   \
-          0,                                                                                                 \
-          0,                                                                                                 \
-          NULL },                                                                                            \
-                { "token",                                                                                   \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  offsetof(Common, token),                                                                   \
-                  "TOKEN",                                                                                   \
-                  NULL,                                                                                      \
-                  "secret for a server on TCP",                                                              \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-        {                                                                                                    \
-                "help", 'h', OPTION_BOOL, offsetof(Common, help), NULL, NULL, "show this help", 0, 0, NULL   \
-        }
+        { "server", 0, OPTION_STRING, offsetof(Common, server), "URL",                                       \
+          "server to talk to: http://HOST:PORT, https://... or unix:PATH" },                                 \
+        { "token", 0, OPTION_STRING, offsetof(Common, token), "TOKEN", "secret for a server on TCP" },       \
+        { "help", 'h', OPTION_BOOL, offsetof(Common, help), NULL, "show this help" }
+/* clang-format on */
 
 typedef struct {
         bool out_is_terminal, err_is_terminal;

@@ -15,19 +15,19 @@ typedef struct {
 } Audit;
 
 static const Option list_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(Audit, user), "NAME", NULL, "only what this user did", 0, 0,
-          NULL },
-        { "since", 0, OPTION_STRING, offsetof(Audit, since), "NUMBER", NULL,
-          "lines after this number, oldest first; default: the last ones", 0, 0, NULL },
-        { "limit", 'n', OPTION_INT, offsetof(Audit, limit), "N", "50", "at most N lines", 1, 1000000, NULL },
+        { "user", 'u', OPTION_STRING, offsetof(Audit, user), "NAME", "only what this user did" },
+        { "since", 0, OPTION_STRING, offsetof(Audit, since), "NUMBER",
+          "lines after this number, oldest first; default: the last ones" },
+        { "limit", 'n', OPTION_INT, offsetof(Audit, limit), "N", "at most N lines", .fallback = "50",
+          .min = 1, .max = 1000000 },
         FORMAT_OPTION(offsetof(Audit, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option verify_options[] = {
-        { "head", 0, OPTION_STRING, offsetof(Audit, head), "NUMBER:HASH", NULL,
-          "a head that was told before and kept elsewhere: the log must still hold it", 0, 0, NULL },
+        { "head", 0, OPTION_STRING, offsetof(Audit, head), "NUMBER:HASH",
+          "a head that was told before and kept elsewhere: the log must still hold it" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -9,8 +9,8 @@ typedef struct {
 } Cancel;
 
 static const Option options[] = {
-        { "force", 'f', OPTION_BOOL, offsetof(Cancel, force), NULL, NULL,
-          "kill at once what is running, without the job's grace time", 0, 0, NULL },
+        { "force", 'f', OPTION_BOOL, offsetof(Cancel, force), NULL,
+          "kill at once what is running, without the job's grace time" },
         COMMON_OPTIONS,
         { 0 },
 };

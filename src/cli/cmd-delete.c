@@ -16,12 +16,12 @@ typedef struct {
 } Delete;
 
 static const Option options[] = {
-        { "older-than", 0, OPTION_DURATION, offsetof(Delete, older_ms), "TIME", NULL,
-          "all of your jobs that ended longer ago than this: 12h, 30d", 1000, 0, NULL },
-        { "state", 's', OPTION_STRING, offsetof(Delete, state), "STATES", NULL,
-          "with --older-than: only these states, separated by commas: failed,cancelled", 0, 0, NULL },
-        { "yes", 'y', OPTION_BOOL, offsetof(Delete, yes), NULL, NULL,
-          "with --older-than: do not ask on a terminal", 0, 0, NULL },
+        { "older-than", 0, OPTION_DURATION, offsetof(Delete, older_ms), "TIME",
+          "all of your jobs that ended longer ago than this: 12h, 30d", .min = 1000 },
+        { "state", 's', OPTION_STRING, offsetof(Delete, state), "STATES",
+          "with --older-than: only these states, separated by commas: failed,cancelled" },
+        { "yes", 'y', OPTION_BOOL, offsetof(Delete, yes), NULL,
+          "with --older-than: do not ask on a terminal" },
         COMMON_OPTIONS,
         { 0 },
 };

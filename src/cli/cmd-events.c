@@ -16,10 +16,10 @@ typedef struct {
 enum { PAGE = 1000 };
 
 static const Option options[] = {
-        { "follow", 'f', OPTION_BOOL, offsetof(Events, follow), NULL, NULL,
-          "go on with new events until interrupted", 0, 0, NULL },
-        { "since", 0, OPTION_STRING, offsetof(Events, since), "REVISION", NULL,
-          "only events with a larger revision (the first column)", 0, 0, NULL },
+        { "follow", 'f', OPTION_BOOL, offsetof(Events, follow), NULL,
+          "go on with new events until interrupted" },
+        { "since", 0, OPTION_STRING, offsetof(Events, since), "REVISION",
+          "only events with a larger revision (the first column)" },
         FORMAT_OPTION(offsetof(Events, format)),
         COMMON_OPTIONS,
         { 0 },

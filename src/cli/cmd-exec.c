@@ -16,12 +16,11 @@ typedef struct {
 } Exec;
 
 static const Option options[] = {
-        { "member", 'm', OPTION_STRING, offsetof(Exec, member), "NAME", NULL,
-          "beside this one: trainer-0; without it, the first trainer or worker that runs", 0, 0, NULL },
-        { "interactive", 'i', OPTION_BOOL, offsetof(Exec, interactive), NULL, NULL,
-          "pass standard input on to the command", 0, 0, NULL },
-        { "tty", 't', OPTION_BOOL, offsetof(Exec, tty), NULL, NULL, "give the command a terminal", 0, 0,
-          NULL },
+        { "member", 'm', OPTION_STRING, offsetof(Exec, member), "NAME",
+          "beside this one: trainer-0; without it, the first trainer or worker that runs" },
+        { "interactive", 'i', OPTION_BOOL, offsetof(Exec, interactive), NULL,
+          "pass standard input on to the command" },
+        { "tty", 't', OPTION_BOOL, offsetof(Exec, tty), NULL, "give the command a terminal" },
         COMMON_OPTIONS,
         { 0 },
 };

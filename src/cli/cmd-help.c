@@ -9,7 +9,7 @@ typedef struct {
 } Help;
 
 static const Option options[] = {
-        { "man", 0, OPTION_BOOL, offsetof(Help, man), NULL, NULL, "as the text of a man page", 0, 0, NULL },
+        { "man", 0, OPTION_BOOL, offsetof(Help, man), NULL, "as the text of a man page" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -24,8 +24,7 @@ typedef struct {
 } Init;
 
 static const Option options[] = {
-        { "force", 'f', OPTION_BOOL, offsetof(Init, force), NULL, NULL,
-          "replace a " JOB_FILE " that is there", 0, 0, NULL },
+        { "force", 'f', OPTION_BOOL, offsetof(Init, force), NULL, "replace a " JOB_FILE " that is there" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -16,16 +16,15 @@ typedef struct {
 } Login;
 
 static const Option login_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(Login, user), "NAME", NULL,
-          "whom to log in; without it, as this machine knows you", 0, 0, NULL },
-        { "password-stdin", 0, OPTION_BOOL, offsetof(Login, from_stdin), NULL, NULL,
-          "read the password from standard input", 0, 0, NULL },
-        { "sso", 0, OPTION_BOOL, offsetof(Login, sso), NULL, NULL,
-          "log in by single sign-on, with a browser on any machine", 0, 0, NULL },
-        { "otp", 0, OPTION_STRING, offsetof(Login, otp), "CODE", NULL,
+        { "user", 'u', OPTION_STRING, offsetof(Login, user), "NAME",
+          "whom to log in; without it, as this machine knows you" },
+        { "password-stdin", 0, OPTION_BOOL, offsetof(Login, from_stdin), NULL,
+          "read the password from standard input" },
+        { "sso", 0, OPTION_BOOL, offsetof(Login, sso), NULL,
+          "log in by single sign-on, with a browser on any machine" },
+        { "otp", 0, OPTION_STRING, offsetof(Login, otp), "CODE",
           "code of the second factor, or a recovery code; also in PADDLE_OTP; else it is asked for when it "
-          "is needed",
-          0, 0, NULL },
+          "is needed" },
         COMMON_OPTIONS,
         { 0 },
 };

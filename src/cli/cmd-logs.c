@@ -21,25 +21,21 @@ typedef struct {
 } Logs;
 
 static const Option options[] = {
-        { "follow", 'f', OPTION_BOOL, offsetof(Logs, follow), NULL, NULL, "go on until the job ends", 0, 0,
-          NULL },
-        { "member", 'm', OPTION_LIST, offsetof(Logs, members), "NAME", NULL,
-          "only this member: trainer-0, environment", 0, 0, NULL },
-        { "tail", 'n', OPTION_STRING, offsetof(Logs, tail), "N", NULL,
-          "begin with the last N lines of each member", 0, 0, NULL },
-        { "since", 0, OPTION_STRING, offsetof(Logs, since), "TIME", NULL,
-          "only lines written since then: 10m (ago), 14:30, 2026-03-01T10:00 (local; with Z for UTC)", 0, 0,
-          NULL },
-        { "attempt", 0, OPTION_STRING, offsetof(Logs, attempt), "N", NULL,
-          "this attempt alone, or `all`; without it, the newest and with -f those that follow", 0, 0, NULL },
-        { "timestamps", 0, OPTION_BOOL, offsetof(Logs, timestamps), NULL, NULL,
-          "when each line was written, in front of it: in your time zone on a terminal, else RFC 3339 in UTC",
-          0, 0, NULL },
-        { "raw", 0, OPTION_BOOL, offsetof(Logs, raw), NULL, NULL,
+        { "follow", 'f', OPTION_BOOL, offsetof(Logs, follow), NULL, "go on until the job ends" },
+        { "member", 'm', OPTION_LIST, offsetof(Logs, members), "NAME",
+          "only this member: trainer-0, environment" },
+        { "tail", 'n', OPTION_STRING, offsetof(Logs, tail), "N",
+          "begin with the last N lines of each member" },
+        { "since", 0, OPTION_STRING, offsetof(Logs, since), "TIME",
+          "only lines written since then: 10m (ago), 14:30, 2026-03-01T10:00 (local; with Z for UTC)" },
+        { "attempt", 0, OPTION_STRING, offsetof(Logs, attempt), "N",
+          "this attempt alone, or `all`; without it, the newest and with -f those that follow" },
+        { "timestamps", 0, OPTION_BOOL, offsetof(Logs, timestamps), NULL,
+          "when each line was written, in front of it: in your time zone on a terminal, else RFC 3339 in "
+          "UTC" },
+        { "raw", 0, OPTION_BOOL, offsetof(Logs, raw), NULL,
           "what the job wrote: all states of redrawn lines; on a terminal, too, what moves the cursor or "
-          "sets "
-          "titles; of one --member without -f every byte",
-          0, 0, NULL },
+          "sets titles; of one --member without -f every byte" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -11,8 +11,7 @@ typedef struct {
 } Nodes;
 
 static const Option options[] = {
-        { "cluster", 0, OPTION_STRING, offsetof(Nodes, cluster), "NAME", NULL, "only those of this cluster",
-          0, 0, NULL },
+        { "cluster", 0, OPTION_STRING, offsetof(Nodes, cluster), "NAME", "only those of this cluster" },
         FORMAT_OPTION(offsetof(Nodes, format)),
         COMMON_OPTIONS,
         { 0 },

@@ -33,8 +33,8 @@ typedef struct {
 } PortForward;
 
 static const Option options[] = {
-        { "member", 'm', OPTION_STRING, offsetof(PortForward, member), "NAME", NULL,
-          "to this one: trainer-0; without it, the first trainer or worker that runs", 0, 0, NULL },
+        { "member", 'm', OPTION_STRING, offsetof(PortForward, member), "NAME",
+          "to this one: trainer-0; without it, the first trainer or worker that runs" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -13,10 +13,10 @@ typedef struct {
 } Results;
 
 static const Option options[] = {
-        { "sort", 0, OPTION_STRING, offsetof(Results, sort), "NAME", NULL,
-          "best first: NAME for the least value ever reported, -NAME for the greatest", 0, 0, NULL },
-        { "format", 'o', OPTION_STRING, offsetof(Results, format), "FORM", "table",
-          "table, wide, csv, json, yaml or name", 0, 0, "output" },
+        { "sort", 0, OPTION_STRING, offsetof(Results, sort), "NAME",
+          "best first: NAME for the least value ever reported, -NAME for the greatest" },
+        { "format", 'o', OPTION_STRING, offsetof(Results, format), "FORM",
+          "table, wide, csv, json, yaml or name", .fallback = "table", .alias = "output" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -19,8 +19,8 @@ typedef struct {
 } Sched;
 
 static const Option decisions_options[] = {
-        { "limit", 'l', OPTION_INT, offsetof(Sched, limit), "N", "100", "the last N decisions", 1,
-          DECISIONS_MAX, NULL },
+        { "limit", 'l', OPTION_INT, offsetof(Sched, limit), "N", "the last N decisions", .fallback = "100",
+          .min = 1, .max = DECISIONS_MAX },
         FORMAT_OPTION(offsetof(Sched, format)),
         COMMON_OPTIONS,
         { 0 },

@@ -18,23 +18,23 @@ typedef struct {
 } SecretArgs;
 
 static const Option set_options[] = {
-        { "from-file", 0, OPTION_STRING, offsetof(SecretArgs, file), "PATH", NULL,
-          "take the value from this file, byte for byte", 0, 0, NULL },
+        { "from-file", 0, OPTION_STRING, offsetof(SecretArgs, file), "PATH",
+          "take the value from this file, byte for byte" },
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option list_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(SecretArgs, user), "NAME", NULL,
-          "those of this user (administrators)", 0, 0, NULL },
+        { "user", 'u', OPTION_STRING, offsetof(SecretArgs, user), "NAME",
+          "those of this user (administrators)" },
         FORMAT_OPTION(offsetof(SecretArgs, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option delete_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(SecretArgs, user), "NAME", NULL,
-          "one of this user (administrators)", 0, 0, NULL },
+        { "user", 'u', OPTION_STRING, offsetof(SecretArgs, user), "NAME",
+          "one of this user (administrators)" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -26,10 +26,9 @@ typedef struct {
 } Sim;
 
 static const Option options[] = {
-        { "room", 'r', OPTION_STRING, offsetof(Sim, room), "FILE", NULL, "nodes and queues, YAML or JSON", 0,
-          0, NULL },
-        { "max-passes", 0, OPTION_INT, offsetof(Sim, max_passes), "N", NULL,
-          "end after N passes of the scheduler", 1, 0, NULL },
+        { "room", 'r', OPTION_STRING, offsetof(Sim, room), "FILE", "nodes and queues, YAML or JSON" },
+        { "max-passes", 0, OPTION_INT, offsetof(Sim, max_passes), "N", "end after N passes of the scheduler",
+          .min = 1 },
         FORMAT_OPTION(offsetof(Sim, format)),
         COMMON_OPTIONS,
         { 0 },

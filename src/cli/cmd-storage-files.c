@@ -422,42 +422,40 @@ static bool run_mkdir(Cli *cli, const void *target, char *const *words, GError *
 /* ---- rows ---- */
 
 static const Option ls_options[] = {
-        { "recursive", 'R', OPTION_BOOL, offsetof(Files, recursive), NULL, NULL,
-          "with all that is in the directories below", 0, 0, NULL },
+        { "recursive", 'R', OPTION_BOOL, offsetof(Files, recursive), NULL,
+          "with all that is in the directories below" },
         FORMAT_OPTION(offsetof(Files, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option du_options[] = {
-        { "summarize", 's', OPTION_BOOL, offsetof(Files, summary), NULL, NULL,
-          "one line for each PATH, without the directories in it", 0, 0, NULL },
+        { "summarize", 's', OPTION_BOOL, offsetof(Files, summary), NULL,
+          "one line for each PATH, without the directories in it" },
         FORMAT_OPTION(offsetof(Files, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option rm_options[] = {
-        { "recursive", 'r', OPTION_BOOL, offsetof(Files, recursive), NULL, NULL,
-          "remove directories, with all that is in them", 0, 0, NULL },
-        { "force", 'f', OPTION_BOOL, offsetof(Files, force), NULL, NULL,
-          "a PATH that does not exist is no error", 0, 0, NULL },
-        { "yes", 'y', OPTION_BOOL, offsetof(Files, yes), NULL, NULL,
-          "do not ask before more than 100 files are removed", 0, 0, NULL },
+        { "recursive", 'r', OPTION_BOOL, offsetof(Files, recursive), NULL,
+          "remove directories, with all that is in them" },
+        { "force", 'f', OPTION_BOOL, offsetof(Files, force), NULL, "a PATH that does not exist is no error" },
+        { "yes", 'y', OPTION_BOOL, offsetof(Files, yes), NULL,
+          "do not ask before more than 100 files are removed" },
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option mv_options[] = {
-        { "force", 'f', OPTION_BOOL, offsetof(Files, force), NULL, NULL,
-          "replace a file that has the new name", 0, 0, NULL },
+        { "force", 'f', OPTION_BOOL, offsetof(Files, force), NULL, "replace a file that has the new name" },
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option mkdir_options[] = {
-        { "parents", 'p', OPTION_BOOL, offsetof(Files, parents), NULL, NULL,
-          "with the directories above it; one that exists is no error", 0, 0, NULL },
+        { "parents", 'p', OPTION_BOOL, offsetof(Files, parents), NULL,
+          "with the directories above it; one that exists is no error" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -11,20 +11,19 @@ typedef struct {
 } Storage;
 
 static const Option usage_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(Storage, user), "NAME", NULL,
-          "what this user holds (administrators)", 0, 0, NULL },
-        { "all", 'a', OPTION_BOOL, offsetof(Storage, all), NULL, NULL,
-          "what everybody holds (administrators)", 0, 0, NULL },
-        { "count", 0, OPTION_BOOL, offsetof(Storage, count), NULL, NULL,
-          "have the server measure again first, which may take a while", 0, 0, NULL },
+        { "user", 'u', OPTION_STRING, offsetof(Storage, user), "NAME",
+          "what this user holds (administrators)" },
+        { "all", 'a', OPTION_BOOL, offsetof(Storage, all), NULL, "what everybody holds (administrators)" },
+        { "count", 0, OPTION_BOOL, offsetof(Storage, count), NULL,
+          "have the server measure again first, which may take a while" },
         FORMAT_OPTION(offsetof(Storage, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option gc_options[] = {
-        { "dry-run", 0, OPTION_BOOL, offsetof(Storage, dry_run), NULL, NULL,
-          "remove nothing: list what would go, and why", 0, 0, NULL },
+        { "dry-run", 0, OPTION_BOOL, offsetof(Storage, dry_run), NULL,
+          "remove nothing: list what would go, and why" },
         FORMAT_OPTION(offsetof(Storage, format)),
         COMMON_OPTIONS,
         { 0 },

@@ -10,33 +10,31 @@ typedef struct {
 } Token;
 
 static const Option create_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME", NULL,
-          "for this user, made if new (administrators)", 0, 0, NULL },
-        { "note", 0, OPTION_STRING, offsetof(Token, note), "TEXT", NULL, "what it is for", 0, 0, NULL },
-        { "expires", 0, OPTION_DURATION, offsetof(Token, expires_ms), "TIME", NULL,
-          "valid for this time: 12h, 30d; without it, until it is revoked", 1000, 0, NULL },
-        { "scope", 0, OPTION_STRING, offsetof(Token, scope), "SCOPE", NULL,
+        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME",
+          "for this user, made if new (administrators)" },
+        { "note", 0, OPTION_STRING, offsetof(Token, note), "TEXT", "what it is for" },
+        { "expires", 0, OPTION_DURATION, offsetof(Token, expires_ms), "TIME",
+          "valid for this time: 12h, 30d; without it, until it is revoked", .min = 1000 },
+        { "scope", 0, OPTION_STRING, offsetof(Token, scope), "SCOPE",
           "read: look only; submit: also work with jobs, packages and files; admin: all that the user may "
-          "(default)",
-          0, 0, NULL },
-        { "queue", 'q', OPTION_STRING, offsetof(Token, queue), "QUEUE", NULL,
-          "submit to this queue and change its jobs only; scope submit", 0, 0, NULL },
+          "(default)" },
+        { "queue", 'q', OPTION_STRING, offsetof(Token, queue), "QUEUE",
+          "submit to this queue and change its jobs only; scope submit" },
         FORMAT_OPTION(offsetof(Token, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option list_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME", NULL,
-          "those of this user (administrators)", 0, 0, NULL },
+        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME", "those of this user (administrators)" },
         FORMAT_OPTION(offsetof(Token, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option revoke_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME", NULL,
-          "all tokens of this user (administrators, or your own)", 0, 0, NULL },
+        { "user", 'u', OPTION_STRING, offsetof(Token, user), "NAME",
+          "all tokens of this user (administrators, or your own)" },
         COMMON_OPTIONS,
         { 0 },
 };

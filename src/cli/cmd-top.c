@@ -18,12 +18,10 @@ typedef struct {
 enum { JOBS = 200, INTERVAL_MIN_MS = 100, SNAPSHOT_WIDTH = 160 };
 
 static const Option options[] = {
-        { "interval", 'i', OPTION_DURATION, offsetof(Top, interval_ms), "TIME", "1s",
-          "time between two looks", 0, 0, NULL },
-        { "once", '1', OPTION_BOOL, offsetof(Top, once), NULL, NULL, "print it once, as without a terminal",
-          0, 0, NULL },
-        { "queue", 'q', OPTION_STRING, offsetof(Top, queue), "NAME", NULL, "only jobs of this queue", 0, 0,
-          NULL },
+        { "interval", 'i', OPTION_DURATION, offsetof(Top, interval_ms), "TIME", "time between two looks",
+          .fallback = "1s" },
+        { "once", '1', OPTION_BOOL, offsetof(Top, once), NULL, "print it once, as without a terminal" },
+        { "queue", 'q', OPTION_STRING, offsetof(Top, queue), "NAME", "only jobs of this queue" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -16,11 +16,11 @@ typedef struct {
 } Totp;
 
 static const Option options[] = {
-        { "otp", 0, OPTION_STRING, offsetof(Totp, otp), "CODE", NULL,
-          "disable: code of the second factor, or a recovery code; also in PADDLE_OTP; else it is asked for",
-          0, 0, NULL },
-        { "password-stdin", 0, OPTION_BOOL, offsetof(Totp, from_stdin), NULL, NULL,
-          "read the password from standard input, and the code from its second line", 0, 0, NULL },
+        { "otp", 0, OPTION_STRING, offsetof(Totp, otp), "CODE",
+          "disable: code of the second factor, or a recovery code; also in PADDLE_OTP; else it is asked "
+          "for" },
+        { "password-stdin", 0, OPTION_BOOL, offsetof(Totp, from_stdin), NULL,
+          "read the password from standard input, and the code from its second line" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -13,16 +13,15 @@ typedef struct {
 } Up;
 
 static const Option options[] = {
-        { "listen", 'l', OPTION_STRING, offsetof(Up, listen), "ADDR:PORT", NULL,
-          "take requests over TCP as well, with tokens: 127.0.0.1:8999", 0, 0, NULL },
-        { "tls-cert", 0, OPTION_STRING, offsetof(Up, tls_cert), "FILE", NULL,
-          "certificate (PEM) to speak TLS there, which --listen beyond this machine needs", 0, 0, NULL },
-        { "tls-key", 0, OPTION_STRING, offsetof(Up, tls_key), "FILE", NULL, "its key (PEM)", 0, 0, NULL },
-        { "plain-http", 0, OPTION_BOOL, offsetof(Up, plain_http), NULL, NULL,
-          "listen beyond this machine without TLS", 0, 0, NULL },
-        { "stay", 0, OPTION_BOOL, offsetof(Up, stay), NULL, NULL,
-          "run until `paddle down`; without it, the server ends after an hour without jobs and commands", 0,
-          0, NULL },
+        { "listen", 'l', OPTION_STRING, offsetof(Up, listen), "ADDR:PORT",
+          "take requests over TCP as well, with tokens: 127.0.0.1:8999" },
+        { "tls-cert", 0, OPTION_STRING, offsetof(Up, tls_cert), "FILE",
+          "certificate (PEM) to speak TLS there, which --listen beyond this machine needs" },
+        { "tls-key", 0, OPTION_STRING, offsetof(Up, tls_key), "FILE", "its key (PEM)" },
+        { "plain-http", 0, OPTION_BOOL, offsetof(Up, plain_http), NULL,
+          "listen beyond this machine without TLS" },
+        { "stay", 0, OPTION_BOOL, offsetof(Up, stay), NULL,
+          "run until `paddle down`; without it, the server ends after an hour without jobs and commands" },
         COMMON_OPTIONS,
         { 0 },
 };

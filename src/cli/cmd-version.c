@@ -13,7 +13,7 @@ typedef struct {
 } Version;
 
 static const Option options[] = {
-        { "client", 0, OPTION_BOOL, offsetof(Version, client), NULL, NULL, "ask no server", 0, 0, NULL },
+        { "client", 0, OPTION_BOOL, offsetof(Version, client), NULL, "ask no server" },
         COMMON_OPTIONS,
         { 0 },
 };

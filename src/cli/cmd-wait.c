@@ -13,8 +13,8 @@ typedef struct {
 } Wait;
 
 static const Option options[] = {
-        { "timeout", 0, OPTION_DURATION, offsetof(Wait, timeout_ms), "TIME", NULL,
-          "wait no longer than this for all of them; exits with 1 then, and the jobs go on", 0, 0, NULL },
+        { "timeout", 0, OPTION_DURATION, offsetof(Wait, timeout_ms), "TIME",
+          "wait no longer than this for all of them; exits with 1 then, and the jobs go on" },
         FORMAT_OPTION(offsetof(Wait, format)),
         COMMON_OPTIONS,
         { 0 },

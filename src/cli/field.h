@@ -53,17 +53,10 @@ typedef struct {
 #define FIELD_AS_SECRET OPTION_STRING
 #define FIELD_AS_FILE OPTION_STRING
 
+/* clang-format off */
 #define FIELD_OPTION(place, name, type, member, arg, help)                                                   \
-        { name,                                                                                              \
-          0,                                                                                                 \
-          FIELD_AS_##type,                                                                                   \
-          offsetof(FieldTarget, slot) + (place) * sizeof(FieldSlot),                                         \
-          arg,                                                                                               \
-          NULL,                                                                                              \
-          help,                                                                                              \
-          0,                                                                                                 \
-          0,                                                                                                 \
-          NULL },
+        { name, 0, FIELD_AS_##type, offsetof(FieldTarget, slot) + (place) * sizeof(FieldSlot), arg, help },
+/* clang-format on */
 #define FIELD_ROW(place, name, type, member, arg, help) { name, FIELD_##type, member },
 
 /* Sets the members that were said. ERR_USAGE names the option. *ret_any tells whether there was one. */

@@ -8,18 +8,12 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
+/* clang-format off */
 #define LIST_OPTIONS                                                                                         \
-        { "limit",                                                                                           \
-          'l',                                                                                               \
-          OPTION_INT,                                                                                        \
-          offsetof(ObjectTarget, limit),                                                                     \
-          "N",                                                                                               \
-          NULL,                                                                                              \
-          "at most N; without it, all",                                                                      \
-          1,                                                                                                 \
-          100000000,                                                                                         \
-          NULL },                                                                                            \
-                SHOW_OPTIONS
+        { "limit", 'l', OPTION_INT, offsetof(ObjectTarget, limit), "N",                                      \
+          "at most N; without it, all", .min = 1, .max = 100000000 },                                        \
+        SHOW_OPTIONS
+/* clang-format on */
 #define SHOW_OPTIONS FORMAT_OPTION(offsetof(ObjectTarget, format)), COMMON_OPTIONS
 
 static const Option list_options[] = { LIST_OPTIONS, { 0 } };
@@ -92,14 +86,15 @@ static char *cell_pending(const json_t *item, const Terminal *terminal)
         ROW(19, "defaults", AMOUNTS, "defaults", "LIST",                                                     \
             "what each member gets that asks for none, and is held to: cpu=1,memory=4Gi")
 
+/* clang-format off */
+#define WHAT_IF_OPTION                                                                                       \
+        { "what-if", 0, OPTION_BOOL, offsetof(ObjectTarget, what_if), NULL,                                  \
+          "change nothing; list the jobs that would fare differently" }
+/* clang-format on */
+
 static const Field queue_fields[] = { QUEUE_FIELDS(FIELD_ROW){ 0 } };
 static const Option queue_create_options[] = { QUEUE_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
-static const Option queue_set_options[] = {
-        QUEUE_FIELDS(FIELD_OPTION){ "what-if", 0, OPTION_BOOL, offsetof(ObjectTarget, what_if), NULL, NULL,
-                                    "change nothing; list the jobs that would fare differently", 0, 0, NULL },
-        SHOW_OPTIONS,
-        { 0 },
-};
+static const Option queue_set_options[] = { QUEUE_FIELDS(FIELD_OPTION) WHAT_IF_OPTION, SHOW_OPTIONS, { 0 } };
 
 static const Column queue_columns[] = {
         { "NAME", .member = "name" },
@@ -436,21 +431,13 @@ const Verb verb_cluster_delete =
             "whom single sign-on opens the account to, as the issuer's 'sub' has it; '': nobody")            \
         ROW(5, "ldap", SWITCH, "ldap", NULL, "the password is that of the server's directory (LDAP)")
 
+/* clang-format off */
 #define PASSWORD_OPTIONS                                                                                     \
-        { "password",                                                                                        \
-          0,                                                                                                 \
-          OPTION_BOOL,                                                                                       \
-          offsetof(ObjectTarget, password),                                                                  \
-          NULL,                                                                                              \
-          NULL,                                                                                              \
-          "ask for a password on the terminal",                                                              \
-          0,                                                                                                 \
-          0,                                                                                                 \
-          NULL },                                                                                            \
-        {                                                                                                    \
-                "password-stdin", 0, OPTION_BOOL, offsetof(ObjectTarget, from_stdin), NULL, NULL,            \
-                        "read the password from standard input", 0, 0, NULL                                  \
-        }
+        { "password", 0, OPTION_BOOL, offsetof(ObjectTarget, password), NULL,                                \
+          "ask for a password on the terminal" },                                                            \
+        { "password-stdin", 0, OPTION_BOOL, offsetof(ObjectTarget, from_stdin), NULL,                        \
+          "read the password from standard input" }
+/* clang-format on */
 
 static const Field user_fields[] = { USER_FIELDS(FIELD_ROW){ 0 } };
 static const Option user_options[] = { USER_FIELDS(FIELD_OPTION) PASSWORD_OPTIONS, SHOW_OPTIONS, { 0 } };

@@ -8,11 +8,11 @@
 typedef enum { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML, FORMAT_NAME } Format;
 
 /* The row for a verb's table; `field` is a char * of its target. */
+/* clang-format off */
 #define FORMAT_OPTION(offset)                                                                                \
-        {                                                                                                    \
-                "format", 'o', OPTION_STRING, offset, "FORM", "table", "table, wide, json, yaml or name", 0, \
-                        0, "output"                                                                          \
-        }
+        { "format", 'o', OPTION_STRING, offset, "FORM",                                                      \
+          "table, wide, json, yaml or name", .fallback = "table", .alias = "output" }
+/* clang-format on */
 
 bool format_parse(const char *text, Format *ret, GError **error);
 

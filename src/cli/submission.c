@@ -16,334 +16,93 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
 
 #define FIELD(name) offsetof(Submission, name)
 
+/* clang-format off */
 #define SEED_OPTIONS                                                                                         \
-        { "job-name",                                                                                        \
-          0,                                                                                                 \
-          OPTION_STRING,                                                                                     \
-          FIELD(job_name),                                                                                   \
-          "NAME",                                                                                            \
-          NULL,                                                                                              \
+        { "job-name", 0, OPTION_STRING, FIELD(job_name), "NAME",                                             \
           "name of the job, unique among your open jobs: lower-case letters, digits and '-'",                \
-          0,                                                                                                 \
-          0,                                                                                                 \
-          "name" },                                                                                          \
-                { "package-path",                                                                            \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(package_path),                                                                       \
-                  "DIR",                                                                                     \
-                  NULL,                                                                                      \
-                  "directory with the program, sent to the server",                                          \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "input",                                                                                   \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(input),                                                                              \
-                  "PATH",                                                                                    \
-                  NULL,                                                                                      \
-                  "input directory on the server's storage",                                                 \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "output",                                                                                  \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(output),                                                                             \
-                  "PATH",                                                                                    \
-                  NULL,                                                                                      \
-                  "output directory on the server's storage",                                                \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "base-image",                                                                              \
-                  0,                                                                                         \
-                  OPTION_STRING,                                                                             \
-                  FIELD(base_image),                                                                         \
-                  "IMAGE",                                                                                   \
-                  NULL,                                                                                      \
-                  "image that the job's pods run in, with its package and requirements; unused on one "      \
-                  "machine",                                                                                 \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "use-gpu",                                                                                 \
-                  0,                                                                                         \
-                  OPTION_BOOL,                                                                               \
-                  FIELD(use_gpu),                                                                            \
-                  NULL,                                                                                      \
-                  NULL,                                                                                      \
-                  "train on GPUs; needs --trainer-gpu-num",                                                  \
-                  0,                                                                                         \
-                  0,                                                                                         \
-                  NULL },                                                                                    \
-                { "trainer-gpu-num",                                                                         \
-                  0,                                                                                         \
-                  OPTION_INT,                                                                                \
-                  FIELD(trainer_gpu_num),                                                                    \
-                  "N",                                                                                       \
-                  NULL,                                                                                      \
-                  "GPUs of one trainer",                                                                     \
-                  0,                                                                                         \
-                  1024,                                                                                      \
-                  NULL },                                                                                    \
-        {                                                                                                    \
-                "env", 'e', OPTION_LIST, FIELD(env), "NAME[=VALUE]", NULL,                                   \
-                        "variable for every process; NAME alone takes its value from here", 0, 0, NULL       \
-        }
+          .alias = "name" },                                                                                 \
+        { "package-path", 0, OPTION_STRING, FIELD(package_path), "DIR",                                      \
+          "directory with the program, sent to the server" },                                                \
+        { "input", 0, OPTION_STRING, FIELD(input), "PATH", "input directory on the server's storage" },      \
+        { "output", 0, OPTION_STRING, FIELD(output), "PATH", "output directory on the server's storage" },   \
+        { "base-image", 0, OPTION_STRING, FIELD(base_image), "IMAGE",                                        \
+          "image that the job's pods run in, with its package and requirements; unused on one machine" },    \
+        { "use-gpu", 0, OPTION_BOOL, FIELD(use_gpu), NULL, "train on GPUs; needs --trainer-gpu-num" },       \
+        { "trainer-gpu-num", 0, OPTION_INT, FIELD(trainer_gpu_num), "N",                                     \
+          "GPUs of one trainer", .max = 1024 },                                                              \
+        { "env", 'e', OPTION_LIST, FIELD(env), "NAME[=VALUE]",                                               \
+          "variable for every process; NAME alone takes its value from here" }
 
-#define OWN_OPTIONS                                                                                              \
-        { "setup",                                                                                               \
-          0,                                                                                                     \
-          OPTION_STRING,                                                                                         \
-          FIELD(setup),                                                                                          \
-          "COMMAND",                                                                                             \
-          NULL,                                                                                                  \
-          "run once in a copy of the directory before the job, until it or a file it names changes",             \
-          0,                                                                                                     \
-          0,                                                                                                     \
-          NULL },                                                                                                \
-                { "env-file",                                                                                    \
-                  0,                                                                                             \
-                  OPTION_LIST,                                                                                   \
-                  FIELD(env_files),                                                                              \
-                  "PATH",                                                                                        \
-                  NULL,                                                                                          \
-                  "file of NAME=VALUE lines: variables for every process",                                       \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "secret",                                                                                      \
-                  0,                                                                                             \
-                  OPTION_LIST,                                                                                   \
-                  FIELD(secrets),                                                                                \
-                  "[VARIABLE=]SECRET",                                                                           \
-                  NULL,                                                                                          \
-                  "variable whose value is a secret of yours (`paddle secret set`)",                             \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "secret-file",                                                                                 \
-                  0,                                                                                             \
-                  OPTION_LIST,                                                                                   \
-                  FIELD(secret_files),                                                                           \
-                  "[FILE=]SECRET",                                                                               \
-                  NULL,                                                                                          \
-                  "file in $PADDLE_SECRETS_DIR that holds a secret of yours",                                    \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", NULL, "cores of one trainer: 2, 500m", 0, 0, NULL }, \
-                { "memory",                                                                                      \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(memory),                                                                                 \
-                  "SIZE",                                                                                        \
-                  NULL,                                                                                          \
-                  "memory of one trainer: 512Mi, 2Gi",                                                           \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "gpus",                                                                                        \
-                  0,                                                                                             \
-                  OPTION_INT,                                                                                    \
-                  FIELD(gpus),                                                                                   \
-                  "N",                                                                                           \
-                  NULL,                                                                                          \
-                  "GPUs of one trainer; short for --use-gpu --trainer-gpu-num N",                                \
-                  0,                                                                                             \
-                  1024,                                                                                          \
-                  NULL },                                                                                        \
-                { "framework",                                                                                   \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(framework),                                                                              \
-                  "NAME",                                                                                        \
-                  NULL,                                                                                          \
-                  "paddle-ps, paddle-collective, plain, tensorflow, pytorch, mpi, spark",                        \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                SHARE_OPTIONS{ "time-limit",                                                                     \
-                               0,                                                                                \
-                               OPTION_STRING,                                                                    \
-                               FIELD(time_limit),                                                                \
-                               "TIME",                                                                           \
-                               NULL,                                                                             \
-                               "stop the job after this time: 90s, 15m, 2h",                                     \
-                               0,                                                                                \
-                               0,                                                                                \
-                               NULL },                                                                           \
-                { "start-timeout",                                                                               \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(start_timeout),                                                                          \
-                  "TIME",                                                                                        \
-                  NULL,                                                                                          \
-                  "fail when the start makes no progress for this long; 0: never (10m)",                         \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "grace",                                                                                       \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(grace),                                                                                  \
-                  "TIME",                                                                                        \
-                  NULL,                                                                                          \
-                  "time between TERM and KILL when the job is stopped (30s)",                                    \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "on-lost",                                                                                     \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(on_lost),                                                                                \
-                  "WHAT",                                                                                        \
-                  NULL,                                                                                          \
-                  "after a restart of the machine: retry or fail",                                               \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "network",                                                                                     \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(network),                                                                                \
-                  "WHAT",                                                                                        \
-                  NULL,                                                                                          \
-                  "host, or none: processes of the job reach each other, and nothing else",                      \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "file",                                                                                        \
-                  'f',                                                                                           \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(file),                                                                                   \
-                  "FILE",                                                                                        \
-                  NULL,                                                                                          \
-                  "job file, YAML or JSON ('-': standard input); options win over it",                           \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "no-package",                                                                                  \
-                  0,                                                                                             \
-                  OPTION_BOOL,                                                                                   \
-                  FIELD(no_package),                                                                             \
-                  NULL,                                                                                          \
-                  NULL,                                                                                          \
-                  "send no directory; the command is on the machine already",                                    \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "allow-large",                                                                                 \
-                  0,                                                                                             \
-                  OPTION_BOOL,                                                                                   \
-                  FIELD(allow_large),                                                                            \
-                  NULL,                                                                                          \
-                  NULL,                                                                                          \
-                  "send a package of more than 2 GiB or 100,000 files",                                          \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "force",                                                                                       \
-                  0,                                                                                             \
-                  OPTION_BOOL,                                                                                   \
-                  FIELD(force),                                                                                  \
-                  NULL,                                                                                          \
-                  NULL,                                                                                          \
-                  "submit a command whose program is not in the package",                                        \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "plan",                                                                                        \
-                  0,                                                                                             \
-                  OPTION_BOOL,                                                                                   \
-                  FIELD(plan),                                                                                   \
-                  NULL,                                                                                          \
-                  NULL,                                                                                          \
-                  "show what would be sent, installed and asked for, and when it would start; then ask",         \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-                { "idempotency-key",                                                                             \
-                  0,                                                                                             \
-                  OPTION_STRING,                                                                                 \
-                  FIELD(idempotency_key),                                                                        \
-                  "KEY",                                                                                         \
-                  NULL,                                                                                          \
-                  "a repeat with the same key makes no second job",                                              \
-                  0,                                                                                             \
-                  0,                                                                                             \
-                  NULL },                                                                                        \
-        {                                                                                                        \
-                "format", 'o', OPTION_STRING, FIELD(format), "FORM", "table",                                    \
-                        "table, wide, json, yaml or name", 0, 0, NULL                                            \
-        }
+#define OWN_OPTIONS                                                                                          \
+        { "setup", 0, OPTION_STRING, FIELD(setup), "COMMAND",                                                \
+          "run once in a copy of the directory before the job, until it or a file it names changes" },       \
+        { "env-file", 0, OPTION_LIST, FIELD(env_files), "PATH",                                              \
+          "file of NAME=VALUE lines: variables for every process" },                                         \
+        { "secret", 0, OPTION_LIST, FIELD(secrets), "[VARIABLE=]SECRET",                                     \
+          "variable whose value is a secret of yours (`paddle secret set`)" },                               \
+        { "secret-file", 0, OPTION_LIST, FIELD(secret_files), "[FILE=]SECRET",                               \
+          "file in $PADDLE_SECRETS_DIR that holds a secret of yours" },                                      \
+        { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", "cores of one trainer: 2, 500m" },                       \
+        { "memory", 0, OPTION_STRING, FIELD(memory), "SIZE", "memory of one trainer: 512Mi, 2Gi" },          \
+        { "gpus", 0, OPTION_INT, FIELD(gpus), "N",                                                           \
+          "GPUs of one trainer; short for --use-gpu --trainer-gpu-num N", .max = 1024 },                     \
+        { "framework", 0, OPTION_STRING, FIELD(framework), "NAME",                                           \
+          "paddle-ps, paddle-collective, plain, tensorflow, pytorch, mpi, spark" },                          \
+        SHARE_OPTIONS,                                                                                       \
+        { "time-limit", 0, OPTION_STRING, FIELD(time_limit), "TIME",                                         \
+          "stop the job after this time: 90s, 15m, 2h" },                                                    \
+        { "start-timeout", 0, OPTION_STRING, FIELD(start_timeout), "TIME",                                   \
+          "fail when the start makes no progress for this long; 0: never (10m)" },                           \
+        { "grace", 0, OPTION_STRING, FIELD(grace), "TIME",                                                   \
+          "time between TERM and KILL when the job is stopped (30s)" },                                      \
+        { "on-lost", 0, OPTION_STRING, FIELD(on_lost), "WHAT",                                               \
+          "after a restart of the machine: retry or fail" },                                                 \
+        { "network", 0, OPTION_STRING, FIELD(network), "WHAT",                                               \
+          "host, or none: processes of the job reach each other, and nothing else" },                        \
+        { "file", 'f', OPTION_STRING, FIELD(file), "FILE",                                                   \
+          "job file, YAML or JSON ('-': standard input); options win over it" },                             \
+        { "no-package", 0, OPTION_BOOL, FIELD(no_package), NULL,                                             \
+          "send no directory; the command is on the machine already" },                                      \
+        { "allow-large", 0, OPTION_BOOL, FIELD(allow_large), NULL,                                           \
+          "send a package of more than 2 GiB or 100,000 files" },                                            \
+        { "force", 0, OPTION_BOOL, FIELD(force), NULL,                                                       \
+          "submit a command whose program is not in the package" },                                          \
+        { "plan", 0, OPTION_BOOL, FIELD(plan), NULL,                                                         \
+          "show what would be sent, installed and asked for, and when it would start; then ask" },           \
+        { "idempotency-key", 0, OPTION_STRING, FIELD(idempotency_key), "KEY",                                \
+          "a repeat with the same key makes no second job" },                                                \
+        { "format", 'o', OPTION_STRING, FIELD(format), "FORM",                                               \
+          "table, wide, json, yaml or name", .fallback = "table" }
+/* clang-format on */
 
 /* Options that `paddle shell` does not take: its job is one process with a terminal. */
-#define CROWD_OPTIONS                                                                                         \
-        { "entry-point",                                                                                      \
-          0,                                                                                                  \
-          OPTION_STRING,                                                                                      \
-          FIELD(entry_point),                                                                                 \
-          "COMMAND",                                                                                          \
-          NULL,                                                                                               \
-          "how a process is started, as one text for the shell",                                              \
-          0,                                                                                                  \
-          0,                                                                                                  \
-          NULL },                                                                                             \
-                { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", NULL, "cores of one parameter server",      \
-                  0,        0, NULL },                                                                        \
-                { "ps-memory",                                                                                \
-                  0,                                                                                          \
-                  OPTION_STRING,                                                                              \
-                  FIELD(ps_memory),                                                                           \
-                  "SIZE",                                                                                     \
-                  NULL,                                                                                       \
-                  "memory of one parameter server",                                                           \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "retries", 0, OPTION_STRING, FIELD(retries), "N", NULL, "further attempts after a failure", \
-                  0,         0, NULL },                                                                       \
-                { "no-file",                                                                                  \
-                  0,                                                                                          \
-                  OPTION_BOOL,                                                                                \
-                  FIELD(no_file),                                                                             \
-                  NULL,                                                                                       \
-                  NULL,                                                                                       \
-                  "leave the directory's paddle.yaml aside",                                                  \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                { "follow",                                                                                   \
-                  0,                                                                                          \
-                  OPTION_BOOL,                                                                                \
-                  FIELD(follow),                                                                              \
-                  NULL,                                                                                       \
-                  NULL,                                                                                       \
-                  "show stages and logs until the job ends; its success is the exit status",                  \
-                  0,                                                                                          \
-                  0,                                                                                          \
-                  NULL },                                                                                     \
-                SHARE_TEXT("array", 0, array, "INDICES",                                                      \
-                           "one job per index; %N limits how many run at once: 0-999%50, 1,3,5-7, 0-90:10"),  \
-                SHARE_LIST("sweep", sweep, "NAME=V1,V2",                                                      \
-                           "one job for each value, of several sweeps for each combination; the value is a "  \
-                           "variable"),                                                                       \
-                SHARE_TEXT("sweep-parallel", 0, sweep_parallel, "N", "at most N jobs of the sweep at once"),  \
-        {                                                                                                     \
-                "min-trainers", 0, OPTION_INT, FIELD(min_trainers), "N", NULL,                                \
-                        "start with N trainers; the others join when there is capacity", 1,                   \
-                        SPEC_REPLICAS_MAX, "min"                                                              \
-        }
+/* clang-format off */
+#define CROWD_OPTIONS                                                                                        \
+        { "entry-point", 0, OPTION_STRING, FIELD(entry_point), "COMMAND",                                    \
+          "how a process is started, as one text for the shell" },                                           \
+        { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", "cores of one parameter server" },                 \
+        { "ps-memory", 0, OPTION_STRING, FIELD(ps_memory), "SIZE", "memory of one parameter server" },       \
+        { "retries", 0, OPTION_STRING, FIELD(retries), "N", "further attempts after a failure" },            \
+        { "no-file", 0, OPTION_BOOL, FIELD(no_file), NULL, "leave the directory's paddle.yaml aside" },      \
+        { "follow", 0, OPTION_BOOL, FIELD(follow), NULL,                                                     \
+          "show stages and logs until the job ends; its success is the exit status" },                       \
+        { "array", 0, OPTION_STRING, FIELD(array), "INDICES",                                                \
+          "one job per index; %N limits how many run at once: 0-999%50, 1,3,5-7, 0-90:10" },                 \
+        { "sweep", 0, OPTION_LIST, FIELD(sweep), "NAME=V1,V2",                                               \
+          "one job for each value, of several sweeps for each combination; the value is a variable" },       \
+        { "sweep-parallel", 0, OPTION_STRING, FIELD(sweep_parallel), "N",                                    \
+          "at most N jobs of the sweep at once" },                                                           \
+        { "min-trainers", 0, OPTION_INT, FIELD(min_trainers), "N",                                           \
+          "start with N trainers; the others join when there is capacity",                                   \
+          .min = 1, .max = SPEC_REPLICAS_MAX, .alias = "min" }
+/* clang-format on */
 
 const Option submission_options[] = {
         SEED_OPTIONS,
-        { "trainers", 'n', OPTION_INT, FIELD(trainers), "N", NULL, "number of trainers", 1, SPEC_REPLICAS_MAX,
-          NULL },
-        { "pservers", 0, OPTION_STRING, FIELD(pservers), "N", NULL, "number of parameter servers", 0, 0,
-          "pserver" },
+        { "trainers", 'n', OPTION_INT, FIELD(trainers), "N", "number of trainers", .min = 1,
+          .max = SPEC_REPLICAS_MAX },
+        { "pservers", 0, OPTION_STRING, FIELD(pservers), "N", "number of parameter servers",
+          .alias = "pserver" },
         OWN_OPTIONS,
         CROWD_OPTIONS,
         COMMON_OPTIONS,
@@ -351,11 +110,11 @@ const Option submission_options[] = {
 };
 
 const Option submission_short_options[] = {
-        { "trainers", 'n', OPTION_INT, FIELD(trainers), "N", NULL, "number of trainers", 1, SPEC_REPLICAS_MAX,
-          NULL },
-        { "ps", 0, OPTION_STRING, FIELD(pservers), "N", NULL, "number of parameter servers; also --pservers",
-          0, 0, "pservers" },
-        { "pserver", 0, OPTION_STRING, FIELD(pservers), "N", NULL, NULL, 0, 0, NULL },
+        { "trainers", 'n', OPTION_INT, FIELD(trainers), "N", "number of trainers", .min = 1,
+          .max = SPEC_REPLICAS_MAX },
+        { "ps", 0, OPTION_STRING, FIELD(pservers), "N", "number of parameter servers; also --pservers",
+          .alias = "pservers" },
+        { "pserver", 0, OPTION_STRING, FIELD(pservers), "N" },
         SEED_OPTIONS,
         OWN_OPTIONS,
         CROWD_OPTIONS,
@@ -364,22 +123,22 @@ const Option submission_short_options[] = {
 };
 
 const Option submission_shell_options[] = {
-        { "detach", 'd', OPTION_BOOL, FIELD(detach), NULL, NULL,
-          "start the job, print its name and leave it to `paddle attach`", 0, 0, NULL },
-        { "hangup-after", 0, OPTION_STRING, FIELD(hangup_after), "TIME", NULL,
-          "how long the job goes on after its terminal was closed: 60s unless said", 0, 0, NULL },
+        { "detach", 'd', OPTION_BOOL, FIELD(detach), NULL,
+          "start the job, print its name and leave it to `paddle attach`" },
+        { "hangup-after", 0, OPTION_STRING, FIELD(hangup_after), "TIME",
+          "how long the job goes on after its terminal was closed: 60s unless said" },
         SEED_OPTIONS,
         OWN_OPTIONS,
         /* refused in words of our own, and not shown */
-        SHARE_FLAG("follow", follow, NULL),
-        SHARE_FLAG("no-file", no_file, NULL),
-        SHARE_TEXT("entry-point", 0, entry_point, "COMMAND", NULL),
-        SHARE_TEXT("ps-cpu", 0, ps_cpu, "N", NULL),
-        SHARE_TEXT("ps-memory", 0, ps_memory, "SIZE", NULL),
-        SHARE_TEXT("retries", 0, retries, "N", NULL),
-        SHARE_TEXT("array", 0, array, "INDICES", NULL),
-        SHARE_LIST("sweep", sweep, "NAME=V1,V2", NULL),
-        SHARE_TEXT("sweep-parallel", 0, sweep_parallel, "N", NULL),
+        { "follow", 0, OPTION_BOOL, FIELD(follow), NULL },
+        { "no-file", 0, OPTION_BOOL, FIELD(no_file), NULL },
+        { "entry-point", 0, OPTION_STRING, FIELD(entry_point), "COMMAND" },
+        { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N" },
+        { "ps-memory", 0, OPTION_STRING, FIELD(ps_memory), "SIZE" },
+        { "retries", 0, OPTION_STRING, FIELD(retries), "N" },
+        { "array", 0, OPTION_STRING, FIELD(array), "INDICES" },
+        { "sweep", 0, OPTION_LIST, FIELD(sweep), "NAME=V1,V2" },
+        { "sweep-parallel", 0, OPTION_STRING, FIELD(sweep_parallel), "N" },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -15,14 +15,14 @@ typedef struct {
 } Submit;
 
 static const Option options[] = {
-        { "job-name", 0, OPTION_STRING, offsetof(Submit, name), "NAME", NULL, "name of the job" },
-        { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "1", "number of trainer processes", 0,
-          10000 },
-        { "use-gpu", 0, OPTION_BOOL, offsetof(Submit, gpu), NULL, "false", "train on GPUs" },
-        { "follow", 'f', OPTION_BOOL, offsetof(Submit, follow), NULL, NULL, "show the log as it grows" },
-        { "time-limit", 't', OPTION_DURATION, offsetof(Submit, limit), "TIME", NULL,
-          "stop the job after this time", 0, 0, "timeout" },
-        { "env", 'e', OPTION_LIST, offsetof(Submit, env), "K=V", NULL, "variable for every process" },
+        { "job-name", 0, OPTION_STRING, offsetof(Submit, name), "NAME", "name of the job" },
+        { "trainers", 'n', OPTION_INT, offsetof(Submit, trainers), "N", "number of trainer processes",
+          .fallback = "1", .max = 10000 },
+        { "use-gpu", 0, OPTION_BOOL, offsetof(Submit, gpu), NULL, "train on GPUs", .fallback = "false" },
+        { "follow", 'f', OPTION_BOOL, offsetof(Submit, follow), NULL, "show the log as it grows" },
+        { "time-limit", 't', OPTION_DURATION, offsetof(Submit, limit), "TIME", "stop the job after this time",
+          .alias = "timeout" },
+        { "env", 'e', OPTION_LIST, offsetof(Submit, env), "K=V", "variable for every process" },
         { 0 },
 };
 
@@ -159,8 +159,8 @@ static void test_set(void)
 static void test_defaults_again(void)
 {
         static const Option listed[] = {
-                { "env", 0, OPTION_LIST, offsetof(Submit, env), "K=V", "A=1", "x" },
-                { "job-name", 0, OPTION_STRING, offsetof(Submit, name), "NAME", "n", "x" },
+                { "env", 0, OPTION_LIST, offsetof(Submit, env), "K=V", "x", .fallback = "A=1" },
+                { "job-name", 0, OPTION_STRING, offsetof(Submit, name), "NAME", "x", .fallback = "n" },
                 { 0 },
         };
         Submit s = { 0 };
@@ -176,8 +176,8 @@ static void test_defaults_again(void)
 static void test_switch(void)
 {
         static const Option rows[] = {
-                { "backfill", 'b', OPTION_SWITCH, 0, NULL, NULL, "let later jobs pass" },
-                { "no-wait", 0, OPTION_BOOL, sizeof(int), NULL, NULL, "a name that begins so by itself" },
+                { "backfill", 'b', OPTION_SWITCH, 0, NULL, "let later jobs pass" },
+                { "no-wait", 0, OPTION_BOOL, sizeof(int), NULL, "a name that begins so by itself" },
                 { 0 },
         };
         static const struct {

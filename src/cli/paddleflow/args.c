@@ -9,8 +9,9 @@
 enum { HELP_INDENT = 26 };
 
 static const FlowParam front_options[] = {
-        { "pf_config", NULL, FLOW_TEXT, NULL, false, NULL, NULL, "the path of the configuration file" },
-        { "output", NULL, FLOW_TEXT, NULL, false, "table", "table|json|text", "the form of what is printed" },
+        { "pf_config", NULL, FLOW_TEXT, NULL, "the path of the configuration file" },
+        { "output", NULL, FLOW_TEXT, NULL, "the form of what is printed", .fallback = "table",
+          .choices = "table|json|text" },
         { 0 },
 };
 

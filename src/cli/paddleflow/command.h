@@ -23,10 +23,10 @@ typedef struct {
         const char *flag; /* an option's short form: "-m", "-mk"; or NULL */
         FlowType type;
         const char
-                *key;  /* member of the body ("maxResources.cpu"), or name in the query; NULL: is not sent */
-        bool required; /* an option without which there is no request */
-        const char *fallback, *choices; /* "a|b" */
+                *key; /* member of the body ("maxResources.cpu"), or name in the query; NULL: is not sent */
         const char *help;
+        bool required;                  /* an option without which there is no request */
+        const char *fallback, *choices; /* "a|b" */
 } FlowParam;
 
 enum { FLOW_PARAMS_MAX = 16 };

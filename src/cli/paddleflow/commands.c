@@ -19,67 +19,64 @@ const FlowGroup flow_groups[] = {
         { 0 },
 };
 
+/* clang-format off */
 #define MAXSIZE                                                                                              \
-        {                                                                                                    \
-                "maxsize", "-m", FLOW_INT, "maxKeys", false, "100", NULL, "max size of the listed items"     \
-        }
+        { "maxsize", "-m", FLOW_INT, "maxKeys", "max size of the listed items", .fallback = "100" }
 #define MAXKEYS                                                                                              \
-        {                                                                                                    \
-                "maxkeys", "-m", FLOW_INT, "maxKeys", false, "100", NULL, "max size of the listed items"     \
-        }
+        { "maxkeys", "-m", FLOW_INT, "maxKeys", "max size of the listed items", .fallback = "100" }
 #define MARKER                                                                                               \
-        {                                                                                                    \
-                "marker", "-mk", FLOW_TEXT, "marker", false, NULL, NULL,                                     \
-                        "next page: the marker of the one before"                                            \
-        }
-#define WORD(name, key)                                                                                      \
-        {                                                                                                    \
-                name, NULL, FLOW_TEXT, key, false, NULL, NULL, NULL                                          \
-        }
-#define OPTION(name, flag, type, key, help)                                                                  \
-        {                                                                                                    \
-                name, flag, type, key, false, NULL, NULL, help                                               \
-        }
-#define NEEDED(name, flag, type, key, help)                                                                  \
-        {                                                                                                    \
-                name, flag, type, key, true, NULL, NULL, help                                                \
-        }
+        { "marker", "-mk", FLOW_TEXT, "marker", "next page: the marker of the one before" }
+/* clang-format on */
 
 /* ---- user ---- */
 
-static const FlowParam user_words[] = { WORD("USERNAME", "username"), WORD("PASSWORD", "password"), { 0 } };
-static const FlowParam user_set_words[] = { WORD("USERNAME", NULL), WORD("PASSWORD", "password"), { 0 } };
-static const FlowParam username_word[] = { WORD("USERNAME", NULL), { 0 } };
+static const FlowParam user_words[] = {
+        { "USERNAME", .key = "username" },
+        { "PASSWORD", .key = "password" },
+        { 0 },
+};
+static const FlowParam user_set_words[] = {
+        { "USERNAME" },
+        { "PASSWORD", .key = "password" },
+        { 0 },
+};
+static const FlowParam username_word[] = { { "USERNAME" }, { 0 } };
 static const FlowParam user_list_options[] = { MAXSIZE, { 0 } };
 static const FlowColumn user_columns[] = { { "name", "name" }, { "create time", "createTime" }, { 0 } };
 
 /* ---- queue ---- */
 
-static const FlowParam queue_word[] = { WORD("QUEUENAME", NULL), { 0 } };
-static const FlowParam queue_list_options[] = { MAXSIZE, MARKER, { 0 } };
-static const FlowParam queue_create_words[] = { WORD("NAME", "name"),
-                                                WORD("NAMESPACE", "namespace"),
-                                                WORD("MAXCPU", "maxResources.cpu"),
-                                                WORD("MAXMEM", "maxResources.mem"),
-                                                { 0 } };
+static const FlowParam queue_word[] = { { "QUEUENAME" }, { 0 } };
+static const FlowParam queue_list_options[] = {
+        MAXSIZE,
+        MARKER,
+        { 0 },
+};
+static const FlowParam queue_create_words[] = {
+        { "NAME", .key = "name" },
+        { "NAMESPACE", .key = "namespace" },
+        { "MAXCPU", .key = "maxResources.cpu" },
+        { "MAXMEM", .key = "maxResources.mem" },
+        { 0 },
+};
+/* clang-format off */
 #define QUEUE_OPTIONS                                                                                        \
-        OPTION("maxscalar", NULL, FLOW_MAP, "maxResources.scalarResources",                                  \
-               "max of other resources: a=1,b=2"),                                                           \
-                OPTION("mincpu", NULL, FLOW_TEXT, "minResources.cpu", "min of cpu"),                         \
-                OPTION("minmem", NULL, FLOW_TEXT, "minResources.mem", "min of memory"),                      \
-                OPTION("minscalar", NULL, FLOW_MAP, "minResources.scalarResources",                          \
-                       "min of other resources"),                                                            \
-                OPTION("policy", NULL, FLOW_WORDS, "schedulingPolicy", "scheduling policies: a,b"),          \
-                OPTION("location", NULL, FLOW_MAP, "location", "node labels: a=1,b=2")
+        { "maxscalar", NULL, FLOW_MAP, "maxResources.scalarResources", "max of other resources: a=1,b=2" },  \
+        { "mincpu", NULL, FLOW_TEXT, "minResources.cpu", "min of cpu" },                                     \
+        { "minmem", NULL, FLOW_TEXT, "minResources.mem", "min of memory" },                                  \
+        { "minscalar", NULL, FLOW_MAP, "minResources.scalarResources", "min of other resources" },           \
+        { "policy", NULL, FLOW_WORDS, "schedulingPolicy", "scheduling policies: a,b" },                      \
+        { "location", NULL, FLOW_MAP, "location", "node labels: a=1,b=2" }
+/* clang-format on */
 static const FlowParam queue_create_options[] = {
         QUEUE_OPTIONS,
-        OPTION("quota", NULL, FLOW_TEXT, "quotaType", "elasticQuota or volcanoCapabilityQuota"),
-        OPTION("clustername", NULL, FLOW_TEXT, "clusterName", "cluster of the queue"),
+        { "quota", NULL, FLOW_TEXT, "quotaType", "elasticQuota or volcanoCapabilityQuota" },
+        { "clustername", NULL, FLOW_TEXT, "clusterName", "cluster of the queue" },
         { 0 },
 };
 static const FlowParam queue_update_options[] = {
-        OPTION("maxcpu", NULL, FLOW_TEXT, "maxResources.cpu", "max of cpu"),
-        OPTION("maxmem", NULL, FLOW_TEXT, "maxResources.mem", "max of memory"),
+        { "maxcpu", NULL, FLOW_TEXT, "maxResources.cpu", "max of cpu" },
+        { "maxmem", NULL, FLOW_TEXT, "maxResources.mem", "max of memory" },
         QUEUE_OPTIONS,
         { 0 },
 };
@@ -111,11 +108,15 @@ static const FlowColumn queue_show_columns[] = {
         { "scheduling policy", "schedulingPolicy" },
         { 0 },
 };
-static const FlowParam grant_words[] = { WORD("USERNAME", "username"),
-                                         WORD("QUEUENAME", "resourceID"),
-                                         { 0 } };
+static const FlowParam grant_words[] = {
+        { "USERNAME", .key = "username" },
+        { "QUEUENAME", .key = "resourceID" },
+        { 0 },
+};
 static const FlowParam grant_list_options[] = {
-        MAXSIZE, OPTION("username", "-u", FLOW_TEXT, "username", "grants of this user"), { 0 }
+        MAXSIZE,
+        { "username", "-u", FLOW_TEXT, "username", "grants of this user" },
+        { 0 },
 };
 static const FlowColumn grant_columns[] = { { "user name", "userName" },
                                             { "resource type", "resourceType" },
@@ -151,19 +152,23 @@ static json_t *queue_grants(json_t *reply, GError **error)
 
 /* ---- flavour ---- */
 
-static const FlowParam flavour_word[] = { WORD("NAME", NULL), { 0 } };
-static const FlowParam flavour_create_words[] = { WORD("NAME", "name"), { 0 } };
-static const FlowParam flavour_list_options[] = { MAXKEYS, MARKER, { 0 } };
+static const FlowParam flavour_word[] = { { "NAME" }, { 0 } };
+static const FlowParam flavour_create_words[] = { { "NAME", .key = "name" }, { 0 } };
+static const FlowParam flavour_list_options[] = {
+        MAXKEYS,
+        MARKER,
+        { 0 },
+};
 static const FlowParam flavour_create_options[] = {
-        NEEDED("cpu", "-c", FLOW_TEXT, "cpu", "cpu of the flavour"),
-        NEEDED("memory", "-m", FLOW_TEXT, "mem", "memory of the flavour"),
-        OPTION("scalar", "-s", FLOW_MAP, "scalarResources", "other resources: a=1,b=2"),
+        { "cpu", "-c", FLOW_TEXT, "cpu", "cpu of the flavour", .required = true },
+        { "memory", "-m", FLOW_TEXT, "mem", "memory of the flavour", .required = true },
+        { "scalar", "-s", FLOW_MAP, "scalarResources", "other resources: a=1,b=2" },
         { 0 },
 };
 static const FlowParam flavour_update_options[] = {
-        OPTION("cpu", "-c", FLOW_TEXT, "cpu", "cpu of the flavour"),
-        OPTION("memory", "-m", FLOW_TEXT, "mem", "memory of the flavour"),
-        OPTION("scalar", "-s", FLOW_MAP, "scalarResources", "other resources: a=1,b=2"),
+        { "cpu", "-c", FLOW_TEXT, "cpu", "cpu of the flavour" },
+        { "memory", "-m", FLOW_TEXT, "mem", "memory of the flavour" },
+        { "scalar", "-s", FLOW_MAP, "scalarResources", "other resources: a=1,b=2" },
         { 0 },
 };
 static const FlowColumn flavour_columns[] = {
@@ -178,31 +183,35 @@ static const FlowColumn flavour_columns[] = {
 
 /* ---- cluster ---- */
 
-static const FlowParam cluster_word[] = { WORD("CLUSTERNAME", NULL), { 0 } };
-static const FlowParam cluster_create_words[] = { WORD("CLUSTERNAME", "clusterName"),
-                                                  WORD("ENDPOINT", "endpoint"),
-                                                  WORD("CLUSTERTYPE", "clusterType"),
-                                                  { 0 } };
+static const FlowParam cluster_word[] = { { "CLUSTERNAME" }, { 0 } };
+static const FlowParam cluster_create_words[] = {
+        { "CLUSTERNAME", .key = "clusterName" },
+        { "ENDPOINT", .key = "endpoint" },
+        { "CLUSTERTYPE", .key = "clusterType" },
+        { 0 },
+};
+/* clang-format off */
 #define CLUSTER_OPTIONS                                                                                      \
-        OPTION("credential", "-c", FLOW_CREDENTIAL, "credential", "text, or the absolute path of a file"),   \
-                OPTION("description", "-d", FLOW_TEXT, "description", "description of the cluster"),         \
-                OPTION("source", NULL, FLOW_TEXT, "source", "source of the cluster"),                        \
-                OPTION("setting", NULL, FLOW_TEXT, "setting", "setting of the cluster"),                     \
-                OPTION("status", NULL, FLOW_TEXT, "status", "online or offline"),                            \
-                OPTION("namespacelist", "-ns", FLOW_WORDS, "namespaceList", "namespaces: a,b"),              \
-                OPTION("version", NULL, FLOW_TEXT, "version", "version of the cluster")
+        { "credential", "-c", FLOW_CREDENTIAL, "credential", "text, or the absolute path of a file" },       \
+        { "description", "-d", FLOW_TEXT, "description", "description of the cluster" },                     \
+        { "source", NULL, FLOW_TEXT, "source", "source of the cluster" },                                    \
+        { "setting", NULL, FLOW_TEXT, "setting", "setting of the cluster" },                                 \
+        { "status", NULL, FLOW_TEXT, "status", "online or offline" },                                        \
+        { "namespacelist", "-ns", FLOW_WORDS, "namespaceList", "namespaces: a,b" },                          \
+        { "version", NULL, FLOW_TEXT, "version", "version of the cluster" }
+/* clang-format on */
 static const FlowParam cluster_create_options[] = { CLUSTER_OPTIONS, { 0 } };
 static const FlowParam cluster_update_options[] = {
-        OPTION("endpoint", "-e", FLOW_TEXT, "endpoint", "endpoint of the cluster"),
-        OPTION("clustertype", "-t", FLOW_TEXT, "clusterType", "Kubernetes, Local or K3S"),
+        { "endpoint", "-e", FLOW_TEXT, "endpoint", "endpoint of the cluster" },
+        { "clustertype", "-t", FLOW_TEXT, "clusterType", "Kubernetes, Local or K3S" },
         CLUSTER_OPTIONS,
         { 0 },
 };
 static const FlowParam cluster_list_options[] = {
         MAXKEYS,
         MARKER,
-        OPTION("clusternames", "-cn", FLOW_TEXT, "clusterNames", "only these: a,b"),
-        OPTION("clusterstatus", "-cs", FLOW_TEXT, "clusterStatus", "only online or offline ones"),
+        { "clusternames", "-cn", FLOW_TEXT, "clusterNames", "only these: a,b" },
+        { "clusterstatus", "-cs", FLOW_TEXT, "clusterStatus", "only online or offline ones" },
         { 0 },
 };
 static const FlowColumn cluster_columns[] = {
@@ -235,15 +244,15 @@ static const FlowColumn cluster_show_columns[] = {
         { 0 },
 };
 static const FlowParam cluster_resource_options[] = {
-        OPTION("clustername", "-cn", FLOW_TEXT, "clusterNames", "only these: a,b"),
+        { "clustername", "-cn", FLOW_TEXT, "clusterNames", "only these: a,b" },
         { 0 },
 };
 static const FlowParam cluster_statistic_options[] = {
-        { "pageno", NULL, FLOW_INT, "pageNo", false, "0", NULL, "number of the page" },
-        { "pagesize", NULL, FLOW_INT, "pageSize", false, "1000", NULL, "nodes on a page" },
-        OPTION("clustername", "-cn", FLOW_WORDS, "clusterNames", "only these: a,b"),
-        OPTION("queuename", "-q", FLOW_TEXT, "queueName", "nodes of this queue"),
-        OPTION("labels", "-l", FLOW_TEXT, "labels", "nodes with (k=v) or without (k!=v) a label"),
+        { "pageno", NULL, FLOW_INT, "pageNo", "number of the page", .fallback = "0" },
+        { "pagesize", NULL, FLOW_INT, "pageSize", "nodes on a page", .fallback = "1000" },
+        { "clustername", "-cn", FLOW_WORDS, "clusterNames", "only these: a,b" },
+        { "queuename", "-q", FLOW_TEXT, "queueName", "nodes of this queue" },
+        { "labels", "-l", FLOW_TEXT, "labels", "nodes with (k=v) or without (k!=v) a label" },
         { 0 },
 };
 static const FlowColumn cluster_resource_columns[] = { { "cluster name", "cluster" },
@@ -309,27 +318,27 @@ static json_t *statistic_rows(json_t *reply, GError **error)
 
 /* ---- job ---- */
 
-static const FlowParam job_word[] = { WORD("JOBID", NULL), { 0 } };
+static const FlowParam job_word[] = { { "JOBID" }, { 0 } };
 static const FlowParam job_create_words[] = {
-        { "JOBTYPE", NULL, FLOW_TEXT, NULL, false, NULL, "single|distributed|workflow", NULL },
-        WORD("JSONPATH", NULL),
+        { "JOBTYPE", .choices = "single|distributed|workflow" },
+        { "JSONPATH" },
         { 0 },
 };
 static const FlowParam job_list_options[] = {
-        OPTION("status", "-s", FLOW_TEXT, "status", "jobs in this state"),
-        OPTION("timestamp", "-t", FLOW_TEXT, "timestamp", "jobs that changed since (unix time)"),
-        OPTION("starttime", "-st", FLOW_TEXT, "startTime", "jobs that started since: 2024-01-01 00:00:00"),
-        OPTION("queue", "-q", FLOW_TEXT, "queue", "jobs of this queue"),
-        OPTION("labels", "-l", FLOW_MAP_TEXT, "labels", "jobs with these labels: k=v,..."),
-        OPTION("maxkeys", "-m", FLOW_INT, "maxKeys", "max size of the listed items"),
+        { "status", "-s", FLOW_TEXT, "status", "jobs in this state" },
+        { "timestamp", "-t", FLOW_TEXT, "timestamp", "jobs that changed since (unix time)" },
+        { "starttime", "-st", FLOW_TEXT, "startTime", "jobs that started since: 2024-01-01 00:00:00" },
+        { "queue", "-q", FLOW_TEXT, "queue", "jobs of this queue" },
+        { "labels", "-l", FLOW_MAP_TEXT, "labels", "jobs with these labels: k=v,..." },
+        { "maxkeys", "-m", FLOW_INT, "maxKeys", "max size of the listed items" },
         MARKER,
-        OPTION("fieldlist", "-fl", FLOW_TEXT, NULL, "show these fields: id,name"),
+        { "fieldlist", "-fl", FLOW_TEXT, NULL, "show these fields: id,name" },
         { 0 },
 };
 static const FlowParam job_update_options[] = {
-        OPTION("priority", "-p", FLOW_TEXT, "priority", "very_low, low, normal, high or very_high"),
-        OPTION("labels", "-l", FLOW_MAP, "labels", "labels: k=v,..."),
-        OPTION("annotations", "-a", FLOW_MAP, "annotations", "annotations: k=v,..."),
+        { "priority", "-p", FLOW_TEXT, "priority", "very_low, low, normal, high or very_high" },
+        { "labels", "-l", FLOW_MAP, "labels", "labels: k=v,..." },
+        { "annotations", "-a", FLOW_MAP, "annotations", "annotations: k=v,..." },
         { 0 },
 };
 static const FlowColumn job_list_columns[] = {
@@ -372,39 +381,41 @@ static const FlowColumn job_show_columns[] = {
 
 /* ---- log ---- */
 
+/* clang-format off */
 #define LOG_LIMITS                                                                                           \
-        OPTION("readfromtail", "-r", FLOW_TEXT, "readFromTail", "true: from the end"),                       \
-                OPTION("line_limit", "-l", FLOW_TEXT, "lineLimit", "at most this many lines"),               \
-                OPTION("size_limit", "-s", FLOW_TEXT, "sizeLimit", "at most so much: 100M")
-static const FlowParam run_word[] = { WORD("RUNID", NULL), { 0 } };
+        { "readfromtail", "-r", FLOW_TEXT, "readFromTail", "true: from the end" },                           \
+        { "line_limit", "-l", FLOW_TEXT, "lineLimit", "at most this many lines" },                           \
+        { "size_limit", "-s", FLOW_TEXT, "sizeLimit", "at most so much: 100M" }
+/* clang-format on */
+static const FlowParam run_word[] = { { "RUNID" }, { 0 } };
 static const FlowParam log_run_options[] = {
-        OPTION("jobid", "-j", FLOW_TEXT, "jobID", "only this job"),
-        OPTION("pagesize", "-ps", FLOW_TEXT, "pageSize", "lines on a page"),
-        OPTION("pageno", "-pn", FLOW_TEXT, "pageNo", "number of the page"),
-        OPTION("logfileposition", "-fp", FLOW_TEXT, "logFilePosition", "begin or end"),
+        { "jobid", "-j", FLOW_TEXT, "jobID", "only this job" },
+        { "pagesize", "-ps", FLOW_TEXT, "pageSize", "lines on a page" },
+        { "pageno", "-pn", FLOW_TEXT, "pageNo", "number of the page" },
+        { "logfileposition", "-fp", FLOW_TEXT, "logFilePosition", "begin or end" },
         { 0 },
 };
 static const FlowParam log_job_options[] = {
-        NEEDED("jobid", "-j", FLOW_TEXT, "jobID", "the job"),
-        NEEDED("framework", "-f", FLOW_TEXT, "framework", "its framework"),
+        { "jobid", "-j", FLOW_TEXT, "jobID", "the job", .required = true },
+        { "framework", "-f", FLOW_TEXT, "framework", "its framework", .required = true },
         LOG_LIMITS,
         { 0 },
 };
 static const FlowParam log_kube_options[] = {
-        NEEDED("name", "-n", FLOW_TEXT, "name", "name of the resource"),
-        NEEDED("namespace", "-ns", FLOW_TEXT, "namespace", "its namespace"),
-        NEEDED("clustername", "-c", FLOW_TEXT, "clusterName", "its cluster"),
-        NEEDED("type", "-t", FLOW_TEXT, "type", "pod or deployment"),
+        { "name", "-n", FLOW_TEXT, "name", "name of the resource", .required = true },
+        { "namespace", "-ns", FLOW_TEXT, "namespace", "its namespace", .required = true },
+        { "clustername", "-c", FLOW_TEXT, "clusterName", "its cluster", .required = true },
+        { "type", "-t", FLOW_TEXT, "type", "pod or deployment", .required = true },
         LOG_LIMITS,
         { 0 },
 };
 static const FlowParam log_limit_options[] = {
-        OPTION("jobid", "-j", FLOW_TEXT, "jobID", "the job"),
-        OPTION("framework", "-f", FLOW_TEXT, "framework", "its framework"),
-        OPTION("name", "-n", FLOW_TEXT, "name", "name of the resource"),
-        OPTION("namespace", "-ns", FLOW_TEXT, "namespace", "its namespace"),
-        OPTION("clustername", "-c", FLOW_TEXT, "clusterName", "its cluster"),
-        OPTION("type", "-t", FLOW_TEXT, "type", "pod or deployment"),
+        { "jobid", "-j", FLOW_TEXT, "jobID", "the job" },
+        { "framework", "-f", FLOW_TEXT, "framework", "its framework" },
+        { "name", "-n", FLOW_TEXT, "name", "name of the resource" },
+        { "namespace", "-ns", FLOW_TEXT, "namespace", "its namespace" },
+        { "clustername", "-c", FLOW_TEXT, "clusterName", "its cluster" },
+        { "type", "-t", FLOW_TEXT, "type", "pod or deployment" },
         LOG_LIMITS,
         { 0 },
 };
@@ -412,16 +423,16 @@ static const FlowParam log_limit_options[] = {
 /* ---- statistics ---- */
 
 static const FlowParam statistics_options[] = {
-        OPTION("detail", "-d", FLOW_FLAG, NULL, "values over time"),
-        OPTION("start", "-s", FLOW_INT, "start", "from (unix time)"),
-        OPTION("end", "-e", FLOW_INT, "end", "to (unix time)"),
-        OPTION("step", "-st", FLOW_INT, "step", "seconds between two values"),
+        { "detail", "-d", FLOW_FLAG, NULL, "values over time" },
+        { "start", "-s", FLOW_INT, "start", "from (unix time)" },
+        { "end", "-e", FLOW_INT, "end", "to (unix time)" },
+        { "step", "-st", FLOW_INT, "step", "seconds between two values" },
         { 0 },
 };
 static const FlowParam card_options[] = {
-        NEEDED("queuename", "-q", FLOW_WORDS, "queueNames", "queues: a,b"),
-        NEEDED("starttime", "-s", FLOW_TEXT, "startTime", "from: 2024-01-01 00:00:00"),
-        NEEDED("endtime", "-e", FLOW_TEXT, "endTime", "to"),
+        { "queuename", "-q", FLOW_WORDS, "queueNames", "queues: a,b", .required = true },
+        { "starttime", "-s", FLOW_TEXT, "startTime", "from: 2024-01-01 00:00:00", .required = true },
+        { "endtime", "-e", FLOW_TEXT, "endTime", "to", .required = true },
         { 0 },
 };
 static const FlowColumn metric_columns[] = {
