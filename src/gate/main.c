@@ -1,4 +1,4 @@
-/* paddle-gate: what stands at the beginning of a container of a job on Kubernetes (doc/guide/kubernetes.md, "The
+/* paddle-gate: what stands at the beginning of a container of a job on Kubernetes (doc/internals/kubernetes.md, "The
  * gate"). Linked statically and small, since it travels in a ConfigMap into images that hold nothing of ours;
  * so it includes no room, and GLib neither. It asks no API server.
  *

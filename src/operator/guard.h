@@ -1,5 +1,5 @@
 /* The operator's hold on its own rights, so that it can still take its finalizer off the jobs when it is
- * uninstalled while they run (doc/guide/kubernetes.md, "Taking the operator away"). The guarded objects are a
+ * uninstalled while they run (doc/internals/kubernetes.md, "Taking the operator away"). The guarded objects are a
  * ClusterRoleBinding, the ClusterRole it names and its service account. On the client's thread. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What the members of a role become together (doc/guide/kubernetes.md, "Forms"): one object that makes their pods,
+/* What the members of a role become together (doc/internals/kubernetes.md, "Forms"): one object that makes their pods,
  * or pods that stand for themselves. Pure: pods in, objects out. The pods are found by the same labels in all
  * forms; members have the same host names in all of them. */
 #pragma once

@@ -1,4 +1,4 @@
-/* The Kubernetes runtime: members are pods of a cluster that is reached by its API server (doc/guide/kubernetes.md,
+/* The Kubernetes runtime: members are pods of a cluster that is reached by its API server (doc/internals/kubernetes.md,
  * "The runtime"). One thread with its own loop holds the client and two list-watch caches, pods and nodes;
  * the caches are the truth, everything else is found again from them. */
 #pragma once

@@ -6,7 +6,7 @@
 #include "podspec/objects.h"
 
 enum {
-        PLACES = 128, /* doc/guide/kubernetes.md, "Many pods" */
+        PLACES = 128, /* doc/internals/kubernetes.md, "Many pods" */
         MAKINGS = PLACES + 12,
         ROUNDS_MS = 2500, /* two tries */
 };

@@ -1,4 +1,4 @@
-/* Who is asked what members use, second by second. Expected values from doc/guide/kubernetes.md: every 10 s, 4 at a
+/* Who is asked what members use, second by second. Expected values from doc/internals/kubernetes.md: every 10 s, 4 at a
  * time and 10 nodes a second at most; one that does not answer less and less often, down to every 5 min. */
 #include "runtime/kubernetes/usage-pace.h"
 
