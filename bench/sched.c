@@ -31,9 +31,9 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "journal/journal.h"
 #include "sched/dump.h"
-#include "sched/journal.h"
-#include "sched/simulate.h"
+#include "sim/simulate.h"
 
 enum {
         NODES = 10000,

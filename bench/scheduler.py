@@ -7,7 +7,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/release"
-TOOL = BUILD / "src/sched/bench-sched"
+TOOL = BUILD / "src/sim/bench-sched"
 
 # test/performance/scheduler/configs/baseline of kubernetes-sigs/kueue: 5 cohorts of 6 queues with a nominal quota of
 # 20 CPU, up to 100 more borrowed, reclaim from any, preemption of lower priority. By class: how many in each queue,
@@ -100,7 +100,7 @@ def of_mix(mix, rounds, spread):
 
 def figures(rounds, spread):
     """Each mix, the pass that fills the room, Kueue's baseline, the journal."""
-    subprocess.run(["ninja", "-C", BUILD, "--quiet", "src/sched/bench-sched"], check=True)
+    subprocess.run(["ninja", "-C", BUILD, "--quiet", "src/sim/bench-sched"], check=True)
     rows = run("open", "harder", max(2, rounds // 2)) + run("journal", "harder", rounds)
     kueue = [simulate(COHORTS * QUEUES * NOMINAL) for _ in range(rounds)]
     nodes = simulate(NOMINAL)

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "sched/journal.h"
+#include "journal/journal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "sched/simulate.h"
+#include "sim/simulate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

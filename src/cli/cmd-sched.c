@@ -8,7 +8,7 @@
 #include "base/word.h"
 #include "cli/listing.h"
 #include "cli/verbs.h"
-#include "sched/journal.h"
+#include "journal/journal.h"
 
 enum { DECISIONS = 100, DECISIONS_MAX = 10000 };
 

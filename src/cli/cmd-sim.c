@@ -9,8 +9,7 @@
 #include "cli/listing.h"
 #include "cli/series.h"
 #include "cli/verbs.h"
-#include "sched/journal.h"
-#include "sched/simulate.h"
+#include "sim/simulate.h"
 
 enum {
         TRACE_MAX = 1024 * 1024 * 1024,

@@ -43,7 +43,7 @@ typedef struct {
         bool open_queues;      /* grants are not asked for at submission (the older behaviour) */
         const char *node_name; /* of the machine, for placements and lists */
         const char *const *node_labels; /* "K=V" of the machine; or NULL */
-        const char *journal_dir; /* for the scheduler's journal (sched/journal.h); NULL: none is kept */
+        const char *journal_dir; /* for the scheduler's journal (journal/journal.h); NULL: none is kept */
         SchedulerConfig scheduler;
         gint64 (*now)(void *arg); /* NULL: the clock; a test owns it */
         void *now_arg;

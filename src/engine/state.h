@@ -14,7 +14,7 @@
 #include "engine/life.h"
 #include "engine/slots.h"
 #include "engine/views.h"
-#include "sched/journal.h"
+#include "journal/journal.h"
 
 /* Jobs that wait for one build, see building.c. */
 typedef struct BuildGroup BuildGroup;

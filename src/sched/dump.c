@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "sched/copy.h"
-#include "sched/journal-line.h"
+#include "sched/line.h"
 
 static const char first_line[] = "paddle-scheduler 1";
 

@@ -5,7 +5,7 @@
  *      kinds cpu memory nvidia.com/gpu storage         what the numbers of kinds of resources mean
  *      config NOMINATED COOLDOWN HALF_LIFE TOPOLOGY    TOPOLOGY: "zone,rack", escaped as in a URL, or "-"
  *      clock NOW                                       of the last pass
- *      node ...                                        as in the journal (journal.h); by id
+ *      node ...                                        as in the journal (journal/journal.h); by id
  *      queue ...                                       likewise; parents before their children, by id
  *      job ...                                         likewise; by key, and each followed by
  *      going KEY {TASK NODE LOW HIGH}...               its tasks that were shrunk away and still hold; LOW

@@ -154,6 +154,9 @@ typedef enum {
         RULES,
 } DecisionRule;
 
+const char *decision_kind_name(DecisionKind kind); /* "start", "grow", "shrink", "evict" */
+const char *decision_rule_name(DecisionRule rule); /* "nominated", "allocate", "backfill"... */
+
 typedef struct {
         guint8 kind, rule;
         gint64 key;     /* the job */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "engine/life.h"
-#include "sched/journal.h"
+#include "journal/journal.h"
 
 enum {
         DECISIONS_MAX = 10000,

@@ -1,5 +1,5 @@
 /* The simulator: traces small enough to be worked out by hand, and input that is not right. */
-#include "sched/simulate.h"
+#include "sim/simulate.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "sched/journal-line.h"
-#include "sched/journal.h"
+#include "journal/journal.h"
+#include "sched/line.h"
 
 enum { BUFFER = 64 * 1024 };
 

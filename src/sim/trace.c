@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
-#include "sched/simulate-input.h"
+#include "sim/internal.h"
 
 enum {
         LINE_MAX_BYTES = 64 * 1024,

@@ -1,8 +1,7 @@
 /* What a simulation found, as JSON (see simulate.h). */
 #include <math.h>
 
-#include "sched/journal.h"
-#include "sched/simulate.h"
+#include "sim/simulate.h"
 
 static json_t *format_wait(const SimulatedWait *wait)
 {

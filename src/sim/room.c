@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "base/yaml.h"
-#include "sched/simulate-input.h"
+#include "sim/internal.h"
 
 enum { NAME_MAX_BYTES = 253, LABELS_MAX = 64, TOPOLOGY_MAX = 8 };
 static const gint64 DURATION_MAX_MS = 100LL * 365 * 86400 * 1000;

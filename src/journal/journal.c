@@ -1,9 +1,9 @@
 /* The journal's writing half (see journal.h). Lines gather in one text that is handed to the sink when it is
  * large enough; a generation starts between two calls, when the scheduler stands as the last pass left it. */
-#include "sched/journal.h"
+#include "journal/journal.h"
 
 #include "sched/dump.h"
-#include "sched/journal-line.h"
+#include "sched/line.h"
 
 enum {
         BUFFER = 64 * 1024, /* handed on from here */
@@ -22,25 +22,6 @@ struct Journal {
         gsize dump, bytes;    /* size of the generation's dump; of what follows it */
         int kinds;            /* that its lines have told of */
 };
-
-static const char *const kinds[] = {
-        [DECIDE_START] = "start", [DECIDE_GROW] = "grow", [DECIDE_SHRINK] = "shrink", [DECIDE_EVICT] = "evict"
-};
-
-const char *decision_kind_name(DecisionKind kind)
-{
-        return kinds[kind];
-}
-
-static const char *const rules[] = {
-        [RULE_NOMINATED] = "nominated", [RULE_ALLOCATE] = "allocate", [RULE_BACKFILL] = "backfill",
-        [RULE_GROW] = "grow",           [RULE_PREEMPT] = "preempt",   [RULE_RECLAIM] = "reclaim"
-};
-
-const char *decision_rule_name(DecisionRule rule)
-{
-        return rules[rule];
-}
 
 Journal *journal_new(Scheduler *scheduler, const JournalSink *sink, const JournalLimits *limits)
 {

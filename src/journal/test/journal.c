@@ -1,6 +1,6 @@
 /* The journal: what a room lived through is played again bit for bit; what was changed afterwards is noticed;
  * what was cut is passed over; generations come and go. */
-#include "sched/journal.h"
+#include "journal/journal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/test/seed.h"
-#include "sched/journal-line.h"
-#include "sched/test/room.h"
+#include "journal/test/room.h"
+#include "sched/line.h"
 
 /* A sink in memory: the generation before, and this one. */
 typedef struct {

@@ -1,6 +1,6 @@
 /* Planted faults: the checks of random traces notice each of them, and soon. Built against the variant of the
  * library that has them (mutant.h). */
-#include "sched/test/room.h"
+#include "journal/test/room.h"
 
 enum { ROOM_STEPS = 1000, STEPS_MAX = 200000 };
 

@@ -8,13 +8,13 @@
  * Work is counted in task × ms, so an elastic job that runs with half of its tasks needs twice the time.
  * Figures are areas, brought up to date whenever what they integrate changes; they may be floating point,
  * decisions are not. */
-#include "sched/simulate.h"
+#include "sim/simulate.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "sched/simulate-input.h"
+#include "sim/internal.h"
 
 typedef enum { OUTSIDE, WAITING, RUNNING, EVICTED, OVER } Phase;
 

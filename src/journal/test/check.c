@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "sched/test/room.h"
+#include "journal/test/room.h"
 
 /* What stands where. */
 typedef struct {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
-#include "sched/simulate.h"
+#include "sim/simulate.h"
 
 struct Room {
         SchedulerConfig config;

@@ -9,7 +9,7 @@
 
 #include "base/test/sanitized.h"
 #include "base/test/seed.h"
-#include "sched/test/room.h"
+#include "journal/test/room.h"
 
 enum {
         STEPS = 1000000,

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "journal/journal.h"
 #include "sched/dump.h"
-#include "sched/journal-line.h"
-#include "sched/journal.h"
+#include "sched/line.h"
 
 typedef struct Player Player;
 

@@ -1,6 +1,6 @@
 /* What happens in a made-up room (see room.h): arrivals, ends, changes of nodes and queues, steps of the
  * clock. */
-#include "sched/test/room.h"
+#include "journal/test/room.h"
 
 #include <stdio.h>
 #include <string.h>

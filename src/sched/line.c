@@ -1,11 +1,9 @@
-/* Lines of the journal (see journal-line.h). Writing is on the path of every submission: numbers go straight
+/* Lines of the journal (see line.h). Writing is on the path of every submission: numbers go straight
  * into the text, and nothing is allocated but the text's own room. Reading trusts nothing: every number has a
  * range, and a placement has as many tasks as its roles have replicas. */
-#include "sched/journal-line.h"
+#include "sched/line.h"
 
 #include <string.h>
-
-#include "sched/journal.h"
 
 enum {
         NUMBER_ROOM = 24, /* characters of any number, its sign and a separator */
@@ -14,6 +12,27 @@ enum {
         ROLES_MAX = 64,
         LABELS_MAX = 256,
 };
+
+/* ---- names ---- */
+
+static const char *const kinds[] = {
+        [DECIDE_START] = "start", [DECIDE_GROW] = "grow", [DECIDE_SHRINK] = "shrink", [DECIDE_EVICT] = "evict"
+};
+
+const char *decision_kind_name(DecisionKind kind)
+{
+        return kinds[kind];
+}
+
+static const char *const rules[] = {
+        [RULE_NOMINATED] = "nominated", [RULE_ALLOCATE] = "allocate", [RULE_BACKFILL] = "backfill",
+        [RULE_GROW] = "grow",           [RULE_PREEMPT] = "preempt",   [RULE_RECLAIM] = "reclaim"
+};
+
+const char *decision_rule_name(DecisionRule rule)
+{
+        return rules[rule];
+}
 
 /* ---- writing ---- */
 

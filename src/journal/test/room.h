@@ -8,7 +8,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "sched/journal.h"
+#include "journal/journal.h"
 #include "sched/mutant.h"
 #include "sched/scheduler.h"
 

@@ -84,9 +84,6 @@ bool journal_read(const char *dir, char **ret, gsize *ret_len, GError **error);
 
 enum { JOURNAL_READ_MAX = 512 * 1024 * 1024 }; /* bytes that journal_read takes at most */
 
-const char *decision_kind_name(DecisionKind kind); /* "start", "grow", "shrink", "evict" */
-const char *decision_rule_name(DecisionRule rule); /* "nominated", "allocate", "backfill"... */
-
 typedef struct {
         gint64 pass, now; /* the pass's number and time */
         Decision decision;

@@ -1,5 +1,5 @@
-/* The lines of the journal (journal.h says what they look like): one writer and one reader for each. Only for
- * the journal's own files. */
+/* Lines of text for what a Scheduler is told and what it decides (journal/journal.h says what they look like): one
+ * writer and one reader for each. Dumps and journals consist of them. */
 #pragma once
 
 #include <glib.h>
