@@ -1,0 +1,59 @@
+"""The guide names verbs and options that `paddle` has: in each block of commands, and in the tables of a reader who comes from elsewhere."""
+
+import functools
+import re
+import shlex
+import subprocess
+
+import pytest
+from conftest import BIN, ROOT
+
+PAGES = sorted((ROOT / "doc/guide").glob("*.md"))
+KINDS = ("queue", "flavour", "cluster", "user", "grant", "token", "secret", "audit", "storage", "sched", "job")
+ALIASES = {"--name": "--job-name", "--pservers": "--ps"}  # help shows the name that PaddlePaddle Cloud's client had
+
+
+def commands(text):
+    """What stands behind "paddle" in blocks of code and in code spans of tables."""
+    for block in re.findall(r"^```\w*\n(.*?)^```", text, re.S | re.M):
+        for line in re.sub(r"\\\n", " ", block).splitlines():
+            if mark := re.match(r"(?:\$ )?paddle (.*)", line):
+                yield mark[1]
+    for row in re.findall(r"^\|.*", text, re.M):
+        yield from re.findall(r"`paddle ([^`]*)`", row)
+
+
+@functools.cache
+def help_of(verb):
+    done = subprocess.run([BIN / "paddle", *verb.split(), "--help"], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def words_of(command):
+    """The words before the job's own command, its comment and the next command."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=";|&")
+    lexer.whitespace_split = True
+    words = []
+    for word in lexer:
+        if word == "--" or set(word) <= set(";|&"):
+            break
+        words.append(word)
+    return words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_verbs_and_options_exist(page):
+    wrong = []
+    for command in commands(page.read_text()):
+        if "..." in command.split(" -- ")[0] or not command[0].islower():
+            continue
+        words = words_of(command)
+        verb = " ".join(words[: 2 if words[0] in KINDS else 1])
+        text = help_of(verb)
+        if text is None:
+            wrong.append(f"paddle {command}: no verb '{verb}'")
+            continue
+        for option in (word.split("=")[0] for word in words if word.startswith("--")):
+            if not re.search(rf"{option}\b|{ALIASES.get(option, option)}\b", text):
+                wrong.append(f"paddle {command}: no option {option}")
+    assert not wrong, "\n".join(wrong)
