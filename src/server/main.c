@@ -731,6 +731,7 @@ static bool server_open(Server *server, GError **error)
                                                .node_name = server->node_name,
                                                .node_labels = (const char *const *)server->node_labels,
                                                .templates = server->options.job_templates,
+                                               .skip_resource_check = g_getenv("PF_SKIP_RESOURCE_VALIDATE"),
                                                .check_cluster = drivers_check },
                                 error);
         return server->flow && open_http(server, error) && write_pid(server, error);

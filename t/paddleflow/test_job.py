@@ -348,6 +348,16 @@ def test_open_queues(make_flow):
     assert flow.wait(job, "succeeded")["UserName"] == user
 
 
+def test_the_sum_may_go_unchecked(make_flow, monkeypatch):
+    """PF_SKIP_RESOURCE_VALIDATE, read when the server starts: the interface does not compare a job with its queue."""
+    for checked in (True, False):
+        flow = make_flow()
+        big = {"schedulingPolicy": {"queue": flow.make_queue()}, "flavour": {"cpu": "9", "mem": "1Gi"}}
+        said = refused(flow.post(S, single(**big)), NOT)["message"]
+        assert ("cpu are more than the" in said) == checked, said
+        monkeypatch.setenv("PF_SKIP_RESOURCE_VALIDATE", "1")
+
+
 # -- one job
 
 

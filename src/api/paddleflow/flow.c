@@ -13,6 +13,7 @@ Flow *flow_new(const FlowConfig *config, GError **error)
         flow->store = config->store;
         flow->runtime = config->runtime;
         flow->auth = config->auth;
+        flow->skip_resource_check = config->skip_resource_check;
         flow->check_cluster = config->check_cluster;
         flow->node_name = g_strdup(config->node_name ? config->node_name : "localhost");
         flow->node_labels = g_strdupv((char **)config->node_labels);

@@ -22,6 +22,9 @@ typedef struct {
         const char *node_name; /* of this machine */
         const char *const *node_labels;
         const char *templates; /* a file (templates.h); or NULL */
+        /* The sum of a job's members is not compared with the maximum of its queue; the engine still refuses
+         * what can never run. */
+        bool skip_resource_check;
         /* Could a runtime be made with the cluster's credential? ERR_INVALID with what is wrong. Reaches for
          * nothing. */
         bool (*check_cluster)(const Cluster *cluster, GError **error);

@@ -32,7 +32,8 @@ struct Flow {
         Crew *askers; /* for answers that clusters are asked for */
         Feed *feed;
         Sampler *sampler;
-        Templates *templates; /* or NULL */
+        Templates *templates;     /* or NULL */
+        bool skip_resource_check; /* FlowConfig's */
         bool (*check_cluster)(const Cluster *cluster, GError **error);
 };
 

@@ -263,7 +263,7 @@ static bool check_sum(const Asking *asking, GError **error)
         const Queue *queue = asking->queue;
         Resources most = queue_max(asking->call->catalog, queue), sum = { 0 };
 
-        if (g_getenv("PF_SKIP_RESOURCE_VALIDATE"))
+        if (asking->call->flow->skip_resource_check)
                 return true;
         for (guint i = 0; i < asking->wishes->len; i++) {
                 const Wish *wish = &g_array_index(asking->wishes, Wish, i);
