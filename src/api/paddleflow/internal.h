@@ -237,7 +237,7 @@ typedef struct {
 void asked_clear(Asked *asked);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
 /* From the decoded body, all checked (scheduling.md 6.3); errors carry the inner code. */
-bool job_ask(const Call *call, JobRoute route, const json_t *body, Asked *ret, GError **error);
+bool job_request_read(const Call *call, JobRoute route, const json_t *body, Asked *ret, GError **error);
 
 /* ---- what works on threads of its own ---- */
 

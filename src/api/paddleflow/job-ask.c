@@ -825,7 +825,7 @@ static bool make(const Asking *asking, Asked *ret, GError **error)
         return ret->spec || flow_set(error, CODE_JobInvalidField, "%s", why->message);
 }
 
-bool job_ask(const Call *call, JobRoute route, const json_t *body, Asked *ret, GError **error)
+bool job_request_read(const Call *call, JobRoute route, const json_t *body, Asked *ret, GError **error)
 {
         Asking asking = { .call = call, .route = route, .body = body, .mode = "" };
         bool good;

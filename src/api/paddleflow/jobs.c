@@ -70,7 +70,7 @@ static void create(HttpRequest *request, void *arg, JobRoute route, const GoFiel
         if (!call_begin(&call, request, arg))
                 return;
         body = call_body(&call, fields, &error);
-        if (body && job_ask(&call, route, body, &asked, &error))
+        if (body && job_request_read(&call, route, body, &asked, &error))
                 submit(&call, &asked);
         else
                 fail_create(request, error);
