@@ -140,15 +140,6 @@ static bool goes_on(Attached *attached, GError *cause, bool *ret_ended, GError *
         return retry_after(&attached->retry, attached->cli, cause, error);
 }
 
-static void say_goodbye(const Attached *attached)
-{
-        if (!attached->session.detached)
-                return;
-        cli_say(attached->cli,
-                "\nleft '%s', which goes on\n`paddle attach %s` connects again, `paddle cancel %s` ends it.",
-                attached->name, attached->name, attached->name);
-}
-
 bool attach_run(Cli *cli, const char *id, const char *name, GError **error)
 {
         Attached attached = { .cli = cli, .id = id, .name = name };
@@ -163,7 +154,11 @@ bool attach_run(Cli *cli, const char *id, const char *name, GError **error)
 
                 if (talk_once(&attached, &cause)) {
                         cli->status = attached.session.detached ? 0 : attached.session.status;
-                        say_goodbye(&attached);
+                        if (attached.session.detached)
+                                cli_say(cli,
+                                        "\nleft '%s', which goes on\n`paddle attach %s` connects again, "
+                                        "`paddle cancel %s` ends it.",
+                                        attached.name, attached.name, attached.name);
                         break;
                 }
                 ok = goes_on(&attached, cause, &ended, error);

@@ -350,21 +350,16 @@ static void print_finding(const Cli *cli, const char *name, const Finding *found
                 printf("                %s\n", found->todo);
 }
 
-static json_t *finding_json(const char *name, const Finding *found)
-{
-        g_autofree char *text = text_visible(found->text);
-
-        return json_pack("{s:s, s:s, s:s, s:s?}", "check", name, "level", levels[found->level].word, "found",
-                         text, "todo", found->todo);
-}
-
 static const Column columns[] = { { "CHECK", .member = "check" }, { 0 } };
 
 /* Each as soon as it is found. */
 static void report(const Cli *cli, Listing *listing, const char *name, const Finding *found)
 {
         if (listing) {
-                g_autoptr(json_t) item = finding_json(name, found);
+                g_autofree char *text = text_visible(found->text);
+                g_autoptr(json_t) item =
+                        json_pack("{s:s, s:s, s:s, s:s?}", "check", name, "level", levels[found->level].word,
+                                  "found", text, "todo", found->todo);
 
                 listing_add(listing, item);
         } else {

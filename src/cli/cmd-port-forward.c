@@ -157,11 +157,6 @@ static void write_ours(Connection *connection)
         }
 }
 
-static bool is_over(const Connection *connection)
-{
-        return connection->gone || (connection->ended && connection->out->len == 0);
-}
-
 /* False: the server is gone. The other side may have had more to say, so this is no end of it. */
 static bool turn(Connection *connection)
 {
@@ -178,7 +173,7 @@ static void carry(Connection *connection)
 {
         bool going = true;
 
-        while (going && !is_over(connection)) {
+        while (going && !connection->gone && !(connection->ended && connection->out->len == 0)) {
                 bool reads = connection->input_open && !connection->ended &&
                              connection->under_way + PIECE <= WINDOW;
                 int ours = (reads ? POLLIN : 0) | (connection->out->len ? POLLOUT : 0);
@@ -210,27 +205,9 @@ static char *forward_path(const Way *way)
         return job_path(way->job, tail);
 }
 
-/* A page that is loaded makes many connections: what is wrong with all of them is said once, until one is
- * good. */
-static void tell(Way *way, const char *why)
-{
-        if (!g_atomic_int_compare_and_exchange(&way->refused, 0, 1))
-                return;
-        cli_say(way->cli, "paddle: port %d of '%s': %s", way->remote, way->member, why);
-}
-
-/* Whoever connected is told as well: the connection is reset, not ended. */
-static void close_ours(const Connection *connection)
-{
-        const struct linger at_once = { .l_onoff = 1 };
-
-        if (connection->why)
-                (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-        (void)close(connection->fd);
-}
-
 static void *run_connection(void *arg)
 {
+        static const struct linger at_once = { .l_onoff = 1 };
         Connection *connection = arg;
         Way *way = connection->way;
         g_autofree char *path = forward_path(way);
@@ -241,11 +218,14 @@ static void *run_connection(void *arg)
                 carry(connection);
         else
                 connection->why = g_strdup(error->message);
-        if (connection->why)
-                tell(way, connection->why);
-        else
+        /* A page makes many connections: what is wrong with all of them is said once, until one is good. */
+        if (!connection->why)
                 g_atomic_int_set(&way->refused, 0);
-        close_ours(connection);
+        else if (g_atomic_int_compare_and_exchange(&way->refused, 0, 1))
+                cli_say(way->cli, "paddle: port %d of '%s': %s", way->remote, way->member, connection->why);
+        if (connection->why) /* it is reset, not ended, so that whoever connected is told as well */
+                (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        (void)close(connection->fd);
         websocket_client_free(connection->socket);
         g_string_free(connection->out, TRUE);
         g_free(connection->why);

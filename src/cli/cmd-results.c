@@ -248,12 +248,6 @@ static void print_values(const GPtrArray *rows, Format format)
         format_print(list, format, NULL);
 }
 
-static void print_names(const GPtrArray *rows)
-{
-        for (guint i = 0; i < rows->len; i++)
-                format_print(rows->pdata[i], FORMAT_NAME, "name");
-}
-
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Results *results = target;
@@ -285,7 +279,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         else if (format == FORMAT_JSON || format == FORMAT_YAML)
                 print_values(rows, format);
         else if (format == FORMAT_NAME)
-                print_names(rows);
+                for (guint i = 0; i < rows->len; i++)
+                        format_print(rows->pdata[i], FORMAT_NAME, "name");
         else
                 print_table(cli, &sheet);
         if (names->len == 0)

@@ -70,22 +70,18 @@ static char *read_input(gsize *ret_len, GError **error)
         return value;
 }
 
-static char *ask_value(Cli *cli, const char *name, gsize *ret_len, GError **error)
-{
-        g_autofree char *what = g_strdup_printf("value of '%s'", name);
-        char *value = password_ask(cli, what, false, true, error);
-
-        *ret_len = value ? strlen(value) : 0;
-        return value;
-}
-
 /* The caller's (wipe). */
 static char *take_value(Cli *cli, const SecretArgs *args, const char *name, gsize *ret_len, GError **error)
 {
         char *value = NULL;
 
-        if (!args->file && isatty(STDIN_FILENO))
-                return ask_value(cli, name, ret_len, error);
+        if (!args->file && isatty(STDIN_FILENO)) {
+                g_autofree char *what = g_strdup_printf("value of '%s'", name);
+
+                value = password_ask(cli, what, false, true, error);
+                *ret_len = value ? strlen(value) : 0;
+                return value;
+        }
         if (!args->file)
                 return read_input(ret_len, error);
         return file_read(args->file, VALUE_MAX, &value, ret_len, error) ? value : NULL;

@@ -112,16 +112,10 @@ bool embedded_idle(char **ret, GError **error)
         return true;
 }
 
-static bool start(GError **error)
-{
-        g_autofree char *idle = NULL;
-
-        return embedded_idle(&idle, error) && embedded_ensure(&(EmbeddedListen){ .idle = idle }, NULL, error);
-}
-
 Discovery *discover(const char *server, const char *token, DiscoverMode mode, GError **error)
 {
         g_autoptr(Discovery) found = g_new0(Discovery, 1);
+        g_autofree char *idle = NULL;
         const char *named = named_server(server, &found->source);
 
         found->url = completed(named);
@@ -136,7 +130,8 @@ Discovery *discover(const char *server, const char *token, DiscoverMode mode, GE
         if (found->url)
                 return g_steal_pointer(&found);
         found->source = "embedded";
-        if (mode == DISCOVER_START && !start(error))
+        if (mode == DISCOVER_START && (!embedded_idle(&idle, error) ||
+                                       !embedded_ensure(&(EmbeddedListen){ .idle = idle }, NULL, error)))
                 return NULL;
         found->url = embedded_url();
         return g_steal_pointer(&found);

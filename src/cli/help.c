@@ -302,11 +302,6 @@ static void man_paragraphs(GString *out, const char *text)
         }
 }
 
-static char *dashed(const char *name)
-{
-        return g_strdelimit(g_strdup(name), " ", '-');
-}
-
 static void man_head(GString *out, const char *page, const char *summary)
 {
         g_autofree char *title = g_ascii_strup(page, -1);
@@ -331,7 +326,7 @@ static const char man_common[] =
 
 char *help_man_verb(const Verb *verb)
 {
-        g_autofree char *name = dashed(verb->name);
+        g_autofree char *name = g_strdelimit(g_strdup(verb->name), " ", '-');
         g_autofree char *page = g_strconcat("paddle-", name, NULL);
         g_autofree char *args = usage_args(verb);
         g_autofree char *escaped_args = roff(args);

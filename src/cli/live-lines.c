@@ -88,17 +88,12 @@ typedef struct {
         int columns;
 } Cell;
 
-static gsize sequence_len(const char *text)
-{
-        return strcspn(text, "mK") + 1; /* what tame.c lets pass has one of them */
-}
-
 static Cell cell_at(const char *text)
 {
         gunichar c = g_utf8_get_char(text);
 
-        if (*text == ESCAPE)
-                return (Cell){ text, sequence_len(text), 0 };
+        if (*text == ESCAPE) /* what tame.c lets pass ends with one of them */
+                return (Cell){ text, strcspn(text, "mK") + 1, 0 };
         return (Cell){ text, (gsize)(g_utf8_next_char(text) - text),
                        g_unichar_iszerowidth(c) ? 0
                        : g_unichar_iswide(c)    ? 2

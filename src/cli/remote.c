@@ -138,17 +138,12 @@ const TransferOps remote_ops = { .chunks = chunks,
 
 /* The home of the caller: "/pfs/<dc>/home/<user>" needs both names. They are asked for in any case: without
  * patience, so that a server that is not there is reported at once. */
-static bool ask_names(Cli *cli, json_t **ret_info, json_t **ret_who, GError **error)
-{
-        return http_call_json(cli->client, "GET", "/v1/info", NULL, ret_info, error) &&
-               http_call_json(cli->client, "GET", "/v1/whoami", NULL, ret_who, error);
-}
-
 bool remote_names_ask(Cli *cli, RemoteNames *ret, GError **error)
 {
         g_autoptr(json_t) info = NULL, who = NULL;
 
-        if (!ask_names(cli, &info, &who, error))
+        if (!http_call_json(cli->client, "GET", "/v1/info", NULL, &info, error) ||
+            !http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
                 return false;
         *ret = (RemoteNames){ g_strdup(text_of(info, "datacenter")), g_strdup(text_of(who, "user")) };
         return true;

@@ -45,12 +45,6 @@ bool retry_succeeded(Retry *retry)
         return set_found(retry);
 }
 
-static void pause_growing(Retry *retry)
-{
-        usleep((useconds_t)retry->pause_ms * 1000);
-        retry->pause_ms = MIN(retry->pause_ms * 2, PAUSE_MAX_MS);
-}
-
 /* The cause without the request: of "GET unix:/x/paddled.sock/v1/jobs/x/logs: the connection broke off" the
  * end. */
 static char *short_cause(const GError *cause)
@@ -97,6 +91,7 @@ bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
                 return give_up(retry, cli, cause, error);
         }
         g_clear_error(&cause);
-        pause_growing(retry);
+        usleep((useconds_t)retry->pause_ms * 1000);
+        retry->pause_ms = MIN(retry->pause_ms * 2, PAUSE_MAX_MS);
         return true;
 }

@@ -317,11 +317,6 @@ static bool check_package(const Submission *s, const json_t *file, GError **erro
         return true;
 }
 
-static bool has_servers(const char *framework)
-{
-        return framework_role(framework_find(framework), "pserver") != NULL;
-}
-
 static bool check_servers(const Submission *s, const json_t *file, GError **error)
 {
         gint64 servers = 0;
@@ -338,7 +333,7 @@ static bool check_servers(const Submission *s, const json_t *file, GError **erro
                 return err_set(error, ERR_USAGE, "--framework: '%s' is not known; it is one of %s",
                                s->framework, names);
         }
-        if (servers > 0 && s->framework && !has_servers(s->framework))
+        if (servers > 0 && s->framework && !framework_role(framework_find(s->framework), "pserver"))
                 return err_set(
                         error, ERR_USAGE,
                         "--pservers=%d cannot be combined with --framework=%s: it has no parameter servers",
@@ -413,13 +408,6 @@ static void put_int(json_t *object, const char *name, gint64 value)
 {
         if (value > 0)
                 json_object_set_new(object, name, json_integer(value));
-}
-
-/* A flag that was checked already, and whose 0 says something, too. */
-static void put_number(json_t *object, const char *name, const char *text)
-{
-        if (text)
-                json_object_set_new(object, name, json_integer(g_ascii_strtoll(text, NULL, 10)));
 }
 
 /* What the framework calls the processes that --trainers counts. */
@@ -525,7 +513,8 @@ static json_t *base_object(const json_t *file, GError **error)
 
 static bool put_flags(json_t *spec, const Submission *s, GError **error)
 {
-        put_number(spec, "retries", s->retries);
+        if (s->retries) /* was checked; 0 says something, too */
+                json_object_set_new(spec, "retries", json_integer(g_ascii_strtoll(s->retries, NULL, 10)));
         if (s->use_gpu || s->gpus)
                 json_object_set_new(spec, "use_gpu", json_true());
         return PUT_TEXTS(spec, error, { "name", "--job-name", s->job_name },

@@ -37,16 +37,10 @@ static void append_head(GString *out, const char *line, const Terminal *terminal
 
 /* ---- the room ---- */
 
-static char *clock_text(gint64 now)
-{
-        g_autoptr(GDateTime) time = g_date_time_new_from_unix_local(now / 1000);
-
-        return g_date_time_format(time, "%H:%M:%S");
-}
-
 static void append_title(GString *out, const TopPicture *picture, const Terminal *terminal)
 {
-        g_autofree char *clock = clock_text(picture->now);
+        g_autoptr(GDateTime) now = g_date_time_new_from_unix_local(picture->now / 1000);
+        g_autofree char *clock = g_date_time_format(now, "%H:%M:%S");
         g_autofree char *line = g_strdup_printf("paddle top  %s  %s", clock, picture->title);
 
         append_head(out, line, terminal);

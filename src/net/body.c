@@ -134,14 +134,6 @@ gsize body_discard_max(const HttpRequest *request)
         return caller_is_known(request) ? DISCARD_MAX : (gsize)request->server->config.stranger_discard_max;
 }
 
-static bool take_memory(HttpRequest *request, const char *data, gsize len, GError **error)
-{
-        if (!take_bytes(request, (gint64)len, error))
-                return false;
-        g_string_append_len(request->body, data, (gssize)len);
-        return true;
-}
-
 static bool take_piece(HttpRequest *request, const char *data, gsize len, GError **error)
 {
         const HttpRoute *route = request->entry->route;
@@ -151,8 +143,12 @@ static bool take_piece(HttpRequest *request, const char *data, gsize len, GError
         request->body_len += len;
         if (request->body_len > route->body_max)
                 return set_too_large(request, error);
-        if (route->body == HTTP_BODY_MEMORY)
-                return take_memory(request, data, len, error);
+        if (route->body == HTTP_BODY_MEMORY) {
+                if (!take_bytes(request, (gint64)len, error))
+                        return false;
+                g_string_append_len(request->body, data, (gssize)len);
+                return true;
+        }
         if (request->body_len > (guint64)request->held_bytes &&
             !hold_body(request, MAX(HOLD_STEP, (gint64)request->body_len - request->held_bytes), error))
                 return false;

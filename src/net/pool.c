@@ -69,15 +69,6 @@ static void place(Pool *pool, Line *line)
         }
 }
 
-static Line *next_line(Pool *pool)
-{
-        Line *line = g_queue_pop_head(&pool->round);
-
-        if (line)
-                line->in_round = false;
-        return line;
-}
-
 /* Takes the mutex off for the time of the work. */
 static void run_one(Pool *pool, Line *line)
 {
@@ -99,9 +90,10 @@ static void *run(void *arg)
         background_begin();
         pthread_mutex_lock(&pool->mutex);
         while (!pool->stopped) {
-                Line *line = next_line(pool);
+                Line *line = g_queue_pop_head(&pool->round);
 
                 if (line) {
+                        line->in_round = false;
                         run_one(pool, line);
                         continue;
                 }

@@ -311,15 +311,6 @@ static void on_recorded(void *arg)
         http_request_unref(request);
 }
 
-static void answer_now(HttpRequest *request, Reply *reply)
-{
-        pthread_mutex_lock(&request->mutex);
-        bool done = answer_locked(request, reply);
-        pthread_mutex_unlock(&request->mutex);
-        if (!done)
-                reply_clear(reply);
-}
-
 /* The answer of a handler may wait for its record; another, when the server stops meanwhile, makes it go. */
 static void answer(HttpRequest *request, Reply *reply)
 {
@@ -344,7 +335,11 @@ static void answer(HttpRequest *request, Reply *reply)
                         on_recorded(request);
         } else {
                 (void)request->ops->record(request, status, NULL, NULL);
-                answer_now(request, reply);
+                pthread_mutex_lock(&request->mutex);
+                bool done = answer_locked(request, reply);
+                pthread_mutex_unlock(&request->mutex);
+                if (!done)
+                        reply_clear(reply);
         }
 }
 

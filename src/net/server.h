@@ -1,6 +1,6 @@
 /* HTTP server: a table of routes, requests that may be answered later, streams, server-sent events. On
- * libmicrohttpd (the only file that includes it is net/server.c; its rules are in doc/internals/net.md). Listens on TCP
- * and on a Unix socket with one set of routes.
+ * libmicrohttpd, which net/connection.h includes for the files of the server alone (doc/internals/net.md has its
+ * rules). Listens on TCP and on a Unix socket with one set of routes.
  *
  * Handlers run on a small pool of workers and must not block on anything but a short read. A handler ends in
  * exactly one of http_reply*, http_fail, http_stream, http_upgrade_websocket (net/websocket.h); or keeps the

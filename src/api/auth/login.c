@@ -213,11 +213,6 @@ bool login_make_room(Auth *auth, const char *user, GError **error)
         return true;
 }
 
-static bool drop_oldest(Attempting *at, GError **error)
-{
-        return login_make_room(at->auth, at->user, error);
-}
-
 static bool password_is_still(Attempting *at)
 {
         g_autoptr(Catalog) catalog = engine_catalog(at->auth->config.engine);
@@ -274,7 +269,7 @@ static void log_in(bool stopped, void *arg)
                                        at->code && !at->code_is_appended ? "wrong user name, password or code"
                                                                          : "wrong user name or password",
                                        &error);
-                } else if (!drop_oldest(at, &error)) {
+                } else if (!login_make_room(at->auth, at->user, &error)) {
                         end_attempt(at, ATTEMPT_DROPPED);
                 }
         }

@@ -134,11 +134,6 @@ static gint64 pair_spacing(const Entry *pair, bool known)
         return known ? 1000 : growing(1000, pair->failures - THROTTLE_FREE, THROTTLE_DELAY_MAX_MS);
 }
 
-static gint64 address_spacing(const Entry *address)
-{
-        return address->failures < THROTTLE_FREE_OF_ADDRESS ? 0 : 1000;
-}
-
 static gint64 account_spacing(const Entry *account)
 {
         int over = account->failures - THROTTLE_FREE_OF_ACCOUNT;
@@ -186,13 +181,8 @@ static void take_turn(Asked *asked, gint64 turn)
         take(asked->pair, turn, pair_spacing(asked->pair, asked->known));
         if (asked->known)
                 return;
-        take(asked->address, turn, address_spacing(asked->address));
+        take(asked->address, turn, asked->address->failures < THROTTLE_FREE_OF_ADDRESS ? 0 : 1000);
         take(asked->account, turn, account_spacing(asked->account));
-}
-
-static bool has_room(const Asked *asked)
-{
-        return (asked->known ? asked->pair : asked->address)->running < THROTTLE_SHARE;
 }
 
 bool throttle_begin(Throttle *throttle, const char *account, const char *address, gint64 now, Turn *ret)
@@ -204,7 +194,8 @@ bool throttle_begin(Throttle *throttle, const char *account, const char *address
         g_mutex_lock(&throttle->lock);
         asked = ask(throttle, account, address, now);
         turn = turn_of(&asked, now);
-        taken = turn - now <= THROTTLE_LINE_MS && has_room(&asked);
+        taken = turn - now <= THROTTLE_LINE_MS &&
+                (asked.known ? asked.pair : asked.address)->running < THROTTLE_SHARE;
         if (taken)
                 take_turn(&asked, turn);
         *ret = (Turn){ .wait_ms = taken ? turn - now : MAX(turn - now, 1000), .known = asked.known };
@@ -228,13 +219,6 @@ static void count_failure(Asked *asked, gint64 now)
         asked->account->failures++;
 }
 
-static void remember(Throttle *throttle, const Asked *asked, gint64 now)
-{
-        asked->pair->failures = 0;
-        asked->pair->next = 0;
-        (void)table_use(&throttle->known, asked->pair->name, now);
-}
-
 void throttle_end(Throttle *throttle, const char *account, const char *address, gint64 now, const Turn *turn,
                   Attempt how)
 {
@@ -250,7 +234,10 @@ void throttle_end(Throttle *throttle, const char *account, const char *address, 
         }
         if (how == ATTEMPT_FAILED)
                 count_failure(&asked, now);
-        if (how == ATTEMPT_SUCCEEDED)
-                remember(throttle, &asked, now);
+        if (how == ATTEMPT_SUCCEEDED) {
+                asked.pair->failures = 0;
+                asked.pair->next = 0;
+                (void)table_use(&throttle->known, asked.pair->name, now);
+        }
         g_mutex_unlock(&throttle->lock);
 }

@@ -154,17 +154,14 @@ HttpFace flow_face(Flow *flow)
 
 /* ---- calls ---- */
 
-static const json_t *speaks_for(const Call *call)
-{
-        return json_is_object(call->body) ? go_member(call->body, "userName") : NULL;
-}
-
 /* Acting for others is the administrator's (1.6). */
 static bool check_speaker(const Call *call, GError **error)
 {
         bool writes = strcmp(http_request_route(call->request)->method, "POST") == 0 ||
                       strcmp(http_request_route(call->request)->method, "PUT") == 0;
-        const char *name = writes ? json_string_value(speaks_for(call)) : call_query(call, "userName");
+        const char *name = !writes                      ? call_query(call, "userName")
+                           : json_is_object(call->body) ? json_string_value(go_member(call->body, "userName"))
+                                                        : NULL;
 
         if (!call->user || !name || !*name || call->root || strcmp(name, call->user) == 0)
                 return true;

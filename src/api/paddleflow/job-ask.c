@@ -454,15 +454,6 @@ static json_t *with_template(const Asking *asking, const Wish *wish)
         return body;
 }
 
-static void apply_templates(const Asking *asking)
-{
-        for (guint i = 0; i < asking->wishes->len; i++) {
-                Wish *wish = &g_array_index(asking->wishes, Wish, i);
-
-                wish->run = with_template(asking, wish);
-        }
-}
-
 static bool take_framework(Asking *asking, GError **error)
 {
         const char *name = go_text(asking->body, "framework");
@@ -727,12 +718,6 @@ static json_t *running_spec(const Asking *asking, GError **error)
         return spec;
 }
 
-/* Stands for a job that is refused: it is never started. */
-static json_t *refused_spec(void)
-{
-        return json_pack("{s:[s]}", "command", "false");
-}
-
 /* ---- what is kept ---- */
 
 static json_t *kept_member(const Asking *asking, const Wish *wish)
@@ -779,13 +764,6 @@ static json_t *kept_of(const Asking *asking, const char *id)
 
 /* ---- all ---- */
 
-static void refuse(Asked *ret, const GError *why)
-{
-        g_autofree char *text = flow_message(why);
-
-        ret->refusal = g_strdup_printf("submit job to cluster failed: %s", text);
-}
-
 static bool check_kept(const json_t *kept, GError **error)
 {
         g_autofree char *text = json_format(kept);
@@ -804,8 +782,13 @@ static bool make(const Asking *asking, Asked *ret, GError **error)
         const char *id = go_text(asking->body, "id");
         g_autoptr(GError) why = NULL;
         g_autoptr(json_t) spec = NULL, refused = NULL, kept = NULL;
+        g_autofree char *text = NULL;
 
-        apply_templates(asking);
+        for (guint i = 0; i < asking->wishes->len; i++) {
+                Wish *wish = &g_array_index(asking->wishes, Wish, i);
+
+                wish->run = with_template(asking, wish);
+        }
         ret->id = *id ? g_strdup(id) : job_new_id();
         kept = kept_of(asking, ret->id);
         if (!check_kept(kept, error))
@@ -817,8 +800,9 @@ static bool make(const Asking *asking, Asked *ret, GError **error)
         }
         if (ret->spec)
                 return true;
-        refuse(ret, why);
-        refused = refused_spec();
+        text = flow_message(why);
+        ret->refusal = g_strdup_printf("submit job to cluster failed: %s", text);
+        refused = json_pack("{s:[s]}", "command", "false"); /* stands for it, and is never started */
         add_common(asking, ret->id, kept, refused);
         g_clear_error(&why);
         ret->spec = spec_parse(refused, &why);

@@ -100,12 +100,6 @@ static json_t *no_flavour(void)
         return json_pack("{s:s, s:s, s:s, s:n}", "name", "", "cpu", "", "mem", "", "scalarResources");
 }
 
-static json_t *no_fs(void)
-{
-        return json_pack("{s:s, s:s, s:s, s:s, s:b}", "id", "", "name", "", "mountPath", "", "subPath", "",
-                         "readOnly", 0);
-}
-
 /* The member as it is, or `other` (taken). */
 static json_t *member_or(const json_t *object, const char *name, json_t *other)
 {
@@ -125,7 +119,9 @@ static void add_spec(json_t *shown, const json_t *asked)
 
         json_object_set_new(shown, "flavour", member_or(asked, "flavour", no_flavour()));
         json_object_set_new(shown, "limitFlavour", no_flavour());
-        json_object_set_new(shown, "fs", no_fs());
+        json_object_set_new(shown, "fs",
+                            json_pack("{s:s, s:s, s:s, s:s, s:b}", "id", "", "name", "", "mountPath", "",
+                                      "subPath", "", "readOnly", 0));
         json_object_set_new(shown, "port", member_or(asked, "port", json_integer(0)));
         for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
                 json_object_set_new(shown, texts[i], member_or(asked, texts[i], json_string("")));

@@ -136,29 +136,20 @@ Job *flow_find_job(Flow *flow, const char *id)
         return g_strcmp0(shown, id) == 0 ? g_steal_pointer(&job) : NULL;
 }
 
-static void deny_job(const Call *call, const char *id, Code denied, GError **error)
-{
-        http_request_set_denied(call->request);
-        flow_set(error, denied, "job '%s' is not of '%s'", id, call->user);
-}
-
-static Job *note_job(const Call *call, Job *job)
-{
-        http_request_set_owner(call->request, job->user);
-        http_request_set_subject(call->request, job->id);
-        return job;
-}
-
 Job *call_job(const Call *call, const char *id, Code denied, GError **error)
 {
         g_autoptr(Job) job = flow_find_job(call->flow, id);
 
         if (!job)
                 flow_set(error, CODE_JobNotFound, "there is no job '%.120s'", id);
-        else if (!call->root && strcmp(job->user, call->user) != 0)
-                deny_job(call, id, denied, error);
-        else if (http_request_route(call->request)->verb == VERB_SHOW ||
-                 auth_check_queue(http_request_caller(call->request), job->queue, error))
-                return note_job(call, g_steal_pointer(&job));
+        else if (!call->root && strcmp(job->user, call->user) != 0) {
+                http_request_set_denied(call->request);
+                flow_set(error, denied, "job '%s' is not of '%s'", id, call->user);
+        } else if (http_request_route(call->request)->verb == VERB_SHOW ||
+                   auth_check_queue(http_request_caller(call->request), job->queue, error)) {
+                http_request_set_owner(call->request, job->user);
+                http_request_set_subject(call->request, job->id);
+                return g_steal_pointer(&job);
+        }
         return NULL;
 }

@@ -52,13 +52,6 @@ static json_t *tasks_of(Flow *flow, const Job *job, const LogWindow *window)
         return tasks;
 }
 
-static void reply_job(const Call *call, const Job *job, const char *id, const LogWindow *window)
-{
-        call_reply(call,
-                   json_pack("{s:s, s:o, s:s, s:s, s:n}", "jobID", id, "taskList",
-                             tasks_of(call->flow, job, window), "name", id, "type", "pod", "eventList"));
-}
-
 /* ---- what is asked for ---- */
 
 /* As Go's strconv reads a bool. */
@@ -139,7 +132,9 @@ static void show_job_log(HttpRequest *request, void *arg)
         if (take_window(&call, &window, &error))
                 job = find_job(&call, id, &error);
         if (job)
-                reply_job(&call, job, id, &window);
+                call_reply(&call, json_pack("{s:s, s:o, s:s, s:s, s:n}", "jobID", id, "taskList",
+                                            tasks_of(call.flow, job, &window), "name", id, "type", "pod",
+                                            "eventList"));
         else
                 call_fail(&call, error);
 }

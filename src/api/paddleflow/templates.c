@@ -19,14 +19,6 @@ static void decref(gpointer value)
         json_decref(value);
 }
 
-static Templates *templates_new(void)
-{
-        Templates *templates = g_new0(Templates, 1);
-
-        templates->by_name = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, decref);
-        return templates;
-}
-
 void templates_free(Templates *templates)
 {
         if (!templates)
@@ -77,12 +69,13 @@ static bool take_document(Templates *templates, const char *path, const char *do
 
 Templates *templates_read(const char *path, GError **error)
 {
-        g_autoptr(Templates) templates = templates_new();
+        g_autoptr(Templates) templates = g_new0(Templates, 1);
         g_autoptr(GRegex) line = g_regex_new("^---\\s*$", G_REGEX_MULTILINE, 0, NULL);
         g_autofree char *text = NULL;
         g_auto(GStrv) documents = NULL;
         gsize len;
 
+        templates->by_name = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, decref);
         if (!file_read(path, FILE_MAX, &text, &len, error))
                 return NULL;
         documents = g_regex_split(line, text, 0);

@@ -119,16 +119,11 @@ static json_t *job_notes(const Api *api, const Job *job)
         return notes;
 }
 
-/* The first reason is what a sentence has room for. */
-static const char *first_sentence(const json_t *reasons)
-{
-        return json_string_value(json_object_get(json_array_get(reasons, 0), "message"));
-}
-
 json_t *api_format_job(Api *api, const Job *job)
 {
         json_t *reasons = engine_reasons(api->engine, job);
-        json_t *object = job_format(job, first_sentence(reasons));
+        json_t *first = json_array_get(reasons, 0); /* a sentence has room for one */
+        json_t *object = job_format(job, json_string_value(json_object_get(first, "message")));
 
         json_object_set_new(object, "notes", job_notes(api, job));
         json_object_set_new(object, "reasons", reasons);

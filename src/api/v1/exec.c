@@ -89,13 +89,6 @@ static void send_bytes(const Session *session, Channel channel, const char *data
         }
 }
 
-static void send_number(const Session *session, Channel channel, gsize number)
-{
-        g_autofree char *text = g_strdup_printf("%" G_GSIZE_FORMAT, number);
-
-        send_text(session, channel, text);
-}
-
 /* ---- what the command says ---- */
 
 static void pass_output(Session *session, int fd, const char *data, gsize len)
@@ -133,18 +126,13 @@ static void take_terminal(Session *session, const char *data, gsize len)
         exec_cancel(session->exec);
 }
 
-/* Of a relay only its first words count. */
-static void keep_why(Session *session, const char *data, gsize len)
-{
-        g_string_append_len(session->why, data, (gssize)MIN(len, WHY_MAX - MIN(session->why->len, WHY_MAX)));
-}
-
 static void on_output(int fd, const char *data, gsize len, void *arg)
 {
         Session *session = arg;
 
         if (session->kind != EXEC_COMMAND && fd == 2)
-                keep_why(session, data, len);
+                g_string_append_len(session->why, data,
+                                    (gssize)MIN(len, WHY_MAX - MIN(session->why->len, WHY_MAX)));
         else if (session->kind == EXEC_TERMINAL)
                 take_terminal(session, data, len);
         else if (session->kind == EXEC_PORT && len == 0)
@@ -164,8 +152,11 @@ static void on_taken(gsize len, void *arg)
         session->wrapped -= around;
         session->given -= MIN(session->given, len - around);
         g_mutex_unlock(&session->mutex);
-        if (len > around)
-                send_number(session, CHANNEL_TAKEN, len - around);
+        if (len > around) {
+                g_autofree char *text = g_strdup_printf("%" G_GSIZE_FORMAT, len - around);
+
+                send_text(session, CHANNEL_TAKEN, text);
+        }
 }
 
 /* The end of a terminal or of a connection, which has no exit status of its own. */
@@ -595,19 +586,12 @@ static bool take_port(HttpRequest *request, ExecStart *ret, GError **error)
         return true;
 }
 
-static void note_port(HttpRequest *request, const Job *job, int port)
-{
-        g_autofree char *subject =
-                g_strdup_printf("%s %s %d", job->id, http_request_param(request, "member"), port);
-
-        http_request_set_subject(request, subject);
-}
-
 static void run_forward(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         g_autoptr(Job) job = api_job(api, request);
         g_autoptr(GError) error = NULL;
+        g_autofree char *subject = NULL;
         const Member *member = NULL;
         ExecStart start = { .kind = EXEC_PORT };
 
@@ -615,7 +599,9 @@ static void run_forward(HttpRequest *request, void *arg)
                 return;
         note_member(request, job);
         if (take_port(request, &start, &error)) {
-                note_port(request, job, start.port);
+                subject = g_strdup_printf("%s %s %d", job->id, http_request_param(request, "member"),
+                                          start.port);
+                http_request_set_subject(request, subject);
                 member = find_member(job, http_request_param(request, "member"), &error);
         }
         if (member)

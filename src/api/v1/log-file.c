@@ -107,11 +107,6 @@ static guint read_records(int fd, gint64 first, LogTime *ret, guint n)
         return got > 0 ? (guint)((gsize)got / sizeof *ret) : 0;
 }
 
-static bool is_beyond(const LogTime *record, gint64 offset, gint64 time)
-{
-        return record->size > offset && record->time_ms >= time;
-}
-
 /* The first record behind which there are more than `offset` bytes, and which is not older than `time`. */
 static gint64 first_beyond(int fd, gint64 count, gint64 offset, gint64 time)
 {
@@ -121,7 +116,7 @@ static gint64 first_beyond(int fd, gint64 count, gint64 offset, gint64 time)
                 gint64 middle = low + (high - low) / 2;
                 LogTime record = { 0 };
 
-                if (read_records(fd, middle, &record, 1) && !is_beyond(&record, offset, time))
+                if (read_records(fd, middle, &record, 1) && (record.size <= offset || record.time_ms < time))
                         low = middle + 1;
                 else
                         high = middle;

@@ -217,11 +217,6 @@ static void find_environment(const LogStream *stream, LogFile *file)
         watch_even_if_missing(stream, file->dir);
 }
 
-static bool is_watched(const LogStream *stream, const LogFile *file)
-{
-        return file->attempt == 0 || file->attempt == stream->attempt;
-}
-
 /* Stats a file that may not be there yet. Its directory is watched first, so that what comes after is not
  * missed; that one may be missing, too: it is made before the member's start, whose publication brings us
  * here again. */
@@ -229,7 +224,7 @@ static bool find_file(LogStream *stream, LogFile *file, struct stat *ret)
 {
         if (!file->watched && strcmp(file->name, log_environment) == 0)
                 find_environment(stream, file);
-        if (!file->watched && is_watched(stream, file))
+        if (!file->watched && (file->attempt == 0 || file->attempt == stream->attempt))
                 live_stream_watch(stream->live, file->dir);
         if (!stat_file(stream, file, ret))
                 return false;

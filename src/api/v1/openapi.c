@@ -8,14 +8,11 @@
 extern const char openapi_schemas[];
 extern const unsigned openapi_schemas_len;
 
-static json_t *schema_ref(const char *name)
-{
-        return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", name));
-}
-
 static json_t *content(const char *type, const char *schema)
 {
-        json_t *media = schema ? json_pack("{s:o}", "schema", schema_ref(schema)) : json_object();
+        json_t *media = schema ? json_pack("{s:{s:o}}", "schema", "$ref",
+                                           json_sprintf("#/components/schemas/%s", schema))
+                               : json_object();
         json_t *by_type = json_object();
 
         json_object_set_new(by_type, type, media);

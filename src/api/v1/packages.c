@@ -151,12 +151,6 @@ static char *extract_part(const char *path, const char *type, GError **error)
         return g_steal_pointer(&archive);
 }
 
-/* Older clients expect a path. Where the state directory is, is for administrators. */
-static char *shown_path(Api *api, const HttpCaller *caller, const char *hash)
-{
-        return caller->admin ? package_store_path(api->packages, hash) : g_strconcat("packages/", hash, NULL);
-}
-
 /* The archive in a form is a second file for a while, which the user must be allowed as well. */
 static bool unpack_form(Api *api, HttpRequest *request, const char *type, char *ret_hash, GError **error)
 {
@@ -194,7 +188,9 @@ static void post_archive(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
-        tree = shown_path(api, http_request_caller(request), hash);
+        tree = http_request_caller(request)->admin /* to others, where the state directory is, is not told */
+                       ? package_store_path(api->packages, hash)
+                       : g_strconcat("packages/", hash, NULL);
         reply = json_pack("{s:i, s:s, s:s, s:s, s:s}", "code", 200, "msg", "", "job_id", hash, "path", tree,
                           "package", hash);
         http_reply_json(request, 200, reply);
