@@ -941,7 +941,7 @@ Keep *keep_new(const KeepConfig *config, GError **error)
         return keep;
 }
 
-void keep_free(Keep *keep)
+static void remove_sources(Keep *keep)
 {
         const guint sources[] = { keep->epoll_source, keep->orphan_timer, keep->sweep_timer,
                                   keep->ready_timer };
@@ -949,6 +949,13 @@ void keep_free(Keep *keep)
         for (gsize i = 0; i < G_N_ELEMENTS(sources); i++)
                 if (sources[i])
                         g_source_remove(sources[i]);
+}
+
+void keep_free(Keep *keep)
+{
+        if (!keep)
+                return;
+        remove_sources(keep);
         spawn_link_free(keep->link);
         delete_spares(keep);
         g_array_unref(keep->spares);

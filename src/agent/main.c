@@ -220,8 +220,7 @@ static void agent_clear(Agent *agent)
         if (agent->linger_source)
                 g_source_remove(agent->linger_source);
         server_free(agent->server);
-        if (agent->keep)
-                keep_free(agent->keep);
+        keep_free(agent->keep);
         if (agent->loop)
                 g_main_loop_unref(agent->loop);
         if (agent->lock_fd >= 0)

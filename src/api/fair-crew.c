@@ -22,6 +22,8 @@ void fair_crew_stop(FairCrew *crew)
 
 void fair_crew_free(FairCrew *crew)
 {
+        if (!crew)
+                return;
         pool_free(crew->pool);
         g_free(crew);
 }

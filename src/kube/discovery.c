@@ -205,6 +205,8 @@ KubeDiscovery *kube_discovery_new(KubeClient *client)
 
 void kube_discovery_free(KubeDiscovery *discovery)
 {
+        if (!discovery)
+                return;
         if (discovery->gone)
                 *discovery->gone = true;
         g_hash_table_unref(discovery->groups);

@@ -66,8 +66,7 @@ void reply_clear(Reply *reply)
         g_free(reply->body);
         if (reply->fd >= 0)
                 close(reply->fd);
-        if (reply->stream)
-                stream_free(reply->stream);
+        stream_free(reply->stream);
         if (reply->socket)
                 websocket_abandon(reply->socket);
         if (reply->headers)

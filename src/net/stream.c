@@ -54,6 +54,8 @@ HttpStreamHandle *stream_new(const HttpStream *stream, const char *user, const c
 
 void stream_free(HttpStreamHandle *stream)
 {
+        if (!stream)
+                return;
         if (stream->owner.close)
                 stream->owner.close(stream->owner.arg);
         /* A wake that its owner began before `close` took effect may still be on its way out of the mutex. */

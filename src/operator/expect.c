@@ -12,6 +12,8 @@ void expected_free(void *data)
 {
         Expected *expected = data;
 
+        if (!expected)
+                return;
         g_free(expected->namespace);
         g_free(expected->name);
         g_free(expected->uid);

@@ -5,6 +5,8 @@
 
 void nomination_free(Nomination *nomination)
 {
+        if (!nomination)
+                return;
         g_free(nomination->tasks);
         g_array_unref(nomination->victims);
         g_free(nomination);

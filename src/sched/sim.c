@@ -91,6 +91,8 @@ static void follow(Scheduler *s, Sim *sim)
 
 void sim_free(Sim *sim)
 {
+        if (!sim)
+                return;
         g_free(sim->slots);
         g_free(sim->node_slots);
         g_free(sim);

@@ -9,6 +9,8 @@
 
 void item_free(Item *item)
 {
+        if (!item)
+                return;
         g_free(item->local);
         g_free(item->remote);
         g_free(item);

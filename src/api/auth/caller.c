@@ -70,6 +70,8 @@ TokenCache *token_cache_new(void)
 
 void token_cache_free(TokenCache *cache)
 {
+        if (!cache)
+                return;
         g_hash_table_unref(cache->by_hash);
         g_hash_table_unref(cache->by_uid);
         g_mutex_clear(&cache->lock);

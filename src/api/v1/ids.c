@@ -20,6 +20,8 @@ JobIds *job_ids_new(void)
 
 void job_ids_free(JobIds *ids)
 {
+        if (!ids)
+                return;
         g_hash_table_unref(ids->by_seq);
         g_mutex_clear(&ids->lock);
         g_free(ids);

@@ -60,6 +60,8 @@ bool conn_prepare(Conn *conn, const char *const *sql, int n_sql, GError **error)
 
 void conn_close(Conn *conn)
 {
+        if (!conn)
+                return;
         for (int i = 0; i < conn->n_stmts; i++)
                 (void)sqlite3_finalize(
                         conn->stmts[i]); /* repeats the error of its last step, reported then */
