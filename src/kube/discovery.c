@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "kube/client-private.h"
+#include "kube/internal.h"
 #include "net/client.h"
 
 enum { KEPT_MS = 180000 };

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "kube/client-private.h"
+#include "kube/internal.h"
 #include "kube/request.h"
 #include "kube/status.h"
 #include "kube/timer.h"

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "kube/client-private.h"
+#include "kube/internal.h"
 #include "kube/timer.h"
 
 enum { DURATION_MS = 15000, RENEW_DEADLINE_MS = 10000, RETRY_MS = 2000 };
