@@ -33,11 +33,11 @@ def test_includes_follow_the_table():
 
 
 def test_no_interface_knows_a_driver():
-    """What api/ and engine/ need of a runtime is in its contract; drivers are chosen in server/."""
+    """What api/, engine/ and the contract itself need of a runtime is in the contract; drivers are chosen in server/."""
     allowed = {"runtime/local/identity.h"}  # which Unix user a member runs as
     found = []
-    for room in ("api", "engine"):
-        for path in sorted((ROOT / "src" / room).rglob("*.[ch]")):
+    for pattern in ("api/**/*.[ch]", "engine/**/*.[ch]", "runtime/*.[ch]", "runtime/environment/*.[ch]"):
+        for path in sorted((ROOT / "src").glob(pattern)):
             included = set(re.findall(r'^#include "(runtime/(?:local|kubernetes)/[^"]+)"', path.read_text(), re.M))
             found += [f"{path.relative_to(ROOT)} includes {name}" for name in sorted(included - allowed)]
     assert not found, "\n".join(found)

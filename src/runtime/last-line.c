@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "runtime/local/workdir.h"
+#include "runtime/job-dir.h"
 
 enum { TAIL = 16 * 1024, ESCAPE = 0x1b, BELL = 7 };
 

@@ -17,12 +17,12 @@
 #include "package/package.h"
 #include "runtime/environment/environment.h"
 #include "runtime/environment/settings.h"
+#include "runtime/job-dir.h"
 #include "runtime/kubernetes/aside.h"
 #include "runtime/kubernetes/build.h"
 #include "runtime/kubernetes/image.h"
 #include "runtime/kubernetes/policy.h"
 #include "runtime/kubernetes/registry.h"
-#include "runtime/local/workdir.h"
 
 enum {
         LOOKS_MAX = 4,   /* at one time */

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "runtime/local/workdir.h"
+#include "runtime/job-dir.h"
 
 /* ---- logs ---- */
 

@@ -1,6 +1,5 @@
 /* The directories of jobs:
  *
- *     jobs/<xx>/<id>/environment           link to envs/<key>, for jobs with requirements
  *     jobs/<xx>/<id>/<attempt>/work/       working directory of all members: the package's contents, writable
  *     jobs/<xx>/<id>/<attempt>/path/<name> link to ../work: the package under its own name
  *     jobs/<xx>/<id>/<attempt>/log/<role>-<index>
@@ -17,12 +16,10 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "runtime/job-dir.h"
 #include "runtime/local/spares.h"
 #include "storage/ledger.h"
 #include "storage/tree.h"
-
-char *workdir_job(const char *state_dir, const char *job_id);
-char *workdir_attempt(const char *state_dir, const char *job_id, int attempt);
 
 /* An empty `work`, taken from the spares when there is one, with as few system calls as can be. */
 bool workdir_make_empty(const char *attempt_dir, Spares *spares, const Owner *owner, GError **error);
@@ -44,8 +41,3 @@ bool workdir_make_ready(const char *attempt_dir, const Owner *owner, GError **er
 /* Removes what is removed at once (an empty `work`); true when nothing is left for workdir_remove(). */
 bool workdir_remove_empty(const char *attempt_dir, Spares *spares);
 bool workdir_remove(const char *attempt_dir, GError **error);
-
-/* Which environment a job was prepared with: a link, so that it holds whatever becomes of server and
- * settings. */
-bool workdir_link_environment(const char *state_dir, const char *job_id, const char *key, GError **error);
-char *workdir_environment(const char *state_dir, const char *job_id); /* the key; NULL: none. The caller's. */

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "runtime/last-line.h"
-#include "runtime/local/workdir.h"
+#include "runtime/job-dir.h"
 
 static void test_lines(void)
 {
