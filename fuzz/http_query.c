@@ -10,10 +10,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const HttpRoute routes[] = {
-        { .method = "GET", .path = "/" },
-        { .method = "GET", .path = "/v1/jobs/{job}/logs/{member}" },
-        { .method = "GET", .path = "/v1/jobs/all" },
-        { .method = "GET", .path = "/v1/files/{path...}" },
+        { "GET", "/" },
+        { "GET", "/v1/jobs/{job}/logs/{member}" },
+        { "GET", "/v1/jobs/all" },
+        { "GET", "/v1/files/{path...}" },
         { 0 },
 };
 

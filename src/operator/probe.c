@@ -354,13 +354,13 @@ static void get_health(HttpRequest *request, void *arg)
 }
 
 static const HttpRoute metrics_routes[] = {
-        { .method = "GET", .path = "/metrics", .handler = get_metrics },
+        { "GET", "/metrics", .handler = get_metrics },
         { 0 },
 };
 
 static const HttpRoute health_routes[] = {
-        { .method = "GET", .path = "/healthz/{name...}", .handler = get_health },
-        { .method = "GET", .path = "/readyz/{name...}", .handler = get_health },
+        { "GET", "/healthz/{name...}", .handler = get_health },
+        { "GET", "/readyz/{name...}", .handler = get_health },
         { 0 },
 };
 

@@ -109,21 +109,17 @@ static void events(HttpRequest *request, void *arg)
 }
 
 static const HttpRoute routes[] = {
-        { .method = "GET", .path = "/reflect/{x}", .handler = reflect },
-        { .method = "POST",
-          .path = "/reflect/{x}",
-          .body = HTTP_BODY_MEMORY,
-          .body_max = 16 << 20,
-          .handler = reflect },
-        { .method = "POST", .path = "/small", .body = HTTP_BODY_MEMORY, .body_max = 10, .handler = reflect },
-        { .method = "GET", .path = "/fail", .handler = fail },
-        { .method = "GET", .path = "/plain-fail", .handler = plain_fail },
-        { .method = "DELETE", .path = "/nothing", .handler = nothing },
-        { .method = "GET", .path = "/large", .handler = large },
-        { .method = "GET", .path = "/busy", .handler = busy },
-        { .method = "POST", .path = "/busy", .body = HTTP_BODY_MEMORY, .body_max = 10, .handler = busy },
-        { .method = "GET", .path = "/full", .handler = full },
-        { .method = "GET", .path = "/events", .handler = events },
+        { "GET", "/reflect/{x}", .handler = reflect },
+        { "POST", "/reflect/{x}", .body_max = 16 << 20, .handler = reflect },
+        { "POST", "/small", .body_max = 10, .handler = reflect },
+        { "GET", "/fail", .handler = fail },
+        { "GET", "/plain-fail", .handler = plain_fail },
+        { "DELETE", "/nothing", .handler = nothing },
+        { "GET", "/large", .handler = large },
+        { "GET", "/busy", .handler = busy },
+        { "POST", "/busy", .body_max = 10, .handler = busy },
+        { "GET", "/full", .handler = full },
+        { "GET", "/events", .handler = events },
         { 0 },
 };
 

@@ -6,16 +6,16 @@
 #include "base/err.h"
 
 static const HttpRoute routes[] = {
-        { .method = "GET", .path = "/" },
-        { .method = "GET", .path = "/v1/jobs" },
-        { .method = "POST", .path = "/v1/jobs" },
-        { .method = "GET", .path = "/v1/jobs/{job}" },
-        { .method = "DELETE", .path = "/v1/jobs/{id}" },
-        { .method = "GET", .path = "/v1/jobs/all" },
-        { .method = "GET", .path = "/v1/jobs/{job}/logs/{member}" },
-        { .method = "GET", .path = "/v1/jobs/all/done" },
-        { .method = "GET", .path = "/v1/files/{path...}" },
-        { .method = "GET", .path = "/v1/openapi.json" },
+        { "GET", "/" },
+        { "GET", "/v1/jobs" },
+        { "POST", "/v1/jobs" },
+        { "GET", "/v1/jobs/{job}" },
+        { "DELETE", "/v1/jobs/{id}" },
+        { "GET", "/v1/jobs/all" },
+        { "GET", "/v1/jobs/{job}/logs/{member}" },
+        { "GET", "/v1/jobs/all/done" },
+        { "GET", "/v1/files/{path...}" },
+        { "GET", "/v1/openapi.json" },
         { 0 },
 };
 static const HttpRoute *const lists[] = { routes, NULL };
@@ -78,14 +78,12 @@ static void test_hint(void)
 static void test_bad_tables(void)
 {
         static const char *const paths[] = { "v1", "/v1//x", "/{", "/{}", "/a{b}", "/{a...}/b", "/b}" };
-        static const HttpRoute twice[] = { { .method = "GET", .path = "/{a}" },
-                                           { .method = "GET", .path = "/{b}" },
-                                           { 0 } };
+        static const HttpRoute twice[] = { { "GET", "/{a}" }, { "GET", "/{b}" }, { 0 } };
         const HttpRoute *const twice_list[] = { twice, NULL };
         g_autoptr(GError) error = NULL;
 
         for (gsize i = 0; i < G_N_ELEMENTS(paths); i++) {
-                const HttpRoute one[] = { { .method = "GET", .path = paths[i] }, { 0 } };
+                const HttpRoute one[] = { { "GET", paths[i] }, { 0 } };
                 const HttpRoute *const list[] = { one, NULL };
 
                 g_assert_null(route_table_new(list, NULL));

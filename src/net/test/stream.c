@@ -92,8 +92,8 @@ static void ping(HttpRequest *request, void *arg)
 }
 
 static const HttpRoute routes[] = {
-        { .method = "GET", .path = "/follow", .kind = HTTP_USER, .handler = follow },
-        { .method = "GET", .path = "/ping", .handler = ping },
+        { "GET", "/follow", .kind = HTTP_USER, .handler = follow },
+        { "GET", "/ping", .handler = ping },
         { 0 },
 };
 

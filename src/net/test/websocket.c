@@ -73,7 +73,7 @@ static void open_socket(HttpRequest *request, void *arg)
 }
 
 static const HttpRoute routes[] = {
-        { .method = "GET", .path = "/ws", .handler = open_socket },
+        { "GET", "/ws", .handler = open_socket },
         { 0 },
 };
 
