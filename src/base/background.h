@@ -1,8 +1,8 @@
-/* Threads whose work may take its time: they leave the processor to whoever wakes up for a moment.
+/* Background threads: they run at low priority, so that threads with short work run first.
  *
- * Nothing that others wait for may be computed there while a lock is held. */
+ * A background thread must not hold a lock that other threads wait for while it computes. */
 #pragma once
 
-/* Makes the calling thread one of those, for ever: SCHED_BATCH with nice 10, in long slices (sched(7)). What
- * the kernel does not have is left out: nothing depends on it but the latency of others. */
+/* Turns the calling thread into a background thread for the rest of its life: SCHED_BATCH, nice 10, long
+ * slices (sched(7)). A setting that the kernel lacks is skipped; only the latency of others depends on it. */
 void background_begin(void);

@@ -1,6 +1,6 @@
-/* Names that no file of ours may call: each has a safer twin (GString, g_strlcpy, the parser in
- * base/number.h). Included on the command line of every compilation; what a system header needs of them is
- * included first. */
+/* Functions that our code must not call. Each has a safer replacement (GString, g_strlcpy, the parser in
+ * base/number.h). The build includes this header into every file. System headers that use the names come
+ * first. */
 #pragma once
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Whose a cgroup of a member is. */
+/* The owner of a member's cgroup. */
 #pragma once
 
-/* The <id> of the groups <mount>/paddle/<id> of the agent of directory `dir` (STATE/agent): the same at each
- * start, different for others. The caller's. */
+/* The <id> in <mount>/paddle/<id>, the cgroups of the agent whose directory is `dir` (STATE/agent). It is the
+ * same at each start and differs between agents. The caller frees it. */
 char *cgroup_id_of(const char *dir);

@@ -1,4 +1,4 @@
-/* Condition variables whose waits end by the monotonic clock (clock_monotonic_ms), which nobody sets. */
+/* Condition variables with timeouts on the monotonic clock (clock_monotonic_ms), which is never set back. */
 #pragma once
 
 #include <glib.h>
@@ -6,6 +6,6 @@
 #include <stdbool.h>
 
 void cond_init(pthread_cond_t *cond);
-/* With the mutex. False when the time has come; true after a signal, or for no reason. A time that is past
- * does not wait. */
+/* Call with the mutex held. False after a timeout; true after a signal or a spurious wakeup. Returns at once
+ * if the time is past. */
 bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, gint64 until_ms);

@@ -15,9 +15,9 @@ typedef enum {
         ERR_DENIED,          /* known caller, not allowed */
         ERR_NOT_FOUND,
         ERR_EXISTS,      /* a name is taken */
-        ERR_CONFLICT,    /* not possible in the present state */
+        ERR_CONFLICT,    /* not possible in the current state */
         ERR_STALE,       /* changed since the caller looked at it (If-Match) */
-        ERR_GONE,        /* was there, is kept no longer */
+        ERR_GONE,        /* existed, and was removed */
         ERR_TOO_LARGE,   /* over a size limit */
         ERR_QUOTA,       /* over a quota or a rate */
         ERR_UNAVAILABLE, /* try again later: shutting down, not connected, too busy */
@@ -25,8 +25,8 @@ typedef enum {
         ERR_NO_SPACE,    /* the disk is full */
         ERR_TIMEOUT,
         ERR_USAGE,         /* wrong command line */
-        ERR_METHOD,        /* a route exists, not with this method */
-        ERR_SECOND_FACTOR, /* the password is right, and a code of the second factor is needed, too */
+        ERR_METHOD,        /* the route exists, but not with this method */
+        ERR_SECOND_FACTOR, /* the password is right; a code of the second factor is needed too */
         ERR_CODES,
 } ErrCode;
 
@@ -50,28 +50,28 @@ ErrCode err_from_word(const char *word);
 /* The code for an errno: ENOSPC -> ERR_NO_SPACE, ENOENT -> ERR_NOT_FOUND, ... else ERR_FAILED. */
 ErrCode err_from_errno(int err);
 
-/* Sets *error (NULL is ignored) and returns false, so that failing is one line. Control characters of what it
- * quotes become '?', and what is no UTF-8 U+FFFD. A message may end in a hint: what to do next, after a
- * newline ("job 'a' is taken\nCancel it, or choose another --job-name."). */
+/* Sets *error (NULL is ignored) and returns false, so that failing is one line. Control characters in the
+ * message become '?', and invalid UTF-8 becomes U+FFFD. After a newline a message may have a hint: what to do
+ * next ("job 'a' is taken\nCancel it, or choose another --job-name."). */
 bool err_set(GError **error, ErrCode code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* As err_set, with the code and text of `err` (an errno) appended: "cannot open '/x': Permission denied"; a
  * full disk gets a hint. */
 bool err_set_errno(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/* True for a character that moves or turns a line on a screen: control characters, separators of lines and
- * paragraphs, and the controls of writing direction. Text from outside is shown without them. */
+/* True for control characters, line and paragraph separators, and controls of the writing direction. Text
+ * from outside is shown without them, as they could rearrange the screen. */
 bool unichar_is_control(gunichar c);
 
-/* A text from outside, as a message quotes it: quotes, control characters and what is no UTF-8 as in C; the
- * caller's. */
+/* A text from outside for use in a message: quotes, control characters and invalid UTF-8 are escaped as in C.
+ * The caller frees it. */
 char *err_shown(const char *text);
 
-/* Says of *error after how many seconds trying again helps (Retry-After); copies of it say so, too. Returns
- * false. */
+/* Stores in *error after how many seconds a retry may succeed (Retry-After). Copies of the error keep it.
+ * Returns false. */
 bool err_add_wait(GError **error, gint64 wait_s);
 
-/* 0: not known. */
+/* Seconds until a retry may succeed; 0: unknown. */
 gint64 err_wait_s(const GError *error);
 
 /* Puts text before the message of *error. Returns false. */
@@ -85,12 +85,11 @@ const char *err_hint(const GError *error);
 /* The message without its hint; the caller's. */
 char *err_text(const GError *error);
 
-/* A message and its hint in one line, where there is but one: "no context 'a'. There are: b." The
- * caller's; NULL for NULL. */
+/* A message and its hint on one line: "no context 'a'. There are: b." The caller frees it; NULL for NULL. */
 char *err_line(const char *message);
 
-/* They always return false; said so that the compiler knows it, too, and does not warn of results that stay
- * unset. */
+/* These functions always return false. The macros tell the compiler, which would warn of unset results
+ * otherwise. */
 #define err_set(...)                                                                                         \
         ({                                                                                                   \
                 (void)err_set(__VA_ARGS__);                                                                  \

@@ -23,7 +23,7 @@ static inline int fd_steal(int *fd)
         return taken;
 }
 
-/* When it was changed last, in ms since 1970. */
+/* Time of the last change, in ms since 1970. */
 static inline gint64 file_mtime_ms(const struct stat *st)
 {
         return (gint64)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
@@ -38,15 +38,15 @@ static inline gint64 file_mtime_ns(const struct stat *st)
  * `max`. */
 bool file_read(const char *path, gsize max, char **ret, gsize *ret_len, GError **error);
 
-/* A relative path without empty parts, "." and "..": "./a//b/../c" gives "a/c". The caller's; NULL: the path
- * leads out of the directory it is relative to. Links are not looked at. */
+/* Normalizes a relative path: "./a//b/../c" gives "a/c". The caller frees it. NULL: the path leaves its
+ * directory. Links are not resolved. */
 char *file_path_inside(const char *path);
 
-/* Opens a file below `dir` for reading, following no link on the way from there and not waiting for a writer.
- * `path` begins with `dir`. -1: there is none, or it is not below. */
+/* Opens a file below `dir` for reading. Follows no link below `dir` and does not block on a FIFO. `path`
+ * begins with `dir`. -1: the file is missing or not below `dir`. */
 int file_open_below(const char *dir, const char *path);
 
-/* Writes all of `data`, going on after short writes and EINTR. */
+/* Writes all of `data`; continues after short writes and EINTR. */
 bool file_write_all(int fd, const void *data, gsize len, GError **error);
 
 /* Replaces `path` atomically (temporary file beside it, fsync when `durable`, rename). */
@@ -59,24 +59,24 @@ char *file_home(void);
 /* mkdir -p; an existing directory is fine. */
 bool file_mkdirs(const char *path, mode_t mode, GError **error);
 
-/* rm -rf, never following links and never leaving the tree; a missing path is fine. Returns false on the
- * first failure, having gone on with the rest. */
+/* rm -rf. Never follows links and never leaves the tree. A missing path is fine. After a failure it continues
+ * with the rest, and returns false with the first error. */
 bool file_remove_tree(const char *path, GError **error);
 
-/* Whose things a removal may take, and how much has gone: blocks of the disk and inodes, of a file of several
- * names with the last of them. */
+/* Which entries a removal may delete, and how much it has freed: bytes of disk blocks, and inodes. A file
+ * with several names counts when its last name is deleted. */
 typedef struct {
-        bool bound; /* only what belongs to `uid` goes, and only out of directories that do */
+        bool bound; /* delete only entries of `uid`, and only from directories of `uid` */
         uid_t uid;
         gint64 bytes, files;
-        guint64 left; /* entries of others, which stay */
+        guint64 left; /* entries of other users, not deleted */
 } FileRemoval;
 
-/* One file, link or empty directory. FILE_NOT_EMPTY: a directory that rmdir does not take, for the reason in
- * errno; FILE_FAILED: with errno. */
+/* Deletes one file, link or empty directory. FILE_NOT_EMPTY: rmdir refused the directory, with errno.
+ * FILE_FOREIGN: it belongs to another user. FILE_FAILED: with errno. */
 typedef enum { FILE_REMOVED, FILE_NOT_EMPTY, FILE_FOREIGN, FILE_FAILED } FileRemoveEnd;
 FileRemoveEnd file_remove_at(int parent, const char *name, FileRemoval *removal);
 
-/* file_remove_tree for the name in the directory `parent`, which adds to `removal`. True also when things of
- * others are left: `removal` says how many. */
+/* file_remove_tree for `name` in the directory `parent`; adds to `removal`. Also true if entries of other
+ * users are left: see removal->left. */
 bool file_remove_tree_at(int parent, const char *name, FileRemoval *removal, GError **error);

@@ -23,15 +23,14 @@ void json_init(void);
  * ERR_INVALID with line and column. NULL on failure. */
 json_t *json_parse(const char *text, gsize len, GError **error);
 
-/* The same, but of equal members of an object the last counts: for older interfaces. */
+/* As json_parse, but the last of duplicate members wins: for older interfaces. */
 json_t *json_parse_loose(const char *text, gsize len, GError **error);
 
 /* Compact text; the caller's, to be g_free()d. */
 char *json_format(const json_t *value);
 
-/* Appends `text` as a JSON string, made valid UTF-8 if it is not, NULL as "": for lines that are written
- * without a tree.
- */
+/* Appends `text` as a JSON string, for output that is written without a tree. Invalid UTF-8 is repaired; NULL
+ * becomes "". */
 void json_quote(GString *out, const char *text);
 
 /* A new object {"code","message","hint"[,"request_id"]} of an error. */

@@ -1,7 +1,7 @@
-/* A hash for tables whose keys others choose. Of g_str_hash() anybody can compute as many texts of one value
- * as they like ("Az" and "BY"), and a table of n such keys takes n * n steps. This one is SipHash-2-4
- * (Aumasson, Bernstein, 2012) with a random key of the process, so its values differ from run to run: nothing
- * may depend on the order in which such a table is walked. */
+/* A hash for tables whose keys users choose. For g_str_hash() a user can compute any number of keys with the
+ * same hash ("Az" and "BY"), and n such keys cost n * n steps. This hash is SipHash-2-4 (Aumasson, Bernstein,
+ * 2012) with a random key for each process. Values differ between runs, so no result may depend on the order
+ * of iteration. */
 #pragma once
 
 #include <glib.h>

@@ -1,9 +1,9 @@
 /* When the bytes of a log were written: a file beside the log, LOG.times, of records in the machine's order.
- * Each says that the log had `size` bytes by `time_ms`. Both only grow, but for a clock that is set back.
- * Bytes behind the last record are as old as the log's mtime. A log without such a file is of one moment.
+ * Each says that the log had `size` bytes at `time_ms`. Both only grow, unless the clock is set back. Bytes
+ * after the last record have the log's mtime. Without such a file all bytes have the same time.
  *
- * Who keeps a log (agent/logfile.h, runtime/kubernetes/follow.h) appends to it; readers take what is there.
- */
+ * The writer of the log (agent/logfile.h, runtime/kubernetes/follow.h) appends records; readers use what
+ * exists. */
 #pragma once
 
 #include <stdint.h>
@@ -16,11 +16,11 @@ typedef struct {
 } LogTime;
 
 enum {
-        LOG_TIMES_GAP_MS = 50,    /* at least, between two records; */
-        LOG_TIMES_DOUBLE = 32768, /* twice as long after each so many: half a MiB */
+        LOG_TIMES_GAP_MS = 50,    /* minimum between two records */
+        LOG_TIMES_DOUBLE = 32768, /* the minimum doubles after each such number of records: half a MiB */
 };
 
-/* The least time between two records behind `count` of them. */
+/* The minimum time between two records after `count` records. */
 static inline int64_t log_times_gap_ms(int64_t count)
 {
         int64_t doublings = count / LOG_TIMES_DOUBLE;

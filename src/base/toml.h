@@ -5,6 +5,6 @@
 
 #include "base/json.h"
 
-/* Parses one document: an object. Dates and times become strings as they are written; `inf` and `nan`, which
- * JSON has not, too. ERR_INVALID with `name` and the line, ERR_TOO_LARGE. NULL on failure. */
+/* Parses one document: an object. Dates, times, `inf` and `nan`, which JSON lacks, become strings as written.
+ * ERR_INVALID with `name` and the line, ERR_TOO_LARGE. NULL on failure. */
 json_t *toml_parse(const char *text, gsize len, const char *name, GError **error);
