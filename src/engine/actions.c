@@ -27,15 +27,6 @@ typedef struct {
         GError *no_secrets; /* why the secrets cannot be opened: no member starts then. Else NULL */
 } Stand;
 
-static int count_surplus(const Job *job, int role)
-{
-        int n = 0;
-
-        for (int i = 0; i < job->n_members; i++)
-                n += job->members[i].role == role && job->members[i].state == MEMBER_SURPLUS;
-        return n;
-}
-
 static Spec *spec_of_present(const Job *job)
 {
         gsize size = sizeof(Spec) + (gsize)job->spec->n_roles * sizeof(Role);
@@ -44,16 +35,8 @@ static Spec *spec_of_present(const Job *job)
 
         memcpy((char *)spec + shared, (const char *)job->spec + shared, size - shared);
         for (int r = 0; r < spec->n_roles; r++)
-                spec->roles[r].replicas -= count_surplus(job, r);
+                spec->roles[r].replicas = job_count_present(job, r);
         return spec;
-}
-
-static bool has_surplus(const Job *job)
-{
-        for (int i = 0; i < job->n_members; i++)
-                if (job->members[i].state == MEMBER_SURPLUS)
-                        return true;
-        return false;
 }
 
 static void note_member(Stand *stand, const RuntimeSlot *slot, const RuntimeJob *about, const Spec *spec,
@@ -102,7 +85,7 @@ static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *sl
         const Spec *spec = job->spec;
         RuntimeJob about;
 
-        *stand = (Stand){ .fewer = has_surplus(job) ? spec_of_present(job) : NULL,
+        *stand = (Stand){ .fewer = job_count_present(job, -1) < job->n_members ? spec_of_present(job) : NULL,
                           .topology = topology_of(slot, job) };
         (void)secrets_open(engine, job, &stand->secrets, &stand->no_secrets);
         stand->ports = g_new0(int *, spec->n_roles + 1);
@@ -243,7 +226,7 @@ static char **add_sweep(char **env, const Job *job)
         return env;
 }
 
-/* ---- what it waits for, and who comes with it ---- */
+/* ---- what it waits for ---- */
 
 static const FrameworkRole *row_of(const Job *job, const Member *member)
 {
@@ -297,80 +280,73 @@ static char **addresses_before(const Job *job, const Member *member, const Place
         return made[0] ? g_steal_pointer(&made) : NULL;
 }
 
-static int count_present(const Job *job, int role)
+/* A member that starts: what TaskStart borrows from it. */
+typedef struct {
+        char **argv; /* its texts are the specification's */
+        char *task, *log, *ready;
+        char **env, **wait_for;
+} Starting;
+
+static void starting_clear(gpointer data)
 {
-        return job->spec->roles[role].replicas - count_surplus(job, role);
+        Starting *starting = data;
+
+        g_free(starting->argv);
+        g_free(starting->task);
+        g_free(starting->log);
+        g_free(starting->ready);
+        g_strfreev(starting->env);
+        g_strfreev(starting->wait_for);
 }
 
-static int sum(const int *numbers, int n)
-{
-        int total = 0;
-
-        while (n > 0)
-                total += numbers[--n];
-        return total;
-}
-
-static int count_all_present(const Job *job)
-{
-        int total = 0;
-
-        for (int r = 0; r < job->spec->n_roles; r++)
-                total += count_present(job, r);
-        return total;
-}
-
-static void start(Engine *engine, const RuntimeSlot *slot, const Job *job, const Member *member,
-                  const Stand *stand, const int *together /* by role */)
+static Starting starting_of(Engine *engine, const RuntimeSlot *slot, const Job *job, const Member *member,
+                            const Stand *stand)
 {
         const RuntimeOps *ops = slot->runtime->ops;
-        const Role *role = &job->spec->roles[member->role];
-        g_autofree char **argv = framework_argv(job->spec, member->role);
-        g_autofree char *task = task_format(job, member);
-        g_autofree char *log = ops->log_path(slot->runtime, job->id, job->attempt, role->name, member->index);
-        g_autofree char *ready = declares_itself(job, member) ? g_strdup_printf("%s.ready", log) : NULL;
-        g_auto(GStrv) env = framework_environment(&stand->placement, member->role, member->index);
-        g_auto(GStrv) wait_for = ops->gates ? addresses_before(job, member, &stand->placement) : NULL;
-        Resources weight, limits;
-        RuntimeJob about;
+        const char *role = job->spec->roles[member->role].name;
+        Starting starting = {
+                .argv = framework_argv(job->spec, member->role),
+                .task = task_format(job, member),
+                .log = ops->log_path(slot->runtime, job->id, job->attempt, role, member->index),
+                .env = framework_environment(&stand->placement, member->role, member->index),
+                .wait_for = ops->gates ? addresses_before(job, member, &stand->placement) : NULL,
+        };
 
-        if (stand->no_secrets) {
-                slot_fail_start(slot, task, engine_now(engine), stand->no_secrets);
-                return;
+        if (declares_itself(job, member)) {
+                starting.ready = g_strdup_printf("%s.ready", starting.log);
+                starting.env = add_variable(starting.env, "PADDLE_READY_FILE", starting.ready);
         }
-        if (ready)
-                env = add_variable(env, "PADDLE_READY_FILE", ready);
-        env = add_array(env, engine, job);
-        env = add_sweep(env, job);
+        starting.env = add_array(starting.env, engine, job);
+        starting.env = add_sweep(starting.env, job);
         if (ops->progress_file)
-                env = add_variable(env, "PADDLE_PROGRESS_FILE", ops->progress_file);
-        spec_member_wants(job->spec, member->role, job_share(job), &weight);
+                starting.env = add_variable(starting.env, "PADDLE_PROGRESS_FILE", ops->progress_file);
+        return starting;
+}
+
+static TaskStart task_start_of(Engine *engine, const Job *job, const Member *member, const Stand *stand,
+                               const Starting *starting)
+{
+        const Spec *spec = job->spec;
+        int port = listens(job, member) ? member->port : 0;
+        Resources weight, limits;
+
+        spec_member_wants(spec, member->role, job_share(job), &weight);
         slot_hold(engine, job, member->role, &limits);
-        runtime_job_fill(engine, job, &about);
-        about.topology = stand->topology;
-        ops->start(slot->runtime, &about,
-                   &(TaskStart){ .task = task,
-                                 .argv = argv,
-                                 .tty = job->spec->tty,
-                                 .hangup_ms = job->spec->detach ? 0 : job->spec->hangup_ms,
-                                 .env = env,
-                                 .secrets = stand->secrets.list,
-                                 .n_secrets = stand->secrets.n,
-                                 .limits = limits,
-                                 .gpus = member->gpus,
-                                 .cpu_weight_milli = weight.cpu_milli,
-                                 .grace_ms = job->spec->grace_ms,
-                                 .ready_port = listens(job, member) ? member->port : 0,
-                                 .ready_port_other =
-                                         listens(job, member) && member->index == 0 ? job->extra_port : 0,
-                                 .ready_file = ready,
-                                 .wait_for = (const char *const *)wait_for,
-                                 .together = together[member->role],
-                                 .members = count_present(job, member->role),
-                                 .job_together = sum(together, job->spec->n_roles),
-                                 .job_members = count_all_present(job),
-                                 .elastic = role->min < role->replicas,
-                                 .serves = framework_role_end(job->spec, member->role) != ENDS_WITH_ALL });
+        return (TaskStart){ .task = starting->task,
+                            .argv = starting->argv,
+                            .tty = spec->tty,
+                            .hangup_ms = spec->detach ? 0 : spec->hangup_ms,
+                            .env = starting->env,
+                            .secrets = stand->secrets.list,
+                            .n_secrets = stand->secrets.n,
+                            .limits = limits,
+                            .gpus = member->gpus,
+                            .cpu_weight_milli = weight.cpu_milli,
+                            .grace_ms = spec->grace_ms,
+                            .ready_port = port,
+                            .ready_port_other = port && member->index == 0 ? job->extra_port : 0,
+                            .ready_file = starting->ready,
+                            .wait_for = (const char *const *)starting->wait_for };
 }
 
 /* ---- the difference ---- */
@@ -386,18 +362,23 @@ static bool starts(const Job *was, const Job *now, int i)
         return now->members[i].state == MEMBER_INTENDED && state_before(was, now, i) != MEMBER_INTENDED;
 }
 
-static int count_starts(const Job *was, const Job *now, int role)
+/* Of those that start now. */
+static void refuse_starts(const RuntimeSlot *slot, const Job *was, const Job *now, gint64 time,
+                          const GError *why)
 {
-        int n = 0;
+        for (int i = 0; i < now->n_members; i++) {
+                g_autofree char *task = starts(was, now, i) ? task_format(now, &now->members[i]) : NULL;
 
-        for (int i = 0; i < now->n_members; i++)
-                n += now->members[i].role == role && starts(was, now, i);
-        return n;
+                if (task)
+                        slot_fail_start(slot, task, time, why);
+        }
 }
 
 static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
-        int together[SPEC_ROLES_MAX] = { 0 };
+        g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Starting));
+        g_autoptr(GArray) members = g_array_new(FALSE, FALSE, sizeof(TaskStart));
+        RuntimeJob about;
         Stand stand;
         int first = 0;
 
@@ -405,12 +386,26 @@ static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *wa
                 first++;
         if (first == now->n_members)
                 return;
+        g_array_set_clear_func(all, starting_clear);
         stand_init(&stand, engine, slot, now);
-        for (int r = 0; r < now->spec->n_roles; r++)
-                together[r] = count_starts(was, now, r);
-        for (int i = first; i < now->n_members; i++)
-                if (starts(was, now, i))
-                        start(engine, slot, now, &now->members[i], &stand, together);
+        if (stand.no_secrets) {
+                refuse_starts(slot, was, now, engine_now(engine), stand.no_secrets);
+                stand_clear(&stand);
+                return;
+        }
+        for (int i = first; i < now->n_members; i++) {
+                if (starts(was, now, i)) {
+                        Starting starting = starting_of(engine, slot, now, &now->members[i], &stand);
+                        TaskStart member = task_start_of(engine, now, &now->members[i], &stand, &starting);
+
+                        g_array_append_val(all, starting);
+                        g_array_append_val(members, member);
+                }
+        }
+        runtime_job_fill(engine, now, &about);
+        about.topology = stand.topology;
+        slot->runtime->ops->start(slot->runtime, &about, (const TaskStart *)(gpointer)members->data,
+                                  (int)members->len);
         stand_clear(&stand);
 }
 
@@ -430,16 +425,15 @@ static bool is_killed(const Job *job)
 static void stop_members(Runtime *runtime, const Job *was, const Job *now)
 {
         bool sooner = is_killed(now) && was && !is_killed(was);
+        g_autoptr(GPtrArray) tasks = g_ptr_array_new_with_free_func(g_free);
 
-        for (int i = 0; i < now->n_members; i++) {
-                g_autofree char *task = NULL;
-
-                if (now->members[i].state != MEMBER_STOPPING ||
-                    (state_before(was, now, i) == MEMBER_STOPPING && !sooner))
-                        continue;
-                task = task_format(now, &now->members[i]);
-                runtime->ops->stop(runtime, task, grace_of(now));
-        }
+        for (int i = 0; i < now->n_members; i++)
+                if (now->members[i].state == MEMBER_STOPPING &&
+                    (state_before(was, now, i) != MEMBER_STOPPING || sooner))
+                        g_ptr_array_add(tasks, task_format(now, &now->members[i]));
+        if (tasks->len > 0)
+                runtime->ops->stop(runtime, (const char *const *)tasks->pdata, (int)tasks->len,
+                                   grace_of(now));
 }
 
 /* The signal before the time limit, and the one that an eviction begins with. It is sent again to a runtime

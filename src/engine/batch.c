@@ -557,7 +557,7 @@ static void handle_strays(Engine *engine)
                 Runtime *runtime = stray->slot->runtime;
 
                 if (runtime)
-                        runtime->ops->stop(runtime, stray->task, 0);
+                        runtime->ops->stop(runtime, &(const char *){ stray->task }, 1, 0);
         }
 }
 

@@ -14,9 +14,8 @@ bool check_replicas(const Spec *spec, const char *role, int least, int most, GEr
 /* Appends "NAME=" and the formatted value. */
 void env_put(GPtrArray *env, const char *name, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/* Replicas of the role called `name`, 0 when the job has none; its index in the spec, or -1. */
+/* Replicas of the role called `name`, 0 when the job has none. */
 int spec_replicas(const Spec *spec, const char *name);
-int spec_role_index(const Spec *spec, const char *name);
 
 /* The member's lease, or 0. */
 int placement_port(const Placement *placement, int role, int index);

@@ -81,6 +81,9 @@ char *framework_names(void);                       /* "paddle-ps, paddle-collect
 const FrameworkRole *framework_role(const Framework *framework,
                                     const char *role); /* NULL: it has no such role */
 
+/* The index of the role called `name` in the specification; -1: there is none. */
+int spec_role_index(const Spec *spec, const char *name);
+
 /* When a member of the role `r` of the specification ends. */
 RoleEnd framework_role_end(const Spec *spec, int r);
 

@@ -192,6 +192,15 @@ Job *job_draft(const Job *job)
         return draft;
 }
 
+int job_count_present(const Job *job, int role)
+{
+        int n = 0;
+
+        for (int i = 0; i < job->n_members; i++)
+                n += (role < 0 || job->members[i].role == role) && job->members[i].state != MEMBER_SURPLUS;
+        return n;
+}
+
 SpecShare job_share(const Job *job)
 {
         return (SpecShare){ .cpu_milli = job->cpu_share, .memory = MAX(job->memory_share, 0) };

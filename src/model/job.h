@@ -135,6 +135,8 @@ Job *job_draft(const Job *job);    /* a deep copy (spec shared) with one referen
 void job_drop_members(Job *draft); /* those of an attempt that is over */
 
 SpecShare job_share(const Job *job); /* of its attempt */
+/* How many members the role (-1: all roles) has at present: those of an elastic job that are not surplus. */
+int job_count_present(const Job *job, int role);
 
 /* The only writer of job->state: moves a draft, sets the time that belongs to the state, or ERR_CONFLICT. */
 bool job_move(Job *draft, JobState to, gint64 now, GError **error);

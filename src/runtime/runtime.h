@@ -57,11 +57,6 @@ typedef struct {
                               */
         const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (any of both),
                                         that listen before argv runs; or NULL */
-        int together; /* so many of its role are started with it, itself too, one call after another */
-        int members;  /* its role has so many; those that were started before, too */
-        int job_together, job_members; /* the same, of all roles */
-        bool elastic;                  /* members of its role come and go one by one */
-        bool serves;                   /* its role does not end by itself, but with the job */
 } TaskStart;
 
 typedef struct {
@@ -250,12 +245,14 @@ typedef struct {
         void (*keep_ports)(Runtime *runtime, const char *job_id, int n, const int *ports);
         void (*release_ports)(Runtime *runtime, const char *job_id);
 
-        /* Starts one member of `job`: makes the work directory of the attempt if needed, completes the
-         * environment (directories, PATH, PYTHONPATH), and hands it to the agent. STARTED or START_FAILED
-         * follows. */
-        void (*start)(Runtime *runtime, const RuntimeJob *job, const TaskStart *task);
-        /* TERM, after grace_ms KILL, of the whole group; EXITED follows. grace_ms 0: KILL at once. */
-        void (*stop)(Runtime *runtime, const char *task, gint64 grace_ms);
+        /* Starts members of the job's attempt: the `n` that start now, sorted by role and index. Usually
+         * these are all that `job->about` has; fewer when an elastic role grows or a member comes back. The
+         * runtime makes the work directory of the attempt if needed and completes the environment
+         * (directories, PATH, PYTHONPATH). STARTED or START_FAILED follows for each. */
+        void (*start)(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n);
+        /* Ends the `n` tasks, all of one attempt: TERM and after grace_ms KILL to the whole process group of
+         * each. EXITED follows for each. grace_ms 0: KILL at once. */
+        void (*stop)(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms);
         /* Sends a signal to the whole group: a warning. Nothing follows. */
         void (*signal)(Runtime *runtime, const char *task, int signo);
         /* The member has to go for another job; `why` is a sentence for those who look at it there. Nothing

@@ -170,16 +170,26 @@ static void started_free(gpointer data)
         g_free(started);
 }
 
-static void script_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
+/* How many of these are of the task's role. */
+static int count_role(const TaskStart *members, int n, const char *task)
 {
-        Script *script = of(runtime);
+        gsize len = (gsize)(strrchr(task, '.') - task) + 1;
+        int count = 0;
+
+        for (int i = 0; i < n; i++)
+                count += strncmp(members[i].task, task, len) == 0;
+        return count;
+}
+
+static void start_member(Script *script, const TaskStart *task, int together)
+{
         Started *started = g_new0(Started, 1);
 
         started->env = g_strdupv((char **)task->env);
         started->ready_file = g_strdup(task->ready_file);
         started->ready_port = task->ready_port;
         started->wait_for = task->wait_for ? g_strjoinv(" ", (char **)task->wait_for) : g_strdup("");
-        started->together = task->together;
+        started->together = together;
         pthread_mutex_lock(&script->lock);
         g_hash_table_insert(script->started, g_strdup(task->task), started);
         pthread_mutex_unlock(&script->lock);
@@ -188,9 +198,16 @@ static void script_start(Runtime *runtime, const RuntimeJob *job, const TaskStar
                 script_say_kind(script, OBSERVED_STARTED, task->task);
 }
 
-static void script_stop(Runtime *runtime, const char *task, gint64 grace_ms)
+static void script_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n)
 {
-        add_line(of(runtime), "stop %s %" G_GINT64_FORMAT, task, grace_ms);
+        for (int i = 0; i < n; i++)
+                start_member(of(runtime), &members[i], count_role(members, n, members[i].task));
+}
+
+static void script_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms)
+{
+        for (int i = 0; i < n; i++)
+                add_line(of(runtime), "stop %s %" G_GINT64_FORMAT, tasks[i], grace_ms);
 }
 
 static void script_signal(Runtime *runtime, const char *task, int signo)

@@ -28,10 +28,9 @@ static bool suits(const RuntimeJob *job)
 {
         const Spec *spec = job->about->spec;
 
-        for (int r = 0; r < spec->n_roles; r++)
-                if (strcmp(spec->roles[r].name, "driver") == 0)
-                        return spec_user_env(spec, r, MAIN_FILE) != NULL;
-        return false;
+        int driver = spec_role_index(spec, "driver");
+
+        return driver >= 0 && spec_user_env(spec, driver, MAIN_FILE) != NULL;
 }
 
 /* ---- driver and executor ---- */

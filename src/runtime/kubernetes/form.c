@@ -182,9 +182,18 @@ char *form_object_name(const KubeKind *kind, const char *task)
 
 /* ---- choice ---- */
 
-static const Form *as_sets(const RuntimeJob *job, const TaskStart *task)
+FormRole form_role(const RuntimeJob *job, const char *role)
 {
-        return task->serves ? &set_form : &job_form;
+        const Spec *spec = job->about->spec;
+        int r = spec_role_index(spec, role);
+
+        return (FormRole){ .elastic = spec->roles[r].min < spec->roles[r].replicas,
+                           .serves = framework_role_end(spec, r) != ENDS_WITH_ALL };
+}
+
+static const Form *as_sets(const RuntimeJob *job, const FormRole *role)
+{
+        return role->serves ? &set_form : &job_form;
 }
 
 /* One object is all of a job's members: those that come and go cannot be in it, nor can the others then. */
@@ -198,21 +207,21 @@ static bool is_elastic(const RuntimeJob *job)
         return false;
 }
 
-static const Form *as_paddle_job(const RuntimeJob *job, const TaskStart *task)
+static const Form *as_paddle_job(const RuntimeJob *job, const FormRole *role)
 {
         bool paddle = job->framework && g_str_has_prefix(job->framework, "paddle-") && !is_elastic(job);
 
-        return paddle ? &form_paddle_job : as_sets(job, task);
+        return paddle ? &form_paddle_job : as_sets(job, role);
 }
 
-static const Form *as_pods(const RuntimeJob *job, const TaskStart *task)
+static const Form *as_pods(const RuntimeJob *job, const FormRole *role)
 {
         return NULL;
 }
 
 static const struct {
         const char *name;
-        const Form *(*choose)(const RuntimeJob *job, const TaskStart *task);
+        const Form *(*choose)(const RuntimeJob *job, const FormRole *role);
 } preferences[] = { { "sets", as_sets }, { "paddlejob", as_paddle_job }, { "pods", as_pods } };
 
 bool form_is_known(const char *preferred)
@@ -264,27 +273,18 @@ const Form *form_of_operator(const FormWish *wish, const RuntimeJob *job)
         return NULL;
 }
 
-const Form *form_of(const FormWish *wish, const RuntimeJob *job, const TaskStart *task)
+const Form *form_of(const FormWish *wish, const RuntimeJob *job, const FormRole *role)
 {
         const Form *operated = form_of_operator(wish, job);
 
         if (operated)
                 return operated;
-        if (job->single || task->elastic)
+        if (job->single || role->elastic)
                 return NULL;
         for (gsize i = 0; wish->preferred && i < G_N_ELEMENTS(preferences); i++)
                 if (strcmp(preferences[i].name, wish->preferred) == 0)
-                        return preferences[i].choose(job, task);
-        return as_sets(job, task);
-}
-
-static int role_index(const Spec *spec, const char *role)
-{
-        int r = 0;
-
-        while (strcmp(spec->roles[r].name, role) != 0)
-                r++;
-        return r;
+                        return preferences[i].choose(job, role);
+        return as_sets(job, role);
 }
 
 char *const *form_argv(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task)
@@ -294,7 +294,7 @@ char *const *form_argv(const Form *form, const RuntimeJob *job, const char *role
 
         if (!form || !form->framework)
                 return task->argv;
-        said = spec_user_argv(job->about->spec, role_index(job->about->spec, role));
+        said = spec_user_argv(job->about->spec, spec_role_index(job->about->spec, role));
         return said ? said : none;
 }
 
@@ -312,7 +312,8 @@ char **form_env(const Form *form, const RuntimeJob *job, const char *role, const
         bool operated = form && form->framework;
 
         for (char *const *at = task->env; *at; at++)
-                if (!operated || !is_told(form, job->about->spec, role_index(job->about->spec, role), *at))
+                if (!operated ||
+                    !is_told(form, job->about->spec, spec_role_index(job->about->spec, role), *at))
                         g_strv_builder_add(list, *at);
         if (operated && form->own)
                 g_strv_builder_add(list, form->own);

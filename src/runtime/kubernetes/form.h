@@ -28,8 +28,15 @@ typedef struct {
         char **operators;      /* frameworks; or NULL */
 } FormWish;
 
+/* What decides the form of a role, beside its job. */
+typedef struct {
+        bool elastic; /* its members come and go one by one */
+        bool serves;  /* it does not end by itself, but with the job */
+} FormRole;
+FormRole form_role(const RuntimeJob *job, const char *role);
+
 /* NULL: plain pods. */
-const Form *form_of(const FormWish *wish, const RuntimeJob *job, const TaskStart *task);
+const Form *form_of(const FormWish *wish, const RuntimeJob *job, const FormRole *role);
 /* The form of a job that an operator runs; NULL: none does. */
 const Form *form_of_operator(const FormWish *wish, const RuntimeJob *job);
 const KubeKind *form_kind(const Form *form);

@@ -169,7 +169,7 @@ static void on_refusal(const KubeKind *kind, const char *namespace, const char *
         }
 }
 
-void task_make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
+void task_make_pod(Task *task, json_t *objects /* taken */)
 {
         Kubernetes *k8s = task->k8s;
         MakingConfig config = { .client = k8s->client,
@@ -180,8 +180,7 @@ void task_make_pod(Task *task, json_t *pod, json_t *before /* both taken */)
                                 .waits = on_pod_waits,
                                 .arg = task };
 
-        json_array_append_new(before, pod);
-        task->making = making_new(&config, before);
+        task->making = making_new(&config, objects);
 }
 
 /* ---- stopping ---- */

@@ -23,8 +23,8 @@ void order_free(gpointer data)
         g_free(order->namespace);
         g_free(order->job_id);
         runtime_ask_free(order->ask);
-        g_free(order->pod);
-        g_free(order->before);
+        g_strfreev(order->tasks);
+        g_free(order->objects);
         json_decref(order->group);
         json_decref(order->queues);
         g_free(order->image);
@@ -92,25 +92,6 @@ static bool is_in_set(const Kubernetes *k8s, const char *task)
         return false;
 }
 
-/* All of its role at once, or of its job: as one object. It may be there, with its pods refused. */
-static void start_in_set(Task *task, Order *order)
-{
-        Kubernetes *k8s = order->k8s;
-        const KubeKind *kind = form_kind(order->form);
-        g_autofree char *name = form_object_name(kind, task->task);
-        const char *why = refusals_why(k8s->refusals, kind, task->namespace, name);
-
-        if (why && !task_pod(task))
-                task_tell_waits(task, why);
-
-        sets_add(k8s->sets, &(SetsMember){ .form = order->form,
-                                           .task = task->task,
-                                           .together = order->together,
-                                           .before = making_tree(order->before),
-                                           .pod = making_tree(order->pod),
-                                           .stands = task_pod(task) != NULL });
-}
-
 static void make_group(Kubernetes *k8s, Order *order)
 {
         if (k8s->volcano && order->group)
@@ -133,36 +114,94 @@ static void start_again(Task *task, Order *order)
         task_drop_and_stop(task);
 }
 
-void order_start(Order *order)
+/* False: its namespace cannot be looked at, which is told. */
+static bool begin_start(Task *task, const Order *order)
 {
-        Kubernetes *k8s = order->k8s;
-        Task *task = task_get(k8s, order->name);
         g_autoptr(GError) error = NULL;
 
-        if (waits_for_its_end(task)) {
-                start_again(task, order);
-                return;
-        }
         if (!task_is_wanted(task) && !task_pod(task))
                 task->placed = task->started = task->ready = task->ended = task->stopping = task->forgotten =
                         task->kept = task->preempted = task->stuck = task->dropped = false;
         task_place(task, order->namespace, order->job_id, order->number);
         task->form = order->form;
-        if (!scope_covers(k8s->pods, task->namespace)) {
-                err_set(&error, ERR_DENIED,
-                        "namespace '%s': the account of cluster '%s' may not list pods in all namespaces\n"
-                        "Let it, or name the namespace in the cluster's list of namespaces.",
-                        task->namespace, k8s->name);
-                task_refuse(task, error);
-        } else if (order->form && order->together == order->members) {
-                make_group(k8s, order);
-                start_in_set(task, order);
-        } else if (!task_is_wanted(task) && !task_pod(task) && is_in_set(k8s, order->name)) {
+        if (scope_covers(task->k8s->pods, task->namespace))
+                return true;
+        err_set(&error, ERR_DENIED,
+                "namespace '%s': the account of cluster '%s' may not list pods in all namespaces\n"
+                "Let it, or name the namespace in the cluster's list of namespaces.",
+                task->namespace, task->k8s->name);
+        task_refuse(task, error);
+        return false;
+}
+
+void order_start_pod(Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+        Task *task = task_get(k8s, order->tasks[0]);
+
+        if (waits_for_its_end(task)) {
+                start_again(task, order);
+        } else if (!begin_start(task, order) || task_is_wanted(task) || task_pod(task)) {
+                return;
+        } else if (is_in_set(k8s, task->task)) {
                 task_look_for_unseen(task); /* it was not made yet, or has gone while the server was away */
-        } else if (!task_is_wanted(task) && !task_pod(task)) {
+        } else {
                 make_group(k8s, order);
-                task_make_pod(task, making_tree(order->pod), making_tree(order->before));
+                task_make_pod(task, making_tree(order->objects));
         }
+}
+
+/* One of the set's members that still has its pod of before; NULL: none. The whole set waits for it. */
+static Task *leaving_member(const Order *order)
+{
+        for (char **name = order->tasks; *name; name++) {
+                Task *task = task_get(order->k8s, *name);
+
+                if (waits_for_its_end(task))
+                        return task;
+        }
+        return NULL;
+}
+
+/* The object may be there, with its pods refused. */
+static void tell_refusal(Task *task)
+{
+        const KubeKind *kind = form_kind(task->form);
+        g_autofree char *name = form_object_name(kind, task->task);
+        const char *why = refusals_why(task->k8s->refusals, kind, task->namespace, name);
+
+        if (why && !task_pod(task))
+                task_tell_waits(task, why);
+}
+
+void order_start_set(Order *order)
+{
+        Kubernetes *k8s = order->k8s;
+        Task *leaving = leaving_member(order);
+        bool refused = false, stands = true;
+
+        if (leaving) {
+                start_again(leaving, order);
+                return;
+        }
+        for (char **name = order->tasks; *name; name++) {
+                Task *task = task_get(k8s, *name);
+
+                if (!begin_start(task, order)) {
+                        refused = true;
+                        continue;
+                }
+                tell_refusal(task);
+                stands = stands && task_pod(task);
+        }
+        if (refused)
+                return;
+        make_group(k8s, order);
+        if (!stands)
+                sets_make(k8s->sets, &(SetsStart){ .form = order->form,
+                                                   .tasks = (const char *const *)order->tasks,
+                                                   .namespace = order->namespace,
+                                                   .objects = making_tree(order->objects) });
 }
 
 /* It never was; what is told of the stay before is older. */
@@ -180,10 +219,8 @@ static bool is_passing(const json_t *pod)
         return form_is_passing(form_kind_of(pod), kube_label(pod, "paddle-role"));
 }
 
-static void run_stop(Order *order)
+static void stop_task(Task *task, const Order *order)
 {
-        Task *task = task_get(order->k8s, order->name);
-
         if (task->again)
                 give_up_again(task);
         else if (pod_has_ended(task_pod(task)) &&
@@ -193,6 +230,12 @@ static void run_stop(Order *order)
         task->stopping = true;
         task->grace_s = (order->grace_ms + 999) / 1000;
         task_drop_and_stop(task);
+}
+
+static void run_stop(Order *order)
+{
+        for (char **name = order->tasks; *name; name++)
+                stop_task(task_get(order->k8s, *name), order);
 }
 
 /* What makes this pod makes those of all other roles: one member's end must not take it away. */
@@ -390,10 +433,13 @@ static void run_clean(Order *order)
         g_hash_table_remove(k8s->places, service);
 }
 
-void k8s_stop(Runtime *runtime, const char *task, gint64 grace_ms)
+void k8s_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms)
 {
-        order_give((Kubernetes *)runtime,
-                   &(Order){ .run = run_stop, .name = g_strdup(task), .grace_ms = grace_ms });
+        char **names = g_new0(char *, n + 1);
+
+        for (int i = 0; i < n; i++)
+                names[i] = g_strdup(tasks[i]);
+        order_give((Kubernetes *)runtime, &(Order){ .run = run_stop, .tasks = names, .grace_ms = grace_ms });
 }
 
 void k8s_forget(Runtime *runtime, const char *task)

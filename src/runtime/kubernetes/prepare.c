@@ -47,10 +47,10 @@ static bool has_secret(const Form *form, const RuntimeJob *job)
         return job->about->spec->framework->secret && !(form && form_is_whole(form));
 }
 
-/* The service by which the others find it, the secret by which they know each other, those of the job, and
- * the one to pull its image with. */
-static json_t *before_pod(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
-                          const TaskStart *task, bool secret, json_t *package)
+/* What is made before the attempt's pods: the service by which they find each other, the secret by which they
+ * know each other, those of the job, and the one to pull its image with. */
+static json_t *before_pods(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+                           const TaskStart *task, bool secret, json_t *package)
 {
         json_t *list = json_pack("[o]", member_service(home, job->id, job->attempt));
 
@@ -197,59 +197,174 @@ static void confine(const Kubernetes *k8s, const RuntimeJob *job, json_t *spec)
                                           .files = volume_has_home(&k8s->volumes) });
 }
 
-void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
-{
-        Kubernetes *k8s = (Kubernetes *)runtime;
-        const Form *form = form_of(&k8s->forms, job, task);
-        MemberHome home = k8s_home(k8s, job);
-        RuntimeJob about = *job;
-        g_autofree char *role = member_role(task->task);
-        g_auto(GStrv) env = form_env(form, job, role, task);
-        TaskStart own = *task;
-        json_t *spec, *group, *package;
-        g_autoptr(json_t) pod = NULL, before = NULL;
-        char *problem = member_too_long(env);
+/* Members that start together and have one form: those of a role, or of all roles where one object is the
+ * whole job. */
+typedef struct {
+        const RuntimeJob *job;
+        MemberHome home;
+        const Form *form; /* or NULL */
+        const TaskStart *members;
+        int n;
+} Group;
 
-        if (problem) {
-                start_never(k8s, task->task, problem);
-                return;
-        }
+static char **names_of(const Group *group, int first, int n)
+{
+        char **names = g_new0(char *, n + 1);
+
+        for (int i = 0; i < n; i++)
+                names[i] = g_strdup(group->members[first + i].task);
+        return names;
+}
+
+/* All that the role (or the job) has at present: they can be one object. */
+static bool is_complete(const Group *group)
+{
+        g_autofree char *role = member_role(group->members[0].task);
+        const Job *job = group->job->about;
+
+        return group->form && group->n == job_count_present(job, form_is_whole(group->form)
+                                                                         ? -1
+                                                                         : spec_role_index(job->spec, role));
+}
+
+/* The member's pod, as it would stand for itself; NULL: it can never start, and *problem says why. *package:
+ * as of equip. */
+static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task, json_t **ret_package,
+                      char **problem)
+{
+        const RuntimeJob *job = group->job;
+        RuntimeJob about = *job;
+        TaskStart own = *task;
+        g_autofree char *role = member_role(task->task);
+        g_auto(GStrv) env = form_env(group->form, job, role, task);
+        g_autoptr(json_t) pod = NULL;
+        json_t *spec;
+
+        *problem = member_too_long(env);
+        if (*problem)
+                return NULL;
         if (!about.image)
                 about.image = k8s->setting->image;
-        own.argv = form_argv(form, job, role, task);
+        own.argv = form_argv(group->form, job, role, task);
         own.env = env;
-        pod = member_pod(&home, &about, &own);
+        pod = member_pod(&group->home, &about, &own);
         spec = json_object_get(pod, "spec");
         volume_put(&k8s->volumes, job, spec, MEMBER_CONTAINER);
-        if (!equip(k8s, &home, job, spec, &package)) {
-                start_never(k8s, task->task,
-                            g_strdup("what was prepared for the job is not there any more\n"
-                                     "Submit the job again to have it made anew."));
-                return;
+        if (!equip(k8s, &group->home, job, spec, ret_package)) {
+                *problem = g_strdup("what was prepared for the job is not there any more\n"
+                                    "Submit the job again to have it made anew.");
+                return NULL;
         }
         fill_pod(k8s, job, role, pod);
-        group = group_of(k8s, &home, job, form);
-        if (!form || !form_is_whole(form))
+        if (!group->form || !form_is_whole(group->form))
                 gate_wait(pod, task->wait_for);
-        if (has_secret(form, job))
+        if (has_secret(group->form, job))
                 lend_gate(pod, job);
         if (task->tty)
                 gate_terminal(pod, task->hangup_ms);
         confine(k8s, job, spec);
         pod_secrets_put(pod, job, task->secrets, task->n_secrets);
-        before = before_pod(k8s, &home, job, task, has_secret(form, job), package);
-        order_give(k8s,
-                   &(Order){ .run = order_start,
-                             .name = g_strdup(task->task),
-                             .namespace = g_strdup(home.namespace),
-                             .job_id = g_strdup(job->id),
-                             .number = job->attempt,
-                             .form = form,
-                             .together = form && form_is_whole(form) ? task->job_together : task->together,
-                             .members = form && form_is_whole(form) ? task->job_members : task->members,
-                             .pod = json_format(pod),
-                             .group = group,
-                             .before = json_format(before) });
+        return g_steal_pointer(&pod);
+}
+
+/* The pods of all members, in order; NULL: none of them can start, which is told. */
+static json_t *pods_of(Kubernetes *k8s, const Group *group, json_t **ret_package)
+{
+        g_autoptr(json_t) pods = json_array();
+
+        *ret_package = NULL;
+        for (int i = 0; i < group->n; i++) {
+                json_t *package = NULL, *pod;
+                char *problem;
+
+                pod = pod_of(k8s, group, &group->members[i], &package, &problem);
+                if (i == 0)
+                        *ret_package = package;
+                else
+                        json_decref(package);
+                if (!pod) {
+                        for (int j = 0; j < group->n; j++)
+                                start_never(k8s, group->members[j].task, g_strdup(problem));
+                        g_free(problem);
+                        g_clear_pointer(ret_package, json_decref);
+                        return NULL;
+                }
+                json_array_append_new(pods, pod);
+        }
+        return g_steal_pointer(&pods);
+}
+
+/* Members `first` to `first + n - 1` of the group, by `objects`, which are taken. */
+static void give_start(Kubernetes *k8s, const Group *group, int first, int n, void (*run)(Order *order),
+                       json_t *objects)
+{
+        const RuntimeJob *job = group->job;
+
+        order_give(k8s, &(Order){ .run = run,
+                                  .tasks = names_of(group, first, n),
+                                  .namespace = g_strdup(group->home.namespace),
+                                  .job_id = g_strdup(job->id),
+                                  .number = job->attempt,
+                                  .form = group->form,
+                                  .objects = json_format(objects),
+                                  .group = group_of(k8s, &group->home, job, group->form) });
+        json_decref(objects);
+}
+
+static void start_group(Kubernetes *k8s, const Group *group)
+{
+        g_autoptr(json_t) pods = NULL, before = NULL, own = NULL;
+        json_t *package, *pod;
+        size_t i;
+
+        pods = pods_of(k8s, group, &package);
+        if (!pods)
+                return;
+        before = before_pods(k8s, &group->home, group->job, &group->members[0],
+                             has_secret(group->form, group->job), package);
+        if (is_complete(group)) {
+                own = form_objects(group->form, pods);
+                json_array_extend(before, own ? own : pods); /* with a gap each pod stands for itself */
+                give_start(k8s, group, 0, group->n, order_start_set, json_incref(before));
+                return;
+        }
+        json_array_foreach(pods, i, pod) {
+                json_t *objects = json_copy(before);
+
+                json_array_append(objects, pod);
+                give_start(k8s, group, (int)i, 1, order_start_pod, objects);
+        }
+}
+
+/* The group that begins with the first of the members. */
+static Group first_group(const Kubernetes *k8s, const RuntimeJob *job, const TaskStart *members, int n)
+{
+        g_autofree char *role = member_role(members[0].task);
+        FormRole about = form_role(job, role);
+        Group group = { job, k8s_home(k8s, job), form_of(&k8s->forms, job, &about), members, 1 };
+        bool whole = group.form && form_is_whole(group.form);
+
+        while (group.n < n) {
+                g_autofree char *other = member_role(members[group.n].task);
+
+                if (!whole && strcmp(other, role) != 0)
+                        break;
+                group.n++;
+        }
+        return group;
+}
+
+void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n)
+{
+        Kubernetes *k8s = (Kubernetes *)runtime;
+
+        while (n > 0) {
+                Group group = first_group(k8s, job, members, n);
+
+                start_group(k8s, &group);
+                members += group.n;
+                n -= group.n;
+        }
 }
 
 /* ---- what a job needs ---- */

@@ -1,7 +1,7 @@
 /* Sets (see sets.h).
  *
- *   collected ─▶ made ─▶ (forgotten here: its pods tell the rest)
- *        └─────────┴───▶ dropped: DELETE with its pods orphaned, for as long as it takes
+ *   being made ─▶ made ─▶ (forgotten here: its pods tell the rest)
+ *        └──────────┴───▶ dropped: DELETE with its pods orphaned, for as long as it takes
  *
  * The controller of StatefulSets watches sets and pods separately. It may see the end of a pod before it sees
  * the deletion of its set, and then it makes the pod again. So the DELETE is repeated until a reply shows
@@ -31,9 +31,7 @@ typedef struct {
         Sets *sets;
         char *name, *namespace;
         const Form *form;
-        Names tasks;   /* those that it is made for */
-        json_t *pods;  /* in order of index; NULL: made, or being made */
-        bool standing; /* all of those that came so far */
+        Names tasks; /* those that it is made for */
         Making *making;
 } Set;
 
@@ -63,7 +61,6 @@ static void set_free(gpointer data)
         Set *set = data;
 
         making_free(set->making);
-        json_decref(set->pods);
         names_clear(&set->tasks);
         g_free(set->namespace);
         g_free(set->name);
@@ -131,72 +128,34 @@ static void on_waits(const GError *error, void *arg)
                 config->waits(tasks->pdata[i], error, config->arg);
 }
 
-/* Where the members do not make one object, each pod stands for itself. */
-static json_t *objects_of(const Set *set, json_t *before)
+void sets_make(Sets *sets, const SetsStart *start)
 {
-        g_autoptr(json_t) own = form_objects(set->form, set->pods);
-
-        json_array_extend(before, own ? own : set->pods);
-        return before;
-}
-
-static void make(Set *set, json_t *before)
-{
-        MakingConfig config = { .client = set->sets->config.client,
-                                .context = set->sets->config.context,
-                                .room = set->sets->config.room,
-                                .gates = set->sets->config.gates,
+        g_autofree char *name = form_object_name(form_kind(start->form), start->tasks[0]);
+        MakingConfig config = { .client = sets->config.client,
+                                .context = sets->config.context,
+                                .room = sets->config.room,
+                                .gates = sets->config.gates,
                                 .done = on_made,
-                                .waits = on_waits,
-                                .arg = set };
-        json_t *objects = objects_of(set, before);
+                                .waits = on_waits };
+        Set *set;
 
-        json_decref(g_steal_pointer(&set->pods));
-        set->making = making_new(&config, objects);
-}
-
-static Set *set_get(Sets *sets, const SetsMember *member)
-{
-        g_autofree char *name = form_object_name(form_kind(member->form), member->task);
-        Set *set = g_hash_table_lookup(sets->sets, name);
-
-        if (set)
-                return set;
-        set = g_new0(Set, 1);
-        set->sets = sets;
-        set->name = g_steal_pointer(&name);
-        set->form = member->form;
-        set->namespace = g_strdup(kube_namespace(member->pod));
-        names_init(&set->tasks);
-        set->pods = json_array();
-        set->standing = true;
-        g_hash_table_insert(sets->sets, set->name, set);
-        return set;
-}
-
-void sets_add(Sets *sets, const SetsMember *member)
-{
-        Set *set = set_get(sets, member);
-
-        if (!set->pods || names_has(&set->tasks, member->task)) {
-                json_decref(member->pod);
-                json_decref(member->before);
+        if (g_hash_table_contains(sets->sets, name)) {
+                json_decref(start->objects);
                 return;
         }
-        names_add(&set->tasks, member->task);
-        json_array_append_new(set->pods, member->pod);
-        set->standing = set->standing && member->stands;
-        if ((int)set->tasks.list->len < member->together) {
-                json_decref(member->before);
-        } else if (set->standing) {
-                json_decref(member->before);
-                g_hash_table_remove(sets->sets, set->name);
-        } else {
-                make(set, member->before);
-        }
+        config.arg = set = g_new0(Set, 1);
+        set->sets = sets;
+        set->name = g_steal_pointer(&name);
+        set->form = start->form;
+        set->namespace = g_strdup(start->namespace);
+        names_init(&set->tasks);
+        for (const char *const *task = start->tasks; *task; task++)
+                names_add(&set->tasks, *task);
+        g_hash_table_insert(sets->sets, set->name, set);
+        set->making = making_new(&config, start->objects);
 }
 
-/* Where the task is collected or made; NULL: nowhere. */
+/* Where the task is made; NULL: nowhere. */
 static const Set *set_of(const Sets *sets, const char *task)
 {
         for (const KubeKind *const *kind = form_kinds; *kind; kind++) {

@@ -1,6 +1,6 @@
-/* Roles that are made as one object each (form.h): collected while their members' starts come in, made, and
- * taken away without their pods, so that these can go one by one and for good. Same thread as the client, and
- * freed before it. A callback may call any of these functions. */
+/* Roles that are made as one object each (form.h): made, and taken away without their pods, so that these can
+ * go one by one and for good. Same thread as the client, and freed before it. A callback may call any of
+ * these functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,19 +29,16 @@ typedef struct {
 Sets *sets_new(const SetsConfig *config);
 void sets_free(Sets *sets); /* NULL is a no-op */
 
-/* One of `together` members of a role that are started at once. With the last of them the objects are made,
- * after those of `before` (an array: the attempt's service first); not when each of them `stands` already.
- * What is asked for again while it is being made is passed over. Members that cannot be one object (their
- * numbers have gaps) become pods that stand for themselves. */
+/* Makes the object of these tasks, all of their role or of their job: `objects` in order, the attempt's
+ * service first. What is being made already is not made twice. */
 typedef struct {
         const Form *form;
-        const char *task;
-        int together;
-        json_t *pod, *before; /* taken */
-        bool stands;          /* there is such a pod */
-} SetsMember;
-void sets_add(Sets *sets, const SetsMember *member);
-/* It is being collected or made. */
+        const char *const *tasks; /* at least one, the list ending in NULL */
+        const char *namespace;
+        json_t *objects; /* an array, taken */
+} SetsStart;
+void sets_make(Sets *sets, const SetsStart *start);
+/* It is being made. */
 bool sets_has(const Sets *sets, const char *task);
 
 /* Takes away what makes the task's pod. `kind` NULL: whatever kind it may be. */

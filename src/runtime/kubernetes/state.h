@@ -124,10 +124,10 @@ struct Kubernetes {
 struct Order {
         void (*run)(Order *order);
         Kubernetes *k8s;
-        char *name; /* of the task or the job */
+        char *name;   /* of the task or the job */
+        char **tasks; /* of a start or a stop; or NULL */
         char *namespace, *job_id;
-        char *pod,
-                *before; /* as text: there may be thousands of them, which as trees take ten times as much */
+        char *objects; /* to be made in this order, as text: as trees, thousands take ten times as much */
         json_t *group, *queues; /* of Volcano */
         RuntimeAsk *ask;
         gint64 grace_ms;
@@ -137,7 +137,6 @@ struct Order {
         Resources builder;
         char *text; /* of a mark; why a task never starts */
         const Form *form;
-        int together, members;
 };
 
 /* ---- task.c ---- */
@@ -183,7 +182,7 @@ void life_open(Kubernetes *k8s);
 void life_search_free(void *data);                 /* a Search; after the client */
 void task_refuse(Task *task, const GError *error); /* it cannot start */
 /* `before`: what is made before it. Both are taken. */
-void task_make_pod(Task *task, json_t *pod, json_t *before);
+void task_make_pod(Task *task, json_t *objects);
 /* All its containers have ended, and nothing starts them again. */
 bool pod_has_ended(const json_t *pod);
 /* Its pod goes, as soon as it is there. */
@@ -203,9 +202,10 @@ void order_free(gpointer data);
 void order_give(Kubernetes *k8s, const Order *order);
 void order_run(Order *order);      /* and frees it */
 void orders_open(Kubernetes *k8s); /* after the connection */
-void order_start(Order *order);
+void order_start_pod(Order *order);
+void order_start_set(Order *order); /* all of its role, or of its job */
 /* As of RuntimeOps; the engine's thread. */
-void k8s_stop(Runtime *runtime, const char *task, gint64 grace_ms);
+void k8s_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms);
 void k8s_forget(Runtime *runtime, const char *task);
 void k8s_clean(Runtime *runtime, const char *job_id, int attempt, gint64 expires);
 void k8s_signal(Runtime *runtime, const char *task, int signo);
@@ -220,7 +220,7 @@ void k8s_ask(Runtime *runtime, RuntimeAsk *ask);
 MemberHome k8s_home(const Kubernetes *k8s, const RuntimeJob *job);
 /* As of RuntimeOps; the engine's thread. */
 bool k8s_orders(Runtime *runtime, const RuntimeJob *job);
-void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task);
+void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n);
 bool k8s_takes_priority(Runtime *runtime, const RuntimeJob *job);
 void k8s_reprioritize(Runtime *runtime, const RuntimeJob *job);
 void k8s_prepare(Runtime *runtime, const RuntimeJob *job);

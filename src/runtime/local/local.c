@@ -934,18 +934,20 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
 
 /* ---- the operations ---- */
 
-static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *task)
+static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
-        g_autoptr(GError) failure = NULL;
 
-        if (!try_start(local, job, task, &failure))
-                post_failure(local, task->task, failure);
+        for (int i = 0; i < n; i++) {
+                g_autoptr(GError) failure = NULL;
+
+                if (!try_start(local, job, &members[i], &failure))
+                        post_failure(local, members[i].task, failure);
+        }
 }
 
-static void op_stop(Runtime *runtime, const char *task, gint64 grace_ms)
+static void stop_task(LocalRuntime *local, const char *task, gint64 grace_ms)
 {
-        LocalRuntime *local = (LocalRuntime *)runtime;
         g_autoptr(GString) line = g_string_new(NULL);
 
         if (withdraw(local, task)) {
@@ -954,6 +956,12 @@ static void op_stop(Runtime *runtime, const char *task, gint64 grace_ms)
         }
         message_stop(line, task, grace_ms);
         (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
+}
+
+static void op_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms)
+{
+        for (int i = 0; i < n; i++)
+                stop_task((LocalRuntime *)runtime, tasks[i], grace_ms);
 }
 
 static void op_signal(Runtime *runtime, const char *task, int signo)

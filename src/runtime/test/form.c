@@ -49,12 +49,12 @@ static void test_choice(void)
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 RuntimeJob about = job;
-                TaskStart task = { .elastic = cases[i].elastic, .serves = cases[i].serves };
+                FormRole role = { .elastic = cases[i].elastic, .serves = cases[i].serves };
                 g_autoptr(json_t) pods = pods_of("pserver", "I=0", "I=1"), objects = NULL;
                 const Form *form;
 
                 about.single = cases[i].single;
-                form = form_of(&none, &about, &task);
+                form = form_of(&none, &about, &role);
                 g_assert_true(!form == !cases[i].kind);
                 if (!form)
                         continue;
@@ -65,12 +65,12 @@ static void test_choice(void)
 
 static const Form *serving(void)
 {
-        return form_of(&none, &job, &(TaskStart){ .serves = true });
+        return form_of(&none, &job, &(FormRole){ .serves = true });
 }
 
 static const Form *ending(void)
 {
-        return form_of(&none, &job, &(TaskStart){ 0 });
+        return form_of(&none, &job, &(FormRole){ 0 });
 }
 
 static void assert_words(const json_t *list, const char *wanted)
@@ -283,7 +283,7 @@ static const Form *as_paddle_job(const char *framework)
         RuntimeJob about = job;
 
         about.framework = framework;
-        return form_of(&(FormWish){ .preferred = "paddlejob" }, &about, &(TaskStart){ .serves = true });
+        return form_of(&(FormWish){ .preferred = "paddlejob" }, &about, &(FormRole){ .serves = true });
 }
 
 /* All roles in one object. What the operator says (operator.md 2.5) is not said twice, what it does not say

@@ -188,7 +188,7 @@ static char *start_full(Fixture *f, const RuntimeJob *job, const char *role, int
         if (!extra.env)
                 extra.env = (char *const *)env;
         extra.grace_ms = 2000;
-        f->runtime->ops->start(f->runtime, job, &extra);
+        f->runtime->ops->start(f->runtime, job, &extra, 1);
         return task;
 }
 
@@ -248,7 +248,7 @@ static void test_start_failed(Fixture *f, gconstpointer data)
         TaskStart failing = { .task = task, .argv = (char *const *)argv };
         Observation *failed;
 
-        f->runtime->ops->start(f->runtime, &job, &failing);
+        f->runtime->ops->start(f->runtime, &job, &failing, 1);
         failed = await(f, OBSERVED_START_FAILED, task);
         g_assert_nonnull(strstr(failed->text, "no-such-program"));
         g_assert_true(failed->permanent);
@@ -263,7 +263,7 @@ static void test_stop(Fixture *f, gconstpointer data)
         Observation *exited;
 
         expect(f, OBSERVED_STARTED, task);
-        f->runtime->ops->stop(f->runtime, task, 5000);
+        f->runtime->ops->stop(f->runtime, &(const char *){ task }, 1, 5000);
         exited = await(f, OBSERVED_EXITED, task);
         g_assert_cmpint(exited->signal, ==, SIGTERM);
         observation_free(exited);
@@ -278,7 +278,7 @@ static void test_ready_file(Fixture *f, gconstpointer data)
                            (TaskStart){ .ready_file = "ready-0" });
 
         expect(f, OBSERVED_READY, task);
-        f->runtime->ops->stop(f->runtime, task, 0);
+        f->runtime->ops->stop(f->runtime, &(const char *){ task }, 1, 0);
         expect(f, OBSERVED_EXITED, task);
         f->runtime->ops->forget(f->runtime, task);
 }
@@ -454,7 +454,7 @@ static void test_agent_killed(Fixture *f, gconstpointer data)
         expect(f, OBSERVED_SYNCED, NULL);
         expect(f, OBSERVED_STARTED, runs);
         expect_exit(f, ends, 7);
-        f->runtime->ops->stop(f->runtime, runs, 0);
+        f->runtime->ops->stop(f->runtime, &(const char *){ runs }, 1, 0);
         expect(f, OBSERVED_EXITED, runs);
         f->runtime->ops->forget(f->runtime, runs);
 }
@@ -550,7 +550,7 @@ static void test_server_restart(Fixture *f, gconstpointer data)
         expect(f, OBSERVED_STARTED, runs);
         expect_exit(f, over, 4); /* it was not forgotten */
         expect(f, OBSERVED_SYNCED, NULL);
-        f->runtime->ops->stop(f->runtime, runs, 0);
+        f->runtime->ops->stop(f->runtime, &(const char *){ runs }, 1, 0);
         expect_exit(f, runs, -1);
 }
 

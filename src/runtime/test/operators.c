@@ -270,7 +270,7 @@ static void test_objects(void)
 
                 g_test_message("%s", jobs[i].spec);
                 made_init(&made, jobs[i].spec);
-                form = form_of(&wish, &made.about, &(TaskStart){ 0 });
+                form = form_of(&wish, &made.about, &(FormRole){ 0 });
                 object = object_of(&made, form, jobs[i].scheduler);
                 g_assert_cmpstr(kube_get_text(object, "kind"), ==, form_kind(form)->kind);
                 assert_values(object, jobs[i].values);
@@ -330,7 +330,7 @@ static void test_variables(void)
                 const json_t *container;
 
                 made_init(&made, variables[i].spec);
-                form = form_of(&wish, &made.about, &(TaskStart){ 0 });
+                form = form_of(&wish, &made.about, &(FormRole){ 0 });
                 object = object_of(&made, form, NULL);
                 container = kube_get(object, variables[i].container);
                 g_assert_nonnull(container);
@@ -540,7 +540,7 @@ static void test_secrets(void)
 
                 g_test_message("%s", cases[i].env);
                 made_init(&made, cases[i].spec);
-                object = object_with(&made, form_of(&wish, &made.about, &(TaskStart){ 0 }), NULL,
+                object = object_with(&made, form_of(&wish, &made.about, &(FormRole){ 0 }), NULL,
                                      G_N_ELEMENTS(secrets));
                 text = json_format(object);
                 env = json_format(kube_get(object, cases[i].env));

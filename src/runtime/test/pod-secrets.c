@@ -169,7 +169,7 @@ static void test_sets(void)
 
         for (int serves = 0; serves < 2; serves++) {
                 g_autoptr(json_t) pods = json_array(), objects = NULL;
-                const Form *form = form_of(&none, &job, &(TaskStart){ .serves = serves });
+                const Form *form = form_of(&none, &job, &(FormRole){ .serves = serves });
 
                 for (int i = 0; i < 2; i++) {
                         json_t *pod = pod_of("worker", i);
@@ -195,7 +195,7 @@ static void test_paddle_job(void)
                 pod_secrets_put(pod, &job, secrets, N);
                 json_array_append_new(pods, pod);
         }
-        objects = form_objects(form_of(&(FormWish){ .preferred = "paddlejob" }, &about, &(TaskStart){ 0 }),
+        objects = form_objects(form_of(&(FormWish){ .preferred = "paddlejob" }, &about, &(FormRole){ 0 }),
                                pods);
         g_assert_cmpint(json_array_size(objects), ==, 1);
         g_assert_cmpstr(kube_get_text(json_array_get(objects, 0), "kind"), ==, "PaddleJob");
