@@ -159,10 +159,10 @@ static bool waits_there(Engine *engine, const Job *job)
         Runtime *runtime = slot_of(engine, job)->runtime;
         RuntimeJob about;
 
-        if (job->state != JOB_STARTING || !runtime || !runtime->ops->takes_priority)
+        if (job->state != JOB_STARTING)
                 return false;
         runtime_job_fill(engine, job, &about);
-        return runtime->ops->takes_priority(runtime, &about);
+        return runtime_takes_priority(runtime, &about);
 }
 
 static bool check_waiting(Engine *engine, const Job *job, Input *input)

@@ -461,8 +461,7 @@ static void warn_members(Runtime *runtime, const Job *was, const Job *now)
 /* For those who look at them in their cluster. */
 static void mark_members(Runtime *runtime, const Job *was, const Job *now)
 {
-        if (!runtime->ops->mark_preempting || now->state != JOB_PREEMPTING ||
-            (was && was->state == JOB_PREEMPTING))
+        if (now->state != JOB_PREEMPTING || (was && was->state == JOB_PREEMPTING))
                 return;
         for (int i = 0; i < now->n_members; i++) {
                 g_autofree char *task = NULL;
@@ -470,7 +469,7 @@ static void mark_members(Runtime *runtime, const Job *was, const Job *now)
                 if (member_is_ended(&now->members[i]) || now->members[i].state == MEMBER_WAITING)
                         continue;
                 task = task_format(now, &now->members[i]);
-                runtime->ops->mark_preempting(runtime, task, now->reason);
+                runtime_mark_preempting(runtime, task, now->reason);
         }
 }
 
@@ -478,14 +477,13 @@ static void mark_members(Runtime *runtime, const Job *was, const Job *now)
  * were told already. */
 static void reprioritize(const Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
-        const RuntimeOps *ops = slot->runtime->ops;
         RuntimeJob about;
 
-        if (!ops->reprioritize || !was || was->priority == now->priority || was->attempt != now->attempt ||
+        if (!was || was->priority == now->priority || was->attempt != now->attempt ||
             now->state != JOB_STARTING)
                 return;
         runtime_job_fill(engine, now, &about);
-        ops->reprioritize(slot->runtime, &about);
+        runtime_reprioritize(slot->runtime, &about);
 }
 
 /* A task whose end is durable now. */
@@ -525,9 +523,9 @@ static void abandon(Engine *engine, const RuntimeSlot *slot, const Job *was, con
 {
         const RuntimeSlot *asked = was ? slot_of(engine, was) : NULL;
 
-        if (is_prepared_for(was) && asked->connected && asked->runtime->ops->abandon &&
+        if (is_prepared_for(was) && asked->connected &&
             (job_state_is_final(now->state) || now->state == JOB_SUSPENDED || asked != slot))
-                asked->runtime->ops->abandon(asked->runtime, now->id);
+                runtime_abandon(asked->runtime, now->id);
 }
 
 void actions_run(Engine *engine, const Job *was, const Job *now)

@@ -115,10 +115,8 @@ static bool is_ordered(const Engine *engine, const RuntimeSlot *slot, const Job 
 {
         RuntimeJob about;
 
-        if (!slot->runtime || !slot->runtime->ops->orders)
-                return false;
         runtime_job_fill(engine, job, &about);
-        return slot->runtime->ops->orders(slot->runtime, &about);
+        return runtime_orders(slot->runtime, &about);
 }
 
 Life batch_life(Engine *engine, Live *live)

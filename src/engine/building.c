@@ -78,7 +78,7 @@ bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Re
 {
         RuntimeJob about = about_of(job);
 
-        if (!runtime || !runtime->ops->prepare_wants || !runtime->ops->prepare_wants(runtime, &about, ret))
+        if (!runtime_prepare_wants(runtime, &about, ret))
                 return false;
         clamp(catalog, job->queue, ret);
         return true;
@@ -211,7 +211,7 @@ static bool was_prepared(Engine *engine, const Job *job)
         Runtime *runtime = slot_of(engine, job)->runtime;
         RuntimeJob about = about_of(job);
 
-        return runtime->ops->was_prepared && runtime->ops->was_prepared(runtime, &about);
+        return runtime_was_prepared(runtime, &about);
 }
 
 EnvState building_first(Engine *engine, const Job *job)

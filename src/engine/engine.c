@@ -60,8 +60,8 @@ static bool apply_ask(Engine *engine, Input *input)
 
         if (!input->ask)
                 return true; /* its batch is applied again */
-        if (cluster && runtime && runtime->ops->ask) {
-                runtime->ops->ask(runtime, g_steal_pointer(&input->ask));
+        if (cluster && runtime_ask(runtime, input->ask)) {
+                input->ask = NULL;
                 return true;
         }
         err_set(&error, ERR_UNAVAILABLE, "cluster '%s' is not connected", input->text);

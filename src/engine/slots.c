@@ -153,9 +153,9 @@ bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsag
         bool own = is_own(engine, runtime), known = false;
 
         if (!own)
-                known = runtime && runtime->ops->usage && runtime->ops->usage(runtime, task, ret);
+                known = runtime_usage(runtime, task, ret);
         release_runtime(engine);
-        return own ? runtime->ops->usage && runtime->ops->usage(runtime, task, ret) : known;
+        return own ? runtime_usage(runtime, task, ret) : known;
 }
 
 bool engine_gpu_usage(Engine *engine, const Job *job, int gpu, GpuUsage *ret)
@@ -163,23 +163,20 @@ bool engine_gpu_usage(Engine *engine, const Job *job, int gpu, GpuUsage *ret)
         Runtime *runtime = hold_runtime(engine, job);
 
         release_runtime(engine);
-        return is_own(engine, runtime) && runtime->ops->gpu_usage &&
-               runtime->ops->gpu_usage(runtime, gpu, ret);
+        return is_own(engine, runtime) && runtime_gpu_usage(runtime, gpu, ret);
 }
 
 char *engine_report(Engine *engine, const Job *job, const Member *member)
 {
         Runtime *runtime = hold_runtime(engine, job);
         const char *role = job->spec->roles[member->role].name;
-        bool own = is_own(engine, runtime), reports = runtime && runtime->ops->report;
+        bool own = is_own(engine, runtime);
         char *text = NULL;
 
-        if (!own && reports)
-                text = runtime->ops->report(runtime, job->id, job->attempt, role, member->index);
+        if (!own)
+                text = runtime_report(runtime, job->id, job->attempt, role, member->index);
         release_runtime(engine);
-        if (own && reports)
-                text = runtime->ops->report(runtime, job->id, job->attempt, role, member->index);
-        return text;
+        return own ? runtime_report(runtime, job->id, job->attempt, role, member->index) : text;
 }
 
 RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, const ExecStart *start,
@@ -195,7 +192,7 @@ RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, c
         whose.user = job->user;
         whose.user_seq = user ? user->object.seq : 0;
         runtime = hold_runtime(engine, job);
-        exec = runtime && runtime->ops->exec ? runtime->ops->exec(runtime, task, &whose) : NULL;
+        exec = runtime_exec(runtime, task, &whose);
         release_runtime(engine);
         if (!exec)
                 err_set(error, ERR_UNAVAILABLE,
@@ -384,9 +381,8 @@ static void add_up(Resources *sum, const RuntimeNode *node, const Resources *par
                 log_error("a node is larger than can be counted", "node", node->name, NULL);
 }
 
-static void take_list(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
+static void take_list(Engine *engine, RuntimeSlot *slot, GPtrArray *list /* taken */, Resources *ret_total)
 {
-        g_autoptr(GPtrArray) list = slot->runtime->ops->nodes(slot->runtime);
         g_autoptr(GHashTable) present = g_hash_table_new(g_str_hash, g_str_equal);
 
         *ret_total = slot->room = slot->system = slot->most = (Resources){ 0 };
@@ -405,7 +401,7 @@ static void take_list(Engine *engine, RuntimeSlot *slot, Resources *ret_total)
         }
         drop_others(engine, slot, present);
         g_clear_pointer(&slot->list, g_ptr_array_unref);
-        slot->list = g_steal_pointer(&list);
+        slot->list = list;
 }
 
 /* The machine is its one node. */
@@ -429,10 +425,11 @@ static void take_machine(Engine *engine, RuntimeSlot *slot, Resources *ret_total
 bool slot_take_nodes(Engine *engine, RuntimeSlot *slot)
 {
         Resources total, system = slot->system;
+        GPtrArray *list = runtime_nodes(slot->runtime);
         bool changed;
 
-        if (slot->runtime->ops->nodes)
-                take_list(engine, slot, &total);
+        if (list)
+                take_list(engine, slot, list, &total);
         else
                 take_machine(engine, slot, &total);
         changed = !resources_equal(&slot->total, &total) || !resources_equal(&slot->system, &system);
@@ -558,8 +555,7 @@ static void end_runtime(RuntimeSlot *slot)
         Runtime *runtime = g_steal_pointer(&slot->runtime);
 
         slot->source = NULL; /* what is still in the inbox is nobody's */
-        if (runtime && runtime->ops->free)
-                runtime->ops->free(runtime);
+        runtime_free(runtime);
 }
 
 static void close_slot(Engine *engine, RuntimeSlot *slot, const char *why)
@@ -632,12 +628,12 @@ static void tell_queues(const Engine *engine, const RuntimeSlot *slot)
         const GPtrArray *all = catalog_list(engine->catalog, KIND_QUEUE);
         g_autoptr(GPtrArray) own = g_ptr_array_new();
 
-        if (!slot->runtime || !slot->runtime->ops->queues)
+        if (!slot->runtime)
                 return;
         for (guint i = 0; i < all->len; i++)
                 if (g_strcmp0(((const Queue *)all->pdata[i])->cluster, slot->name) == 0)
                         g_ptr_array_add(own, all->pdata[i]);
-        slot->runtime->ops->queues(slot->runtime, own);
+        runtime_queues(slot->runtime, own);
 }
 
 void slots_settle(Engine *engine)

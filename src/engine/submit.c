@@ -338,9 +338,9 @@ static bool check_setup(const RuntimeSlot *slot, const Spec *spec, GError **erro
         Runtime *runtime = slot ? slot->runtime : NULL;
         g_autofree char *problem = NULL;
 
-        if (!spec->setup || !runtime || !runtime->ops->setup_problem)
+        if (!spec->setup)
                 return true;
-        problem = runtime->ops->setup_problem(runtime, &(RuntimeJob){ .setup = spec->setup });
+        problem = runtime_setup_problem(runtime, &(RuntimeJob){ .setup = spec->setup });
         return !problem || err_set(error, ERR_CONFLICT, "setup: %s", problem);
 }
 

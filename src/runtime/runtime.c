@@ -115,3 +115,95 @@ void observation_free(Observation *observation)
         g_free(observation->last_line);
         g_free(observation);
 }
+
+/* ---- operations that a driver may not have ---- */
+
+#define HAS(runtime, op) ((runtime) && (runtime)->ops->op)
+
+bool runtime_orders(Runtime *runtime, const RuntimeJob *job)
+{
+        return HAS(runtime, orders) && runtime->ops->orders(runtime, job);
+}
+
+char *runtime_setup_problem(Runtime *runtime, const RuntimeJob *job)
+{
+        return HAS(runtime, setup_problem) ? runtime->ops->setup_problem(runtime, job) : NULL;
+}
+
+GPtrArray *runtime_nodes(Runtime *runtime)
+{
+        return HAS(runtime, nodes) ? runtime->ops->nodes(runtime) : NULL;
+}
+
+bool runtime_usage(Runtime *runtime, const char *task, TaskUsage *ret)
+{
+        return HAS(runtime, usage) && runtime->ops->usage(runtime, task, ret);
+}
+
+bool runtime_gpu_usage(Runtime *runtime, int gpu, GpuUsage *ret)
+{
+        return HAS(runtime, gpu_usage) && runtime->ops->gpu_usage(runtime, gpu, ret);
+}
+
+char *runtime_report(Runtime *runtime, const char *job_id, int attempt, const char *role, int index)
+{
+        return HAS(runtime, report) ? runtime->ops->report(runtime, job_id, attempt, role, index) : NULL;
+}
+
+bool runtime_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+{
+        return HAS(runtime, prepare_wants) && runtime->ops->prepare_wants(runtime, job, ret_wants);
+}
+
+bool runtime_was_prepared(Runtime *runtime, const RuntimeJob *job)
+{
+        return HAS(runtime, was_prepared) && runtime->ops->was_prepared(runtime, job);
+}
+
+void runtime_abandon(Runtime *runtime, const char *job_id)
+{
+        if (HAS(runtime, abandon))
+                runtime->ops->abandon(runtime, job_id);
+}
+
+void runtime_mark_preempting(Runtime *runtime, const char *task, const char *why)
+{
+        if (HAS(runtime, mark_preempting))
+                runtime->ops->mark_preempting(runtime, task, why);
+}
+
+bool runtime_takes_priority(Runtime *runtime, const RuntimeJob *job)
+{
+        return HAS(runtime, takes_priority) && runtime->ops->takes_priority(runtime, job);
+}
+
+void runtime_reprioritize(Runtime *runtime, const RuntimeJob *job)
+{
+        if (HAS(runtime, reprioritize))
+                runtime->ops->reprioritize(runtime, job);
+}
+
+RuntimeExec *runtime_exec(Runtime *runtime, const char *task, const ExecStart *start)
+{
+        return HAS(runtime, exec) ? runtime->ops->exec(runtime, task, start) : NULL;
+}
+
+void runtime_queues(Runtime *runtime, const GPtrArray *queues)
+{
+        if (HAS(runtime, queues))
+                runtime->ops->queues(runtime, queues);
+}
+
+bool runtime_ask(Runtime *runtime, RuntimeAsk *ask)
+{
+        if (!HAS(runtime, ask))
+                return false;
+        runtime->ops->ask(runtime, ask);
+        return true;
+}
+
+void runtime_free(Runtime *runtime)
+{
+        if (HAS(runtime, free))
+                runtime->ops->free(runtime);
+}

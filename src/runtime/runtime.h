@@ -290,3 +290,22 @@ typedef struct {
 struct Runtime {
         const RuntimeOps *ops;
 };
+
+/* Operations that a driver may leave NULL are called by these: they do what is said there for NULL, also when
+ * `runtime` itself is NULL (a cluster that is not open). */
+bool runtime_orders(Runtime *runtime, const RuntimeJob *job);
+char *runtime_setup_problem(Runtime *runtime, const RuntimeJob *job);
+GPtrArray *runtime_nodes(Runtime *runtime);
+bool runtime_usage(Runtime *runtime, const char *task, TaskUsage *ret);
+bool runtime_gpu_usage(Runtime *runtime, int gpu, GpuUsage *ret);
+char *runtime_report(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
+bool runtime_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
+bool runtime_was_prepared(Runtime *runtime, const RuntimeJob *job);
+void runtime_abandon(Runtime *runtime, const char *job_id);
+void runtime_mark_preempting(Runtime *runtime, const char *task, const char *why);
+bool runtime_takes_priority(Runtime *runtime, const RuntimeJob *job);
+void runtime_reprioritize(Runtime *runtime, const RuntimeJob *job);
+RuntimeExec *runtime_exec(Runtime *runtime, const char *task, const ExecStart *start);
+void runtime_queues(Runtime *runtime, const GPtrArray *queues);
+bool runtime_ask(Runtime *runtime, RuntimeAsk *ask); /* false: `ask` stays the caller's */
+void runtime_free(Runtime *runtime);

@@ -40,8 +40,7 @@ bool drivers_check(const Cluster *cluster, GError **error)
         DriversConfig nowhere = { .state_dir = "", .server = "" };
         Runtime *runtime = drivers_make(cluster, &nowhere, &why);
 
-        if (runtime)
-                runtime->ops->free(runtime);
+        runtime_free(runtime);
         if (why)
                 g_propagate_error(error, why);
         return !why;
