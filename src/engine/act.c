@@ -157,12 +157,11 @@ bool apply_act(Engine *engine, Input *input)
 static bool waits_there(Engine *engine, const Job *job)
 {
         Runtime *runtime = slot_of(engine, job)->runtime;
-        RuntimeJob about;
 
         if (job->state != JOB_STARTING)
                 return false;
-        runtime_job_fill(engine, job, &about);
-        return runtime_takes_priority(runtime, &about);
+        RuntimeAttempt attempt = attempt_of(engine, job);
+        return runtime_takes_priority(runtime, &attempt);
 }
 
 static bool check_waiting(Engine *engine, const Job *job, Input *input)

@@ -22,7 +22,7 @@ typedef struct {
         int **ports;
         char ***gpus;
         char ***hosts;
-        const char *topology; /* as of RuntimeJob; of the slot's nodes */
+        const char *topology; /* as of RuntimeAttempt; of the slot's nodes */
         JobSecrets secrets;
         GError *no_secrets; /* why the secrets cannot be opened: no member starts then. Else NULL */
 } Stand;
@@ -39,8 +39,8 @@ static Spec *spec_of_present(const Job *job)
         return spec;
 }
 
-static void note_member(Stand *stand, const RuntimeSlot *slot, const RuntimeJob *about, const Spec *spec,
-                        const Member *member)
+static void note_member(Stand *stand, const RuntimeSlot *slot, const RuntimeAttempt *attempt,
+                        const Spec *spec, const Member *member)
 {
         Runtime *runtime = slot->runtime;
 
@@ -48,7 +48,7 @@ static void note_member(Stand *stand, const RuntimeSlot *slot, const RuntimeJob 
         /* elsewhere a member sees its own devices only, whatever their numbers are there */
         stand->gpus[member->role][member->index] = slot_is_local(slot) ? member->gpus : NULL;
         stand->hosts[member->role][member->index] =
-                runtime->ops->address(runtime, about, spec->roles[member->role].name, member->index);
+                runtime->ops->address(runtime, attempt, spec->roles[member->role].name, member->index);
 }
 
 static const char *label_of(const RuntimeNode *node, const char *key)
@@ -83,7 +83,6 @@ static const char *topology_of(const RuntimeSlot *slot, const Job *job)
 static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *slot, const Job *job)
 {
         const Spec *spec = job->spec;
-        RuntimeJob about;
 
         *stand = (Stand){ .fewer = job_count_present(job, -1) < job->n_members ? spec_of_present(job) : NULL,
                           .topology = topology_of(slot, job) };
@@ -96,9 +95,9 @@ static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *sl
                 stand->gpus[r] = g_new0(char *, spec->roles[r].replicas + 1);
                 stand->hosts[r] = g_new0(char *, spec->roles[r].replicas + 1);
         }
-        runtime_job_fill(engine, job, &about);
+        RuntimeAttempt attempt = attempt_of(engine, job);
         for (int i = 0; i < job->n_members; i++)
-                note_member(stand, slot, &about, spec, &job->members[i]);
+                note_member(stand, slot, &attempt, spec, &job->members[i]);
         stand->placement = (Placement){ .spec = stand->fewer ? stand->fewer : spec,
                                         .job_id = job->id,
                                         .job_name = job->name,
@@ -129,31 +128,16 @@ static void stand_clear(Stand *stand)
         g_clear_error(&stand->no_secrets);
 }
 
-void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret)
+RuntimeAttempt attempt_of(const Engine *engine, const Job *job)
 {
-        const Spec *spec = job->spec;
         const User *user = catalog_user(engine->catalog, job->user);
         const Queue *queue = catalog_queue(engine_catalog_now(engine), job->queue);
+        const char *namespace = queue ? queue->namespace : NULL;
 
-        *ret = (RuntimeJob){ .id = job->id,
-                             .user = job->user,
-                             .user_seq = user ? user->object.seq : 0,
-                             .attempt = job->attempt,
-                             .package = spec->package,
-                             .package_name = spec->package_name,
-                             .image = spec->image,
-                             .namespace = spec->namespace ? spec->namespace
-                                          : queue         ? queue->namespace
-                                                          : NULL,
-                             .requirements = spec->requirements,
-                             .setup = spec->setup,
-                             .setup_files = spec->setup_files,
-                             .input = spec->input,
-                             .output = spec->output,
-                             .framework = spec->framework->name,
-                             .single = spec->framework->single,
-                             .location = queue ? queue->location : NULL,
-                             .about = job };
+        return (RuntimeAttempt){ .job = job,
+                                 .user_seq = user ? user->object.seq : 0,
+                                 .namespace = job->spec->namespace ? job->spec->namespace : namespace,
+                                 .location = queue ? queue->location : NULL };
 }
 
 static bool declares_itself(const Job *job, const Member *member)
@@ -378,7 +362,6 @@ static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *wa
 {
         g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Starting));
         g_autoptr(GArray) members = g_array_new(FALSE, FALSE, sizeof(TaskStart));
-        RuntimeJob about;
         Stand stand;
         int first = 0;
 
@@ -402,9 +385,9 @@ static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *wa
                         g_array_append_val(members, member);
                 }
         }
-        runtime_job_fill(engine, now, &about);
-        about.topology = stand.topology;
-        slot->runtime->ops->start(slot->runtime, &about, (const TaskStart *)(gpointer)members->data,
+        RuntimeAttempt attempt = attempt_of(engine, now);
+        attempt.topology = stand.topology;
+        slot->runtime->ops->start(slot->runtime, &attempt, (const TaskStart *)(gpointer)members->data,
                                   (int)members->len);
         stand_clear(&stand);
 }
@@ -477,13 +460,12 @@ static void mark_members(Runtime *runtime, const Job *was, const Job *now)
  * were told already. */
 static void reprioritize(const Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
-        RuntimeJob about;
 
         if (!was || was->priority == now->priority || was->attempt != now->attempt ||
             now->state != JOB_STARTING)
                 return;
-        runtime_job_fill(engine, now, &about);
-        runtime_reprioritize(slot->runtime, &about);
+        RuntimeAttempt attempt = attempt_of(engine, now);
+        runtime_reprioritize(slot->runtime, &attempt);
 }
 
 /* A task whose end is durable now. */
@@ -509,13 +491,12 @@ static bool is_prepared_for(const Job *job)
 static void prepare(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
         bool moved = was && was->queue != now->queue && slot_of(engine, was) != slot;
-        RuntimeJob about;
 
         if (!is_prepared_for(now) || (is_prepared_for(was) && !moved))
                 return;
-        runtime_job_fill(engine, now, &about);
-        (void)building_wants(engine->catalog, slot->runtime, now, &about.builder);
-        slot->runtime->ops->prepare(slot->runtime, &about);
+        RuntimeAttempt attempt = attempt_of(engine, now);
+        (void)building_wants(engine->catalog, slot->runtime, now, &attempt.builder);
+        slot->runtime->ops->prepare(slot->runtime, &attempt);
 }
 
 /* The one that was asked: the job may have gone to another cluster since. */

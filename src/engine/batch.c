@@ -113,10 +113,9 @@ Live *batch_add_job(Engine *engine, Job *job)
 
 static bool is_ordered(const Engine *engine, const RuntimeSlot *slot, const Job *job)
 {
-        RuntimeJob about;
 
-        runtime_job_fill(engine, job, &about);
-        return runtime_orders(slot->runtime, &about);
+        RuntimeAttempt attempt = attempt_of(engine, job);
+        return runtime_orders(slot->runtime, &attempt);
 }
 
 Life batch_life(Engine *engine, Live *live)

@@ -60,25 +60,11 @@ static void clamp(const Catalog *catalog, const char *name, Resources *wants)
         }
 }
 
-static RuntimeJob about_of(const Job *job)
-{
-        const Spec *spec = job->spec;
-
-        return (RuntimeJob){ .id = job->id,
-                             .user = job->user,
-                             .image = spec->image,
-                             .package = spec->package,
-                             .package_name = spec->package_name,
-                             .requirements = spec->requirements,
-                             .setup = spec->setup,
-                             .setup_files = spec->setup_files };
-}
-
 bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Resources *ret)
 {
-        RuntimeJob about = about_of(job);
+        RuntimeAttempt attempt = { .job = job };
 
-        if (!runtime_prepare_wants(runtime, &about, ret))
+        if (!runtime_prepare_wants(runtime, &attempt, ret))
                 return false;
         clamp(catalog, job->queue, ret);
         return true;
@@ -209,9 +195,9 @@ bool building_leads(const Live *live)
 static bool was_prepared(Engine *engine, const Job *job)
 {
         Runtime *runtime = slot_of(engine, job)->runtime;
-        RuntimeJob about = about_of(job);
+        RuntimeAttempt attempt = { .job = job };
 
-        return runtime_was_prepared(runtime, &about);
+        return runtime_was_prepared(runtime, &attempt);
 }
 
 EnvState building_first(Engine *engine, const Job *job)

@@ -298,7 +298,7 @@ gint64 admit_due(const Engine *engine);
 void actions_run(Engine *engine, const Job *was, const Job *now);
 char *job_array_id(Engine *engine, const Job *job); /* of its array (array.h); NULL: its first element is
                                                        forgotten. The caller's */
-void runtime_job_fill(const Engine *engine, const Job *job, RuntimeJob *ret);
+RuntimeAttempt attempt_of(const Engine *engine, const Job *job); /* borrows from both */
 
 /* ---- retain.c ---- */
 

@@ -311,14 +311,13 @@ static bool check_max(const Catalog *catalog, const Queue *queue, const Resource
 /* What no program could be given is not begun. */
 static bool check_told(const RuntimeSlot *slot, const Queue *queue, const Spec *spec, GError **error)
 {
-        const RuntimeJob about = { .id = "0123456789abcdef",
-                                   .attempt = 1,
-                                   .framework = spec->framework->name,
-                                   .namespace = spec->namespace ? spec->namespace : queue->namespace };
+        const Job job = { .id = "0123456789abcdef", .attempt = 1, .spec = (Spec *)spec };
+        const RuntimeAttempt attempt = { .job = &job,
+                                         .namespace = spec->namespace ? spec->namespace : queue->namespace };
 
         for (int r = 0; slot->runtime && spec->framework->tells_all && r < spec->n_roles; r++) {
                 const Role *role = &spec->roles[r];
-                g_autofree char *first = slot->runtime->ops->address(slot->runtime, &about, role->name, 0);
+                g_autofree char *first = slot->runtime->ops->address(slot->runtime, &attempt, role->name, 0);
                 int most = VARIABLE_MAX / ((int)strlen(first) + 1);
 
                 if (role->replicas > most)
@@ -340,7 +339,7 @@ static bool check_setup(const RuntimeSlot *slot, const Spec *spec, GError **erro
 
         if (!spec->setup)
                 return true;
-        problem = runtime_setup_problem(runtime, &(RuntimeJob){ .setup = spec->setup });
+        problem = runtime_setup_problem(runtime);
         return !problem || err_set(error, ERR_CONFLICT, "setup: %s", problem);
 }
 
@@ -914,10 +913,9 @@ static bool resolve_all(Submission *submission)
 EnvState submit_environment(Engine *engine, const Job *job)
 {
         Runtime *runtime = slot_of(engine, job)->runtime;
-        RuntimeJob about;
 
-        runtime_job_fill(engine, job, &about);
-        if (!runtime || !runtime->ops->is_prepared(runtime, &about))
+        RuntimeAttempt attempt = attempt_of(engine, job);
+        if (!runtime || !runtime->ops->is_prepared(runtime, &attempt))
                 return building_first(engine, job);
         return spec_has_environment(job->spec) ? ENV_READY : ENV_NONE;
 }
@@ -1000,15 +998,14 @@ static Job *draft(const Submission *submission)
         Engine *engine = submission->engine;
         Job *job = job_new(submission->input->user, entry->name, entry->spec, engine->batch.now);
         Runtime *runtime;
-        RuntimeJob about;
 
         job->queue = g_intern_string(entry->queue->object.name);
         runtime = slot_of(engine, job)->runtime;
-        runtime_job_fill(engine, job, &about);
+        RuntimeAttempt attempt = attempt_of(engine, job);
         job->env_state = ENV_WAITING;
         if (!spec_has_environment(job->spec))
                 job->env_state = ENV_NONE;
-        else if (runtime && runtime->ops->is_prepared(runtime, &about))
+        else if (runtime && runtime->ops->is_prepared(runtime, &attempt))
                 job->env_state = ENV_READY;
         return job;
 }

@@ -26,7 +26,7 @@ typedef struct {
         const char *const *argv; /* of EXEC_COMMAND */
         bool tty;                /* its standard error comes as its output then */
         int columns, rows;
-        /* The job's user, as RuntimeJob has it; the engine's. Borrowed for the call that makes the command.
+        /* The job's user, as RuntimeAttempt has it; the engine's. Borrowed for the call that makes the command.
          */
         const char *user;
         gint64 user_seq;

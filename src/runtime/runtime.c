@@ -120,14 +120,14 @@ void observation_free(Observation *observation)
 
 #define HAS(runtime, op) ((runtime) && (runtime)->ops->op)
 
-bool runtime_orders(Runtime *runtime, const RuntimeJob *job)
+bool runtime_orders(Runtime *runtime, const RuntimeAttempt *attempt)
 {
-        return HAS(runtime, orders) && runtime->ops->orders(runtime, job);
+        return HAS(runtime, orders) && runtime->ops->orders(runtime, attempt);
 }
 
-char *runtime_setup_problem(Runtime *runtime, const RuntimeJob *job)
+char *runtime_setup_problem(Runtime *runtime)
 {
-        return HAS(runtime, setup_problem) ? runtime->ops->setup_problem(runtime, job) : NULL;
+        return HAS(runtime, setup_problem) ? runtime->ops->setup_problem(runtime) : NULL;
 }
 
 GPtrArray *runtime_nodes(Runtime *runtime)
@@ -150,14 +150,14 @@ char *runtime_report(Runtime *runtime, const char *job_id, int attempt, const ch
         return HAS(runtime, report) ? runtime->ops->report(runtime, job_id, attempt, role, index) : NULL;
 }
 
-bool runtime_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+bool runtime_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
 {
-        return HAS(runtime, prepare_wants) && runtime->ops->prepare_wants(runtime, job, ret_wants);
+        return HAS(runtime, prepare_wants) && runtime->ops->prepare_wants(runtime, attempt, ret_wants);
 }
 
-bool runtime_was_prepared(Runtime *runtime, const RuntimeJob *job)
+bool runtime_was_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 {
-        return HAS(runtime, was_prepared) && runtime->ops->was_prepared(runtime, job);
+        return HAS(runtime, was_prepared) && runtime->ops->was_prepared(runtime, attempt);
 }
 
 void runtime_abandon(Runtime *runtime, const char *job_id)
@@ -172,15 +172,15 @@ void runtime_mark_preempting(Runtime *runtime, const char *task, const char *why
                 runtime->ops->mark_preempting(runtime, task, why);
 }
 
-bool runtime_takes_priority(Runtime *runtime, const RuntimeJob *job)
+bool runtime_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt)
 {
-        return HAS(runtime, takes_priority) && runtime->ops->takes_priority(runtime, job);
+        return HAS(runtime, takes_priority) && runtime->ops->takes_priority(runtime, attempt);
 }
 
-void runtime_reprioritize(Runtime *runtime, const RuntimeJob *job)
+void runtime_reprioritize(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         if (HAS(runtime, reprioritize))
-                runtime->ops->reprioritize(runtime, job);
+                runtime->ops->reprioritize(runtime, attempt);
 }
 
 RuntimeExec *runtime_exec(Runtime *runtime, const char *task, const ExecStart *start)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "model/job.h"
 #include "model/resources.h"
 #include "runtime/exec.h"
 
@@ -157,28 +158,18 @@ void runtime_ask_answer(RuntimeAsk *ask, json_t *object, const GError *error);
 void runtime_ask_free(RuntimeAsk *ask); /* one that nobody answers: ERR_UNAVAILABLE; NULL is a no-op */
 
 typedef struct Runtime Runtime;
-typedef struct RuntimeJob RuntimeJob;
-
-/* What the runtime needs of a job besides its tasks. Borrowed for the call. */
-struct RuntimeJob {
-        const char *id, *user;
-        gint64 user_seq;     /* its number in the catalog, never given twice; 0: not known */
-        int attempt;         /* 0 while it only waits */
-        const char *package; /* hash or NULL */
-        const char *package_name;
-        const char *image;               /* or NULL */
-        const char *namespace;           /* asked for, or its queue's; or NULL */
-        const char *requirements;        /* text or NULL */
-        const char *setup, *setup_files; /* as in a specification; or NULL */
-        Resources builder; /* of a prepare: what its build may take, as it is counted; 0: nothing was */
-        const char *input, *output; /* /pfs/... or NULL */
-        const char *framework;      /* its name */
-        bool single;                /* its members are started one by one, not as sets (model/framework.h) */
-        const struct Job *about;    /* all of it; NULL in tests */
-        char *const *location;      /* of its queue (model/queue.h); or NULL */
-        const char *topology;       /* "K=V" of the nodes that our pass chose for all members, where the job
-                                       asks for one value of K; of a start only; or NULL */
-};
+/* An attempt of a job, as the runtime is told of it. Borrowed for the call. */
+typedef struct {
+        const Job *job;  /* with its specification; once it is placed, with its members, their nodes, ports
+                                 and GPUs. job->attempt: 0 while it only waits */
+        gint64 user_seq; /* number of its user in the catalog, never given twice; 0: not known */
+        const char *namespace; /* asked for, or its queue's; or NULL */
+        Resources builder;     /* of a prepare: what its build may take, as it is counted; 0: nothing was */
+        char *const *location; /* of its queue (model/queue.h); or NULL */
+        const char
+                *topology; /* "K=V" of the nodes that our pass chose for all members, where the job asks for
+                                  one value of K; of a start only; or NULL */
+} RuntimeAttempt;
 
 typedef struct {
         const char *name;
@@ -195,11 +186,11 @@ typedef struct {
 
         /* Members of such a job are started in their order by the cluster itself, which is told of all of
          * them at once. Any thread; NULL: of none. */
-        bool (*orders)(Runtime *runtime, const RuntimeJob *job);
+        bool (*orders)(Runtime *runtime, const RuntimeAttempt *attempt);
 
         /* Why no job may have a setup command there: a sentence, and after a newline what to do; the
          * caller's. NULL: it may. Any thread; NULL: setups are run by prepare. */
-        char *(*setup_problem)(Runtime *runtime, const RuntimeJob *job);
+        char *(*setup_problem)(Runtime *runtime);
 
         /* What the cluster has in all. */
         void (*inventory)(Runtime *runtime, Resources *ret_total);
@@ -207,7 +198,7 @@ typedef struct {
          * the caller's. NULL: it is one node, the machine that the server runs on. */
         GPtrArray *(*nodes)(Runtime *runtime);
         /* Where the others reach a member of the job's attempt: a host name or an address; the caller's. */
-        char *(*address)(Runtime *runtime, const RuntimeJob *job, const char *role, int index);
+        char *(*address)(Runtime *runtime, const RuntimeAttempt *attempt, const char *role, int index);
         /* What a running member uses at this moment (its cgroup's own counters); false: not known. Any
          * thread, short. */
         bool (*usage)(Runtime *runtime, const char *task, TaskUsage *ret);
@@ -221,18 +212,17 @@ typedef struct {
 
         /* Makes what the job needs before it can start (the Python environment); PREPARED or PREPARE_FAILED
          * follows. Asking again is harmless. A job that needs nothing is answered at once. */
-        void (*prepare)(Runtime *runtime, const RuntimeJob *job);
+        void (*prepare)(Runtime *runtime, const RuntimeAttempt *attempt);
         /* True when prepare would find nothing to do (so that submit, admission and start fit one
          * transaction). */
-        bool (*is_prepared)(Runtime *runtime, const RuntimeJob *job);
+        bool (*is_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
         /* What runs for it on nodes of the cluster until it is prepared: prepare is asked for when the job's
-         * queue has that to give, and it is counted there until the answer. False: nothing that counts. Of
-         * the job: id, user, image, package, package_name, requirements, setup. Does not block. NULL: false,
-         * of every job. */
-        bool (*prepare_wants)(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
+         * queue has that to give, and it is counted there until the answer. False: nothing that counts. Does
+         * not block. NULL: false, of every job. */
+        bool (*prepare_wants)(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants);
         /* True when all of it was made before, as far as is known: prepare is asked for at once, and counted
          * meanwhile. As prepare_wants. NULL: not known. */
-        bool (*was_prepared)(Runtime *runtime, const RuntimeJob *job);
+        bool (*was_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
         /* What prepare was asked for is not waited for any more: the job is over, held, or elsewhere. Or
          * NULL: it goes on. */
         void (*abandon)(Runtime *runtime, const char *job_id);
@@ -245,11 +235,11 @@ typedef struct {
         void (*keep_ports)(Runtime *runtime, const char *job_id, int n, const int *ports);
         void (*release_ports)(Runtime *runtime, const char *job_id);
 
-        /* Starts members of the job's attempt: the `n` that start now, sorted by role and index. Usually
-         * these are all that `job->about` has; fewer when an elastic role grows or a member comes back. The
+        /* Starts members of the attempt: the `n` that start now, sorted by role and index. Usually
+         * these are all that the job has; fewer when an elastic role grows or a member comes back. The
          * runtime makes the work directory of the attempt if needed and completes the environment
          * (directories, PATH, PYTHONPATH). STARTED or START_FAILED follows for each. */
-        void (*start)(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n);
+        void (*start)(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n);
         /* Ends the `n` tasks, all of one attempt: TERM and after grace_ms KILL to the whole process group of
          * each. EXITED follows for each. grace_ms 0: KILL at once. */
         void (*stop)(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms);
@@ -261,8 +251,8 @@ typedef struct {
         /* A job whose members wait there may get another priority; `reprioritize` says which it has now, and
          * nothing follows. Any thread, the engine's thread; both NULL: members keep the one of their start.
          */
-        bool (*takes_priority)(Runtime *runtime, const RuntimeJob *job);
-        void (*reprioritize)(Runtime *runtime, const RuntimeJob *job);
+        bool (*takes_priority)(Runtime *runtime, const RuntimeAttempt *attempt);
+        void (*reprioritize)(Runtime *runtime, const RuntimeAttempt *attempt);
         /* Runs a command beside a running member, as its user, in its directory, with its environment
          * (runtime/exec.h). Any thread, while the runtime is open; the caller's reference. NULL: it cannot.
          */
@@ -293,18 +283,18 @@ struct Runtime {
 
 /* Operations that a driver may leave NULL are called by these: they do what is said there for NULL, also when
  * `runtime` itself is NULL (a cluster that is not open). */
-bool runtime_orders(Runtime *runtime, const RuntimeJob *job);
-char *runtime_setup_problem(Runtime *runtime, const RuntimeJob *job);
+bool runtime_orders(Runtime *runtime, const RuntimeAttempt *attempt);
+char *runtime_setup_problem(Runtime *runtime);
 GPtrArray *runtime_nodes(Runtime *runtime);
 bool runtime_usage(Runtime *runtime, const char *task, TaskUsage *ret);
 bool runtime_gpu_usage(Runtime *runtime, int gpu, GpuUsage *ret);
 char *runtime_report(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
-bool runtime_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
-bool runtime_was_prepared(Runtime *runtime, const RuntimeJob *job);
+bool runtime_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants);
+bool runtime_was_prepared(Runtime *runtime, const RuntimeAttempt *attempt);
 void runtime_abandon(Runtime *runtime, const char *job_id);
 void runtime_mark_preempting(Runtime *runtime, const char *task, const char *why);
-bool runtime_takes_priority(Runtime *runtime, const RuntimeJob *job);
-void runtime_reprioritize(Runtime *runtime, const RuntimeJob *job);
+bool runtime_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt);
+void runtime_reprioritize(Runtime *runtime, const RuntimeAttempt *attempt);
 RuntimeExec *runtime_exec(Runtime *runtime, const char *task, const ExecStart *start);
 void runtime_queues(Runtime *runtime, const GPtrArray *queues);
 bool runtime_ask(Runtime *runtime, RuntimeAsk *ask); /* false: `ask` stays the caller's */

@@ -86,14 +86,14 @@ static GPtrArray *script_list_nodes(Runtime *runtime)
         return list;
 }
 
-static char *script_address(Runtime *runtime, const RuntimeJob *job, const char *role, int index)
+static char *script_address(Runtime *runtime, const RuntimeAttempt *attempt, const char *role, int index)
 {
         return g_strdup(of(runtime)->address ? of(runtime)->address : "127.0.0.1");
 }
 
-static void script_prepare(Runtime *runtime, const RuntimeJob *job)
+static void script_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
 {
-        add_line(of(runtime), "prepare %s", job->id);
+        add_line(of(runtime), "prepare %s", attempt->job->id);
 }
 
 static void script_abandon(Runtime *runtime, const char *job_id)
@@ -101,7 +101,7 @@ static void script_abandon(Runtime *runtime, const char *job_id)
         add_line(of(runtime), "abandon %s", job_id);
 }
 
-static bool script_is_prepared(Runtime *runtime, const RuntimeJob *job)
+static bool script_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Script *script = of(runtime);
         bool prepared;
@@ -112,14 +112,14 @@ static bool script_is_prepared(Runtime *runtime, const RuntimeJob *job)
         return prepared;
 }
 
-static bool script_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+static bool script_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
 {
         Script *script = of(runtime);
 
         pthread_mutex_lock(&script->lock);
         *ret_wants = script->builder;
         pthread_mutex_unlock(&script->lock);
-        return job->requirements && !resources_is_zero(ret_wants);
+        return attempt->job->spec->requirements && !resources_is_zero(ret_wants);
 }
 
 static bool script_lease(Runtime *runtime, const char *job_id, int n, int extra, int *ret_ports,
@@ -198,7 +198,7 @@ static void start_member(Script *script, const TaskStart *task, int together)
                 script_say_kind(script, OBSERVED_STARTED, task->task);
 }
 
-static void script_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n)
+static void script_start(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n)
 {
         for (int i = 0; i < n; i++)
                 start_member(of(runtime), &members[i], count_role(members, n, members[i].task));
@@ -434,7 +434,7 @@ void script_gates(Script *script, bool gates)
         script->ops.gates = gates;
 }
 
-static bool yes(Runtime *runtime, const RuntimeJob *job)
+static bool yes(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         return true;
 }

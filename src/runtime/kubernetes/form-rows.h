@@ -30,7 +30,7 @@ struct Form {
         const char *own;         /* "K=V" that its members get instead; or NULL */
         const char *passing;     /* the role whose pods come and go without an end; or NULL */
         bool groups;             /* the operator makes the gang */
-        bool (*suits)(const RuntimeJob *job); /* a job of the framework; NULL: any */
+        bool (*suits)(const RuntimeAttempt *attempt); /* a job of the framework; NULL: any */
 };
 
 #define FORM_INSTEAD_OF_OTHERS "take the framework out of 'operators' in the cluster's setting"

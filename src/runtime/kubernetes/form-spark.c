@@ -24,10 +24,9 @@ enum {
 };
 
 /* Only those that name their program by the variables of PaddleFlow: a command cannot be told to Spark. */
-static bool suits(const RuntimeJob *job)
+static bool suits(const RuntimeAttempt *attempt)
 {
-        const Spec *spec = job->about->spec;
-
+        const Spec *spec = attempt->job->spec;
         int driver = spec_role_index(spec, "driver");
 
         return driver >= 0 && spec_user_env(spec, driver, MAIN_FILE) != NULL;

@@ -182,24 +182,24 @@ char *form_object_name(const KubeKind *kind, const char *task)
 
 /* ---- choice ---- */
 
-FormRole form_role(const RuntimeJob *job, const char *role)
+FormRole form_role(const RuntimeAttempt *attempt, const char *role)
 {
-        const Spec *spec = job->about->spec;
+        const Spec *spec = attempt->job->spec;
         int r = spec_role_index(spec, role);
 
         return (FormRole){ .elastic = spec->roles[r].min < spec->roles[r].replicas,
                            .serves = framework_role_end(spec, r) != ENDS_WITH_ALL };
 }
 
-static const Form *as_sets(const RuntimeJob *job, const FormRole *role)
+static const Form *as_sets(const RuntimeAttempt *attempt, const FormRole *role)
 {
         return role->serves ? &set_form : &job_form;
 }
 
 /* One object is all of a job's members: those that come and go cannot be in it, nor can the others then. */
-static bool is_elastic(const RuntimeJob *job)
+static bool is_elastic(const RuntimeAttempt *attempt)
 {
-        const Spec *spec = job->about ? job->about->spec : NULL;
+        const Spec *spec = attempt->job ? attempt->job->spec : NULL;
 
         for (int r = 0; spec && r < spec->n_roles; r++)
                 if (spec->roles[r].min < spec->roles[r].replicas)
@@ -207,21 +207,23 @@ static bool is_elastic(const RuntimeJob *job)
         return false;
 }
 
-static const Form *as_paddle_job(const RuntimeJob *job, const FormRole *role)
+static const Form *as_paddle_job(const RuntimeAttempt *attempt, const FormRole *role)
 {
-        bool paddle = job->framework && g_str_has_prefix(job->framework, "paddle-") && !is_elastic(job);
+        bool paddle = attempt->job->spec->framework->name &&
+                      g_str_has_prefix(attempt->job->spec->framework->name, "paddle-") &&
+                      !is_elastic(attempt);
 
-        return paddle ? &form_paddle_job : as_sets(job, role);
+        return paddle ? &form_paddle_job : as_sets(attempt, role);
 }
 
-static const Form *as_pods(const RuntimeJob *job, const FormRole *role)
+static const Form *as_pods(const RuntimeAttempt *attempt, const FormRole *role)
 {
         return NULL;
 }
 
 static const struct {
         const char *name;
-        const Form *(*choose)(const RuntimeJob *job, const FormRole *role);
+        const Form *(*choose)(const RuntimeAttempt *attempt, const FormRole *role);
 } preferences[] = { { "sets", as_sets }, { "paddlejob", as_paddle_job }, { "pods", as_pods } };
 
 bool form_is_known(const char *preferred)
@@ -261,40 +263,42 @@ char *form_operator_names(void)
         return g_string_free(g_steal_pointer(&names), FALSE);
 }
 
-const Form *form_of_operator(const FormWish *wish, const RuntimeJob *job)
+const Form *form_of_operator(const FormWish *wish, const RuntimeAttempt *attempt)
 {
         const char *const *named = (const char *const *)wish->operators;
 
-        if (!named || !job->about || !g_strv_contains(named, job->framework) || is_elastic(job))
+        if (!named || !attempt->job || !g_strv_contains(named, attempt->job->spec->framework->name) ||
+            is_elastic(attempt))
                 return NULL;
         for (gsize i = 0; i < G_N_ELEMENTS(forms); i++)
-                if (g_strcmp0(forms[i]->framework, job->framework) == 0)
-                        return !forms[i]->suits || forms[i]->suits(job) ? forms[i] : NULL;
+                if (g_strcmp0(forms[i]->framework, attempt->job->spec->framework->name) == 0)
+                        return !forms[i]->suits || forms[i]->suits(attempt) ? forms[i] : NULL;
         return NULL;
 }
 
-const Form *form_of(const FormWish *wish, const RuntimeJob *job, const FormRole *role)
+const Form *form_of(const FormWish *wish, const RuntimeAttempt *attempt, const FormRole *role)
 {
-        const Form *operated = form_of_operator(wish, job);
+        const Form *operated = form_of_operator(wish, attempt);
 
         if (operated)
                 return operated;
-        if (job->single || role->elastic)
+        if (attempt->job->spec->framework->single || role->elastic)
                 return NULL;
         for (gsize i = 0; wish->preferred && i < G_N_ELEMENTS(preferences); i++)
                 if (strcmp(preferences[i].name, wish->preferred) == 0)
-                        return preferences[i].choose(job, role);
-        return as_sets(job, role);
+                        return preferences[i].choose(attempt, role);
+        return as_sets(attempt, role);
 }
 
-char *const *form_argv(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task)
+char *const *form_argv(const Form *form, const RuntimeAttempt *attempt, const char *role,
+                       const TaskStart *task)
 {
         static char *const none[] = { NULL };
         char *const *said;
 
         if (!form || !form->framework)
                 return task->argv;
-        said = spec_user_argv(job->about->spec, spec_role_index(job->about->spec, role));
+        said = spec_user_argv(attempt->job->spec, spec_role_index(attempt->job->spec, role));
         return said ? said : none;
 }
 
@@ -306,14 +310,14 @@ static bool is_told(const Form *form, const Spec *spec, int r, const char *varia
         return g_strv_contains(form->told, name) && !spec_user_env(spec, r, name);
 }
 
-char **form_env(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task)
+char **form_env(const Form *form, const RuntimeAttempt *attempt, const char *role, const TaskStart *task)
 {
         g_autoptr(GStrvBuilder) list = g_strv_builder_new();
         bool operated = form && form->framework;
 
         for (char *const *at = task->env; *at; at++)
                 if (!operated ||
-                    !is_told(form, job->about->spec, spec_role_index(job->about->spec, role), *at))
+                    !is_told(form, attempt->job->spec, spec_role_index(attempt->job->spec, role), *at))
                         g_strv_builder_add(list, *at);
         if (operated && form->own)
                 g_strv_builder_add(list, form->own);

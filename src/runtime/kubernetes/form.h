@@ -33,12 +33,12 @@ typedef struct {
         bool elastic; /* its members come and go one by one */
         bool serves;  /* it does not end by itself, but with the job */
 } FormRole;
-FormRole form_role(const RuntimeJob *job, const char *role);
+FormRole form_role(const RuntimeAttempt *attempt, const char *role);
 
 /* NULL: plain pods. */
-const Form *form_of(const FormWish *wish, const RuntimeJob *job, const FormRole *role);
+const Form *form_of(const FormWish *wish, const RuntimeAttempt *attempt, const FormRole *role);
 /* The form of a job that an operator runs; NULL: none does. */
-const Form *form_of_operator(const FormWish *wish, const RuntimeJob *job);
+const Form *form_of_operator(const FormWish *wish, const RuntimeAttempt *attempt);
 const KubeKind *form_kind(const Form *form);
 bool form_is_whole(
         const Form *form); /* one object for all roles of the job; it keeps their order by itself */
@@ -51,8 +51,9 @@ form_instead(const Form *form); /* what to change in the setting where nobody do
 /* What a member runs and is told in this form: an operator sets the members up itself, so what our framework
  * adds for that is left out. `form`: or NULL. The argv is borrowed, empty: nothing is said of it; the env is
  * the caller's. */
-char *const *form_argv(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task);
-char **form_env(const Form *form, const RuntimeJob *job, const char *role, const TaskStart *task);
+char *const *form_argv(const Form *form, const RuntimeAttempt *attempt, const char *role,
+                       const TaskStart *task);
+char **form_env(const Form *form, const RuntimeAttempt *attempt, const char *role, const TaskStart *task);
 
 /* The name of the object that makes the task's pod: "ID-1-trainer" of "ID.1.trainer.0", "j-ID-1" of a whole
  * job's; the caller's. */

@@ -114,9 +114,11 @@ char *images_log_path(const char *state_dir, const char *job_id)
         return build_log_path(dir);
 }
 
-bool images_is_needed(const RuntimeJob *job)
+bool images_is_needed(const RuntimeAttempt *attempt)
 {
-        return job->package || job->setup || environment_is_needed(job->requirements);
+        const Spec *spec = attempt->job->spec;
+
+        return spec->package || spec->setup || environment_is_needed(spec->requirements);
 }
 
 /* ---- wishes ---- */
@@ -165,11 +167,11 @@ static void answer(Images *images, const char *job_id, const char *problem)
         const Wish *wish = g_hash_table_lookup(images->wishes, id);
 
         if (wish && !problem)
-                images->config.made(&(RuntimeJob){ .image = wish->image,
-                                                   .package = wish->package,
-                                                   .package_name = wish->package_name,
-                                                   .requirements = wish->requirements,
-                                                   .setup = wish->setup },
+                images->config.made(&(ImageWish){ .image = wish->image,
+                                                  .package = wish->package,
+                                                  .package_name = wish->package_name,
+                                                  .requirements = wish->requirements,
+                                                  .setup = wish->setup },
                                     images->config.arg);
         if (g_hash_table_remove(images->wishes, id))
                 images->config.done(id, problem, images->config.arg);
@@ -679,22 +681,22 @@ static void make_secret(Images *images)
 
 /* ---- the doors ---- */
 
-void images_want(Images *images, const RuntimeJob *job)
+void images_want(Images *images, const ImageWish *asked)
 {
         Wish *wish;
 
-        if (g_hash_table_contains(images->wishes, job->id))
+        if (g_hash_table_contains(images->wishes, asked->job_id))
                 return;
         wish = g_new0(Wish, 1);
         wish->images = images;
-        wish->job_id = g_strdup(job->id);
-        wish->user = g_strdup(job->user);
-        wish->builder = job->builder;
-        wish->image = g_strdup(job->image);
-        wish->package = g_strdup(job->package);
-        wish->package_name = g_strdup(job->package_name);
-        wish->requirements = g_strdup(job->requirements);
-        wish->setup = g_strdup(job->setup);
+        wish->job_id = g_strdup(asked->job_id);
+        wish->user = g_strdup(asked->user);
+        wish->builder = asked->builder;
+        wish->image = g_strdup(asked->image);
+        wish->package = g_strdup(asked->package);
+        wish->package_name = g_strdup(asked->package_name);
+        wish->requirements = g_strdup(asked->requirements);
+        wish->setup = g_strdup(asked->setup);
         g_hash_table_insert(images->wishes, wish->job_id, wish);
         g_queue_push_tail(&images->queue, wish);
         make_secret(images);

@@ -15,6 +15,14 @@
 
 typedef struct Images Images;
 
+/* The image that a job needs. Borrowed for the call. */
+typedef struct {
+        const char *job_id, *user;
+        Resources builder;                                         /* what its build may take */
+        const char *image;                                         /* that it is made from */
+        const char *package, *package_name, *requirements, *setup; /* as in a specification */
+} ImageWish;
+
 typedef struct {
         KubeClient *client;
         GMainContext *context;
@@ -26,7 +34,7 @@ typedef struct {
         /* The image of a job is there (problem NULL), or cannot be had. */
         void (*done)(const char *job_id, const char *problem, void *arg);
         /* There is an image of this image, package and requirements; before `done`. */
-        void (*made)(const RuntimeJob *of, void *arg);
+        void (*made)(const ImageWish *of, void *arg);
         void *arg;
 } ImagesConfig;
 
@@ -34,12 +42,12 @@ Images *images_new(const ImagesConfig *config);
 void images_free(Images *images); /* NULL is a no-op; Jobs go on */
 
 /* `done` follows. Asking again is harmless. */
-void images_want(Images *images, const RuntimeJob *job);
+void images_want(Images *images, const ImageWish *asked);
 /* Nobody waits for it any more: a build that is nobody else's ends. */
 void images_abandon(Images *images, const char *job_id);
 
 /* True when the job's pods need an image of its own. Any thread. */
-bool images_is_needed(const RuntimeJob *job);
+bool images_is_needed(const RuntimeAttempt *attempt);
 /* The image that the job was prepared with, by digest; the caller's, NULL: it is not there. Any thread. */
 char *images_of_job(const char *state_dir, const char *job_id);
 /* Where the log of its build is; the caller's. Any thread. */

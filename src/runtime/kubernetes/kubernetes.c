@@ -55,11 +55,11 @@ static char *op_log_path(Runtime *runtime, const char *job_id, int attempt, cons
         return k8s_log_path(k8s, job_id, attempt, role, index);
 }
 
-static char *op_address(Runtime *runtime, const RuntimeJob *job, const char *role, int index)
+static char *op_address(Runtime *runtime, const RuntimeAttempt *attempt, const char *role, int index)
 {
-        MemberHome home = k8s_home((Kubernetes *)runtime, job);
+        MemberHome home = k8s_home((Kubernetes *)runtime, attempt);
 
-        return member_address(&home, job->id, job->attempt, role, index);
+        return member_address(&home, attempt->job->id, attempt->job->attempt, role, index);
 }
 
 static GPtrArray *op_nodes(Runtime *runtime)
@@ -94,7 +94,7 @@ static void on_prepared(const char *job_id, const char *problem, void *arg)
         k8s_tell(arg, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job_id, problem);
 }
 
-static void on_image_made(const RuntimeJob *of, void *arg)
+static void on_image_made(const ImageWish *of, void *arg)
 {
         k8s_note_recipe(arg, of);
 }

@@ -171,10 +171,11 @@ static json_t *probe(const TaskStart *task)
         return made;
 }
 
-static json_t *container(const RuntimeJob *job, const TaskStart *task)
+static json_t *container(const MemberHome *home, const RuntimeAttempt *attempt, const TaskStart *task)
 {
+        const char *own = attempt->job->spec->image, *image = own ? own : home->image;
         json_t *made = json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", MEMBER_CONTAINER, "image",
-                                 job->image ? job->image : "", "command", literals(task->argv), "env",
+                                 image ? image : "", "command", literals(task->argv), "env",
                                  environment(task), "resources", resources(task));
         json_t *ready = probe(task);
 
@@ -183,23 +184,23 @@ static json_t *container(const RuntimeJob *job, const TaskStart *task)
         return made;
 }
 
-json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStart *task)
+json_t *member_pod(const MemberHome *home, const RuntimeAttempt *attempt, const TaskStart *task)
 {
         g_autofree char *name = member_pod_name(task->task);
-        g_autofree char *service = member_service_name(job->id, job->attempt);
+        g_autofree char *service = member_service_name(attempt->job->id, attempt->job->attempt);
         g_auto(GStrv) parts = g_strsplit(task->task, ".", 4);
         json_t *pod = podspec_object(&kube_pods, home->namespace, name, NULL);
         json_t *tolerations = neighbours_tolerations(&task->limits);
         gint64 grace_s = (task->grace_ms + PROBE_MS_PER_S - 1) / PROBE_MS_PER_S;
 
-        member_put_labels(pod, home, job->id, job->attempt);
+        member_put_labels(pod, home, attempt->job->id, attempt->job->attempt);
         podspec_label(pod, "paddle-role", parts[2]);
         podspec_label(pod, "paddle-index", parts[3]);
         json_object_set_new(pod, "spec",
                             json_pack("{s:s, s:s, s:s, s:b, s:b, s:I, s:[o]}", "restartPolicy", "Never",
                                       "hostname", name, "subdomain", service, "automountServiceAccountToken",
                                       0, "enableServiceLinks", 0, "terminationGracePeriodSeconds",
-                                      (json_int_t)grace_s, "containers", container(job, task)));
+                                      (json_int_t)grace_s, "containers", container(home, attempt, task)));
         if (tolerations)
                 json_object_set_new(kube_get(pod, "spec"), "tolerations", tolerations);
         return pod;

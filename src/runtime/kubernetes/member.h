@@ -31,6 +31,7 @@ enum { MEMBER_PORT = 36000, MEMBER_EXTRA_PORT = 36018 };
 typedef struct {
         const char *namespace;
         const char *server; /* its id: several may share a cluster */
+        const char *image;  /* of jobs that name none; or NULL */
 } MemberHome;
 
 /* "owner=paddleflow,paddle-server=ID"; the caller's. */
@@ -45,7 +46,7 @@ char *member_address(const MemberHome *home, const char *job_id, int attempt, co
 /* Of what belongs to an attempt. */
 void member_put_labels(json_t *object, const MemberHome *home, const char *job_id, int attempt);
 
-json_t *member_pod(const MemberHome *home, const RuntimeJob *job, const TaskStart *task);
+json_t *member_pod(const MemberHome *home, const RuntimeAttempt *attempt, const TaskStart *task);
 json_t *member_service(const MemberHome *home, const char *job_id, int attempt);
 /* What members show when they call each other (gate.h); called as the service is. */
 json_t *member_secret(const MemberHome *home, const char *job_id, int attempt);

@@ -66,9 +66,9 @@ bool package_pack(const char *state_dir, const char *hash, GError **error)
 
 /* ---- the ConfigMaps ---- */
 
-static char *map_name(const RuntimeJob *job)
+static char *map_name(const RuntimeAttempt *attempt)
 {
-        g_autofree char *service = member_service_name(job->id, job->attempt);
+        g_autofree char *service = member_service_name(attempt->job->id, attempt->job->attempt);
 
         return g_strconcat(service, "-package", NULL);
 }
@@ -84,9 +84,11 @@ static json_t *map_of(const MemberHome *home, const char *name, const char *key,
         return map;
 }
 
-json_t *package_map(const char *state_dir, const MemberHome *home, const RuntimeJob *job, GError **error)
+json_t *package_map(const char *state_dir, const MemberHome *home, const RuntimeAttempt *attempt,
+                    GError **error)
 {
-        g_autofree char *path = tar_path(state_dir, job->package), *name = map_name(job), *data = NULL;
+        g_autofree char *path = tar_path(state_dir, attempt->job->spec->package), *name = map_name(attempt),
+                        *data = NULL;
         json_t *map;
         gsize len;
 
@@ -94,7 +96,7 @@ json_t *package_map(const char *state_dir, const MemberHome *home, const Runtime
                 return NULL;
         map = map_of(home, name, "package.tar", data, len);
         podspec_label(map, "paddle-server", home->server);
-        podspec_label(map, "paddle-job-id", job->id);
+        podspec_label(map, "paddle-job-id", attempt->job->id);
         return map;
 }
 
@@ -105,9 +107,9 @@ json_t *package_gate(const MemberHome *home)
 
 /* ---- the pod ---- */
 
-static void add_volumes(json_t *pod_spec, const RuntimeJob *job)
+static void add_volumes(json_t *pod_spec, const RuntimeAttempt *attempt)
 {
-        g_autofree char *map = map_name(job), *gate = gate_config_map_name();
+        g_autofree char *map = map_name(attempt), *gate = gate_config_map_name();
         json_t *volumes = podspec_list(pod_spec, "volumes");
 
         if (!podspec_has_named(volumes, "paddle-gate"))
@@ -124,9 +126,10 @@ static json_t *mount(const char *volume, const char *path)
         return json_pack("{s:s, s:s}", "name", volume, "mountPath", path);
 }
 
-static json_t *unpacker(const json_t *container, const RuntimeJob *job)
+static json_t *unpacker(const json_t *container, const RuntimeAttempt *attempt)
 {
-        g_autofree char *name = job->package_name ? podspec_literal(job->package_name) : NULL;
+        g_autofree char *name =
+                attempt->job->spec->package_name ? podspec_literal(attempt->job->spec->package_name) : NULL;
         json_t *made = gate_beside(container, PACKAGE_CONTAINER);
         json_t *command = json_pack("[s, s, s, s]", FOLDER "/bin/paddle-gate", "unpack",
                                     FOLDER "/package/package.tar", ROOT_OF_WORK);
@@ -141,12 +144,12 @@ static json_t *unpacker(const json_t *container, const RuntimeJob *job)
         return made;
 }
 
-void package_put(json_t *pod_spec, const RuntimeJob *job)
+void package_put(json_t *pod_spec, const RuntimeAttempt *attempt)
 {
         json_t *container = json_array_get(json_object_get(pod_spec, "containers"), 0);
 
-        add_volumes(pod_spec, job);
-        json_array_append_new(podspec_list(pod_spec, "initContainers"), unpacker(container, job));
+        add_volumes(pod_spec, attempt);
+        json_array_append_new(podspec_list(pod_spec, "initContainers"), unpacker(container, attempt));
         json_array_append_new(podspec_list(container, "volumeMounts"), mount("paddle-work", ROOT_OF_WORK));
         image_put(pod_spec, MEMBER_CONTAINER, NULL, true, NULL);
 }

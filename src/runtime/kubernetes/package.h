@@ -13,7 +13,8 @@ bool package_pack(const char *state_dir, const char *hash, GError **error);
 bool package_is_packed(const char *state_dir, const char *hash);
 
 /* The ConfigMap of an attempt; NULL with why its tar cannot be read. */
-json_t *package_map(const char *state_dir, const MemberHome *home, const RuntimeJob *job, GError **error);
+json_t *package_map(const char *state_dir, const MemberHome *home, const RuntimeAttempt *attempt,
+                    GError **error);
 /* That of the gate, the same for all. */
 json_t *package_gate(const MemberHome *home);
 
@@ -21,7 +22,7 @@ json_t *package_gate(const MemberHome *home);
 #define LACKING_CONTAINER "requirements"
 
 /* The pod of a job with a package gets it. Pure. */
-void package_put(json_t *pod_spec, const RuntimeJob *job);
+void package_put(json_t *pod_spec, const RuntimeAttempt *attempt);
 /* Before its program the pod looks whether its image has the requirements; it fails with what is lacking.
  * Pure.
  */

@@ -23,9 +23,9 @@ char *pod_secrets_name(const char *service)
         return g_strconcat(service, "-secrets", NULL);
 }
 
-static char *name_of(const RuntimeJob *job)
+static char *name_of(const RuntimeAttempt *attempt)
 {
-        g_autofree char *service = member_service_name(job->id, job->attempt);
+        g_autofree char *service = member_service_name(attempt->job->id, attempt->job->attempt);
 
         return pod_secrets_name(service);
 }
@@ -37,12 +37,13 @@ static char *key_of(const TaskSecret *secret)
                             : g_strconcat("variable.", secret->variable, NULL);
 }
 
-json_t *pod_secrets_object(const MemberHome *home, const RuntimeJob *job, const TaskSecret *secrets, int n)
+json_t *pod_secrets_object(const MemberHome *home, const RuntimeAttempt *attempt, const TaskSecret *secrets,
+                           int n)
 {
-        g_autofree char *name = name_of(job);
+        g_autofree char *name = name_of(attempt);
         json_t *made = podspec_object(&kube_secrets, home->namespace, name, NULL), *data = json_object();
 
-        member_put_labels(made, home, job->id, job->attempt);
+        member_put_labels(made, home, attempt->job->id, attempt->job->attempt);
         for (int i = 0; i < n; i++) {
                 g_autofree char *key = key_of(&secrets[i]);
                 g_autofree char *text = g_base64_encode((const guchar *)secrets[i].value, secrets[i].len);
@@ -143,10 +144,10 @@ static void put_variable(json_t *container, const char *name, const TaskSecret *
                             "name", name, "key", key));
 }
 
-void pod_secrets_put(json_t *pod, const RuntimeJob *job, const TaskSecret *secrets, int n)
+void pod_secrets_put(json_t *pod, const RuntimeAttempt *attempt, const TaskSecret *secrets, int n)
 {
         json_t *spec = json_object_get(pod, "spec"), *container = gate_main_of(spec);
-        g_autofree char *name = name_of(job);
+        g_autofree char *name = name_of(attempt);
         json_t *items = items_of(secrets, n);
 
         if (json_array_size(items) > 0)

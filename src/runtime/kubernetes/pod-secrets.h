@@ -11,8 +11,9 @@
  * that begins so (model/baseline.c). */
 char *pod_secrets_name(const char *service);
 /* The attempt's Secret. It cannot be changed: members that start later get what the first ones got. */
-json_t *pod_secrets_object(const MemberHome *home, const RuntimeJob *job, const TaskSecret *secrets, int n);
+json_t *pod_secrets_object(const MemberHome *home, const RuntimeAttempt *attempt, const TaskSecret *secrets,
+                           int n);
 
 /* Gives them to the member's container only. Call it last, on the complete and confined pod: a template's
  * variable or volume of the same name, and a mount in the same place, are replaced. */
-void pod_secrets_put(json_t *pod, const RuntimeJob *job, const TaskSecret *secrets, int n);
+void pod_secrets_put(json_t *pod, const RuntimeAttempt *attempt, const TaskSecret *secrets, int n);

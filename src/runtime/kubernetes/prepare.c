@@ -21,9 +21,10 @@ enum { RECIPES_MAX = 10000 };
 /* ---- its pods ---- */
 
 /* The kubeconfig's namespace is for jobs that ask for none. */
-MemberHome k8s_home(const Kubernetes *k8s, const RuntimeJob *job)
+MemberHome k8s_home(const Kubernetes *k8s, const RuntimeAttempt *attempt)
 {
-        return (MemberHome){ job->namespace ? job->namespace : k8s->namespaces[0], k8s->server };
+        return (MemberHome){ attempt->namespace ? attempt->namespace : k8s->namespaces[0], k8s->server,
+                             k8s->setting->image };
 }
 
 /* It is of no use to try again; `text` says why. */
@@ -42,31 +43,32 @@ static void start_never(Kubernetes *k8s, const char *task, char *why /* taken */
 }
 
 /* Its members call each other, and share no machine. */
-static bool has_secret(const Form *form, const RuntimeJob *job)
+static bool has_secret(const Form *form, const RuntimeAttempt *attempt)
 {
-        return job->about->spec->framework->secret && !(form && form_is_whole(form));
+        return attempt->job->spec->framework->secret && !(form && form_is_whole(form));
 }
 
 /* What is made before the attempt's pods: the service by which they find each other, the secret by which they
  * know each other, those of the job, and the one to pull its image with. */
-static json_t *before_pods(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+static json_t *before_pods(const Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt,
                            const TaskStart *task, bool secret, json_t *package)
 {
-        json_t *list = json_pack("[o]", member_service(home, job->id, job->attempt));
+        json_t *list = json_pack("[o]", member_service(home, attempt->job->id, attempt->job->attempt));
 
-        if (job->about->spec->network_none || k8s->setting->egress)
-                json_array_append_new(list, policy_of_attempt(home, job->id, job->attempt,
-                                                              job->about->spec->network_none
+        if (attempt->job->spec->network_none || k8s->setting->egress)
+                json_array_append_new(list, policy_of_attempt(home, attempt->job->id, attempt->job->attempt,
+                                                              attempt->job->spec->network_none
                                                                       ? NULL
                                                                       : k8s->setting->egress));
         if (secret)
-                json_array_append_new(list, member_secret(home, job->id, job->attempt));
+                json_array_append_new(list, member_secret(home, attempt->job->id, attempt->job->attempt));
         if (task->n_secrets > 0)
-                json_array_append_new(list, pod_secrets_object(home, job, task->secrets, task->n_secrets));
+                json_array_append_new(list,
+                                      pod_secrets_object(home, attempt, task->secrets, task->n_secrets));
         if (package) {
                 json_array_append_new(list, package_gate(home));
                 json_array_append_new(list, package);
-        } else if (images_is_needed(job) && k8s->pull_secret) {
+        } else if (images_is_needed(attempt) && k8s->pull_secret) {
                 json_array_append_new(list, image_pull_secret(&k8s->setting->registry, home->namespace));
         }
         return list;
@@ -79,34 +81,35 @@ static bool goes_by_itself(const Kubernetes *k8s)
         return !k8s->setting->registry.address;
 }
 
-static bool equip_by_itself(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job,
+static bool equip_by_itself(const Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt,
                             json_t *spec, json_t **ret_package)
 {
-        if (environment_is_needed(job->requirements))
-                package_require(spec, job->requirements);
-        if (!job->package)
+        if (environment_is_needed(attempt->job->spec->requirements))
+                package_require(spec, attempt->job->spec->requirements);
+        if (!attempt->job->spec->package)
                 return true;
-        *ret_package = package_map(k8s->state_dir, home, job, NULL);
+        *ret_package = package_map(k8s->state_dir, home, attempt, NULL);
         if (*ret_package)
-                package_put(spec, job);
+                package_put(spec, attempt);
         return *ret_package != NULL;
 }
 
 /* How the job's package and requirements come to its pod: by the image that was built for it, or in a
  * ConfigMap, which is returned then. False: they are not there any more. */
-static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, json_t *spec,
+static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt, json_t *spec,
                   json_t **ret_package)
 {
         g_autofree char *image = NULL;
 
         *ret_package = NULL;
-        if (!images_is_needed(job))
+        if (!images_is_needed(attempt))
                 return true;
         if (goes_by_itself(k8s))
-                return equip_by_itself(k8s, home, job, spec, ret_package);
-        image = images_of_job(k8s->state_dir, job->id);
+                return equip_by_itself(k8s, home, attempt, spec, ret_package);
+        image = images_of_job(k8s->state_dir, attempt->job->id);
         if (image)
-                image_put(spec, MEMBER_CONTAINER, image, job->package || job->setup, k8s->pull_secret);
+                image_put(spec, MEMBER_CONTAINER, image,
+                          attempt->job->spec->package || attempt->job->spec->setup, k8s->pull_secret);
         return image != NULL;
 }
 
@@ -126,33 +129,34 @@ static Classes classes_of(Kubernetes *k8s)
 }
 
 /* What clients of PaddleFlow and Volcano find at a pod. */
-static void fill_pod(Kubernetes *k8s, const RuntimeJob *job, const char *role, json_t *pod)
+static void fill_pod(Kubernetes *k8s, const RuntimeAttempt *attempt, const char *role, json_t *pod)
 {
         const Classes classes = classes_of(k8s);
         TemplateCluster cluster = k8s->template;
 
         cluster.classes = classes.list;
-        template_fill(&cluster, job, role, pod);
+        template_fill(&cluster, attempt, role, pod);
         if (cluster.scheduler)
-                volcano_join(pod, job, role);
+                volcano_join(pod, attempt, role);
 }
 
 /* The attempt's group, of which Volcano makes a gang; NULL: there is none, or the operator makes it. */
-static json_t *group_of(Kubernetes *k8s, const MemberHome *home, const RuntimeJob *job, const Form *form)
+static json_t *group_of(Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt,
+                        const Form *form)
 {
         const Classes classes = classes_of(k8s);
-        const char *class = template_class(job->about->priority);
+        const char *class = template_class(attempt->job->priority);
 
         if (!k8s->template.scheduler || (form && form_groups(form)))
                 return NULL;
-        return volcano_group(home, job, g_strv_contains(classes.list, class) ? class : NULL);
+        return volcano_group(home, attempt, g_strv_contains(classes.list, class) ? class : NULL);
 }
 
 /* The pods keep the class that they were made with; Volcano goes by the group's (scheduling.md 8.3). */
-bool k8s_takes_priority(Runtime *runtime, const RuntimeJob *job)
+bool k8s_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         const Kubernetes *k8s = (Kubernetes *)runtime;
-        const Form *form = form_of_operator(&k8s->forms, job);
+        const Form *form = form_of_operator(&k8s->forms, attempt);
 
         return k8s->template.scheduler && !(form && form_groups(form));
 }
@@ -163,36 +167,37 @@ static void run_reprioritize(Order *order)
                 volcano_want_group(order->k8s->volcano, g_steal_pointer(&order->group));
 }
 
-void k8s_reprioritize(Runtime *runtime, const RuntimeJob *job)
+void k8s_reprioritize(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
-        const MemberHome home = k8s_home(k8s, job);
-        json_t *group = group_of(k8s, &home, job, form_of_operator(&k8s->forms, job));
+        const MemberHome home = k8s_home(k8s, attempt);
+        json_t *group = group_of(k8s, &home, attempt, form_of_operator(&k8s->forms, attempt));
 
         if (group)
                 order_give(k8s, &(Order){ .run = run_reprioritize, .group = group });
 }
 
-static void lend_gate(json_t *pod, const RuntimeJob *job)
+static void lend_gate(json_t *pod, const RuntimeAttempt *attempt)
 {
-        g_autofree char *secret = member_service_name(job->id, job->attempt);
+        g_autofree char *secret = member_service_name(attempt->job->id, attempt->job->attempt);
 
         gate_lend(pod, secret);
 }
 
-bool k8s_orders(Runtime *runtime, const RuntimeJob *job)
+bool k8s_orders(Runtime *runtime, const RuntimeAttempt *attempt)
 {
-        const Form *form = form_of_operator(&((Kubernetes *)runtime)->forms, job);
+        const Form *form = form_of_operator(&((Kubernetes *)runtime)->forms, attempt);
 
         return form && form_is_whole(form);
 }
 
 /* An administrator may lift it, as for members of this machine. */
-static void confine(const Kubernetes *k8s, const RuntimeJob *job, json_t *spec)
+static void confine(const Kubernetes *k8s, const RuntimeAttempt *attempt, json_t *spec)
 {
         const char *const *lifted = (const char *const *)k8s->setting->new_privileges;
 
-        confine_pod(spec, &(Confinement){ .lifted = lifted && job->user && g_strv_contains(lifted, job->user),
+        confine_pod(spec, &(Confinement){ .lifted = lifted && attempt->job->user &&
+                                                    g_strv_contains(lifted, attempt->job->user),
                                           .non_root = k8s->setting->non_root,
                                           .files = volume_has_home(&k8s->volumes) });
 }
@@ -200,7 +205,7 @@ static void confine(const Kubernetes *k8s, const RuntimeJob *job, json_t *spec)
 /* Members that start together and have one form: those of a role, or of all roles where one object is the
  * whole job. */
 typedef struct {
-        const RuntimeJob *job;
+        const RuntimeAttempt *attempt;
         MemberHome home;
         const Form *form; /* or NULL */
         const TaskStart *members;
@@ -220,7 +225,7 @@ static char **names_of(const Group *group, int first, int n)
 static bool is_complete(const Group *group)
 {
         g_autofree char *role = member_role(group->members[0].task);
-        const Job *job = group->job->about;
+        const Job *job = group->attempt->job;
 
         return group->form && group->n == job_count_present(job, form_is_whole(group->form)
                                                                          ? -1
@@ -232,38 +237,35 @@ static bool is_complete(const Group *group)
 static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task, json_t **ret_package,
                       char **problem)
 {
-        const RuntimeJob *job = group->job;
-        RuntimeJob about = *job;
+        const RuntimeAttempt *attempt = group->attempt;
         TaskStart own = *task;
         g_autofree char *role = member_role(task->task);
-        g_auto(GStrv) env = form_env(group->form, job, role, task);
+        g_auto(GStrv) env = form_env(group->form, attempt, role, task);
         g_autoptr(json_t) pod = NULL;
         json_t *spec;
 
         *problem = member_too_long(env);
         if (*problem)
                 return NULL;
-        if (!about.image)
-                about.image = k8s->setting->image;
-        own.argv = form_argv(group->form, job, role, task);
+        own.argv = form_argv(group->form, attempt, role, task);
         own.env = env;
-        pod = member_pod(&group->home, &about, &own);
+        pod = member_pod(&group->home, attempt, &own);
         spec = json_object_get(pod, "spec");
-        volume_put(&k8s->volumes, job, spec, MEMBER_CONTAINER);
-        if (!equip(k8s, &group->home, job, spec, ret_package)) {
+        volume_put(&k8s->volumes, attempt, spec, MEMBER_CONTAINER);
+        if (!equip(k8s, &group->home, attempt, spec, ret_package)) {
                 *problem = g_strdup("what was prepared for the job is not there any more\n"
                                     "Submit the job again to have it made anew.");
                 return NULL;
         }
-        fill_pod(k8s, job, role, pod);
+        fill_pod(k8s, attempt, role, pod);
         if (!group->form || !form_is_whole(group->form))
                 gate_wait(pod, task->wait_for);
-        if (has_secret(group->form, job))
-                lend_gate(pod, job);
+        if (has_secret(group->form, attempt))
+                lend_gate(pod, attempt);
         if (task->tty)
                 gate_terminal(pod, task->hangup_ms);
-        confine(k8s, job, spec);
-        pod_secrets_put(pod, job, task->secrets, task->n_secrets);
+        confine(k8s, attempt, spec);
+        pod_secrets_put(pod, attempt, task->secrets, task->n_secrets);
         return g_steal_pointer(&pod);
 }
 
@@ -298,16 +300,16 @@ static json_t *pods_of(Kubernetes *k8s, const Group *group, json_t **ret_package
 static void give_start(Kubernetes *k8s, const Group *group, int first, int n, void (*run)(Order *order),
                        json_t *objects)
 {
-        const RuntimeJob *job = group->job;
+        const RuntimeAttempt *attempt = group->attempt;
 
         order_give(k8s, &(Order){ .run = run,
                                   .tasks = names_of(group, first, n),
                                   .namespace = g_strdup(group->home.namespace),
-                                  .job_id = g_strdup(job->id),
-                                  .number = job->attempt,
+                                  .job_id = g_strdup(attempt->job->id),
+                                  .number = attempt->job->attempt,
                                   .form = group->form,
                                   .objects = json_format(objects),
-                                  .group = group_of(k8s, &group->home, job, group->form) });
+                                  .group = group_of(k8s, &group->home, attempt, group->form) });
         json_decref(objects);
 }
 
@@ -320,8 +322,8 @@ static void start_group(Kubernetes *k8s, const Group *group)
         pods = pods_of(k8s, group, &package);
         if (!pods)
                 return;
-        before = before_pods(k8s, &group->home, group->job, &group->members[0],
-                             has_secret(group->form, group->job), package);
+        before = before_pods(k8s, &group->home, group->attempt, &group->members[0],
+                             has_secret(group->form, group->attempt), package);
         if (is_complete(group)) {
                 own = form_objects(group->form, pods);
                 json_array_extend(before, own ? own : pods); /* with a gap each pod stands for itself */
@@ -337,11 +339,12 @@ static void start_group(Kubernetes *k8s, const Group *group)
 }
 
 /* The group that begins with the first of the members. */
-static Group first_group(const Kubernetes *k8s, const RuntimeJob *job, const TaskStart *members, int n)
+static Group first_group(const Kubernetes *k8s, const RuntimeAttempt *attempt, const TaskStart *members,
+                         int n)
 {
         g_autofree char *role = member_role(members[0].task);
-        FormRole about = form_role(job, role);
-        Group group = { job, k8s_home(k8s, job), form_of(&k8s->forms, job, &about), members, 1 };
+        FormRole about = form_role(attempt, role);
+        Group group = { attempt, k8s_home(k8s, attempt), form_of(&k8s->forms, attempt, &about), members, 1 };
         bool whole = group.form && form_is_whole(group.form);
 
         while (group.n < n) {
@@ -354,12 +357,12 @@ static Group first_group(const Kubernetes *k8s, const RuntimeJob *job, const Tas
         return group;
 }
 
-void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n)
+void k8s_start(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
 
         while (n > 0) {
-                Group group = first_group(k8s, job, members, n);
+                Group group = first_group(k8s, attempt, members, n);
 
                 start_group(k8s, &group);
                 members += group.n;
@@ -369,17 +372,17 @@ void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members
 
 /* ---- what a job needs ---- */
 
-static char *problem_of_files(const Kubernetes *k8s, const RuntimeJob *job)
+static char *problem_of_files(const Kubernetes *k8s, const RuntimeAttempt *attempt)
 {
-        char *problem = volume_problem(&k8s->volumes, job);
+        char *problem = volume_problem(&k8s->volumes, attempt);
 
         if (problem || !volume_has_home(&k8s->volumes))
                 return problem;
-        return homes_problem(k8s->state_dir, job->user, job->user_seq);
+        return homes_problem(k8s->state_dir, attempt->job->user, attempt->user_seq);
 }
 
 /* A setup belongs into an image. */
-char *k8s_setup_problem(Runtime *runtime, const RuntimeJob *job)
+char *k8s_setup_problem(Runtime *runtime)
 {
         const Kubernetes *k8s = (const Kubernetes *)runtime;
 
@@ -393,47 +396,62 @@ char *k8s_setup_problem(Runtime *runtime, const RuntimeJob *job)
 }
 
 /* Why it cannot run here; the caller's, NULL: it can. */
-static char *problem_of(const Kubernetes *k8s, const RuntimeJob *job)
+static char *problem_of(const Kubernetes *k8s, const RuntimeAttempt *attempt)
 {
         const char *const *allowed = (const char *const *)k8s->namespaces;
 
-        if (!job->image && !k8s->setting->image)
+        if (!attempt->job->spec->image && !k8s->setting->image)
                 return g_strdup_printf("cluster '%s' runs members in images, and the job names none\n"
                                        "Name one with --base-image, or one for all in the cluster's setting.",
                                        k8s->name);
-        if (job->about && job->about->spec->network_none && !k8s->setting->network_policies)
+        if (attempt->job->spec->network_none && !k8s->setting->network_policies)
                 return g_strdup_printf(
                         "network: none: cluster '%s' does not say that it enforces NetworkPolicies\n"
                         "Leave it out, or ask an administrator for `network_policies` in the cluster's "
                         "setting.",
                         k8s->name);
-        if (k8s->template.k3s && job->about && spec_members(job->about->spec) != 1)
+        if (k8s->template.k3s && spec_members(attempt->job->spec) != 1)
                 return g_strdup_printf("cluster '%s' is of type K3S, which runs single pods: a job has one "
                                        "member there",
                                        k8s->name);
-        if (job->namespace && !k8s->any_namespace && !g_strv_contains(allowed, job->namespace)) {
+        if (attempt->namespace && !k8s->any_namespace && !g_strv_contains(allowed, attempt->namespace)) {
                 g_autofree char *words = g_strjoinv(", ", k8s->namespaces);
 
                 return g_strdup_printf("namespace '%s' is not one of cluster '%s', which has %s",
-                                       job->namespace, k8s->name, words);
+                                       attempt->namespace, k8s->name, words);
         }
-        if (job->setup && goes_by_itself(k8s))
-                return k8s_setup_problem((Runtime *)k8s, job);
-        return problem_of_files(k8s, job);
+        if (attempt->job->spec->setup && goes_by_itself(k8s))
+                return k8s_setup_problem((Runtime *)k8s);
+        return problem_of_files(k8s, attempt);
+}
+
+static ImageWish image_of(const Kubernetes *k8s, const RuntimeAttempt *attempt)
+{
+        const Spec *spec = attempt->job->spec;
+
+        return (ImageWish){ .job_id = attempt->job->id,
+                            .user = attempt->job->user,
+                            .builder = attempt->builder,
+                            .image = spec->image ? spec->image : k8s->setting->image,
+                            .package = spec->package,
+                            .package_name = spec->package_name,
+                            .requirements = spec->requirements,
+                            .setup = spec->setup };
 }
 
 /* Pip runs in a build, and with it code of packages. So does a setup. Without both an image is put together
  * of files alone, and is not counted. */
-static bool is_counted(const Kubernetes *k8s, const RuntimeJob *job)
+static bool is_counted(const Kubernetes *k8s, const ImageWish *wish)
 {
-        return !goes_by_itself(k8s) && (job->setup || environment_is_needed(job->requirements));
+        return !goes_by_itself(k8s) && (wish->setup || environment_is_needed(wish->requirements));
 }
 
-bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+bool k8s_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
+        ImageWish wish = image_of(k8s, attempt);
 
-        if (!is_counted(k8s, job))
+        if (!is_counted(k8s, &wish))
                 return false;
         g_mutex_lock(&k8s->lock);
         *ret_wants = k8s->builder;
@@ -441,23 +459,28 @@ bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_w
         return !resources_is_zero(ret_wants);
 }
 
-/* What its image is made of, as far as it is known without asking a registry; the caller's. */
-static char *recipe_of(const Kubernetes *k8s, const RuntimeJob *job)
+static const char *text_or_none(const char *text)
 {
-        const char *image = job->image ? job->image : k8s->setting->image;
-        g_autofree char *text = g_strjoin("\n", image ? image : "", job->package ? job->package : "",
-                                          job->package_name ? job->package_name : "",
-                                          job->setup ? job->setup : "", job->requirements, NULL);
+        return text ? text : "";
+}
+
+/* What its image is made of, as far as it is known without asking a registry; the caller's. */
+static char *recipe_of(const ImageWish *wish)
+{
+        g_autofree char *text = g_strjoin("\n", text_or_none(wish->image), text_or_none(wish->package),
+                                          text_or_none(wish->package_name), text_or_none(wish->setup),
+                                          wish->requirements, NULL);
         char hash[HASH_LEN + 1];
 
         hash_bytes(text, strlen(text), hash);
         return g_strdup(hash);
 }
 
-bool k8s_was_prepared(Runtime *runtime, const RuntimeJob *job)
+bool k8s_was_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
-        g_autofree char *recipe = is_counted(k8s, job) ? recipe_of(k8s, job) : NULL;
+        ImageWish wish = image_of(k8s, attempt);
+        g_autofree char *recipe = is_counted(k8s, &wish) ? recipe_of(&wish) : NULL;
         bool known;
 
         if (!recipe)
@@ -468,25 +491,25 @@ bool k8s_was_prepared(Runtime *runtime, const RuntimeJob *job)
         return known;
 }
 
-void k8s_note_recipe(Kubernetes *k8s, const RuntimeJob *job)
+void k8s_note_recipe(Kubernetes *k8s, const ImageWish *of)
 {
-        if (!is_counted(k8s, job))
+        if (!is_counted(k8s, of))
                 return;
         g_mutex_lock(&k8s->lock);
         if (g_hash_table_size(k8s->recipes) >= RECIPES_MAX)
                 g_hash_table_remove_all(k8s->recipes);
-        g_hash_table_add(k8s->recipes, recipe_of(k8s, job));
+        g_hash_table_add(k8s->recipes, recipe_of(of));
         g_mutex_unlock(&k8s->lock);
 }
 
-bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job)
+bool k8s_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
-        g_autofree char *problem = problem_of(k8s, job);
-        bool packed =
-                goes_by_itself(k8s) && (!job->package || package_is_packed(k8s->state_dir, job->package));
+        g_autofree char *problem = problem_of(k8s, attempt);
+        bool packed = goes_by_itself(k8s) && (!attempt->job->spec->package ||
+                                              package_is_packed(k8s->state_dir, attempt->job->spec->package));
 
-        return !problem && (packed || !images_is_needed(job));
+        return !problem && (packed || !images_is_needed(attempt));
 }
 
 static void run_prepare(Order *order)
@@ -497,34 +520,37 @@ static void run_prepare(Order *order)
                 packings_want(k8s->packings, order->package, order->name);
                 return;
         }
-        images_want(k8s->images, &(RuntimeJob){ .id = order->name,
-                                                .user = order->user,
-                                                .builder = order->builder,
-                                                .image = order->image,
-                                                .package = order->package,
-                                                .package_name = order->package_name,
-                                                .requirements = order->requirements,
-                                                .setup = order->setup });
+        images_want(k8s->images, &(ImageWish){ .job_id = order->name,
+                                               .user = order->user,
+                                               .builder = order->builder,
+                                               .image = order->image,
+                                               .package = order->package,
+                                               .package_name = order->package_name,
+                                               .requirements = order->requirements,
+                                               .setup = order->setup });
 }
 
-void k8s_prepare(Runtime *runtime, const RuntimeJob *job)
+void k8s_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
-        g_autofree char *problem = problem_of(k8s, job);
+        g_autofree char *problem = problem_of(k8s, attempt);
+        ImageWish wish;
 
-        if (problem || !images_is_needed(job) || (goes_by_itself(k8s) && !job->package)) {
-                k8s_tell(k8s, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job->id, problem);
+        if (problem || !images_is_needed(attempt) || (goes_by_itself(k8s) && !attempt->job->spec->package)) {
+                k8s_tell(k8s, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, attempt->job->id,
+                         problem);
                 return;
         }
+        wish = image_of(k8s, attempt);
         order_give(k8s, &(Order){ .run = run_prepare,
-                                  .name = g_strdup(job->id),
-                                  .user = g_strdup(job->user),
-                                  .builder = job->builder,
-                                  .image = g_strdup(job->image ? job->image : k8s->setting->image),
-                                  .package = g_strdup(job->package),
-                                  .package_name = g_strdup(job->package_name),
-                                  .requirements = g_strdup(job->requirements),
-                                  .setup = g_strdup(job->setup) });
+                                  .name = g_strdup(wish.job_id),
+                                  .user = g_strdup(wish.user),
+                                  .builder = wish.builder,
+                                  .image = g_strdup(wish.image),
+                                  .package = g_strdup(wish.package),
+                                  .package_name = g_strdup(wish.package_name),
+                                  .requirements = g_strdup(wish.requirements),
+                                  .setup = g_strdup(wish.setup) });
 }
 
 static void run_abandon(Order *order)

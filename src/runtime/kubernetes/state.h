@@ -217,16 +217,16 @@ void k8s_ask(Runtime *runtime, RuntimeAsk *ask);
 
 /* ---- prepare.c ---- */
 /* Where the job's pods live; any thread. */
-MemberHome k8s_home(const Kubernetes *k8s, const RuntimeJob *job);
+MemberHome k8s_home(const Kubernetes *k8s, const RuntimeAttempt *attempt);
 /* As of RuntimeOps; the engine's thread. */
-bool k8s_orders(Runtime *runtime, const RuntimeJob *job);
-void k8s_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n);
-bool k8s_takes_priority(Runtime *runtime, const RuntimeJob *job);
-void k8s_reprioritize(Runtime *runtime, const RuntimeJob *job);
-void k8s_prepare(Runtime *runtime, const RuntimeJob *job);
-bool k8s_is_prepared(Runtime *runtime, const RuntimeJob *job);
-char *k8s_setup_problem(Runtime *runtime, const RuntimeJob *job);
-bool k8s_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants);
-bool k8s_was_prepared(Runtime *runtime, const RuntimeJob *job);
-void k8s_note_recipe(Kubernetes *k8s, const RuntimeJob *job); /* its image is there; any thread */
+bool k8s_orders(Runtime *runtime, const RuntimeAttempt *attempt);
+void k8s_start(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n);
+bool k8s_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt);
+void k8s_reprioritize(Runtime *runtime, const RuntimeAttempt *attempt);
+void k8s_prepare(Runtime *runtime, const RuntimeAttempt *attempt);
+bool k8s_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt);
+char *k8s_setup_problem(Runtime *runtime);
+bool k8s_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants);
+bool k8s_was_prepared(Runtime *runtime, const RuntimeAttempt *attempt);
+void k8s_note_recipe(Kubernetes *k8s, const ImageWish *of); /* its image is there; any thread */
 void k8s_abandon(Runtime *runtime, const char *job_id);

@@ -153,42 +153,42 @@ static void prefer_node(json_t *spec, const char *label)
 }
 
 /* Our pass has planned with these; it is the cluster that places. */
-static void select_nodes(json_t *spec, const RuntimeJob *job)
+static void select_nodes(json_t *spec, const RuntimeAttempt *attempt)
 {
-        for (char *const *at = job->location; at && *at; at++)
+        for (char *const *at = attempt->location; at && *at; at++)
                 if (queue_label_is_of_nodes(*at))
                         select_node(spec, *at);
-        for (char *const *at = job->about->spec->node_labels; at && *at; at++)
+        for (char *const *at = attempt->job->spec->node_labels; at && *at; at++)
                 select_node(spec, *at);
-        if (job->topology && job->about->spec->topology_required)
-                select_node(spec, job->topology);
-        else if (job->topology)
-                prefer_node(spec, job->topology);
+        if (attempt->topology && attempt->job->spec->topology_required)
+                select_node(spec, attempt->topology);
+        else if (attempt->topology)
+                prefer_node(spec, attempt->topology);
 }
 
 /* ---- the job as PaddleFlow's clients asked for it ---- */
 
-static json_t *asked_of(const RuntimeJob *job)
+static json_t *asked_of(const RuntimeAttempt *attempt)
 {
-        const char *text = job->about ? job->about->spec->origin : NULL;
+        const char *text = attempt->job ? attempt->job->spec->origin : NULL;
         g_autoptr(json_t) origin = text ? json_parse(text, strlen(text), NULL) : NULL;
         json_t *asked = json_object_get(origin, "paddleflow");
 
         return asked ? json_incref(asked) : NULL;
 }
 
-static const char *id_of(const RuntimeJob *job, const json_t *asked)
+static const char *id_of(const RuntimeAttempt *attempt, const json_t *asked)
 {
         const char *id = json_string_value(json_object_get(asked, "id"));
 
-        return id && is_word(id, strlen(id)) ? id : job->id;
+        return id && is_word(id, strlen(id)) ? id : attempt->job->id;
 }
 
-char *template_flow_id(const RuntimeJob *job)
+char *template_flow_id(const RuntimeAttempt *attempt)
 {
-        g_autoptr(json_t) asked = asked_of(job);
+        g_autoptr(json_t) asked = asked_of(attempt);
 
-        return g_strdup(id_of(job, asked));
+        return g_strdup(id_of(attempt, asked));
 }
 
 /* The template of the role's pods: a member's own, else its part of the job's, else of the administrator's.
@@ -452,9 +452,10 @@ static void put_defaults(json_t *pod, const json_t *asked)
         set_if_absent(json_object_get(pod, "spec"), "serviceAccountName", "default");
 }
 
-void template_fill(const TemplateCluster *cluster, const RuntimeJob *job, const char *role, json_t *pod)
+void template_fill(const TemplateCluster *cluster, const RuntimeAttempt *attempt, const char *role,
+                   json_t *pod)
 {
-        g_autoptr(json_t) asked = asked_of(job);
+        g_autoptr(json_t) asked = asked_of(attempt);
         const json_t *template = template_of(asked, role);
         json_t *spec = json_object_get(pod, "spec");
 
@@ -462,15 +463,15 @@ void template_fill(const TemplateCluster *cluster, const RuntimeJob *job, const 
                 merge(pod, template);
         else
                 put_defaults(pod, asked);
-        podspec_label(pod, "paddleflow-job-id", id_of(job, asked));
-        if (job->about) {
-                const char *class = template_class(job->about->priority);
+        podspec_label(pod, "paddleflow-job-id", id_of(attempt, asked));
+        if (attempt->job) {
+                const char *class = template_class(attempt->job->priority);
 
-                podspec_label(pod, "paddleflow-job-framework", job->about->spec->framework->flow_name);
-                put_queue(pod, job->about->queue);
-                select_nodes(spec, job);
-                put_user_labels(pod, job_labels(job->about));
-                put_user_annotations(pod, job_annotations(job->about));
+                podspec_label(pod, "paddleflow-job-framework", attempt->job->spec->framework->flow_name);
+                put_queue(pod, attempt->job->queue);
+                select_nodes(spec, attempt);
+                put_user_labels(pod, job_labels(attempt->job));
+                put_user_annotations(pod, job_annotations(attempt->job));
                 if (cluster->classes && g_strv_contains(cluster->classes, class))
                         set_if_absent(spec, "priorityClassName", class);
         }

@@ -20,7 +20,8 @@ extern const char *const template_classes[6]; /* all of them; NULL ends the list
 /* `pod`: of a member of `role`, as member.h made it; changed in place. Lists grow by what is not there under
  * the same name, or path, and of two the template's stays; what the job says itself (image, command,
  * resources) stays the job's. */
-void template_fill(const TemplateCluster *cluster, const RuntimeJob *job, const char *role, json_t *pod);
+void template_fill(const TemplateCluster *cluster, const RuntimeAttempt *attempt, const char *role,
+                   json_t *pod);
 
 /* The id by which PaddleFlow's clients know the job; the caller's. */
-char *template_flow_id(const RuntimeJob *job);
+char *template_flow_id(const RuntimeAttempt *attempt);

@@ -80,21 +80,21 @@ static int gang_of(const Job *job, int role)
         return MIN(present, job->spec->roles[role].min);
 }
 
-json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const char *priority_class)
+json_t *volcano_group(const MemberHome *home, const RuntimeAttempt *attempt, const char *priority_class)
 {
-        g_autofree char *name = member_service_name(job->id, job->attempt);
-        const Spec *spec = job->about->spec;
+        g_autofree char *name = member_service_name(attempt->job->id, attempt->job->attempt);
+        const Spec *spec = attempt->job->spec;
         Resources sum = { 0 };
         guint32 kinds = 0;
         g_autoptr(json_t) least = NULL;
-        PodspecGang gang = { .queue = job->about->queue, .priority_class = priority_class };
+        PodspecGang gang = { .queue = attempt->job->queue, .priority_class = priority_class };
         json_t *group;
 
         for (int r = 0; r < spec->n_roles; r++) {
-                int n = gang_of(job->about, r);
+                int n = gang_of(attempt->job, r);
                 Resources each;
 
-                spec_member_wants(spec, r, job_share(job->about), &each);
+                spec_member_wants(spec, r, job_share(attempt->job), &each);
                 (void)resources_add(&sum, &each, n);
                 gang.min_member += n;
         }
@@ -103,13 +103,13 @@ json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const char 
         gang.min_resources = least = amounts(&sum, kinds);
         group = podspec_pod_group(home->namespace, name, NULL, &gang);
         label_ours(group, home->server);
-        podspec_label(group, "paddle-job-id", job->id);
+        podspec_label(group, "paddle-job-id", attempt->job->id);
         return group;
 }
 
-void volcano_join(json_t *pod, const RuntimeJob *job, const char *role)
+void volcano_join(json_t *pod, const RuntimeAttempt *attempt, const char *role)
 {
-        g_autofree char *name = member_service_name(job->id, job->attempt);
+        g_autofree char *name = member_service_name(attempt->job->id, attempt->job->attempt);
 
         podspec_annotate(pod, "scheduling.k8s.io/group-name", name);
         podspec_annotate(pod, "volcano.sh/task-spec", role);

@@ -15,9 +15,9 @@
 json_t *volcano_queue(const Queue *queue, const char *server);
 /* Its name is that of the attempt's service. The gang: who is started now, of an elastic role as many as it
  * needs. `priority_class`: or NULL. */
-json_t *volcano_group(const MemberHome *home, const RuntimeJob *job, const char *priority_class);
+json_t *volcano_group(const MemberHome *home, const RuntimeAttempt *attempt, const char *priority_class);
 /* The pod is one of the attempt's group. */
-void volcano_join(json_t *pod, const RuntimeJob *job, const char *role);
+void volcano_join(json_t *pod, const RuntimeAttempt *attempt, const char *role);
 /* Its phase is Pending (or none yet) or Inqueue. */
 bool volcano_group_waits(const json_t *group);
 /* Why the group's pods wait; NULL: Volcano has nothing to say. */

@@ -81,11 +81,12 @@ bool volume_has_home(const VolumeMap *map)
         return homes(map) != NULL;
 }
 
-char *volume_problem(const VolumeMap *map, const RuntimeJob *job)
+char *volume_problem(const VolumeMap *map, const RuntimeAttempt *attempt)
 {
-        char *problem = problem_of_path(map, job->user, "input", job->input);
+        char *problem = problem_of_path(map, attempt->job->user, "input", attempt->job->spec->input);
 
-        return problem ? problem : problem_of_path(map, job->user, "output", job->output);
+        return problem ? problem
+                       : problem_of_path(map, attempt->job->user, "output", attempt->job->spec->output);
 }
 
 /* ---- volumes ---- */
@@ -183,26 +184,30 @@ static void put_volume(const VolumeMap *map, const SettingVolume *volume, const 
         append_to_containers(pod_spec, container, "volumeMounts", mount(volume, user, at, NULL));
 }
 
-static void put_output(const VolumeMap *map, const RuntimeJob *job, json_t *pod_spec, const char *container)
+static void put_output(const VolumeMap *map, const RuntimeAttempt *attempt, json_t *pod_spec,
+                       const char *container)
 {
         Place place;
 
-        if (job->output && find_place(map, job->user, job->output, &place) && place.volume && *place.below)
+        if (attempt->job->spec->output &&
+            find_place(map, attempt->job->user, attempt->job->spec->output, &place) && place.volume &&
+            *place.below)
                 append_to_containers(pod_spec, container, "volumeMounts",
-                                     mount(place.volume, job->user, job->output, place.below));
+                                     mount(place.volume, attempt->job->user, attempt->job->spec->output,
+                                           place.below));
 }
 
 /* ---- variables ---- */
 
-static void put_variables(const RuntimeJob *job, json_t *pod_spec, const char *container)
+static void put_variables(const RuntimeAttempt *attempt, json_t *pod_spec, const char *container)
 {
         const struct {
                 const char *name, *value;
         } variables[] = {
-                { "PADDLE_INPUT", job->input },
-                { "INPUT", job->input },
-                { "PADDLE_OUTPUT", job->output },
-                { "OUTPUT", job->output },
+                { "PADDLE_INPUT", attempt->job->spec->input },
+                { "INPUT", attempt->job->spec->input },
+                { "PADDLE_OUTPUT", attempt->job->spec->output },
+                { "OUTPUT", attempt->job->spec->output },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(variables); i++) {
@@ -215,10 +220,11 @@ static void put_variables(const RuntimeJob *job, json_t *pod_spec, const char *c
         }
 }
 
-void volume_put(const VolumeMap *map, const RuntimeJob *job, json_t *pod_spec, const char *container)
+void volume_put(const VolumeMap *map, const RuntimeAttempt *attempt, json_t *pod_spec, const char *container)
 {
-        put_volume(map, homes(map), job->user, job->user, pod_spec, container);
-        put_volume(map, setting_volume(map->setting, SETTING_PUBLIC), job->user, NULL, pod_spec, container);
-        put_output(map, job, pod_spec, container);
-        put_variables(job, pod_spec, container);
+        put_volume(map, homes(map), attempt->job->user, attempt->job->user, pod_spec, container);
+        put_volume(map, setting_volume(map->setting, SETTING_PUBLIC), attempt->job->user, NULL, pod_spec,
+                   container);
+        put_output(map, attempt, pod_spec, container);
+        put_variables(attempt, pod_spec, container);
 }

@@ -395,21 +395,23 @@ static void copy_free(void *arg)
 }
 
 /* The tree; the caller's, NULL: there is none. */
-static char *package_of(const LocalRuntime *local, const RuntimeJob *job)
+static char *package_of(const LocalRuntime *local, const RuntimeAttempt *attempt)
 {
-        return job->package ? g_build_filename(local->state_dir, "packages", job->package, NULL) : NULL;
+        return attempt->job->spec->package
+                       ? g_build_filename(local->state_dir, "packages", attempt->job->spec->package, NULL)
+                       : NULL;
 }
 
-static Copy *copy_new(LocalRuntime *local, const RuntimeJob *job, const char *name, const Plan *plan)
+static Copy *copy_new(LocalRuntime *local, const RuntimeAttempt *attempt, const char *name, const Plan *plan)
 {
         Copy *copy = g_new0(Copy, 1);
 
         copy->local = local;
         copy->name = g_strdup(name);
-        copy->user = g_strdup(job->user ? job->user : "");
+        copy->user = g_strdup(attempt->job->user ? attempt->job->user : "");
         copy->attempt_dir = g_strdup(plan->attempt_dir);
-        copy->package = package_of(local, job);
-        copy->package_name = g_strdup(job->package_name);
+        copy->package = package_of(local, attempt);
+        copy->package_name = g_strdup(attempt->job->spec->package_name);
         copy->made = g_strdup(plan->made);
         copy->identity = plan->identity ? identity_ref(plan->identity) : NULL;
         copy->waiting = g_ptr_array_new_with_free_func(waiting_start_free);
@@ -536,16 +538,16 @@ static void make_copy(LocalRuntime *local, Work *work)
 }
 
 /* Takes the line: sends it, or has it wait for the copy of the package. */
-static void start_with_package(LocalRuntime *local, const RuntimeJob *job, const Plan *plan, const char *task,
-                               GString *line)
+static void start_with_package(LocalRuntime *local, const RuntimeAttempt *attempt, const Plan *plan,
+                               const char *task, GString *line)
 {
-        g_autofree char *name = g_strdup_printf("%s.%d", job->id, job->attempt);
+        g_autofree char *name = g_strdup_printf("%s.%d", attempt->job->id, attempt->job->attempt);
         Copy *copy;
 
         pthread_mutex_lock(&local->lock);
         copy = g_hash_table_lookup(local->copies, name);
         if (!copy && !workdir_exists(plan->attempt_dir) && !local->closing) {
-                copy = copy_new(local, job, name, plan);
+                copy = copy_new(local, attempt, name, plan);
                 g_hash_table_insert(local->copies, copy->name, copy);
                 if (turns_take(local->turns, copy->user, copy))
                         begin_copy(local, copy);
@@ -578,29 +580,29 @@ static bool withdraw(LocalRuntime *local, const char *task)
 
 /* ---- start ---- */
 
-static EnvironmentRecipe recipe_of(const RuntimeJob *job)
+static EnvironmentRecipe recipe_of(const RuntimeAttempt *attempt)
 {
-        return (EnvironmentRecipe){ .requirements = job->requirements,
-                                    .setup = job->setup,
-                                    .setup_files = job->setup_files,
-                                    .user = job->user_seq };
+        return (EnvironmentRecipe){ .requirements = attempt->job->spec->requirements,
+                                    .setup = attempt->job->spec->setup,
+                                    .setup_files = attempt->job->spec->setup_files,
+                                    .user = attempt->user_seq };
 }
 
-static bool plan_environment(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
+static bool plan_environment(LocalRuntime *local, const RuntimeAttempt *attempt, Plan *plan, GError **error)
 {
         g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
         EnvironmentConfig config = { envs_dir, local->uv, local->python, local->bounds.urls };
         const Owner *owner = owner_of(plan->identity);
-        const EnvironmentRecipe recipe = recipe_of(job);
+        const EnvironmentRecipe recipe = recipe_of(attempt);
         g_autofree char *key = NULL;
 
         if (!environment_is_wanted(&recipe))
                 return true;
-        key = workdir_environment(local->state_dir, job->id);
+        key = workdir_environment(local->state_dir, attempt->job->id);
         if (!key || !environment_is_for(key, owner)) {
                 g_free(key);
                 key = environment_key(&config, owner, &recipe, error);
-                if (!key || !workdir_link_environment(local->state_dir, job->id, key, error))
+                if (!key || !workdir_link_environment(local->state_dir, attempt->job->id, key, error))
                         return false;
         }
         if (!environment_is_ready(&config, key))
@@ -609,7 +611,7 @@ static bool plan_environment(LocalRuntime *local, const RuntimeJob *job, Plan *p
                         "the Python environment 'envs/%s' is gone\nSubmit the job again to have it built.",
                         key);
         plan->environment = environment_path(&config, key);
-        if (job->setup)
+        if (attempt->job->spec->setup)
                 plan->made = environment_made_path(&config, key);
         return true;
 }
@@ -626,24 +628,28 @@ static bool add_bind(LocalRuntime *local, Plan *plan, const char *below, GError 
         return true;
 }
 
-static bool plan_storage(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
+static bool plan_storage(LocalRuntime *local, const RuntimeAttempt *attempt, Plan *plan, GError **error)
 {
-        StorageAccess reading = { .user = job->user }, writing = { .user = job->user, .write = true };
-        g_autofree char *home = g_build_filename("home", job->user, NULL);
+        StorageAccess reading = { .user = attempt->job->user },
+                      writing = { .user = attempt->job->user, .write = true };
+        g_autofree char *home = g_build_filename("home", attempt->job->user, NULL);
 
-        if (!job->input && !job->output)
+        if (!attempt->job->spec->input && !attempt->job->spec->output)
                 return true;
         plan->binds = g_ptr_array_new_with_free_func(g_free);
-        if (plan->identity && !storage_make_home(local->storage, job->user, &plan->identity->owner, error))
+        if (plan->identity &&
+            !storage_make_home(local->storage, attempt->job->user, &plan->identity->owner, error))
                 return false;
         if (!add_bind(local, plan, home, error) || !add_bind(local, plan, "public", error))
                 return false;
         g_ptr_array_add(plan->binds, NULL);
-        if (job->input &&
-            !(plan->input = storage_resolve(local->storage, job->input, &reading, false, error)))
+        if (attempt->job->spec->input &&
+            !(plan->input =
+                      storage_resolve(local->storage, attempt->job->spec->input, &reading, false, error)))
                 return err_prefix(error, "input: ");
-        if (job->output &&
-            !(plan->output = storage_resolve(local->storage, job->output, &writing, true, error)))
+        if (attempt->job->spec->output &&
+            !(plan->output =
+                      storage_resolve(local->storage, attempt->job->spec->output, &writing, true, error)))
                 return err_prefix(error, "output: ");
         return true;
 }
@@ -679,15 +685,15 @@ static char *ready_of_other(const Plan *plan, const char *ready_file)
         return g_build_filename(plan->attempt_dir, "ready", name, NULL);
 }
 
-static void plan_paths(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, Plan *plan)
+static void plan_paths(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task, Plan *plan)
 {
-        g_autofree char *name = g_strdup_printf("%s.%d", job->id, job->attempt);
+        g_autofree char *name = g_strdup_printf("%s.%d", attempt->job->id, attempt->job->attempt);
 
-        plan->attempt_dir = workdir_attempt(local->state_dir, job->id, job->attempt);
+        plan->attempt_dir = workdir_attempt(local->state_dir, attempt->job->id, attempt->job->attempt);
         plan->work = g_strconcat(plan->attempt_dir, "/work", NULL);
         plan->log = log_of_task(plan->attempt_dir, name, task->task);
         plan->progress = progress_of(plan);
-        if (job->package)
+        if (attempt->job->spec->package)
                 plan->by_name = g_strconcat(plan->attempt_dir, "/path", NULL);
         if (task->ready_file)
                 plan->ready_file = plan->identity ? ready_of_other(plan, task->ready_file)
@@ -754,10 +760,11 @@ static char **with_secrets(const TaskStart *task, const Plan *plan)
         return g_strv_builder_end(list);
 }
 
-static void plan_variables(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, Plan *plan)
+static void plan_variables(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task,
+                           Plan *plan)
 {
         const Identity *identity = plan->identity;
-        MemberPlace place = { .user = job->user,
+        MemberPlace place = { .user = attempt->job->user,
                               .home = !identity        ? NULL
                                       : identity->home ? identity->home
                                                        : plan->work,
@@ -797,10 +804,11 @@ static guint wanted_parts(const LocalRuntime *local, const char *user, bool is_s
                (has_new_privileges(local, user) ? 0 : PART_CALLS | PART_RIGHTS);
 }
 
-static bool plan_sandbox(LocalRuntime *local, const RuntimeJob *job, Plan *plan, GError **error)
+static bool plan_sandbox(LocalRuntime *local, const RuntimeAttempt *attempt, Plan *plan, GError **error)
 {
-        guint wanted = wanted_parts(local, job->user, !plan->identity), has = agent_link_sandbox(local->link);
-        const Spec *spec = job->about ? job->about->spec : NULL;
+        guint wanted = wanted_parts(local, attempt->job->user, !plan->identity),
+              has = agent_link_sandbox(local->link);
+        const Spec *spec = attempt->job ? attempt->job->spec : NULL;
         g_autofree char *lacking = sandbox_words(wanted & ~has);
 
         if (local->policy == SANDBOX_ON && *lacking)
@@ -840,7 +848,8 @@ static void plan_gpus(LocalRuntime *local, const TaskStart *task, Plan *plan)
                 plan->gpus_seen = gpus_renumbered(task->gpus);
 }
 
-static GString *plan_line(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, const Plan *plan)
+static GString *plan_line(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task,
+                          const Plan *plan)
 {
         GString *line = g_string_sized_new(4096); /* most are smaller */
         TaskStart complete = *task;
@@ -850,13 +859,13 @@ static GString *plan_line(LocalRuntime *local, const RuntimeJob *job, const Task
         complete.log = plan->log;
         complete.ready_file = plan->ready_file;
         complete.progress = plan->progress;
-        complete.new_privileges = has_new_privileges(local, job->user);
+        complete.new_privileges = has_new_privileges(local, attempt->job->user);
         complete.binds = plan->binds ? (const char *const *)plan->binds->pdata : NULL;
         if (!complete.log_limit)
                 complete.log_limit = local->log_limit;
         if (!complete.max_processes)
                 complete.max_processes = local->max_processes;
-        complete.user = job->user_seq;
+        complete.user = attempt->user_seq;
         complete.user_processes = local->max_user_processes;
         message_start(line, &complete, plan->identity, &plan->sandbox);
         return line;
@@ -870,52 +879,55 @@ static bool find_identity(LocalRuntime *local, const char *user, gint64 seq, Ide
 }
 
 /* What is made in a job's directory counts to its user in the kernel, too. */
-static bool own_directory(LocalRuntime *local, const RuntimeJob *job, const char *attempt_dir, GError **error)
+static bool own_directory(LocalRuntime *local, const RuntimeAttempt *attempt, const char *attempt_dir,
+                          GError **error)
 {
-        g_autofree char *dir = workdir_job(local->state_dir, job->id);
+        g_autofree char *dir = workdir_job(local->state_dir, attempt->job->id);
 
         if (!local->projects)
                 return true;
         if (!workdir_make_attempt(attempt_dir, error))
                 return false;
-        (void)projects_label(local->projects, job->user, dir, NULL, NULL);
+        (void)projects_label(local->projects, attempt->job->user, dir, NULL, NULL);
         return true;
 }
 
 /* Its work directory has contents from the start. */
-static bool is_copied(const RuntimeJob *job)
+static bool is_copied(const RuntimeAttempt *attempt)
 {
-        return job->package || job->setup;
+        return attempt->job->spec->package || attempt->job->spec->setup;
 }
 
 /* The directories of a member, as far as they are not copied from a package. */
-static bool make_directories(LocalRuntime *local, const RuntimeJob *job, const Plan *plan, GError **error)
+static bool make_directories(LocalRuntime *local, const RuntimeAttempt *attempt, const Plan *plan,
+                             GError **error)
 {
         const Owner *owner = owner_of(plan->identity);
 
-        if (owner && !own_directory(local, job, plan->attempt_dir, error))
+        if (owner && !own_directory(local, attempt, plan->attempt_dir, error))
                 return false;
         if (owner && !workdir_make_ready(plan->attempt_dir, owner, error))
                 return false;
-        return is_copied(job) || workdir_make_empty(plan->attempt_dir, local->spares, owner, error);
+        return is_copied(attempt) || workdir_make_empty(plan->attempt_dir, local->spares, owner, error);
 }
 
-static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStart *task, GError **error)
+static bool try_start(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task,
+                      GError **error)
 {
         g_auto(Plan) plan = { 0 };
         GString *line;
 
-        if (!find_identity(local, job->user, job->user_seq, &plan.identity, error) ||
+        if (!find_identity(local, attempt->job->user, attempt->user_seq, &plan.identity, error) ||
             (plan.identity && !agent_link_check_users(local->link, error)))
                 return false;
-        plan_paths(local, job, task, &plan);
-        if (!plan_sandbox(local, job, &plan, error) || !plan_environment(local, job, &plan, error) ||
-            !plan_storage(local, job, &plan, error) || !make_directories(local, job, &plan, error) ||
+        plan_paths(local, attempt, task, &plan);
+        if (!plan_sandbox(local, attempt, &plan, error) || !plan_environment(local, attempt, &plan, error) ||
+            !plan_storage(local, attempt, &plan, error) || !make_directories(local, attempt, &plan, error) ||
             !plan_secret_files(local, task, &plan, error))
                 return false;
         plan_gpus(local, task, &plan);
-        plan_variables(local, job, task, &plan);
-        line = plan_line(local, job, task, &plan);
+        plan_variables(local, attempt, task, &plan);
+        line = plan_line(local, attempt, task, &plan);
         if (line->len > MESSAGE_MAX) {
                 err_set(error, ERR_TOO_LARGE,
                         "command and environment of %" G_GSIZE_FORMAT " bytes: the limit is %d", line->len,
@@ -923,8 +935,8 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
                 g_string_free(line, TRUE);
                 return false;
         }
-        if (is_copied(job)) {
-                start_with_package(local, job, &plan, task->task, line);
+        if (is_copied(attempt)) {
+                start_with_package(local, attempt, &plan, task->task, line);
                 return true;
         }
         (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
@@ -934,14 +946,14 @@ static bool try_start(LocalRuntime *local, const RuntimeJob *job, const TaskStar
 
 /* ---- the operations ---- */
 
-static void op_start(Runtime *runtime, const RuntimeJob *job, const TaskStart *members, int n)
+static void op_start(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
 
         for (int i = 0; i < n; i++) {
                 g_autoptr(GError) failure = NULL;
 
-                if (!try_start(local, job, &members[i], &failure))
+                if (!try_start(local, attempt, &members[i], &failure))
                         post_failure(local, members[i].task, failure);
         }
 }
@@ -1056,10 +1068,10 @@ static void abandon(LocalRuntime *local, Work *work)
 }
 
 /* Half of the machine at most, so that a build fits beside jobs that have the other half. */
-static bool op_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources *ret_wants)
+static bool op_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
 {
         const LocalRuntime *local = (const LocalRuntime *)runtime;
-        const EnvironmentRecipe recipe = recipe_of(job);
+        const EnvironmentRecipe recipe = recipe_of(attempt);
 
         if (!environment_is_wanted(&recipe))
                 return false;
@@ -1070,36 +1082,36 @@ static bool op_prepare_wants(Runtime *runtime, const RuntimeJob *job, Resources 
 }
 
 /* What its queue does not count at all is limited in any case. */
-static Resources limits_of(const LocalRuntime *local, const RuntimeJob *job)
+static Resources limits_of(const LocalRuntime *local, const RuntimeAttempt *attempt)
 {
-        const Resources *each = &local->bounds.each, *given = &job->builder;
+        const Resources *each = &local->bounds.each, *given = &attempt->builder;
 
         return (Resources){ .cpu_milli = given->cpu_milli ? given->cpu_milli : each->cpu_milli,
                             .memory = given->memory ? given->memory : each->memory };
 }
 
-static void op_prepare(Runtime *runtime, const RuntimeJob *job)
+static void op_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autoptr(GError) failure = NULL;
         g_autoptr(Identity) identity = NULL;
-        const EnvironmentRecipe recipe = recipe_of(job);
+        const EnvironmentRecipe recipe = recipe_of(attempt);
 
         if (!environment_is_wanted(&recipe)) {
-                post(local, OBSERVED_PREPARED, job->id, NULL, false);
-        } else if (find_identity(local, job->user, job->user_seq, &identity, &failure)) {
-                Work *work = work_new(prepare, job->id, job->requirements, identity);
+                post(local, OBSERVED_PREPARED, attempt->job->id, NULL, false);
+        } else if (find_identity(local, attempt->job->user, attempt->user_seq, &identity, &failure)) {
+                Work *work = work_new(prepare, attempt->job->id, attempt->job->spec->requirements, identity);
 
-                work->user = g_strdup(job->user);
-                work->user_seq = job->user_seq;
-                work->setup = g_strdup(job->setup);
-                work->setup_files = g_strdup(job->setup_files);
-                work->package = package_of(local, job);
-                work->limits = limits_of(local, job);
-                builds_want(local->builds, job->id);
+                work->user = g_strdup(attempt->job->user);
+                work->user_seq = attempt->user_seq;
+                work->setup = g_strdup(attempt->job->spec->setup);
+                work->setup_files = g_strdup(attempt->job->spec->setup_files);
+                work->package = package_of(local, attempt);
+                work->limits = limits_of(local, attempt);
+                builds_want(local->builds, attempt->job->id);
                 work_give(local, work);
         } else {
-                post(local, OBSERVED_PREPARE_FAILED, job->id, failure->message, false);
+                post(local, OBSERVED_PREPARE_FAILED, attempt->job->id, failure->message, false);
         }
 }
 
@@ -1116,17 +1128,17 @@ static void touch(LocalRuntime *local, Work *work)
         builds_touch(local->builds, work->text[0]);
 }
 
-static bool op_is_prepared(Runtime *runtime, const RuntimeJob *job)
+static bool op_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autoptr(Identity) identity = NULL;
         g_autofree char *used = NULL;
-        const EnvironmentRecipe recipe = recipe_of(job);
+        const EnvironmentRecipe recipe = recipe_of(attempt);
         bool prepared;
 
         if (!environment_is_wanted(&recipe))
                 return true;
-        prepared = find_identity(local, job->user, job->user_seq, &identity,
+        prepared = find_identity(local, attempt->job->user, attempt->user_seq, &identity,
                                  NULL) && /* prepare() tells what is wrong */
                    builds_is_prepared(local->builds, &recipe, identity, &used);
         if (used)
@@ -1155,7 +1167,7 @@ static void op_inventory(Runtime *runtime, Resources *ret_total)
         *ret_total = ((LocalRuntime *)runtime)->total;
 }
 
-static char *op_address(Runtime *runtime, const RuntimeJob *job, const char *role, int index)
+static char *op_address(Runtime *runtime, const RuntimeAttempt *attempt, const char *role, int index)
 {
         return g_strdup("127.0.0.1");
 }

@@ -6,10 +6,11 @@
 #include "podspec/objects.h"
 #include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/member.h"
+#include "runtime/test/attempt.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
 static const FormWish none = { 0 };
-static const RuntimeJob job = { .id = "0123456789abcdef", .attempt = 2, .image = "base:1" };
+static TestAttempt test; /* the second attempt of job 0123456789abcdef */
 
 /* The pod of a member, told apart by the last of its variables. */
 static json_t *pod_of(const char *role, int index, const char *own, const char *const *wait_for)
@@ -17,7 +18,7 @@ static json_t *pod_of(const char *role, int index, const char *own, const char *
         g_autofree char *task = g_strdup_printf("0123456789abcdef.2.%s.%d", role, index);
         char *argv[] = { "python", "train.py", "$(HOME)", NULL };
         char *env[] = { "ALL=a$b", (char *)own, NULL };
-        json_t *pod = member_pod(&home, &job,
+        json_t *pod = member_pod(&home, &test.attempt,
                                  &(TaskStart){ .task = task, .argv = argv, .env = env, .grace_ms = 30000 });
 
         gate_wait(pod, wait_for);
@@ -48,13 +49,16 @@ static void test_choice(void)
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-                RuntimeJob about = job;
+                Framework framework = *test.spec.framework;
+                TestAttempt other;
                 FormRole role = { .elastic = cases[i].elastic, .serves = cases[i].serves };
                 g_autoptr(json_t) pods = pods_of("pserver", "I=0", "I=1"), objects = NULL;
                 const Form *form;
 
-                about.single = cases[i].single;
-                form = form_of(&none, &about, &role);
+                framework.single = cases[i].single;
+                test_attempt_init(&other, test.job.id, 2);
+                other.spec.framework = &framework;
+                form = form_of(&none, &other.attempt, &role);
                 g_assert_true(!form == !cases[i].kind);
                 if (!form)
                         continue;
@@ -65,12 +69,12 @@ static void test_choice(void)
 
 static const Form *serving(void)
 {
-        return form_of(&none, &job, &(FormRole){ .serves = true });
+        return form_of(&none, &test.attempt, &(FormRole){ .serves = true });
 }
 
 static const Form *ending(void)
 {
-        return form_of(&none, &job, &(FormRole){ 0 });
+        return form_of(&none, &test.attempt, &(FormRole){ 0 });
 }
 
 static void assert_words(const json_t *list, const char *wanted)
@@ -89,7 +93,7 @@ static void test_stateful_set(void)
         g_autoptr(json_t) pods = pods_of("pserver", "I=0", "I=1"), objects = form_objects(serving(), pods);
         const json_t *map = json_array_get(objects, 0), *set = json_array_get(objects, 1);
         const json_t *spec = kube_get(set, "spec.template.spec");
-        g_autofree char *host = member_address(&home, job.id, 2, "pserver", 1);
+        g_autofree char *host = member_address(&home, test.job.id, 2, "pserver", 1);
         g_autofree char *wanted =
                 g_strdup_printf("%s-1.%s.jobs.svc", kube_name(set), kube_get_text(set, "spec.serviceName"));
 
@@ -101,7 +105,7 @@ static void test_stateful_set(void)
         g_assert_cmpstr(kube_get_text(set, "spec.selector.matchLabels.paddle-role"), ==, "pserver");
         g_assert_cmpstr(kube_get_text(set, "spec.selector.matchLabels.paddle-attempt"), ==, "2");
         g_assert_cmpstr(kube_get_text(set, "spec.selector.matchLabels.paddle-server"), ==, "s3rv3r");
-        g_assert_cmpstr(kube_label(set, "paddle-job-id"), ==, job.id);
+        g_assert_cmpstr(kube_label(set, "paddle-job-id"), ==, test.job.id);
         g_assert_null(kube_label(set, "paddle-index"));
         g_assert_null(kube_get(set, "spec.template.metadata.labels.paddle-index"));
         g_assert_cmpstr(kube_get_text(spec, "restartPolicy"), ==, "Always");
@@ -280,10 +284,12 @@ static void test_pods(void)
 
 static const Form *as_paddle_job(const char *framework)
 {
-        RuntimeJob about = job;
+        TestAttempt other;
 
-        about.framework = framework;
-        return form_of(&(FormWish){ .preferred = "paddlejob" }, &about, &(FormRole){ .serves = true });
+        test_attempt_init(&other, test.job.id, 2);
+        other.spec.framework = framework_find(framework);
+        return form_of(&(FormWish){ .preferred = "paddlejob" }, &other.attempt,
+                       &(FormRole){ .serves = true });
 }
 
 /* All roles in one object. What the operator says (operator.md 2.5) is not said twice, what it does not say
@@ -376,6 +382,7 @@ static void test_names(void)
 
 int main(int argc, char **argv)
 {
+        test_attempt_init(&test, "0123456789abcdef", 2);
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/form/choice", test_choice);
         g_test_add_func("/form/a StatefulSet", test_stateful_set);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "runtime/test/attempt.h"
 #include "runtime/test/observed.h"
 #include "runtime/test/wheel.h"
 
@@ -23,6 +24,7 @@ typedef struct {
         Observed *seen;
         GPtrArray *aside; /* observations that others than the one waited for */
         char id[ID_LEN + 1];
+        TestAttempt test; /* the first of its job */
 } Fixture;
 
 static char *agent_program;
@@ -72,6 +74,7 @@ static void setup(Fixture *f, gconstpointer data)
         f->seen = observed_new();
         f->aside = g_ptr_array_new_with_free_func((GDestroyNotify)observation_free);
         id_new(f->id);
+        test_attempt_init(&f->test, f->id, 1);
         open_runtime(f, 1);
         expect(f, OBSERVED_SYNCED, NULL);
 }
@@ -159,42 +162,38 @@ static char *read_path(const char *path)
         return text ? text : g_strdup("");
 }
 
-static char *read_log(Fixture *f, const RuntimeJob *job, const char *role, int index)
+static char *read_log(Fixture *f, const TestAttempt *test, const char *role, int index)
 {
-        g_autofree char *path = f->runtime->ops->log_path(f->runtime, job->id, job->attempt, role, index);
+        g_autofree char *path =
+                f->runtime->ops->log_path(f->runtime, test->job.id, test->job.attempt, role, index);
 
         return read_path(path);
 }
 
-static RuntimeJob job_of(Fixture *f)
+static char *task_of(const TestAttempt *test, const char *role, int index)
 {
-        return (RuntimeJob){ .id = f->id, .user = "ada", .attempt = 1 };
+        return g_strdup_printf("%s.%d.%s.%d", test->job.id, test->job.attempt, role, index);
 }
 
-static char *task_of(const RuntimeJob *job, const char *role, int index)
-{
-        return g_strdup_printf("%s.%d.%s.%d", job->id, job->attempt, role, index);
-}
-
-static char *start_full(Fixture *f, const RuntimeJob *job, const char *role, int index, const char *script,
+static char *start_full(Fixture *f, const TestAttempt *test, const char *role, int index, const char *script,
                         TaskStart extra)
 {
         const char *const argv[] = { "/bin/sh", "-c", script, NULL };
         const char *const env[] = { "GREETING=hello", NULL };
-        char *task = task_of(job, role, index);
+        char *task = task_of(test, role, index);
 
         extra.task = task;
         extra.argv = (char *const *)argv;
         if (!extra.env)
                 extra.env = (char *const *)env;
         extra.grace_ms = 2000;
-        f->runtime->ops->start(f->runtime, job, &extra, 1);
+        f->runtime->ops->start(f->runtime, &test->attempt, &extra, 1);
         return task;
 }
 
-static char *start(Fixture *f, const RuntimeJob *job, const char *role, int index, const char *script)
+static char *start(Fixture *f, const TestAttempt *test, const char *role, int index, const char *script)
 {
-        return start_full(f, job, role, index, script, (TaskStart){ 0 });
+        return start_full(f, test, role, index, script, (TaskStart){ 0 });
 }
 
 static void expect_exit(Fixture *f, const char *task, int code)
@@ -208,8 +207,7 @@ static void expect_exit(Fixture *f, const char *task, int code)
 
 static void test_plain(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
-        g_autofree char *task = start(f, &job, "worker", 0, "echo $GREETING $USER; pwd; exit 3");
+        g_autofree char *task = start(f, &f->test, "worker", 0, "echo $GREETING $USER; pwd; exit 3");
         g_autofree char *want =
                 g_strdup_printf("hello ada\n%s/jobs/%.2s/%s/1/work\n", f->state, f->id, f->id);
         g_autofree char *work = g_strdup_printf("%s/jobs/%.2s/%s/1/work", f->state, f->id, f->id),
@@ -219,36 +217,34 @@ static void test_plain(Fixture *f, gconstpointer data)
         g_assert_cmpint(started->pid, >, 1);
         observation_free(started);
         expect_exit(f, task, 3);
-        log = read_log(f, &job, "worker", 0);
+        log = read_log(f, &f->test, "worker", 0);
         g_assert_cmpstr(log, ==, want);
         g_assert_true(g_file_test(work, G_FILE_TEST_IS_DIR));
         f->runtime->ops->clean(f->runtime, f->id, 1, 0);
         g_assert_false(g_file_test(work, G_FILE_TEST_EXISTS)); /* an empty one goes at once */
         g_free(log);
-        log = read_log(f, &job, "worker", 0);
+        log = read_log(f, &f->test, "worker", 0);
         g_assert_cmpstr(log, ==, want); /* logs stay */
 }
 
 static void test_idempotent(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
-        g_autofree char *task = start(f, &job, "worker", 0, "echo once");
-        g_autofree char *again = start(f, &job, "worker", 0, "echo once"), *log = NULL;
+        g_autofree char *task = start(f, &f->test, "worker", 0, "echo once");
+        g_autofree char *again = start(f, &f->test, "worker", 0, "echo once"), *log = NULL;
 
         expect_exit(f, task, 0);
-        log = read_log(f, &job, "worker", 0);
+        log = read_log(f, &f->test, "worker", 0);
         g_assert_cmpstr(log, ==, "once\n");
 }
 
 static void test_start_failed(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
         const char *const argv[] = { "no-such-program", NULL };
-        g_autofree char *task = task_of(&job, "worker", 0);
+        g_autofree char *task = task_of(&f->test, "worker", 0);
         TaskStart failing = { .task = task, .argv = (char *const *)argv };
         Observation *failed;
 
-        f->runtime->ops->start(f->runtime, &job, &failing, 1);
+        f->runtime->ops->start(f->runtime, &f->test.attempt, &failing, 1);
         failed = await(f, OBSERVED_START_FAILED, task);
         g_assert_nonnull(strstr(failed->text, "no-such-program"));
         g_assert_true(failed->permanent);
@@ -258,8 +254,7 @@ static void test_start_failed(Fixture *f, gconstpointer data)
 
 static void test_stop(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
-        g_autofree char *task = start(f, &job, "worker", 0, "exec sleep 600");
+        g_autofree char *task = start(f, &f->test, "worker", 0, "exec sleep 600");
         Observation *exited;
 
         expect(f, OBSERVED_STARTED, task);
@@ -272,9 +267,8 @@ static void test_stop(Fixture *f, gconstpointer data)
 
 static void test_ready_file(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
         g_autofree char *task =
-                start_full(f, &job, "worker", 0, "touch \"$PADDLE_READY_FILE\"; exec sleep 600",
+                start_full(f, &f->test, "worker", 0, "touch \"$PADDLE_READY_FILE\"; exec sleep 600",
                            (TaskStart){ .ready_file = "ready-0" });
 
         expect(f, OBSERVED_READY, task);
@@ -306,25 +300,24 @@ static void wait_gone(const char *path)
 
 static void test_package(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
         g_autofree char *work = g_strdup_printf("%s/jobs/%.2s/%s/1/work", f->state, f->id, f->id);
         g_autofree char *original = g_build_filename(f->state, "packages/abc/sub/helper.py", NULL);
         char *tasks[3], *text;
 
         make_package(f, "abc");
-        job.package = "abc";
-        job.package_name = "demo";
-        tasks[0] = start(f, &job, "trainer", 0, "python3 train.py");
-        tasks[1] = start(f, &job, "trainer", 1, "cd / && python3 -m demo.train");
-        tasks[2] = start(f, &job, "trainer", 2, "echo X=6 >sub/other.py && ls sub");
+        f->test.spec.package = (char *)"abc";
+        f->test.spec.package_name = (char *)"demo";
+        tasks[0] = start(f, &f->test, "trainer", 0, "python3 train.py");
+        tasks[1] = start(f, &f->test, "trainer", 1, "cd / && python3 -m demo.train");
+        tasks[2] = start(f, &f->test, "trainer", 2, "echo X=6 >sub/other.py && ls sub");
         for (int i = 0; i < 3; i++) {
                 expect_exit(f, tasks[i], 0);
                 g_free(tasks[i]);
         }
-        text = read_log(f, &job, "trainer", 0);
+        text = read_log(f, &f->test, "trainer", 0);
         g_assert_cmpstr(text, ==, "__main__ 5\n");
         g_free(text);
-        text = read_log(f, &job, "trainer", 1);
+        text = read_log(f, &f->test, "trainer", 1);
         g_assert_cmpstr(text, ==, "__main__ 5\n");
         g_free(text);
         text = read_path(original);
@@ -336,13 +329,12 @@ static void test_package(Fixture *f, gconstpointer data)
 
 static void test_package_missing(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
         g_autofree char *task = NULL;
         Observation *failed;
 
-        job.package = "nosuch";
-        job.package_name = "demo";
-        task = start(f, &job, "trainer", 0, "true");
+        f->test.spec.package = (char *)"nosuch";
+        f->test.spec.package_name = (char *)"demo";
+        task = start(f, &f->test, "trainer", 0, "true");
         failed = await(f, OBSERVED_START_FAILED, task);
         g_assert_nonnull(strstr(failed->text, "cannot copy the package"));
         g_assert_true(failed->permanent);
@@ -352,23 +344,21 @@ static void test_package_missing(Fixture *f, gconstpointer data)
 /* A copy that a dead server left half made is begun anew. */
 static void test_package_resumed(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
         g_autofree char *half = g_strdup_printf("%s/jobs/%.2s/%s/1/work.new/junk", f->state, f->id, f->id),
                         *task = NULL, *log = NULL;
 
         make_package(f, "abc");
         g_assert_true(file_mkdirs(half, 0755, NULL));
-        job.package = "abc";
-        job.package_name = "demo";
-        task = start(f, &job, "trainer", 0, "ls");
+        f->test.spec.package = (char *)"abc";
+        f->test.spec.package_name = (char *)"demo";
+        task = start(f, &f->test, "trainer", 0, "ls");
         expect_exit(f, task, 0);
-        log = read_log(f, &job, "trainer", 0);
+        log = read_log(f, &f->test, "trainer", 0);
         g_assert_cmpstr(log, ==, "sub\ntrain.py\n");
 }
 
 static void test_storage(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
         g_autofree char *input = g_build_filename(f->state, "storage/dc1/home/ada/data", NULL);
         g_autofree char *file = g_build_filename(input, "x", NULL), *task = NULL, *log = NULL, *want = NULL;
         g_autofree char *result = g_build_filename(f->state, "storage/dc1/home/ada/out/model/y", NULL),
@@ -376,11 +366,11 @@ static void test_storage(Fixture *f, gconstpointer data)
 
         g_assert_true(file_mkdirs(input, 0755, NULL));
         g_assert_true(g_file_set_contents(file, "data\n", -1, NULL));
-        job.input = "/pfs/dc1/home/ada/data";
-        job.output = "/pfs/dc1/home/ada/out/model";
-        task = start(f, &job, "trainer", 0, "cat $PADDLE_INPUT/x; echo made >$OUTPUT/y; echo $INPUT");
+        f->test.spec.input = (char *)"/pfs/dc1/home/ada/data";
+        f->test.spec.output = (char *)"/pfs/dc1/home/ada/out/model";
+        task = start(f, &f->test, "trainer", 0, "cat $PADDLE_INPUT/x; echo made >$OUTPUT/y; echo $INPUT");
         expect_exit(f, task, 0);
-        log = read_log(f, &job, "trainer", 0);
+        log = read_log(f, &f->test, "trainer", 0);
         want = g_strdup_printf("data\n%s\n", input);
         g_assert_cmpstr(log, ==, want);
         text = read_path(result);
@@ -390,7 +380,6 @@ static void test_storage(Fixture *f, gconstpointer data)
 /* Mounts need privileges; where they are to be had the /pfs names are seen. */
 static void test_pfs_names(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
         g_autofree char *task = NULL, *log = NULL,
                         *result = g_build_filename(f->state, "storage/dc1/home/ada/out/y", NULL),
                         *text = NULL;
@@ -399,10 +388,10 @@ static void test_pfs_names(Fixture *f, gconstpointer data)
                 g_test_skip("a mount namespace needs root");
                 return;
         }
-        job.output = "/pfs/dc1/home/ada/out";
-        task = start(f, &job, "trainer", 0, "echo made >/pfs/dc1/home/ada/out/y; ls /pfs/dc1");
+        f->test.spec.output = (char *)"/pfs/dc1/home/ada/out";
+        task = start(f, &f->test, "trainer", 0, "echo made >/pfs/dc1/home/ada/out/y; ls /pfs/dc1");
         expect_exit(f, task, 0);
-        log = read_log(f, &job, "trainer", 0);
+        log = read_log(f, &f->test, "trainer", 0);
         g_assert_cmpstr(log, ==, "home\npublic\n");
         text = read_path(result);
         g_assert_cmpstr(text, ==, "made\n");
@@ -420,13 +409,12 @@ static void test_storage_refused(Fixture *f, gconstpointer data)
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-                RuntimeJob job = job_of(f);
                 g_autofree char *task = NULL;
                 Observation *failed;
 
-                job.input = cases[i].input;
-                job.output = cases[i].output;
-                task = start(f, &job, "trainer", (int)i, "true");
+                f->test.spec.input = (char *)cases[i].input;
+                f->test.spec.output = (char *)cases[i].output;
+                task = start(f, &f->test, "trainer", (int)i, "true");
                 failed = await(f, OBSERVED_START_FAILED, task);
                 g_assert_nonnull(strstr(failed->text, cases[i].input ? "input: " : "output: "));
                 g_assert_true(failed->permanent);
@@ -437,10 +425,10 @@ static void test_storage_refused(Fixture *f, gconstpointer data)
 /* Killed under members that run, end meanwhile, and are to be forgotten: all is known again. */
 static void test_agent_killed(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
-        g_autofree char *runs = start(f, &job, "worker", 0, "exec sleep 600");
-        g_autofree char *ends = start(f, &job, "worker", 1, "while [ ! -e go ]; do sleep 0.01; done; exit 7");
-        g_autofree char *over = start(f, &job, "worker", 2, "exit 1");
+        g_autofree char *runs = start(f, &f->test, "worker", 0, "exec sleep 600");
+        g_autofree char *ends =
+                start(f, &f->test, "worker", 1, "while [ ! -e go ]; do sleep 0.01; done; exit 7");
+        g_autofree char *over = start(f, &f->test, "worker", 2, "exit 1");
         g_autofree char *go = g_strdup_printf("%s/jobs/%.2s/%s/1/work/go", f->state, f->id, f->id);
 
         expect(f, OBSERVED_STARTED, runs);
@@ -466,13 +454,13 @@ typedef struct {
         bool seen, ended; /* seen: handed over or reported since the last connection */
 } Many;
 
-static void start_missing(Fixture *f, const RuntimeJob *job, Many many[MANY], int wanted)
+static void start_missing(Fixture *f, const TestAttempt *test, Many many[MANY], int wanted)
 {
         for (int i = 0; i < wanted; i++) {
                 if (many[i].seen || many[i].ended)
                         continue;
                 g_free(many[i].task);
-                many[i].task = start(f, job, "worker", i, "echo ran >>ran; sleep 0.1");
+                many[i].task = start(f, test, "worker", i, "echo ran >>ran; sleep 0.1");
                 many[i].seen = true;
         }
 }
@@ -487,7 +475,7 @@ static int index_of(const Many many[MANY], const char *task)
 
 /* As the engine does: of the first members, as many as are `wanted`, what is not reported is asked for again
  * after each `synced`. Returns 1 for an end that is new. */
-static int apply(Fixture *f, const RuntimeJob *job, Many many[MANY], int wanted,
+static int apply(Fixture *f, const TestAttempt *test, Many many[MANY], int wanted,
                  const Observation *observation)
 {
         int i = index_of(many, observation->task);
@@ -496,7 +484,7 @@ static int apply(Fixture *f, const RuntimeJob *job, Many many[MANY], int wanted,
                 for (int n = 0; n < MANY; n++)
                         many[n].seen = false;
         if (observation->kind == OBSERVED_SYNCED)
-                start_missing(f, job, many, wanted);
+                start_missing(f, test, many, wanted);
         if (i < 0)
                 return 0;
         many[i].seen = true;
@@ -511,19 +499,18 @@ static int apply(Fixture *f, const RuntimeJob *job, Many many[MANY], int wanted,
  * next members start, so that none comes when all is over. */
 static void test_agent_killed_often(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
         Many many[MANY] = { 0 };
         g_autofree char *path = g_strdup_printf("%s/jobs/%.2s/%s/1/work/ran", f->state, f->id, f->id),
                         *ran = NULL;
         int ended = 0, kills = 0;
 
-        start_missing(f, &job, many, MEMBERS_A_KILL);
+        start_missing(f, &f->test, many, MEMBERS_A_KILL);
         while (ended < MANY) {
                 Observation *observation = observed_pop(f->seen, WAIT_MS);
 
                 if (!observation)
                         g_error("%d of %d ended", ended, MANY);
-                ended += apply(f, &job, many, MIN(MANY, (kills + 1) * MEMBERS_A_KILL), observation);
+                ended += apply(f, &f->test, many, MIN(MANY, (kills + 1) * MEMBERS_A_KILL), observation);
                 if (kills < KILLS && ended >= kills * MEMBERS_A_KILL) {
                         kill_agent(f);
                         kills++;
@@ -539,9 +526,8 @@ static void test_agent_killed_often(Fixture *f, gconstpointer data)
 
 static void test_server_restart(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
-        g_autofree char *runs = start(f, &job, "worker", 0, "exec sleep 600");
-        g_autofree char *over = start(f, &job, "worker", 1, "exit 4");
+        g_autofree char *runs = start(f, &f->test, "worker", 0, "exec sleep 600");
+        g_autofree char *over = start(f, &f->test, "worker", 1, "exit 4");
 
         expect(f, OBSERVED_STARTED, runs);
         expect(f, OBSERVED_EXITED, over);
@@ -554,66 +540,64 @@ static void test_server_restart(Fixture *f, gconstpointer data)
         expect_exit(f, runs, -1);
 }
 
-static void prepare_and_expect_failure(Fixture *f, const RuntimeJob *job, const char *says)
+static void prepare_and_expect_failure(Fixture *f, const TestAttempt *test, const char *says)
 {
         Observation *failed;
 
-        f->runtime->ops->prepare(f->runtime, job);
-        failed = await(f, OBSERVED_PREPARE_FAILED, job->id);
+        f->runtime->ops->prepare(f->runtime, &test->attempt);
+        failed = await(f, OBSERVED_PREPARE_FAILED, test->job.id);
         g_assert_nonnull(strstr(failed->text, says));
         observation_free(failed);
 }
 
 static void test_environment(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f), other = job_of(f);
+        TestAttempt other;
         g_autofree char *task = NULL, *log = NULL, *build_log = NULL;
 
-        f->runtime->ops->prepare(f->runtime, &job); /* needs nothing */
-        expect(f, OBSERVED_PREPARED, job.id);
-        g_assert_true(f->runtime->ops->is_prepared(f->runtime, &job));
+        f->runtime->ops->prepare(f->runtime, &f->test.attempt); /* needs nothing */
+        expect(f, OBSERVED_PREPARED, f->test.job.id);
+        g_assert_true(f->runtime->ops->is_prepared(f->runtime, &f->test.attempt));
 
-        job.requirements = "tinything\n";
-        other.id = "0000000000000000";
-        other.requirements = job.requirements;
-        g_assert_false(f->runtime->ops->is_prepared(f->runtime, &job));
-        f->runtime->ops->prepare(f->runtime, &job);
-        f->runtime->ops->prepare(f->runtime, &job);
-        f->runtime->ops->prepare(f->runtime, &other);
-        expect(f, OBSERVED_PREPARED, job.id);
-        expect(f, OBSERVED_PREPARED, other.id);
-        g_assert_true(f->runtime->ops->is_prepared(f->runtime, &job));
-        build_log = read_log(f, &job, "environment", 0);
+        f->test.spec.requirements = (char *)"tinything\n";
+        test_attempt_init(&other, "0000000000000000", 1);
+        other.spec.requirements = f->test.spec.requirements;
+        g_assert_false(f->runtime->ops->is_prepared(f->runtime, &f->test.attempt));
+        f->runtime->ops->prepare(f->runtime, &f->test.attempt);
+        f->runtime->ops->prepare(f->runtime, &f->test.attempt);
+        f->runtime->ops->prepare(f->runtime, &other.attempt);
+        expect(f, OBSERVED_PREPARED, f->test.job.id);
+        expect(f, OBSERVED_PREPARED, other.job.id);
+        g_assert_true(f->runtime->ops->is_prepared(f->runtime, &f->test.attempt));
+        build_log = read_log(f, &f->test, "environment", 0);
         g_assert_nonnull(strstr(build_log, "The environment is ready."));
 
         task = start(
-                f, &job, "worker", 0,
+                f, &f->test, "worker", 0,
                 "python -c 'import sys, os, tinything; print(sys.prefix == os.environ[\"VIRTUAL_ENV\"])'");
         expect_exit(f, task, 0);
-        log = read_log(f, &job, "worker", 0);
+        log = read_log(f, &f->test, "worker", 0);
         g_assert_cmpstr(log, ==, "True\n");
 
-        job.requirements = "nosuchthing==1\n";
-        prepare_and_expect_failure(f, &job, "No matching distribution found for nosuchthing==1");
-        prepare_and_expect_failure(f, &job,
+        f->test.spec.requirements = (char *)"nosuchthing==1\n";
+        prepare_and_expect_failure(f, &f->test, "No matching distribution found for nosuchthing==1");
+        prepare_and_expect_failure(f, &f->test,
                                    "No matching distribution found for nosuchthing==1"); /* tried again */
-        job.requirements = "-r elsewhere.txt\n";
-        prepare_and_expect_failure(f, &job, "refers to another file");
+        f->test.spec.requirements = (char *)"-r elsewhere.txt\n";
+        prepare_and_expect_failure(f, &f->test, "refers to another file");
 }
 
 /* The server goes while a build runs, and the next one takes it up; so with the agent. */
 static void test_environment_survives(Fixture *f, gconstpointer data)
 {
-        RuntimeJob job = job_of(f);
-
-        job.requirements = "tinything>=1\n";
-        f->runtime->ops->prepare(f->runtime, &job);
+        f->test.spec.requirements = (char *)"tinything>=1\n";
+        f->runtime->ops->prepare(f->runtime, &f->test.attempt);
         kill_agent(f);
         expect(f, OBSERVED_SYNCED, NULL);
         close_runtime(f);
         open_runtime(f, 2);
-        f->runtime->ops->prepare(f->runtime, &job);
-        expect(f, OBSERVED_PREPARED, job.id);
+        f->runtime->ops->prepare(f->runtime, &f->test.attempt);
+        expect(f, OBSERVED_PREPARED, f->test.job.id);
 }
 
 static void test_ports(Fixture *f, gconstpointer data)

@@ -5,6 +5,7 @@
 
 #include "kube/kind.h"
 #include "base/test/quoted.h"
+#include "runtime/test/attempt.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
 
@@ -277,7 +278,7 @@ static void test_trim(void)
 static void test_devices(void)
 {
         char *none[] = { NULL };
-        RuntimeJob job = { .id = "0123456789abcdef", .attempt = 1, .image = "base:1" };
+        TestAttempt test;
         TaskStart task = { .task = "0123456789abcdef.1.worker.0", .argv = none, .env = none };
         g_autoptr(json_t) expected = json_of("{'nvidia.com/gpu': '1', 'example.org/hca': '2'}");
         g_autoptr(json_t) pod = NULL;
@@ -285,7 +286,8 @@ static void test_devices(void)
         task.limits.gpus = 1;
         task.limits.storage = 1 << 30; /* is nothing that a container asks for */
         task.limits.amount[resource_intern("a test", "example.org/hca", NULL)] = 2;
-        pod = member_pod(&home, &job, &task);
+        test_attempt_init(&test, "0123456789abcdef", 1);
+        pod = member_pod(&home, &test.attempt, &task);
         g_assert_true(json_equal(kube_get(pod, "spec.containers[0].resources.limits"), expected));
 }
 
@@ -293,7 +295,7 @@ static void test_pod(void)
 {
         char *argv[] = { "sh", "-c", "echo $(HOME)", NULL },
              *env[] = { "A=1$2=3", "PADDLE_READY_FILE=/x", NULL };
-        RuntimeJob job = { .id = "0123456789abcdef", .attempt = 2, .image = "base:1" };
+        TestAttempt test;
         TaskStart task = { .task = "0123456789abcdef.2.trainer.3",
                            .argv = argv,
                            .env = env,
@@ -301,13 +303,15 @@ static void test_pod(void)
                            .cpu_weight_milli = 1500,
                            .grace_ms = 1500,
                            .ready_file = "/x" };
-        g_autoptr(json_t) pod = member_pod(&home, &job, &task);
-        g_autoptr(json_t) service = member_service(&home, job.id, 2);
-        g_autofree char *address = member_address(&home, job.id, 2, "trainer", 3);
-        g_autofree char *host = g_strdup_printf("%s.%s.jobs.svc", kube_get_text(pod, "spec.hostname"),
-                                                kube_get_text(pod, "spec.subdomain"));
+        g_autoptr(json_t) pod = NULL, service = member_service(&home, "0123456789abcdef", 2);
+        g_autofree char *address = member_address(&home, "0123456789abcdef", 2, "trainer", 3);
+        g_autofree char *host = NULL;
         g_auto(MemberLook) look = { 0 };
 
+        test_attempt_init(&test, "0123456789abcdef", 2);
+        pod = member_pod(&home, &test.attempt, &task);
+        host = g_strdup_printf("%s.%s.jobs.svc", kube_get_text(pod, "spec.hostname"),
+                               kube_get_text(pod, "spec.subdomain"));
         g_assert_cmpstr(address, ==, host);
         g_assert_cmpstr(kube_name(service), ==, kube_get_text(pod, "spec.subdomain"));
         g_assert_cmpstr(kube_name(pod), ==, "0123456789abcdef-2-trainer-3");

@@ -15,14 +15,14 @@
 #define ID "0123456789abcdef"
 #define VALUES_MAX 24
 
-static const MemberHome home = { "jobs", "s3rv3r" };
+static const MemberHome home = { "jobs", "s3rv3r", "base:1" };
 static char *all[] = { "tensorflow", "pytorch", "mpi", "spark", NULL };
 static const FormWish wish = { .operators = all };
 
 typedef struct {
         Spec *spec;
         Job *job;
-        RuntimeJob about;
+        RuntimeAttempt about;
 } Made;
 
 static void made_init(Made *made, const char *text)
@@ -34,12 +34,9 @@ static void made_init(Made *made, const char *text)
         g_assert_no_error(error);
         made->job = job_new("ann", "job", made->spec, 0);
         made->job->queue = "vision";
-        made->about = (RuntimeJob){ .id = ID,
-                                    .attempt = 2,
-                                    .image = "base:1",
-                                    .framework = made->spec->framework->name,
-                                    .single = made->spec->framework->single,
-                                    .about = made->job };
+        g_strlcpy(made->job->id, ID, sizeof made->job->id);
+        made->job->attempt = 2;
+        made->about = (RuntimeAttempt){ .job = made->job };
 }
 
 static void made_clear(Made *made)

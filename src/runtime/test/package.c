@@ -8,11 +8,10 @@
 #include "base/file.h"
 #include "kube/kind.h"
 #include "runtime/kubernetes/packing.h"
+#include "runtime/test/attempt.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
-static const RuntimeJob job = {
-        .id = "0123456789abcdef", .attempt = 2, .package = "abc", .package_name = "dig$its"
-};
+static TestAttempt test;
 
 static char *state_with(gsize size)
 {
@@ -35,7 +34,7 @@ static void test_pack(void)
         gsize len;
 
         g_assert_false(package_is_packed(state, "abc"));
-        g_assert_null(package_map(state, &home, &job, &error));
+        g_assert_null(package_map(state, &home, &test.attempt, &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
         g_clear_error(&error);
         for (int i = 0; i < 2; i++) { /* two may do it at once */
@@ -43,9 +42,9 @@ static void test_pack(void)
                 g_assert_no_error(error);
         }
         g_assert_true(package_is_packed(state, "abc"));
-        map = package_map(state, &home, &job, &error);
+        map = package_map(state, &home, &test.attempt, &error);
         g_assert_cmpstr(kube_name(map), ==, "j-0123456789abcdef-2-package");
-        g_assert_cmpstr(kube_label(map, "paddle-job-id"), ==, job.id);
+        g_assert_cmpstr(kube_label(map, "paddle-job-id"), ==, test.job.id);
         text = json_string_value(json_object_get(kube_get(map, "binaryData"), "package.tar"));
         data = g_base64_decode(text, &len);
         g_assert_cmpuint(len % 512, ==, 0);
@@ -166,7 +165,7 @@ static void test_put(void)
         g_autoptr(json_t) gate = package_gate(&home);
         const json_t *unpacks, *container;
 
-        package_put(spec, &job);
+        package_put(spec, &test.attempt);
         unpacks = kube_get(spec, "initContainers[1]");
         container = kube_get(spec, "containers[0]");
         g_assert_cmpstr(kube_get_text(unpacks, "image"), ==, "i");
@@ -197,6 +196,9 @@ static void test_require(void)
 
 int main(int argc, char **argv)
 {
+        test_attempt_init(&test, "0123456789abcdef", 2);
+        test.spec.package = (char *)"abc";
+        test.spec.package_name = (char *)"dig$its";
         g_test_init(&argc, &argv, NULL);
         json_init();
         g_test_add_func("/package/pack", test_pack);

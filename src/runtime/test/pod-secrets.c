@@ -6,9 +6,10 @@
 #include "base/test/quoted.h"
 #include "model/baseline.h"
 #include "runtime/kubernetes/form.h"
+#include "runtime/test/attempt.h"
 
 static const MemberHome home = { "jobs", "s3rv3r" };
-static const RuntimeJob job = { .id = "0123456789abcdef", .attempt = 2, .image = "base:1" };
+static TestAttempt test;
 static const TaskSecret secrets[] = {
         { .variable = "TOKEN", .value = "needle", .len = 6 },
         { .file = "TOKEN", .value = "a\0\377", .len = 3 },
@@ -23,7 +24,7 @@ static json_t *pod_of(const char *role, int index)
         char *argv[] = { (char *)"train", NULL };
         char *env[] = { (char *)"KEY=plain", (char *)"OTHER=b", own, NULL };
 
-        return member_pod(&home, &job, &(TaskStart){ .task = task, .argv = argv, .env = env });
+        return member_pod(&home, &test.attempt, &(TaskStart){ .task = task, .argv = argv, .env = env });
 }
 
 static void assert_json(const json_t *value, const char *wanted)
@@ -37,7 +38,7 @@ static void assert_json(const json_t *value, const char *wanted)
 
 static void test_object(void)
 {
-        g_autoptr(json_t) made = pod_secrets_object(&home, &job, secrets, N);
+        g_autoptr(json_t) made = pod_secrets_object(&home, &test.attempt, secrets, N);
 
         assert_json(
                 made,
@@ -55,7 +56,7 @@ static void test_pod(void)
         g_autoptr(json_t) pod = pod_of("trainer", 0);
         const json_t *spec;
 
-        pod_secrets_put(pod, &job, secrets, N);
+        pod_secrets_put(pod, &test.attempt, secrets, N);
         spec = json_object_get(pod, "spec");
         assert_json(
                 kube_get(spec, "containers[0].env"),
@@ -74,7 +75,7 @@ static void test_none(void)
 {
         g_autoptr(json_t) pod = pod_of("trainer", 0), same = pod_of("trainer", 0);
 
-        pod_secrets_put(pod, &job, NULL, 0);
+        pod_secrets_put(pod, &test.attempt, NULL, 0);
         g_assert_true(json_equal(pod, same));
 }
 
@@ -83,7 +84,7 @@ static void test_variables_alone(void)
 {
         g_autoptr(json_t) pod = pod_of("trainer", 0);
 
-        pod_secrets_put(pod, &job, secrets, 1);
+        pod_secrets_put(pod, &test.attempt, secrets, 1);
         g_assert_null(kube_get(pod, "spec.volumes"));
         g_assert_null(kube_get(pod, "spec.containers[0].volumeMounts"));
         g_assert_cmpint(json_array_size(kube_get(pod, "spec.containers[0].env")), ==, 4);
@@ -114,7 +115,7 @@ static void test_modes(void)
                 json_object_set_new(kube_get(pod, "spec"), "securityContext", json_of(cases[i].pod));
                 json_object_set_new(kube_get(pod, "spec.containers[0]"), "securityContext",
                                     json_of(cases[i].container));
-                pod_secrets_put(pod, &job, secrets, N);
+                pod_secrets_put(pod, &test.attempt, secrets, N);
                 g_assert_cmpint(kube_get_int(pod, "spec.volumes[0].secret.defaultMode", -1), ==,
                                 cases[i].mode);
         }
@@ -132,7 +133,7 @@ static void test_in_place_of_a_templates(void)
                                         "'/a'}]}], 'volumes': [{'name': 'paddle-secrets', 'emptyDir': {}}, "
                                         "{'name': 'a', 'emptyDir': {}}]}}");
 
-        pod_secrets_put(pod, &job, secrets, 2);
+        pod_secrets_put(pod, &test.attempt, secrets, 2);
         assert_json(kube_get(pod, "spec.containers[0]"),
                     "{'name': 'helper', 'env': [{'name': 'TOKEN', 'value': 'its'}]}");
         assert_json(kube_get(pod, "spec.containers[1].env"),
@@ -169,12 +170,12 @@ static void test_sets(void)
 
         for (int serves = 0; serves < 2; serves++) {
                 g_autoptr(json_t) pods = json_array(), objects = NULL;
-                const Form *form = form_of(&none, &job, &(FormRole){ .serves = serves });
+                const Form *form = form_of(&none, &test.attempt, &(FormRole){ .serves = serves });
 
                 for (int i = 0; i < 2; i++) {
                         json_t *pod = pod_of("worker", i);
 
-                        pod_secrets_put(pod, &job, secrets, N);
+                        pod_secrets_put(pod, &test.attempt, secrets, N);
                         json_array_append_new(pods, pod);
                 }
                 objects = form_objects(form, pods);
@@ -186,16 +187,14 @@ static void test_sets(void)
 static void test_paddle_job(void)
 {
         g_autoptr(json_t) pods = json_array(), objects = NULL;
-        RuntimeJob about = job;
-
-        about.framework = "paddle-ps";
         for (int i = 0; i < 4; i++) {
                 json_t *pod = pod_of(i < 2 ? "pserver" : "trainer", i % 2);
 
-                pod_secrets_put(pod, &job, secrets, N);
+                pod_secrets_put(pod, &test.attempt, secrets, N);
                 json_array_append_new(pods, pod);
         }
-        objects = form_objects(form_of(&(FormWish){ .preferred = "paddlejob" }, &about, &(FormRole){ 0 }),
+        objects = form_objects(form_of(&(FormWish){ .preferred = "paddlejob" }, &test.attempt,
+                                       &(FormRole){ 0 }),
                                pods);
         g_assert_cmpint(json_array_size(objects), ==, 1);
         g_assert_cmpstr(kube_get_text(json_array_get(objects, 0), "kind"), ==, "PaddleJob");
@@ -218,7 +217,7 @@ static void test_templates_may_not_name_it(void)
                 "{'spec': {'containers': [{'envFrom': [{'secretRef': {'name': '%s'}}]}]}}",
                 "{'spec': {'imagePullSecrets': [{'name': '%s'}]}}",
         };
-        g_autoptr(json_t) secret = pod_secrets_object(&home, &job, secrets, N);
+        g_autoptr(json_t) secret = pod_secrets_object(&home, &test.attempt, secrets, N);
 
         for (gsize i = 0; i < G_N_ELEMENTS(templates); i++) {
                 g_auto(GStrv) parts = g_strsplit(templates[i], "%s", 2);
@@ -235,6 +234,7 @@ static void test_templates_may_not_name_it(void)
 
 int main(int argc, char **argv)
 {
+        test_attempt_init(&test, "0123456789abcdef", 2);
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/pod-secrets/object", test_object);
         g_test_add_func("/pod-secrets/pod", test_pod);

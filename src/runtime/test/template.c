@@ -8,7 +8,7 @@
 #include "runtime/kubernetes/member.h"
 #include "base/test/quoted.h"
 
-static const MemberHome home = { "jobs", "s3rv3r" };
+static const MemberHome home = { "jobs", "s3rv3r", "base:1" };
 
 /* The pod of member 0 of the role as the runtime makes it, of a job with this specification. */
 static json_t *filled(const char *spec_text, const char *role, const TemplateCluster *cluster)
@@ -27,13 +27,13 @@ static json_t *filled(const char *spec_text, const char *role, const TemplateClu
                            .grace_ms = 5000 };
         char *location[] = { (char *)"paddleflow.baidu.com/resource-isolation-type=logical",
                              (char *)"zone=z1", NULL };
-        RuntimeJob about = {
-                .id = "0123456789abcdef", .attempt = 1, .image = "base:1", .about = job, .location = location
-        };
+        RuntimeAttempt about = { .job = job, .location = location };
         json_t *pod;
 
         g_assert_no_error(error);
         spec_unref(job->spec); /* the job has its own */
+        g_strlcpy(job->id, "0123456789abcdef", sizeof job->id);
+        job->attempt = 1;
         job->queue = "vision";
         job->priority = job->spec->priority;
         pod = member_pod(&home, &about, &task);
@@ -280,9 +280,7 @@ static void test_topology(void)
                                    "'values': ['r7']}]}}]}}}");
                 g_autoptr(Spec) spec = spec_parse(object, NULL);
                 g_autoptr(Job) job = job_new("ann", "job", spec, 0);
-                RuntimeJob about = {
-                        .id = "0123456789abcdef", .attempt = 1, .about = job, .topology = "rack=r7"
-                };
+                RuntimeAttempt about = { .job = job, .topology = "rack=r7" };
 
                 job->queue = "q";
                 template_fill(&plain, &about, "worker", pod);
@@ -303,7 +301,7 @@ static void test_mounts(void)
                                  "[{'volumeMounts': [{'name': 'v', 'mountPath': '//a/'}]}]}")));
         g_autoptr(Spec) spec = spec_parse(object, NULL);
         g_autoptr(Job) job = job_new("ann", "job", spec, 0);
-        RuntimeJob about = { .id = "0123456789abcdef", .attempt = 1, .about = job };
+        RuntimeAttempt about = { .job = job };
 
         job->queue = "q";
         template_fill(&plain, &about, "worker", pod);

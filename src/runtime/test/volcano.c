@@ -76,10 +76,12 @@ static void test_groups(void)
                 g_autoptr(GError) error = NULL;
                 g_autoptr(Spec) spec = spec_parse(text, &error);
                 g_autoptr(Job) job = job_new("ann", "job", spec, 0);
-                RuntimeJob about = { .id = "0123456789abcdef", .attempt = 2, .about = job };
+                RuntimeAttempt about = { .job = job };
                 int n = 0;
 
                 g_assert_no_error(error);
+                g_strlcpy(job->id, "0123456789abcdef", sizeof job->id);
+                job->attempt = 2;
                 job->queue = "vision";
                 job->n_members = spec_members(spec);
                 job->members = g_new0(Member, (gsize)job->n_members);

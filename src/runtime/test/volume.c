@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/test/attempt.h"
+
 static char *quoted(const char *text)
 {
         return g_strdelimit(g_strdup(text), "`", '"');
@@ -26,6 +28,15 @@ static json_t *json_of(const char *text)
 
         g_assert_no_error(error);
         return value;
+}
+
+/* Of ann's job "j". */
+static void attempt_with(TestAttempt *test, const char *input, const char *output)
+{
+        test_attempt_init(test, "j", 0);
+        test->job.user = (char *)"ann";
+        test->spec.input = (char *)input;
+        test->spec.output = (char *)output;
 }
 
 #define HOSTS "{`volumes`: {`dc_1`: {`host_path`: `/mnt/home/%s`}, `public`: {`host_path`: `/mnt/public`}}}"
@@ -54,11 +65,11 @@ static void test_problems(void)
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autoptr(Setting) setting = setting_of(cases[i].setting);
                 VolumeMap map = { setting, "dc_1" };
-                RuntimeJob job = {
-                        .id = "j", .user = "ann", .input = cases[i].input, .output = cases[i].output
-                };
-                g_autofree char *problem = volume_problem(&map, &job);
+                TestAttempt test;
+                g_autofree char *problem = NULL;
 
+                attempt_with(&test, cases[i].input, cases[i].output);
+                problem = volume_problem(&map, &test.attempt);
                 if (cases[i].says)
                         g_assert_nonnull(strstr(problem ? problem : "none", cases[i].says));
                 else
@@ -138,13 +149,12 @@ static void test_put(void)
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autoptr(Setting) setting = setting_of(cases[i].setting);
                 VolumeMap map = { setting, "dc_1" };
-                RuntimeJob job = {
-                        .id = "j", .user = "ann", .input = cases[i].input, .output = cases[i].output
-                };
+                TestAttempt test;
                 g_autoptr(json_t) spec = json_of(CONTAINER() "}"), expected = json_of(cases[i].expected);
                 g_autofree char *shown = NULL;
 
-                volume_put(&map, &job, spec, "main");
+                attempt_with(&test, cases[i].input, cases[i].output);
+                volume_put(&map, &test.attempt, spec, "main");
                 shown = json_format(spec);
                 if (!json_equal(spec, expected))
                         g_error("%s: %s", cases[i].setting, shown);
@@ -156,12 +166,13 @@ static void test_all_containers(void)
 {
         g_autoptr(Setting) setting = setting_of(HOSTS);
         VolumeMap map = { setting, "dc_1" };
-        RuntimeJob job = { .id = "j", .user = "ann" };
+        TestAttempt test;
         g_autoptr(json_t) spec = json_of(CONTAINER() "}");
         const json_t *container;
         gsize i;
 
-        volume_put(&map, &job, spec, NULL);
+        attempt_with(&test, NULL, NULL);
+        volume_put(&map, &test.attempt, spec, NULL);
         json_array_foreach(json_object_get(spec, "containers"), i, container) {
                 g_assert_cmpuint(json_array_size(json_object_get(container, "volumeMounts")), ==, 2);
         }
