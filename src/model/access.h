@@ -1,22 +1,22 @@
-/* Who may do what: the one authorisation function and its one table. Deny by default: what has no row is
- * allowed to nobody. Every route of every façade names its kind and verb (HttpRoute.kind, .verb), asks here,
- * and a generated test walks all of them. */
+/* Authorization: one function and one table. The default is to deny: an action without a row is refused for
+ * every caller. Every route of every API names its kind and verb (HttpRoute.kind, .verb) and asks here. A
+ * generated test calls all of them. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
-/* How the caller stands to the thing; several may hold at once. */
+/* The caller's relation to the object. Several may hold at once. */
 typedef enum {
-        REL_ANYONE = 1,  /* not even known */
-        REL_USER = 2,    /* a known caller */
-        REL_OWNER = 4,   /* it is the caller's own, or the caller itself */
+        REL_ANYONE = 1,  /* any caller, also without credentials */
+        REL_USER = 2,    /* an authenticated caller */
+        REL_OWNER = 4,   /* the caller owns the object, or is the object */
         REL_GRANTED = 8, /* it was granted to the caller */
         REL_ADMIN = 16,
 } Relation;
 
 typedef enum {
-        ACCESS_NONE,   /* of a route without a row: nobody */
+        ACCESS_NONE,   /* a route without a row: always refused */
         ACCESS_SYSTEM, /* health, version, description of the API */
         ACCESS_METRICS,
         ACCESS_LOGIN,
@@ -39,13 +39,13 @@ typedef enum {
         ACCESS_SCHEDULER, /* journal, what if */
         ACCESS_STATISTICS,
         ACCESS_AUDIT,
-        ACCESS_STORAGE, /* what users hold on the disk; what goes from it */
+        ACCESS_STORAGE, /* disk usage of users, garbage collection */
         ACCESS_KINDS,
 } AccessKind;
 
 typedef enum {
         VERB_NONE,
-        VERB_LIST, /* shows what the caller may see: never refused to who may list at all */
+        VERB_LIST, /* shows the objects that the caller may see, and leaves out others */
         VERB_SHOW,
         VERB_CREATE,
         VERB_UPDATE,
@@ -54,12 +54,12 @@ typedef enum {
         VERBS,
 } AccessVerb;
 
-/* How far a token reaches, each further than the one before. Numbers are in databases. */
+/* Scopes of tokens; each includes the one before. The numbers are stored in databases. */
 typedef enum {
-        SCOPE_NONE,   /* of a row that asks for no token */
-        SCOPE_READ,   /* looks at what its user may see */
-        SCOPE_SUBMIT, /* and works with jobs, packages and files; of one queue, where it names one */
-        SCOPE_ADMIN,  /* its user's whole right */
+        SCOPE_NONE,   /* no token is needed */
+        SCOPE_READ,   /* read what its user may see */
+        SCOPE_SUBMIT, /* also work with jobs, packages and files; only of one queue, if the token names one */
+        SCOPE_ADMIN,  /* all rights of its user */
         SCOPES,
 } Scope;
 
@@ -70,12 +70,12 @@ bool scope_parse(const char *what, const char *name, Scope *ret, GError **error)
 const char *access_kind_name(AccessKind kind);
 const char *access_verb_name(AccessVerb verb);
 
-/* `relations`: all that hold (REL_ADMIN implies REL_USER, that REL_ANYONE: say them all with relations_of).
- */
+/* `relations`: all that hold. REL_ADMIN implies REL_USER, which implies REL_ANYONE; relations_of sets them
+ * all. */
 bool access_allows(AccessKind kind, AccessVerb verb, guint relations);
 guint relations_of(bool known, bool admin, bool owner, bool granted);
-/* The relations that suffice: for the API description and the generated test. */
+/* The relations of which one is enough: for the API description and the generated test. */
 guint access_row(AccessKind kind, AccessVerb verb);
-/* The least scope of a token that suffices: SCOPE_NONE where nobody has to be known, SCOPE_ADMIN for what has
- * no row. An administrator's right comes with SCOPE_ADMIN alone. */
+/* The least scope that a token needs: SCOPE_NONE if the route is public, SCOPE_ADMIN if there is no row. The
+ * rights of an administrator need SCOPE_ADMIN. */
 Scope access_scope(AccessKind kind, AccessVerb verb);
