@@ -12,7 +12,7 @@
 struct Controller {
         OperatorRules rules;
         Etcd *etcd; /* or NULL */
-        Ports *ports;
+        HostPorts *ports;
         View *view;
         Passes *passes;
 };
@@ -40,7 +40,7 @@ static gint64 note_host_port(Controller *controller, const PaddleJob *job)
         gint64 port = job->intranet == INTRANET_HOST ? member_host_port(job, map) : 0;
 
         if (port)
-                ports_note(controller->ports, job->uid, port);
+                host_ports_note(controller->ports, job->uid, port);
         return port;
 }
 
@@ -54,7 +54,7 @@ static Plan *make_plan(Controller *controller, const json_t *job, const char *np
         paddle_job_read(job, &read);
         seen.host_port = note_host_port(controller, &read);
         if (!seen.host_port && read.intranet == INTRANET_HOST && !job_phase_is_final(read.phase))
-                seen.host_port = ports_reserve(controller->ports, read.uid);
+                seen.host_port = host_ports_reserve(controller->ports, read.uid);
         view_observe(controller->view, job, &seen, &pods, &services);
         return reconcile(&controller->rules, &seen);
 }
@@ -100,7 +100,7 @@ static void on_job(const json_t *old, const json_t *new, void *arg)
         Controller *controller = arg;
 
         if (passes_is_gone(old, new))
-                ports_release(controller->ports, kube_uid(old));
+                host_ports_release(controller->ports, kube_uid(old));
         passes_see_job(controller->passes, old, new);
 }
 
@@ -136,7 +136,7 @@ Controller *controller_new(const ControllerConfig *config, GError **error)
         const char *etcd = config->rules.etcd_server;
 
         controller->rules = config->rules;
-        controller->ports = ports_new(config->port_range, error);
+        controller->ports = host_ports_new(config->port_range, error);
         if (!controller->ports)
                 return NULL;
         if (etcd && *etcd && !(controller->etcd = etcd_new(etcd, error)))
@@ -164,7 +164,7 @@ void controller_free(Controller *controller)
         etcd_free(controller->etcd); /* first: its answers name states */
         passes_free(controller->passes);
         view_free(controller->view);
-        ports_free(controller->ports);
+        host_ports_free(controller->ports);
         g_free(controller);
 }
 

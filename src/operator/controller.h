@@ -7,8 +7,8 @@
 
 #include "kube/client.h"
 #include "operator/figures.h"
+#include "operator/host-ports.h"
 #include "operator/members.h"
-#include "operator/ports.h"
 
 typedef struct Controller Controller;
 

@@ -169,7 +169,7 @@ static void add_gang(json_t *pod, json_t *spec, const PaddleJob *job, JobRole ro
         podspec_annotate(pod, "volcano.sh/queue-name", job->queue ? job->queue : "");
 }
 
-json_t *member_pod(const PaddleJob *job, const OperatorRules *rules, JobRole role, gint64 index)
+json_t *paddlejob_pod(const PaddleJob *job, const OperatorRules *rules, JobRole role, gint64 index)
 {
         PodspecOwner owner = owner_of(job);
         g_autofree char *name = job_pod_name(job, role, index);
@@ -191,7 +191,7 @@ json_t *member_pod(const PaddleJob *job, const OperatorRules *rules, JobRole rol
         return pod;
 }
 
-json_t *member_service(const PaddleJob *job, JobRole role, gint64 index)
+json_t *paddlejob_service(const PaddleJob *job, JobRole role, gint64 index)
 {
         PodspecOwner owner = owner_of(job);
         g_autofree char *name = job_pod_name(job, role, index);

@@ -17,8 +17,8 @@ typedef struct {
         const char *etcd_server;                   /* endpoints for elastic jobs; NULL or "": none */
 } OperatorRules;
 
-json_t *member_pod(const PaddleJob *job, const OperatorRules *rules, JobRole role, gint64 index);
-json_t *member_service(const PaddleJob *job, JobRole role, gint64 index);
+json_t *paddlejob_pod(const PaddleJob *job, const OperatorRules *rules, JobRole role, gint64 index);
+json_t *paddlejob_service(const PaddleJob *job, JobRole role, gint64 index);
 /* ERR_INVALID when a template's requests are no quantities. */
 json_t *member_pod_group(const PaddleJob *job, GError **error);
 

@@ -329,7 +329,7 @@ static void make_pod(Pass *pass, JobRole role, gint64 index, const char *name)
                 report_foreign(pass, &kube_pods, pod);
         } else if (!pod && pass->made < PLAN_PODS_MAX) {
                 pass->made++;
-                add_create(pass, &kube_pods, member_pod(&pass->job, pass->rules, role, index));
+                add_create(pass, &kube_pods, paddlejob_pod(&pass->job, pass->rules, role, index));
         } else if (!pod) {
                 end_with(pass, PLAN_AGAIN);
         }
@@ -342,7 +342,7 @@ static void make_service(Pass *pass, JobRole role, gint64 index, const char *nam
         if (service && !podspec_is_owned(service, pass->job.uid))
                 report_foreign(pass, &kube_services, service);
         else if (!service && pass->plan->end != PLAN_AGAIN)
-                add_create(pass, &kube_services, member_service(&pass->job, role, index));
+                add_create(pass, &kube_services, paddlejob_service(&pass->job, role, index));
 }
 
 static void make_members(Pass *pass)

@@ -20,7 +20,7 @@ static json_t *pod_of(const char *spec, JobRole role)
         PaddleJob job;
 
         paddle_job_read(json_object_get(world->state, "job"), &job);
-        return member_pod(&job, &world->rules, role, 0);
+        return paddlejob_pod(&job, &world->rules, role, 0);
 }
 
 /* What the init container says when its script runs after `before`. */

@@ -5,16 +5,17 @@
 #include <glib.h>
 #include <stdbool.h>
 
-typedef struct Ports Ports;
+typedef struct HostPorts HostPorts;
 
 enum { PORTS_EXHAUSTED = 40000 }; /* the base of whoever comes too late */
 
 /* `range`: "35000,65000". ERR_USAGE for another form. */
-Ports *ports_new(const char *range, GError **error);
-void ports_free(Ports *ports);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Ports, ports_free)
+HostPorts *host_ports_new(const char *range, GError **error);
+void host_ports_free(HostPorts *ports);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(HostPorts, host_ports_free)
 
-gint64 ports_reserve(Ports *ports, const char *uid); /* the same for the same uid until it is released */
+gint64 host_ports_reserve(HostPorts *ports,
+                          const char *uid); /* the same for the same uid until it is released */
 /* The job has this base, whoever gave it, and not the one before. */
-void ports_note(Ports *ports, const char *uid, gint64 base);
-void ports_release(Ports *ports, const char *uid);
+void host_ports_note(HostPorts *ports, const char *uid, gint64 base);
+void host_ports_release(HostPorts *ports, const char *uid);

@@ -1,21 +1,21 @@
-/* Ports of jobs on their hosts (see ports.h). */
-#include "operator/ports.h"
+/* Ports of jobs on their hosts (see host-ports.h). */
+#include "operator/host-ports.h"
 
 #include "base/err.h"
 #include "base/number.h"
 #include "operator/paddlejob.h"
 
-struct Ports {
+struct HostPorts {
         gint64 start, end, last;
         GHashTable *bases;  /* uid -> base */
         GHashTable *owners; /* base -> how many jobs say that it is theirs */
 };
 
-Ports *ports_new(const char *range, GError **error)
+HostPorts *host_ports_new(const char *range, GError **error)
 {
         g_auto(GStrv) parts = g_strsplit(range, ",", -1);
         gint64 start, end;
-        Ports *ports;
+        HostPorts *ports;
 
         if (g_strv_length(parts) != 2 ||
             !number_parse("--port-range", parts[0], 1, G_MAXUINT16, &start, NULL) ||
@@ -26,14 +26,14 @@ Ports *ports_new(const char *range, GError **error)
                         range, 2 * JOB_PORTS);
                 return NULL;
         }
-        ports = g_new0(Ports, 1);
-        *ports = (Ports){ .start = start, .end = end, .last = start };
+        ports = g_new0(HostPorts, 1);
+        *ports = (HostPorts){ .start = start, .end = end, .last = start };
         ports->bases = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         ports->owners = g_hash_table_new(g_direct_hash, g_direct_equal);
         return ports;
 }
 
-void ports_free(Ports *ports)
+void host_ports_free(HostPorts *ports)
 {
         if (!ports)
                 return;
@@ -42,7 +42,7 @@ void ports_free(Ports *ports)
         g_free(ports);
 }
 
-static void count(Ports *ports, gint64 base, int change)
+static void count(HostPorts *ports, gint64 base, int change)
 {
         gpointer key = GINT_TO_POINTER((int)base);
         int n = GPOINTER_TO_INT(g_hash_table_lookup(ports->owners, key)) + change;
@@ -54,7 +54,7 @@ static void count(Ports *ports, gint64 base, int change)
 }
 
 /* Others' bases need not lie on our steps: another --port-range, or another operator, gave them. */
-static bool is_free(const Ports *ports, gint64 base)
+static bool is_free(const HostPorts *ports, gint64 base)
 {
         for (gint64 near = base - JOB_PORTS + 1; near < base + JOB_PORTS; near++)
                 if (g_hash_table_contains(ports->owners, GINT_TO_POINTER((int)near)))
@@ -63,7 +63,7 @@ static bool is_free(const Ports *ports, gint64 base)
 }
 
 /* The next base after the last one whose ports nobody has; around once. */
-static gint64 find_free(Ports *ports)
+static gint64 find_free(HostPorts *ports)
 {
         gint64 base = ports->last;
 
@@ -79,18 +79,18 @@ static gint64 find_free(Ports *ports)
         return PORTS_EXHAUSTED;
 }
 
-gint64 ports_reserve(Ports *ports, const char *uid)
+gint64 host_ports_reserve(HostPorts *ports, const char *uid)
 {
         gint64 base = GPOINTER_TO_INT(g_hash_table_lookup(ports->bases, uid));
 
         if (base)
                 return base;
         base = find_free(ports);
-        ports_note(ports, uid, base);
+        host_ports_note(ports, uid, base);
         return base;
 }
 
-void ports_note(Ports *ports, const char *uid, gint64 base)
+void host_ports_note(HostPorts *ports, const char *uid, gint64 base)
 {
         gint64 before = GPOINTER_TO_INT(g_hash_table_lookup(ports->bases, uid));
 
@@ -102,7 +102,7 @@ void ports_note(Ports *ports, const char *uid, gint64 base)
         g_hash_table_insert(ports->bases, g_strdup(uid), GINT_TO_POINTER((int)base));
 }
 
-void ports_release(Ports *ports, const char *uid)
+void host_ports_release(HostPorts *ports, const char *uid)
 {
         gint64 base = GPOINTER_TO_INT(g_hash_table_lookup(ports->bases, uid));
 
