@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/word.h"
 
@@ -96,6 +97,13 @@ void json_quote(GString *out, const char *text)
                         g_string_append_printf(out, "\\u%04x", (guchar)*at);
         }
         g_string_append_c(out, '"');
+}
+
+json_t *json_time(gint64 ms)
+{
+        g_autofree char *text = ms ? clock_format(ms) : NULL;
+
+        return text ? json_string(text) : json_null();
 }
 
 json_t *json_from_error(const GError *error, const char *request_id)

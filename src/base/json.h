@@ -33,6 +33,9 @@ char *json_format(const json_t *value);
  * becomes "". */
 void json_quote(GString *out, const char *text);
 
+/* A time of clock_format; null for 0. */
+json_t *json_time(gint64 ms);
+
 /* A new object {"code","message","hint"[,"request_id"]} of an error. */
 json_t *json_from_error(const GError *error, const char *request_id);
 

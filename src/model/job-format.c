@@ -12,13 +12,6 @@ static const char *const env_states[] = {
         [ENV_FAILED] = "failed", [ENV_WAITING] = "waiting",
 };
 
-static json_t *time_or_null(gint64 ms)
-{
-        g_autofree char *text = ms ? clock_format(ms) : NULL;
-
-        return text ? json_string(text) : json_null();
-}
-
 /* A program's words may be any bytes; JSON takes UTF-8 only. */
 static json_t *text_or_null(const char *text)
 {
@@ -56,8 +49,8 @@ json_t *member_format(const Job *job, const Member *member)
                             number_or_null(has_ended(member) && member->exit_code >= 0, member->exit_code));
         json_object_set_new(object, "signal", number_or_null(member->signal != 0, member->signal));
         json_object_set_new(object, "oom", json_boolean(member->oom));
-        json_object_set_new(object, "started_at", time_or_null(member->started));
-        json_object_set_new(object, "finished_at", time_or_null(member->finished));
+        json_object_set_new(object, "started_at", json_time(member->started));
+        json_object_set_new(object, "finished_at", json_time(member->finished));
         json_object_set_new(object, "cpu_ms", json_integer(member->cpu_us / 1000));
         json_object_set_new(object, "peak_memory", json_integer(member->peak_memory));
         json_object_set_new(object, "error", text_or_null(member->error));
@@ -230,14 +223,14 @@ json_t *job_format(const Job *job, const char *waiting)
         json_object_set_new(object, "after", list_format(job->after));
         json_object_set_new(object, "evictions", json_integer(job->evictions));
         json_object_set_new(object, "evicted_for", text_or_null(job->evicted_for));
-        json_object_set_new(object, "saved_at", time_or_null(job->saved));
+        json_object_set_new(object, "saved_at", json_time(job->saved));
         json_object_set_new(object, "spec", spec_format(job->spec));
         json_object_set_new(object, "roles", roles_format(job));
-        json_object_set_new(object, "submitted_at", time_or_null(job->submitted));
-        json_object_set_new(object, "admitted_at", time_or_null(job->admitted));
-        json_object_set_new(object, "running_at", time_or_null(job->running));
-        json_object_set_new(object, "finished_at", time_or_null(job->finished));
-        json_object_set_new(object, "not_before", time_or_null(job->not_before));
+        json_object_set_new(object, "submitted_at", json_time(job->submitted));
+        json_object_set_new(object, "admitted_at", json_time(job->admitted));
+        json_object_set_new(object, "running_at", json_time(job->running));
+        json_object_set_new(object, "finished_at", json_time(job->finished));
+        json_object_set_new(object, "not_before", json_time(job->not_before));
         json_object_set_new(object, "stages", stages_format(job, clock_now_ms()));
         json_object_set_new(object, "usage", usage_format(job));
         json_object_set_new(object, "results", results_format(job->results));

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "model/object-row.h"
 #include "model/resources.h"
@@ -564,13 +563,6 @@ Object *object_unpack(ObjectKind kind, gint64 seq, const char *name, const char 
 
 /* ---- /v1 ---- */
 
-static json_t *time_or_null(gint64 ms)
-{
-        g_autofree char *text = ms ? clock_format(ms) : NULL;
-
-        return text ? json_string(text) : json_null();
-}
-
 static json_t *show_field(const ObjectField *field, const void *at)
 {
         const char *text = field->show ? *(char *const *)at : NULL;
@@ -596,8 +588,8 @@ json_t *object_format(const Object *object)
         json_object_set_new(shown, "id", json_string(object->id));
         if (!json_object_get(shown, "version")) /* a cluster's is that of its software */
                 json_object_set_new(shown, "version", json_integer(object->version));
-        json_object_set_new(shown, "created", time_or_null(object->created));
-        json_object_set_new(shown, "updated", time_or_null(object->updated));
+        json_object_set_new(shown, "created", json_time(object->created));
+        json_object_set_new(shown, "updated", json_time(object->updated));
         return shown;
 }
 

@@ -180,6 +180,7 @@ guint32 amounts_kinds(const Resources *amounts); /* those above 0 */
 
 /* What uses a queue now; zeros when that is not known. */
 Resources queue_used(Flow *flow, const char *queue);
+bool flow_has_user(Flow *flow, const char *user);
 /* Can the caller see it, and submit to it? */
 bool queue_is_granted(const Call *call, const Queue *queue);
 

@@ -154,13 +154,6 @@ static bool refuse(GError **error)
                         "the token is none of this server, or has expired\nLog in again.");
 }
 
-static bool has_user(Flow *flow, const char *name)
-{
-        g_autoptr(Catalog) catalog = engine_catalog(flow->engine);
-
-        return catalog_user(catalog, name) != NULL;
-}
-
 bool login_check(Flow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error)
 {
         g_autoptr(GError) why = NULL;
@@ -176,7 +169,7 @@ bool login_check(Flow *flow, const char *token, char **ret_user, HttpRight *ret_
                 g_propagate_error(error, g_steal_pointer(&why));
                 return false;
         }
-        if (!has_user(flow, login.user))
+        if (!flow_has_user(flow, login.user))
                 return flow_set(error, CODE_UserNotExist, "user '%s' is not there any more", login.user);
         return flow_set(error, CODE_AuthFailed,
                         "the password of '%s' was changed, or this log-in ended\nLog in again.", login.user);

@@ -19,7 +19,7 @@ typedef struct {
         bool older; /* auth_is_older_clients */
 } LogIn;
 
-static bool is_known(Flow *flow, const char *user)
+bool flow_has_user(Flow *flow, const char *user)
 {
         g_autoptr(Catalog) catalog = engine_catalog(flow->engine);
 
@@ -36,7 +36,7 @@ static void refuse_login(const LogIn *login, const GError *error, gint64 wait_ms
 
         if (wait_ms)
                 http_reply_header(login->request, "Retry-After", after);
-        if (login->older && err_is(error, ERR_UNAUTHENTICATED) && !is_known(login->flow, login->user))
+        if (login->older && err_is(error, ERR_UNAUTHENTICATED) && !flow_has_user(login->flow, login->user))
                 flow_set(&refusal, CODE_UserNotExist, "there is no user '%.60s'", login->user);
         else if (err_is(error, ERR_UNAUTHENTICATED) || err_is(error, ERR_SECOND_FACTOR) ||
                  err_is(error, ERR_QUOTA))

@@ -3,7 +3,6 @@
  * ten thousand. */
 #include "api/v1/internal.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "model/array.h"
 #include "model/sweep.h"
@@ -91,13 +90,6 @@ static char *reason_of(const ArrayCount *count, const json_t *reasons)
                       : g_strdup("");
 }
 
-static json_t *time_or_null(gint64 ms)
-{
-        g_autofree char *text = ms ? clock_format(ms) : NULL;
-
-        return text ? json_string(text) : json_null();
-}
-
 /* ---- the whole ---- */
 
 /* The parameters of a sweep are labels of single jobs. */
@@ -146,7 +138,7 @@ static void put_own(Api *api, json_t *object, const Job *one, const ArrayCount *
         json_object_set_new(object, "failures", json_integer(0));
         json_object_set_new(object, "revision", json_integer(open ? revision : one->revision));
         json_object_set_new(object, "saved_at", json_null());
-        json_object_set_new(object, "finished_at", time_or_null(open ? 0 : count->updated));
+        json_object_set_new(object, "finished_at", json_time(open ? 0 : count->updated));
         json_object_set_new(object, "stages", json_object());
         json_object_set_new(object, "usage", json_object());
         json_object_set_new(object, "roles", json_array());

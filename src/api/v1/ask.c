@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 
 enum { FORECAST_STEPS = 20000 };
@@ -110,13 +109,6 @@ static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, EnvState 
         return false;
 }
 
-static json_t *time_or_null(gint64 ms)
-{
-        g_autofree char *text = ms ? clock_format(ms) : NULL;
-
-        return text ? json_string(text) : json_null();
-}
-
 /* ---- explain ---- */
 
 typedef struct {
@@ -184,7 +176,7 @@ static json_t *explain(Api *api, const HttpCaller *caller, const Job *job, Sched
         return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "job", job->id, "name", job->name, "state",
                          job_state_name(job->state), "cause", cause ? json_string_value(cause) : "none",
                          "reasons", reasons, "position", waits ? json_integer(position) : json_null(),
-                         "expected_start", time_or_null(start));
+                         "expected_start", json_time(start));
 }
 
 static void run_explain(bool stopped, void *arg)
@@ -346,14 +338,14 @@ static json_t *waits(Api *api, const HttpCaller *caller, const Decisions *all, g
         gint64 start = scheduler_forecast(clone, key, now, FORECAST_STEPS);
 
         return json_pack("{s:b, s:s, s:o, s:[], s:o, s:o}", "admitted", 0, "state", "would wait", "start",
-                         time_or_null(start), "placement", "evicts", evicts, "reasons", reasons);
+                         json_time(start), "placement", "evicts", evicts, "reasons", reasons);
 }
 
 static json_t *starts(Api *api, const HttpCaller *caller, const Spec *spec, const Decision *start,
                       const Decisions *all, gint64 now)
 {
         return json_pack("{s:b, s:s, s:o, s:o, s:o, s:[]}", "admitted", 1, "state", "would start", "start",
-                         time_or_null(now), "placement", placement_format(api, spec, start, all), "evicts",
+                         json_time(now), "placement", placement_format(api, spec, start, all), "evicts",
                          evicts_format(api, caller, all, start->key), "reasons");
 }
 

@@ -136,6 +136,14 @@ static void test_getters_refuse(void)
         }
 }
 
+static void test_time(void)
+{
+        g_autoptr(json_t) none = json_time(0), time = json_time(1500);
+
+        g_assert_true(json_is_null(none));
+        g_assert_cmpstr(json_string_value(time), ==, "1970-01-01T00:00:01.500Z");
+}
+
 static void test_from_error(void)
 {
         g_autoptr(GError) error = NULL, bytes = NULL;
@@ -163,6 +171,7 @@ int main(int argc, char **argv)
         g_test_add_func("/json/position", test_position);
         g_test_add_func("/json/getters", test_getters);
         g_test_add_func("/json/getters-refuse", test_getters_refuse);
+        g_test_add_func("/json/time", test_time);
         g_test_add_func("/json/from-error", test_from_error);
         return g_test_run();
 }
