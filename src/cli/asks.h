@@ -1,5 +1,5 @@
-/* What a job would ask for, as the server's dry run says it (doc/guide/rest.md, "asks"): with what members get that
- * declare nothing. Pure. */
+/* What a job would ask for, as the server's dry run says it (`asks` in doc/guide/rest.md, "Many users"): with
+ * what members get that declare nothing. Pure. */
 #pragma once
 
 #include "base/json.h"

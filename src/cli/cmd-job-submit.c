@@ -1,4 +1,5 @@
-/* paddle job submit: the seed's form (cloud.md 1.4), all in flags. */
+/* paddle job submit: the seed's form (doc/reference/paddle-cloud.md, "Flags of paddle job submit"), all in
+ * flags. */
 #include "cli/submission.h"
 #include "cli/verbs.h"
 

@@ -1,4 +1,5 @@
-/* paddle version: of this client and of its server (cloud.md 5 case 1). */
+/* paddle version: of this client and of its server (doc/reference/paddle-cloud.md, "Cases that a client
+ * passes"). */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* The client's configuration (see config.h), from cloud.md 1.2 (the seed's file) and 2.2 (the older
- * generation's).
+/* The client's configuration (see config.h), as in doc/reference/paddle-cloud.md, "The first configuration
+ * file" and "The later configuration file".
  *
  * The seed's own example writes a remark after a value, ` //default is docker.io`, which is no YAML: a plain
  * scalar simply goes on to the end of the line. It is cut from every string that is read here. A URL is safe:
@@ -136,7 +136,8 @@ static char *datacenter_names(const json_t *list)
         return g_string_free(g_steal_pointer(&names), FALSE);
 }
 
-/* Every endpoint must be a URL, or the whole file is refused (cloud.md 2.2). */
+/* Every endpoint must be a URL, or the whole file is refused (doc/reference/paddle-cloud.md, "The later
+ * configuration file"). */
 static bool read_datacenters(ClientConfig *config, const json_t *root, GError **error)
 {
         const json_t *list = json_object_get(root, "datacenters");

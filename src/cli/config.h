@@ -1,4 +1,5 @@
-/* The client's configuration file ($HOME/.paddle/config, cloud.md 1.2 and 2.2): YAML with
+/* The client's configuration file $HOME/.paddle/config (doc/reference/paddle-cloud.md, "The first
+ * configuration file" and "The later configuration file"): YAML with
  *
  *     apiVersion: v1
  *     dockerRegistry:
@@ -33,8 +34,8 @@ typedef struct {
 void client_config_free(ClientConfig *config);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ClientConfig, client_config_free)
 
-/* Parses a file's text; `name` is its path, for messages. Every failure is ERR_FAILED (exit status 1,
- * cloud.md 5 cases 16 and 17). */
+/* Parses a file's text; `name` is its path, for messages. Every failure is ERR_FAILED (exit status 1;
+ * doc/reference/paddle-cloud.md, "Cases that a client passes"). */
 ClientConfig *client_config_parse(const char *text, gsize len, const char *name, GError **error);
 
 /* Reads `path`; a missing file is an empty configuration. */

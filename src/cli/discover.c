@@ -1,5 +1,6 @@
-/* Finding the server (see discover.h; design.md 8). The configuration is read only when something is missing
- * that it may say: the server, or the token of a server that was named in another way. */
+/* Finding the server (see discover.h; doc/internals/design.md, "Seen from outside (keep stable)"). The
+ * configuration is read only when something is missing that it may say: the server, or the token of a server
+ * that was named in another way. */
 #include "cli/discover.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* From flags to a specification (see submission.h; cloud.md 1.4, 5 cases 2, 4, 5, 11). */
+/* From flags to a specification (see submission.h; doc/reference/paddle-cloud.md, "Flags of paddle job
+ * submit" and "Cases that a client passes"). */
 #include "cli/submission.h"
 
 #include <string.h>

@@ -34,7 +34,7 @@ typedef enum {
         SUBMIT_WORDS, /* submit: the command is the words; the package is the current directory */
 } SubmitForm;
 
-/* The rows of both forms (cloud.md 1.4 and our own). */
+/* The rows of both forms (doc/reference/paddle-cloud.md, "Flags of paddle job submit", and our own). */
 extern const Option submission_options[];       /* job submit, train */
 extern const Option submission_short_options[]; /* submit: with -n and --ps */
 extern const Option submission_shell_options[]; /* shell: of one process */

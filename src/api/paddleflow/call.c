@@ -1,4 +1,5 @@
-/* Calls: who makes them, what they say, how they are answered (paddleflow-api.md 1.2-1.6). */
+/* Calls: who makes them, what they say, how they are answered (doc/reference/paddleflow-api.md, "Addresses
+ * and headers" to "Who may do what"). */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
@@ -154,7 +155,7 @@ HttpFace flow_face(Flow *flow)
 
 /* ---- calls ---- */
 
-/* Acting for others is the administrator's (1.6). */
+/* Acting for others is the administrator's (doc/reference/paddleflow-api.md, "Who may do what"). */
 static bool check_speaker(const Call *call, GError **error)
 {
         bool writes = strcmp(http_request_route(call->request)->method, "POST") == 0 ||

@@ -1,4 +1,4 @@
-/* Clusters (paddleflow-api.md 2.6; scheduling.md 2). */
+/* Clusters (doc/reference/paddleflow-api.md, "Clusters"). */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"

@@ -1,5 +1,5 @@
-/* The words that errors have on this face, each with its HTTP status (paddleflow-api.md 1.7), and errors that
- * carry one. */
+/* The words that errors have on this face, each with its HTTP status (doc/reference/paddleflow-api.md,
+ * "Errors and their codes"), and errors that carry one. */
 #pragma once
 
 #include <glib.h>

@@ -1,6 +1,6 @@
-/* GET /wsjob: jobs as they change, over WebSockets (paddleflow-api.md 2.11). One thread serves all of them:
- * it is woken by the engine after a commit, reads what happened since from the events, and sends each job
- * that changed once to those who may see it. Without sockets it sleeps. */
+/* GET /wsjob: jobs as they change, over WebSockets (doc/reference/paddleflow-api.md, "The feed of jobs"). One
+ * thread serves all of them: it is woken by the engine after a commit, reads what happened since from the
+ * events, and sends each job that changed once to those who may see it. Without sockets it sleeps. */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Flavours (paddleflow-api.md 2.5; scheduling.md 4). */
+/* Flavours (doc/reference/paddleflow-api.md, "Flavours"). */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"

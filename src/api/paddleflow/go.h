@@ -1,6 +1,7 @@
-/* Bodies of requests as Go's encoding/json takes them (paddleflow-api.md 1.3): members are told apart by
- * their letters alone, null leaves the default, what is unknown is left out, and a wrong type is an error. A
- * body is decoded by a table of its members, which the description of the interface is drawn from, too. */
+/* Bodies of requests as Go's encoding/json takes them (doc/reference/paddleflow-api.md, "Bodies of
+ * requests"): members are told apart by their letters alone, null leaves the default, what is unknown is left
+ * out, and a wrong type is an error. A body is decoded by a table of its members, which the description of
+ * the interface is drawn from, too. */
 #pragma once
 
 #include <glib.h>

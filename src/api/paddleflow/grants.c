@@ -1,4 +1,4 @@
-/* Grants (paddleflow-api.md 2.3). */
+/* Grants (doc/reference/paddleflow-api.md, "Grants"). */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"

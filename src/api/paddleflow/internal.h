@@ -222,7 +222,7 @@ Job *call_job(const Call *call, const char *id, Code denied, GError **error);
 
 /* What was asked for, kept with the specification; NULL: it came by another face. A new reference. */
 json_t *job_asked(const Job *job);
-/* The object of 2.11; `detail`: with what runs. */
+/* The object of doc/reference/paddleflow-api.md, "A job as it is shown"; `detail`: with what runs. */
 json_t *job_show(Flow *flow, const Catalog *catalog, const Job *job, bool detail);
 /* Role and index of a member as this face counts them. */
 void job_member_name(const json_t *asked, const Job *job, int member, const char **ret_role, int *ret_index);
@@ -237,7 +237,8 @@ typedef struct {
 } Asked;
 void asked_clear(Asked *asked);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
-/* From the decoded body, all checked (scheduling.md 6.3); errors carry the inner code. */
+/* From the decoded body, all checked (doc/reference/paddleflow-api.md, "Fields of a job"); errors carry the
+ * inner code. */
 bool job_request_read(const Call *call, JobRoute route, const json_t *body, Asked *ret, GError **error);
 
 /* ---- what works on threads of its own ---- */

@@ -1,6 +1,7 @@
-/* A job as clients of PaddleFlow ask for it, made a specification (paddleflow-api.md 2.11; scheduling.md 6.3,
- * 7, 8.1). All checks of the contract come first, in its order; then the cluster's: what it has no way to run
- * is refused with a reason, and the job is taken all the same.
+/* A job as clients of PaddleFlow ask for it, made a specification (doc/reference/paddleflow-api.md, "Fields
+ * of a job" and "Frameworks and roles"; doc/reference/scheduling.md, "Variables of members"). All checks of
+ * that page come first, in its order; then the cluster's: what it has no way to run is refused with a reason,
+ * and the job is taken all the same.
  *
  *   body ─▶ checks ─▶ members with their flavours ─▶ roles of a framework's row ─▶ Spec
  *                                                      └─ none: a refusal

@@ -1,11 +1,12 @@
-/* Jobs as this face shows them (paddleflow-api.md 2.11): what was asked for, and what became of it. A job
- * that came by another face is shown as if it had been asked for here. */
+/* Jobs as this face shows them (doc/reference/paddleflow-api.md, "A job as it is shown"): what was asked for,
+ * and what became of it. A job that came by another face is shown as if it had been asked for here. */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
 #include "model/framework.h"
 
-/* What PaddleFlow calls the objects of its frameworks (scheduling.md 7). */
+/* What PaddleFlow calls the objects of its frameworks (doc/reference/scheduling.md, "Objects of frameworks").
+ */
 static const struct {
         const char *framework, *kind, *group, *version;
 } kinds[] = {
@@ -320,7 +321,7 @@ static void add_head(Flow *flow, const View *view, json_t *shown)
         json_object_set_new(shown, "extensionTemplate",
                             member_or(view->asked, "extensionTemplate", json_null()));
         if (strcmp(go_text(view->asked, "type"), "workflow") != 0)
-                json_object_set_new(shown, "UserName", json_string(job->user)); /* spelled so (8.23) */
+                json_object_set_new(shown, "UserName", json_string(job->user)); /* spelled so */
 }
 
 json_t *job_show(Flow *flow, const Catalog *catalog, const Job *job, bool detail)

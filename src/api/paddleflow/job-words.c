@@ -1,4 +1,5 @@
-/* What this face calls the states of jobs, and their ids (paddleflow-api.md 1.10, 7.1).
+/* What this face calls the states of jobs, and their ids (doc/reference/paddleflow-api.md, "Ids" and "States
+ * of a job").
  *
  *   queued, its environment not ready: init            stopping for a person: terminating, then terminated
  *   queued, suspended, starting:       pending         making room:           preempting, then preempted

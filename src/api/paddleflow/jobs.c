@@ -1,4 +1,4 @@
-/* Jobs over HTTP (paddleflow-api.md 2.11). */
+/* Jobs over HTTP (doc/reference/paddleflow-api.md, "Routes of jobs"). */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
@@ -13,7 +13,8 @@ typedef struct {
         char *id;
 } Submit;
 
-/* Every failure but that of JSON has one code; the finer one is in the message (scheduling.md 6.3). */
+/* Every failure but that of JSON has one code; the finer one is in the message
+ * (doc/reference/paddleflow-api.md, "Fields of a job"). */
 static void fail_create(HttpRequest *request, GError *error)
 {
         g_autofree char *text = flow_message(error);

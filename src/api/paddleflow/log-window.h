@@ -1,4 +1,4 @@
-/* Some lines from one of the ends of a log (paddleflow-api.md 2.16; scheduling.md 13). */
+/* Some lines from one of the ends of a log (doc/reference/paddleflow-api.md, "Logs"). */
 #pragma once
 
 #include <glib.h>

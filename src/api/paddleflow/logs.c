@@ -1,5 +1,5 @@
-/* Logs (paddleflow-api.md 2.16; scheduling.md 13): what each member's process of a job has written, some
- * lines from one of its ends; of pods and deployments by their names pod-logs.c knows. */
+/* Logs (doc/reference/paddleflow-api.md, "Logs"): what each member's process of a job has written, some lines
+ * from one of its ends; of pods and deployments by their names pod-logs.c knows. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

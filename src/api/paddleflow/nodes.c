@@ -1,5 +1,6 @@
-/* What clusters have, what runs there, and their objects (paddleflow-api.md 2.6). All but the refusals is
- * answered on the crew of askers, since other clusters are asked for it. */
+/* What clusters have, what runs there, and their objects (doc/reference/paddleflow-api.md, "Nodes and objects
+ * of a cluster"). All but the refusals is answered on the crew of askers, since other clusters are asked for
+ * it. */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
@@ -74,7 +75,8 @@ static json_t *quantity_of(const json_t *amounts, const char *name)
         return json_string(text);
 }
 
-/* {"cpu", "memory", "storage"?, "scalarResources"?} (1.11). */
+/* {"cpu", "memory", "storage"?, "scalarResources"?} (doc/reference/paddleflow-api.md, "Amounts of
+ * resources"). */
 static json_t *room_format(const json_t *amounts)
 {
         static const char *const own[] = { "cpu", "memory", "storage", NULL };
@@ -492,7 +494,7 @@ static json_t *run_action(const Call *call, GError **error)
         return NULL;
 }
 
-/* The query is judged before the cluster is looked for; a body after it (2.6). */
+/* The query is judged before the cluster is looked for; a body after it. */
 static bool check_query(const Call *call, GError **error)
 {
         RuntimeAsk ask = { .verb = ASK_GET };

@@ -1,5 +1,5 @@
-/* Lists in pages (paddleflow-api.md 1.8). A page ends where the next begins by what its caller may see, so a
- * marker never leads to an empty one. */
+/* Lists in pages (doc/reference/paddleflow-api.md, "Lists in pages"). A page ends where the next begins by
+ * what its caller may see, so a marker never leads to an empty one. */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "podspec/pod-log.h"
 
-/* What is read of one log at most (2.16). */
+/* What is read of one log at most (doc/reference/paddleflow-api.md, "Logs"). */
 enum { HEAD_BYTES = 500000, TAIL_LINES = 5000 };
 enum { EVENTS_MAX = 500, ALL_MS = 40000 };
 
@@ -232,7 +232,7 @@ static json_t *list_pods(const Reading *reading, const json_t *deployment, GErro
         return selector ? ask(reading, &question, error) : NULL;
 }
 
-/* One that is not there has no pods (12, row 2.16). */
+/* One that is not there has no pods (doc/reference/paddleflow-api.md, "Logs"). */
 static bool read_deployment(Reading *reading, GError **error)
 {
         g_autoptr(GError) why = NULL;

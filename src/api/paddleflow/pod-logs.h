@@ -1,4 +1,4 @@
-/* Logs of pods by name, of a cluster that has them (paddleflow-api.md 2.16). */
+/* Logs of pods by name, of a cluster that has them (doc/reference/paddleflow-api.md, "Logs"). */
 #pragma once
 
 #include "api/paddleflow/internal.h"

@@ -1,4 +1,4 @@
-/* Resource pools (paddleflow-api.md 2.7). */
+/* Resource pools (doc/reference/paddleflow-api.md, "Resource pools"). */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"

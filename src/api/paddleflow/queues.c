@@ -1,4 +1,4 @@
-/* Queues (paddleflow-api.md 2.4; scheduling.md 3). */
+/* Queues (doc/reference/paddleflow-api.md, "Queues"). */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"

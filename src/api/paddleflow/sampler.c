@@ -1,7 +1,7 @@
-/* What the members of running jobs use, sampled (paddleflow-api.md 2.17): one thread asks the runtime every
- * quarter of a minute. A series that is full is thinned to every second sample and goes on half as dense, so
- * that it spans the whole life of its process; series stay a while after their end. All of it is bounded, and
- * gone when the server restarts. */
+/* What the members of running jobs use, sampled (doc/reference/paddleflow-api.md, "Statistics"): one thread
+ * asks the runtime every quarter of a minute. A series that is full is thinned to every second sample and
+ * goes on half as dense, so that it spans the whole life of its process; series stay a while after their end.
+ * All of it is bounded, and gone when the server restarts. */
 #include <pthread.h>
 #include <string.h>
 

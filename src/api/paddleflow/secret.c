@@ -1,5 +1,6 @@
 /* What clients hand back without looking at it: markers and the tokens of log-ins. Both are signed with a key
- * of the server's own, so that what it did not give is told from what it gave (paddleflow-api.md 1.5, 1.8).
+ * of the server's own, so that what it did not give is told from what it gave
+ * (doc/reference/paddleflow-api.md, "Log-in and tokens" and "Lists in pages").
  *
  * A token of a log-in is a token of auth.h with when it ends and whose it is behind it: when it is known no
  * longer, because the password was changed or the user dropped, that still says which. */

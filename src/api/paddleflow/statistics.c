@@ -1,5 +1,5 @@
-/* What jobs have used (paddleflow-api.md 2.17; scheduling.md 14): from the runtime for what runs, from the
- * job for what has ended, from samples for what was in between. What nobody measures is 0. */
+/* What jobs have used (doc/reference/paddleflow-api.md, "Statistics"): from the runtime for what runs, from
+ * the job for what has ended, from samples for what was in between. What nobody measures is 0. */
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* The templates of jobs that bring none (scheduling.md 9), from a file of the administrator's: YAML
- * documents, each with a comment at its end that names it: "single-job", "paddle-ps-job",
- * "paddle-collective-job", "spark-job", "mpi-job", "ray-job", or a kind that a job may ask for by its
- * annotation and the mode, "PaddleJob-kubeflow.org/v1-collective". Immutable; any thread. */
+/* The templates of jobs that bring none (doc/reference/scheduling.md, "Job templates"), from a file of the
+ * administrator's: YAML documents, each with a comment at its end that names it: "single-job",
+ * "paddle-ps-job", "paddle-collective-job", "spark-job", "mpi-job", "ray-job", or a kind that a job may ask
+ * for by its annotation and the mode, "PaddleJob-kubeflow.org/v1-collective". Immutable; any thread. */
 #pragma once
 
 #include "base/json.h"

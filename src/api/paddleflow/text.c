@@ -1,4 +1,5 @@
-/* Times and amounts as this face writes them (paddleflow-api.md 1.9, 1.11), and what queues hold. */
+/* Times and amounts as this face writes them (doc/reference/paddleflow-api.md, "Times" and "Amounts of
+ * resources"), and what queues hold. */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"

@@ -1,4 +1,4 @@
-/* Log-in, users, version (paddleflow-api.md 1.5, 2.1, 2.2). */
+/* Log-in, users, version (doc/reference/paddleflow-api.md, "Log-in and tokens" and "Users and version"). */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"

@@ -1,5 +1,5 @@
-/* The older client's commands (paddleflow-api.md 3): one row each says its words, its request, and what of
- * the reply is shown. */
+/* The older client's commands (doc/reference/paddleflow-api.md, "The command line"): one row each says its
+ * words, its request, and what of the reply is shown. */
 #pragma once
 
 #include <glib.h>

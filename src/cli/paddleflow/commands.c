@@ -1,5 +1,5 @@
-/* The rows of command.h (paddleflow-api.md 3). Groups of parts that do not exist yet (fs, run, pipeline,
- * schedule) come with them. */
+/* The rows of command.h (doc/reference/paddleflow-api.md, "The command line"). Groups of parts that do not
+ * exist yet (fs, run, pipeline, schedule) come with them. */
 #include "cli/paddleflow/command.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Tables in a frame (see grid.h; paddleflow-api.md 3, "Output rendering"). A column is at least two wider
- * than its head; a column in which all that is said is numbers goes to the right, their points below each
- * other. */
+/* Tables in a frame (see grid.h; doc/reference/paddleflow-api.md, "Its output"). A column is at least two
+ * wider than its head; a column in which all that is said is numbers goes to the right, their points below
+ * each other. */
 #include "cli/paddleflow/grid.h"
 
 #include <string.h>

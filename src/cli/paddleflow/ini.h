@@ -1,4 +1,5 @@
-/* The older client's configuration, $HOME/.paddleflow/paddleflow.ini (paddleflow-api.md 3). */
+/* The older client's configuration, $HOME/.paddleflow/paddleflow.ini (doc/reference/paddleflow-api.md, "Its
+ * configuration file"). */
 #pragma once
 
 #include <glib.h>

@@ -1,4 +1,4 @@
-/* Jobs (see job.h; paddleflow-api.md 3, "`job create` file -> body mapping"). */
+/* Jobs (see job.h; doc/reference/paddleflow-api.md, "Its job files"). */
 #include "cli/paddleflow/job.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Requests (see request.h; paddleflow-api.md 1.1-1.7). */
+/* Requests (see request.h; doc/reference/paddleflow-api.md, "Addresses and headers" to "Errors and their
+ * codes"). */
 #include "cli/paddleflow/request.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The client configuration (cloud.md 1.2, 2.2; 5 cases 16 and 17). */
+/* The client configuration (doc/reference/paddle-cloud.md, "The first configuration file" to "The later
+ * configuration file", and "Cases that a client passes"). */
 #include "cli/config.h"
 
 #include <glib/gstdio.h>

@@ -1,5 +1,5 @@
-/* The older client's command line (paddleflow-api.md 3): words to requests, the ini file, tables in frames.
- */
+/* The older client's command line (doc/reference/paddleflow-api.md, "The command line" to "Its job files"):
+ * words to requests, the ini file, tables in frames. */
 #include <string.h>
 
 #include "base/err.h"
@@ -11,7 +11,7 @@
 
 #define BASE "/api/paddleflow/v1"
 
-/* A line, and the request that section 3 gives for it. */
+/* A line, and the request that the older client makes of it. */
 static const struct {
         const char *line, *method, *path, *body;
 } requests[] = {

@@ -1,4 +1,5 @@
-/* Command lines to specifications (cloud.md 1.4 and its cases 2, 4, 5, 11): what is sent, or what is said. */
+/* Command lines to specifications (doc/reference/paddle-cloud.md, "Flags of paddle job submit" and "Cases
+ * that a client passes"): what is sent, or what is said. */
 #include "cli/submission.h"
 #include "cli/when.h"
 
