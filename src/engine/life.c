@@ -1,6 +1,6 @@
-/* The life cycle (see life.h, design.md 4). What always holds here: a job at rest (queued or final) has no
- * member that may run; `succeeded` needs every member of the roles that end by themselves to have exited with
- * 0; an attempt is left only when all its members have ended. */
+/* The life cycle (see life.h, doc/internals/design.md, "A job"). What always holds here: a job at rest
+ * (queued or final) has no member that may run; `succeeded` needs every member of the roles that end by
+ * themselves to have exited with 0; an attempt is left only when all its members have ended. */
 #include "engine/life.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* How long a cluster keeps what is left of an ended job (scheduling.md 12.3): its pods, for people to look
- * at, and what stands around them. Pure. */
+/* How long a cluster keeps what is left of an ended job (doc/reference/scheduling.md, "How long objects are
+ * kept"): its pods, for people to look at, and what stands around them. Pure. */
 #pragma once
 
 #include <glib.h>

@@ -1,6 +1,7 @@
-/* paddle-gate: what stands at the beginning of a container of a job on Kubernetes (doc/internals/kubernetes.md, "The
- * gate"). Linked statically and small, since it travels in a ConfigMap into images that hold nothing of ours;
- * so it includes no room, and GLib neither. It asks no API server.
+/* paddle-gate: what stands at the beginning of a container of a job on Kubernetes
+ * (doc/internals/kubernetes.md, "A gate before the entry point"). Linked statically and small, since it
+ * travels in a ConfigMap into images that hold nothing of ours; so it includes no room, and GLib neither. It
+ * asks no API server.
  *
  *   wait ADDRESS...          ends when each listens. HOST:PORT, or HOST:PORT,PORT for any of two
  *   run [--once MARK] FILES -- PROGRAM [ARGUMENT...]

@@ -1,4 +1,4 @@
-/* What a new server begins with (paddleflow-api.md 6). */
+/* What a new server begins with (doc/reference/paddleflow-api.md, "What a new server begins with"). */
 #include "base/json.h"
 #include "model/catalog.h"
 

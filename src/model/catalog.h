@@ -41,7 +41,8 @@ Catalog *catalog_load(GPtrArray *objects /* Object * */);
 
 bool queue_is_leaf(const Catalog *catalog, const Queue *queue);
 const Queue *queue_parent(const Catalog *catalog, const Queue *queue); /* NULL: directly under the cluster */
-/* False in a cluster of type K3S: its queues hold nobody back (scheduling.md 15.2). */
+/* False in a cluster of type K3S: its queues hold nobody back (doc/reference/scheduling.md, "Clusters of type
+ * K3S"). */
 bool queue_has_quota(const Catalog *catalog, const Queue *queue);
 /* What its jobs may use; kinds that are not limited are RESOURCE_UNLIMITED. */
 Resources queue_max(const Catalog *catalog, const Queue *queue);
@@ -88,5 +89,6 @@ char **catalog_warnings(const Object *object, const CatalogFacts *facts);
 GPtrArray *catalog_followers(const Catalog *catalog, const Object *object);
 
 /* What a new server begins with: user root, the default cluster (of `type`), queues `default` and
- * `default-queue`, the three flavours (paddleflow-api.md 6). Object *, owned. */
+ * `default-queue`, the three flavours (doc/reference/paddleflow-api.md, "What a new server begins with").
+ * Object *, owned. */
 GPtrArray *catalog_seed(ClusterType type, gint64 now);

@@ -1,4 +1,4 @@
-/* Clusters (scheduling.md 2) and resource pools (3.7). */
+/* Clusters and resource pools (doc/reference/paddleflow-api.md, "Clusters" and "Resource pools"). */
 #pragma once
 
 #include "model/object.h"

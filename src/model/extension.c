@@ -1,4 +1,5 @@
-/* Kinds of extension templates as tables (see extension.h; scheduling.md 7 and 9). */
+/* Kinds of extension templates as tables (see extension.h; doc/reference/scheduling.md, "Objects of
+ * frameworks" and "Job templates"). */
 #include "model/extension.h"
 
 #include <string.h>

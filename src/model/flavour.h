@@ -1,5 +1,5 @@
-/* A flavour: a named set of resources that one member asks for (scheduling.md 4). The quantities are kept as
- * they were written, since that is how they are shown. */
+/* A flavour: a named set of resources that one member asks for (doc/reference/paddleflow-api.md, "Flavours").
+ * The quantities are kept as they were written, since that is how they are shown. */
 #pragma once
 
 #include "model/object.h"

@@ -1,5 +1,5 @@
-/* The frameworks as PaddleFlow's clients name them (see framework.h): scheduling.md 7 and
- * paddleflow-api.md 2.11 as one table, and which row runs each. */
+/* The frameworks as PaddleFlow's clients name them (see framework.h): doc/reference/paddleflow-api.md,
+ * "Frameworks and roles", as one table, and which row runs each. */
 #include <string.h>
 
 #include "base/err.h"

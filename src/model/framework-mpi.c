@@ -1,4 +1,4 @@
-/* The MPI row (scheduling.md 7, 15.3: hostfile), for Open MPI.
+/* The MPI row (doc/reference/scheduling.md, "How members find each other": a host file), for Open MPI.
  *
  *     master-0: mpirun -n 4 ./train        worker-0 ... worker-3: wait to be called
  *        │ "remote shell" of mpirun:             ▲

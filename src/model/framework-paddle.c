@@ -1,9 +1,10 @@
 /* The PaddlePaddle rows: parameter servers, and collective training.
  *
- * A member is told who it is and where the others stand, in the forms of today (operator.md 2.5, 2.6) and in
- * the PADDLE_INIT_ forms of 2017 (cloud.md 2.6). On one machine the host is the same for all and the port
- * tells members apart, so each has a port of its own, and PADDLE_INIT_PSERVERS lists host:port where it
- * lists addresses on a cluster. */
+ * A member is told who it is and where the others stand, in the forms of today
+ * (doc/reference/paddle-operator.md, "Environment of a pod" and "The ConfigMap of a job") and in the
+ * PADDLE_INIT_ forms of 2017 (doc/reference/paddle-cloud.md, "Variables of a job"). On one machine the host
+ * is the same for all and the port tells members apart, so each has a port of its own, and
+ * PADDLE_INIT_PSERVERS lists host:port where it lists addresses on a cluster. */
 #include <string.h>
 
 #include "base/err.h"
@@ -51,7 +52,8 @@ static char *entry(const Spec *spec, int role)
         return g_string_free(g_steal_pointer(&line), FALSE);
 }
 
-/* cloud.md 2.6, the names of 2017. Port and server list follow where there are ports. */
+/* The names of 2017 (doc/reference/paddle-cloud.md, "Variables of a job"). Port and server list follow where
+ * there are ports. */
 static void old_env(const Placement *placement, int role, int index, int trainers, GPtrArray *env)
 {
         const Spec *spec = placement->spec;
@@ -89,8 +91,8 @@ void paddle_common_env(const Placement *placement, int role, int index, GPtrArra
         old_env(placement, role, index, trainers, env);
 }
 
-/* operator.md 2.6: where all members stand. On one machine a member owns one port; with an address of its own
- * it has as many as the operator's. */
+/* Where all members are (doc/reference/paddle-operator.md, "The ConfigMap of a job"). On one machine a member
+ * owns one port; with an address of its own it has as many as the operator's. */
 static void endpoint_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
         g_autofree char *trainers = role_endpoints(placement, "trainer"),
@@ -107,12 +109,12 @@ static void endpoint_env(const Placement *placement, int role, int index, GPtrAr
         env_put(env, "PADDLE_INIT_PORTS_NUM_FOR_SPARSE", "1");
 }
 
-/* operator.md 2.15, 2.21: the start barrier, served over HTTP by server 0. A trainer that comes back inside
- * an attempt finds the others past the barrier, so it must not wait there; as trainer 0 it must not set the
- * parameters anew either.
- * Gloo's group is that of the trainers that were there at the start: one that joins an elastic job later
- * would wait for a barrier that has passed, and one that leaves would be waited for at the next. So such a
- * job has no group; its trainers meet on the servers alone. */
+/* The start barrier, served over HTTP by server 0 (doc/reference/paddle-operator.md, "Gloo" and "What
+ * PaddlePaddle reads"). A trainer that comes back inside an attempt finds the others past the barrier, so it
+ * must not wait there; as trainer 0 it must not set the parameters anew either. Gloo's group is that of the
+ * trainers that were there at the start: one that joins an elastic job later would wait for a barrier that
+ * has passed, and one that leaves would be waited for at the next. So such a job has no group; its trainers
+ * meet on the servers alone. */
 static void gloo_env(const Placement *placement, const char *role, int index, GPtrArray *env)
 {
         bool again = placement->restart > 0 && strcmp(role, "trainer") == 0;

@@ -1,7 +1,7 @@
-/* The PyTorch row: the variables of torch.distributed's env:// rendezvous (scheduling.md 8.1, 15.3), those
- * that torchrun gives its processes beside them, and the settings of torchrun itself (PET_..., its arguments
- * in capitals). Ranks go over all members, the master's first; rank 0 serves the rendezvous at its own leased
- * port. */
+/* The PyTorch row: the variables of torch.distributed's env:// rendezvous (doc/reference/scheduling.md, "How
+ * members find each other"), those that torchrun gives its processes beside them, and the settings of
+ * torchrun itself (PET_..., its arguments in capitals). Ranks go over all members, the master's first; rank 0
+ * serves the rendezvous at its own leased port. */
 #include "base/err.h"
 #include "model/framework-rows.h"
 

@@ -1,5 +1,5 @@
-/* The Spark row (scheduling.md 7, 8.1): a stand-alone cluster of the job's own, with the driver in client
- * mode.
+/* The Spark row (doc/reference/scheduling.md, "Variables of members"): a stand-alone cluster of the job's
+ * own, with the driver in client mode.
  *
  *     executor-0: Spark's master (the job's extra port) and a worker      executor-1, ...: a worker each
  *     driver-0:   spark-submit, or a Python program with pyspark

@@ -1,5 +1,6 @@
 /* The TensorFlow row. Every member gets TF_CONFIG: the endpoints of all that belong to the cluster, and which
- * of them it is (scheduling.md 8.1, 15.3). PaddleFlow's pserver and master are TensorFlow's ps and chief.
+ * of them it is (doc/reference/scheduling.md, "How members find each other"). PaddleFlow's pserver and master
+ * are TensorFlow's ps and chief.
  *
  * When the job is done follows from its roles. Workers train to the end (MultiWorkerMirroredStrategy) unless
  * there are both parameter servers and a chief: then the chief coordinates (ParameterServerStrategy), and

@@ -247,7 +247,8 @@ const Framework framework_plain = {
 
 /* ---- the whole environment ---- */
 
-/* cloud.md 2.6, scheduling.md 8.1. One machine has no namespaces; the user's name stands for one. */
+/* doc/reference/paddle-cloud.md, "Variables of a job", and doc/reference/scheduling.md, "Variables of
+ * members". One machine has no namespaces; the user's name stands for one. */
 static void identity_env(const Placement *placement, int role, GPtrArray *env)
 {
         const Spec *spec = placement->spec;

@@ -1,6 +1,8 @@
 /* Frameworks as rows of a table: which roles a job has, in which order they start, which variables each
  * member gets, and when the job counts as done. Adding a framework is adding a row (and, if its variables are
- * new, one function). Variables: cloud.md 2.6, operator.md 2.5-2.6, scheduling.md 8.1 and 15.3. */
+ * new, one function). Variables: doc/reference/paddle-cloud.md, "Variables of a job";
+ * doc/reference/paddle-operator.md, "Environment of a pod" and "The ConfigMap of a job";
+ * doc/reference/scheduling.md, "Variables of members" and "How members find each other". */
 #pragma once
 
 #include <glib.h>
@@ -108,8 +110,8 @@ char **framework_argv(const Spec *spec, int r);
 char **framework_environment(const Placement *placement, int role, int index);
 
 /* ---- the names of PaddleFlow ----
- * Its clients name a framework and members of roles (scheduling.md 7, paddleflow-api.md 2.11). Validation
- * takes all frameworks of that table; a cluster then runs those that it has a row for. */
+ * Its clients name a framework and members of roles (doc/reference/paddleflow-api.md, "Frameworks and
+ * roles"). Validation takes all frameworks of that table; a cluster then runs those that it has a row for. */
 
 typedef enum {
         FLOW_PSERVER,

@@ -9,7 +9,8 @@
  *   starting | running ─▶ preempting ─▶ queued | preempted     a warning, grace, KILL: room for others
  *   queued ◀─▶ suspended                                       hold and release
  *
- * The table of states is design.md 4's; `submitted` and `admitted` are passed within one transaction. */
+ * The table of states is in doc/internals/design.md, "A job"; `submitted` and `admitted` are passed within
+ * one transaction. */
 #pragma once
 
 #include <glib.h>

@@ -1,6 +1,7 @@
 /* A queue: a share of a cluster that jobs are submitted to. Queues form a tree under their cluster; jobs go
- * to leaves. Immutable once made, counted (see catalog.h). Fields and rules: doc/guide/scheduling.md; the older
- * vocabulary: scheduling.md 3. */
+ * to leaves. Immutable once made, counted (see catalog.h). Fields and rules: doc/guide/scheduling.md; the
+ * older vocabulary: doc/reference/paddleflow-api.md, "Queues", and doc/reference/scheduling.md, "Elastic
+ * quota". */
 #pragma once
 
 #include <glib.h>

@@ -1,6 +1,7 @@
 /* What a member asks for, a node has, a queue may use: an amount for each kind of resource. Plain data, exact
  * integers: CPU in thousandths of a core, everything else in base units (bytes, devices). The rules of the
- * arithmetic are scheduling.md 5's (doc/guide/scheduling.md says where we differ: overflow is an error). */
+ * arithmetic are those of doc/reference/scheduling.md, "Arithmetic of resources" (doc/guide/scheduling.md
+ * says where we differ: overflow is an error). */
 #pragma once
 
 #include <glib.h>
@@ -62,8 +63,9 @@ bool quantity_parse(const char *what, int kind, const char *text, gint64 *ret, G
 bool quantity_parse_nano(const char *what, const char *text, __int128 *ret_nano, GError **error);
 char *cpu_format(gint64 milli);    /* "2", "500m" */
 char *memory_format(gint64 bytes); /* "1Gi", "64Mi", "1000" */
-/* As PaddleFlow prints (paddleflow-api.md 1.11): cpu as milli quantity, memory and storage with a decimal
- * suffix when divisible by 1000, else a binary one; the others with a decimal one. */
+/* As PaddleFlow prints (doc/reference/paddleflow-api.md, "Amounts of resources"): cpu as milli quantity,
+ * memory and storage with a decimal suffix when divisible by 1000, else a binary one; the others with a
+ * decimal one. */
 char *quantity_format(int kind, gint64 amount);
 /* For people: "2", "1.5", "4Gi", "3"; and with the noun: "2 cores", "1 GPU", "4Gi of memory", "2 rdma/hca".
  */

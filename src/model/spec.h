@@ -116,9 +116,9 @@ Spec *spec_unpack(const json_t *object, GError **error);
  * from `queue` on and a role's `min`, `resources` and `flavour`: most jobs say none of them. */
 json_t *spec_format(const Spec *spec);
 
-/* The seed's submission (cloud.md 1.4 in snake_case: job_name, package_path, entry_point, input, output,
- * trainers, pservers, base_image, use_gpu, trainer_gpu_num, env, plus package, job_id) as a specification
- * object for spec_parse. */
+/* The seed's submission (doc/reference/paddle-cloud.md, "Flags of paddle job submit", in snake_case:
+ * job_name, package_path, entry_point, input, output, trainers, pservers, base_image, use_gpu,
+ * trainer_gpu_num, env, plus package, job_id) as a specification object for spec_parse. */
 json_t *spec_from_seed(const json_t *object, GError **error);
 
 bool spec_has_environment(const Spec *spec); /* something is built before it starts: requirements, setup */

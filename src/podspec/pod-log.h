@@ -1,5 +1,5 @@
 /* What has to be known of objects to read the logs of pods by name, and how events are shown beside them
- * (paddleflow-api.md 2.16). Pure: JSON trees in, text out. */
+ * (doc/reference/paddleflow-api.md, "Logs"). Pure: JSON trees in, text out. */
 #pragma once
 
 #include <stdbool.h>

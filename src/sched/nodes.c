@@ -136,8 +136,8 @@ gint64 room_slots(const Resources *room, const Class *class, gint64 most)
         return most;
 }
 
-/* How full the node would be, a sum of parts of 2^20 by weight: scheduling.md 19.4's binpack. `room`: what is
- * free. */
+/* How full the node would be, a sum of parts of 2^20 by weight: doc/reference/scheduling.md, "Binpack".
+ * `room`: what is free. */
 gint32 node_score(const Node *node, const Class *class, const Resources *room)
 {
         static const gint32 weights[RESOURCE_STORAGE] = { 1, 1, 10 };

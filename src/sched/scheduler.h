@@ -6,7 +6,8 @@
  * equal decisions (scheduler-journal.h records and replays them bit for bit). The engine's thread owns the
  * live one; clones answer questions (explain, dry run, what if) on other threads.
  *
- * Rules: doc/guide/scheduling.md. Sources: scheduling.md 3.5 (elastic quota), 18-19 (formulas), 22 (ours).
+ * Rules: doc/guide/scheduling.md. Sources: doc/reference/scheduling.md, "Elastic quota", "Binpack" to
+ * "Reference cases".
  *
  * A pass works through, in this order:
  *   1 nominated    jobs for which room was made start in it before anybody else

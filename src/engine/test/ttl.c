@@ -1,4 +1,4 @@
-/* How long what ended jobs leave is kept, as scheduling.md 12.3 has it. */
+/* How long what ended jobs leave is kept, as in doc/reference/scheduling.md, "How long objects are kept". */
 #include "engine/ttl.h"
 
 enum { END = 1000000 };

@@ -1,5 +1,6 @@
-/* Random traces against the invariants of scheduling.md 22.3, after every step. The generator has to reach
- * what it is there for: preemption, reclaim, shrinking, backfill and the undoing of gangs, often.
+/* Random traces against the invariants of doc/reference/scheduling.md, "Invariants of a scheduler", after
+ * every step. The generator has to reach what it is there for: preemption, reclaim, shrinking, backfill and
+ * the undoing of gangs, often.
  *
  * A tenth of it runs under a sanitizer, ten times as much with PADDLE_SOAK=1. ROOM=NAME PADDLE_SEED=N STEPS=N
  * plays one room again, with TRACE=1 as a journal on standard error. */
@@ -97,7 +98,7 @@ static void test_invariants(void)
         g_assert_cmpint(counts.rules[RULE_NOMINATED], >=, OFTEN / 10);
 }
 
-/* ---- equal queues, unlimited demand (22.3, 11) ---- */
+/* ---- equal queues, unlimited demand (invariant 11) ---- */
 
 enum { QUEUES_MAX = 6, DEMAND = 80, TASK_MAX = 3000 };
 

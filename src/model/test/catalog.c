@@ -604,7 +604,7 @@ static void test_flavours_of_one_user(void)
         g_assert_true(may_make_flavour(catalog, "root", "more", NULL));
 }
 
-/* paddleflow-api.md 6, and what a seed must keep to: the rules themselves. */
+/* doc/reference/paddleflow-api.md, "What a new server begins with", and the rules that a seed must keep. */
 static void test_seed(void)
 {
         static const struct {

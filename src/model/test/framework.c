@@ -557,7 +557,7 @@ static void test_ends(void)
         }
 }
 
-/* ---- the names of PaddleFlow: every row of paddleflow-api.md 2.11's table ---- */
+/* ---- the names of PaddleFlow: every row of doc/reference/paddleflow-api.md, "Frameworks and roles" ---- */
 
 static void test_flow_roles(void)
 {

@@ -311,8 +311,8 @@ static void test_intern_full(void)
 
 /* ---- printing ---- */
 
-/* scheduling.md 5 and paddleflow-api.md 1.11: cpu as milli quantity, memory decimal when divisible by 1000.
- */
+/* doc/reference/paddleflow-api.md, "Amounts of resources": cpu as milli quantity, memory decimal when
+ * divisible by 1000. */
 static void test_printing(void)
 {
         static const struct {

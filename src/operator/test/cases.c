@@ -1,5 +1,5 @@
-/* The conformance cases of doc/guide/operator.md that need no server, by their ids, and a test for each defect of
- * the older operator (D1..D19). Expected values come from the contract. */
+/* The cases of doc/reference/paddle-operator.md, "Conformance cases", that need no server, by their ids, and
+ * a test for each defect of the older operator (D1..D19). */
 #include "operator/test/world.h"
 
 #include <string.h>
@@ -330,7 +330,8 @@ static const Case cleaning[] = {
         { 0 },
 };
 
-/* What neighbours have and the older operator had not (operator.md 6.2): off unless said. */
+/* What neighbours have and the older operator had not (doc/guide/operator.md, "More than the older operator
+ * knows"): off unless said. */
 static const Case additions[] = {
         { "ttl", WITH("\"ttlSecondsAfterFinished\": 90, \"cleanPodPolicy\": \"Never\"", 1),
           "go; again=0; all running; go; again=0; all succeeded; go; pods=j-worker-0; again=90000; later; "

@@ -1,4 +1,5 @@
-/* Ports of jobs on their hosts: no two jobs have one in common. Expected values are the contract's (3.2). */
+/* Ports of jobs on their hosts: no two jobs have one in common. Expected values are those of
+ * doc/reference/paddle-operator.md, "Ports on hosts". */
 #include "operator/host-ports.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* The command line. Expected values are the contract's. */
+/* The command line. Expected values are those of doc/guide/operator.md, "Flags". */
 #include "operator/options.h"
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* TrainingJobs: stories of a small cluster, whose expected values come from the contract. A story is commands
- * separated by ';':
+/* TrainingJobs: stories of a small cluster, whose expected values come from doc/guide/trainingjob.md. A story
+ * is commands separated by ';':
  *   go                      passes until nothing is left to do
  *   ready ROLE N            so many pods of the ReplicaSet are ready
  *   trainers A S F          of the Job: active, succeeded, failed

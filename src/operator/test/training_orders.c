@@ -3,7 +3,8 @@
  * may delete what was made, and the server may refuse what is to be made; after each event the controller
  * acts until it rests. Worlds that were seen before are not entered again, so the search is exhaustive. What
  * may be done at each action is asserted by training_world.c; here, at rest: nothing more is written, an end
- * is final and has released what it must, and the phase is what the contract says of the counts. */
+ * is final and has released what it must, and the phase is what doc/guide/trainingjob.md, "Phases", says of
+ * the counts. */
 #include "operator/test/training_world.h"
 #include "operator/test/tree.h"
 
@@ -41,7 +42,7 @@ static bool is_final(const char *phase)
         return strcmp(phase, "succeeded") == 0 || strcmp(phase, "failed") == 0;
 }
 
-/* ---- what the contract says ---- */
+/* ---- what doc/guide/trainingjob.md says ---- */
 
 static const char *due_phase(const Search *search, const TrainingWorld *world)
 {
@@ -78,7 +79,7 @@ static void check_rest(const Search *search, const TrainingWorld *world, const c
                 g_assert_cmpint(counts_of(world).parallelism, ==, 0);
 }
 
-/* Takes `world`. `due`: as the contract says of the counts before the controller acted. */
+/* Takes `world`. `due`: as doc/guide/trainingjob.md says of the counts before the controller acted. */
 static void enter(Search *search, TrainingWorld *world, const char *before)
 {
         const char *due = due_phase(search, world);

@@ -1,5 +1,5 @@
-/* What a cluster of type Kubernetes is reached by: a kubeconfig, in base64 (paddleflow-api.md 2.6) or as it
- * is, with everything it needs in it. Pure. */
+/* What a cluster of type Kubernetes is reached by: a kubeconfig, in base64 (doc/reference/paddleflow-api.md,
+ * "Clusters") or as it is, with everything it needs in it. Pure. */
 #pragma once
 
 #include <stdbool.h>

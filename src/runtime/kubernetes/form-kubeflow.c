@@ -1,6 +1,7 @@
 /* Jobs as the objects of Kubeflow's training operator: TFJob, PyTorchJob, MPIJob of kubeflow.org/v1
- * (scheduling.md 7, 10, 11.1). The operator makes a pod for each replica, names the others to it, and for
- * MPI a way in. Trying again is ours: pods restart never, and stay as they ended. */
+ * (doc/reference/scheduling.md, "Objects of frameworks", "Gangs of operators" and "States of the objects").
+ * The operator makes a pod for each replica, names the others to it, and for MPI a way in. Trying again is
+ * ours: pods restart never, and stay as they ended. */
 #include "runtime/kubernetes/form-rows.h"
 
 #include <string.h>
@@ -169,7 +170,7 @@ static json_t *mpi_job(const Form *form, const json_t *pods)
 
 /* ---- what the operator says ---- */
 
-/* The last of its conditions that is true (11.1). */
+/* The last of its conditions that is true (doc/reference/scheduling.md, "States of the objects"). */
 static const json_t *state_of(const json_t *object)
 {
         const json_t *list = kube_get(object, "status.conditions"), *one, *last = NULL;

@@ -1,4 +1,5 @@
-/* Jobs of PaddlePaddle as PaddleJobs (operator.md), for a cluster that runs an operator of theirs. */
+/* Jobs of PaddlePaddle as PaddleJobs (doc/reference/paddle-operator.md, "PaddleJob"), for a cluster that runs
+ * an operator of theirs. */
 #include "runtime/kubernetes/form-rows.h"
 
 #include <string.h>
@@ -6,8 +7,8 @@
 #include "podspec/objects.h"
 #include "runtime/kubernetes/gate.h"
 
-/* What the operator tells the members itself (operator.md 2.5, 2.6), and what we would say of addresses that
- * are not those of its pods. */
+/* What the operator tells the members itself (doc/reference/paddle-operator.md, "Environment of a pod" and
+ * "The ConfigMap of a job"), and what we would say of addresses that are not those of its pods. */
 static const char *const told[] = { "POD_IP",
                                     "TRAINING_ROLE",
                                     "PADDLE_TRAINING_ROLE",
@@ -92,7 +93,7 @@ static json_t *paddle_job(const Form *form, const json_t *pods)
         return json_pack("[o]", made);
 }
 
-/* It writes a phase at its first look (operator.md 2.11). */
+/* It writes a phase at its first look (doc/reference/paddle-operator.md, "Phases"). */
 static FormWord says(const json_t *object, char **ret_text)
 {
         const char *phase = kube_get_text(object, "status.phase");

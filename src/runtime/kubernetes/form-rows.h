@@ -54,6 +54,7 @@ void form_copy_labels(json_t *object, const json_t *pod);
 json_t *form_template(const Form *form, const json_t *pod, int n);
 /* The object of the job itself, without its spec. */
 json_t *form_whole_object(const Form *form, const json_t *pods);
-/* The gang as operators of both kinds are told it, where Volcano places the pods (scheduling.md 10); its
- * PodGroup is called like the job. NULL: it does not. */
+/* The gang as operators of both kinds are told it, where Volcano places the pods
+ * (doc/reference/scheduling.md, "Gangs of operators"); its PodGroup is called like the job. NULL: it does
+ * not. */
 json_t *form_scheduling_policy(const json_t *pods);

@@ -1,6 +1,6 @@
-/* Spark's jobs as SparkApplications of sparkoperator.k8s.io/v1beta2 (scheduling.md 7, 8.1, 9, 10, 11.1). The
- * operator submits the driver, and Spark itself makes the executors' pods, which it also takes away and makes
- * anew: their ends say nothing, the driver's says all. */
+/* Spark's jobs as SparkApplications of sparkoperator.k8s.io/v1beta2 (doc/reference/scheduling.md, "Objects of
+ * frameworks" to "States of the objects"). The operator submits the driver, and Spark itself makes the
+ * executors' pods, which it also takes away and makes anew: their ends say nothing, the driver's says all. */
 #include "runtime/kubernetes/form-rows.h"
 
 #include <string.h>

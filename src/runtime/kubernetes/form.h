@@ -18,7 +18,7 @@ bool form_is_known(const char *preferred);
 char *form_names(void); /* "sets, paddlejob, pods"; the caller's */
 
 /* The frameworks whose jobs others' operators may run, by the key `operators` of the setting: a job of one of
- * them becomes that operator's object (scheduling.md 7). */
+ * them becomes that operator's object (doc/reference/scheduling.md, "Objects of frameworks"). */
 bool form_has_operator(const char *framework);
 char *form_operator_names(void); /* "tensorflow, pytorch, ..."; the caller's */
 

@@ -1,6 +1,7 @@
 /* Whose the homes on clusters are. A home lies where the cluster's setting says, by its user's name alone; a
- * user who is dropped and made anew under that name is somebody else (people.md 10, 12). So the first job of
- * a user whose pods see a home writes the user's number into STATE/homes/<name>.owner, for all clusters. */
+ * user who is dropped and made anew under that name is somebody else (doc/guide/people.md, decisions 10 and
+ * 12). So the first job of a user whose pods see a home writes the user's number into
+ * STATE/homes/<name>.owner, for all clusters. */
 #pragma once
 
 #include <glib.h>

@@ -17,7 +17,7 @@ typedef struct {
         gint64 log_limit;              /* bytes per log file; 0: none */
         BuildBounds builds;            /* of builders of images */
         gint64 pending_ms;             /* OBSERVED_STUCK after so long without a node; 0: never */
-        bool k3s;                      /* the rules of K3S (scheduling.md 15.2) */
+        bool k3s;                      /* doc/reference/scheduling.md, "Clusters of type K3S" */
 } KubernetesConfig;
 
 /* ERR_INVALID with what is wrong with the credential. Freed by its op. */

@@ -442,7 +442,8 @@ static bool was_taken(const json_t *pod)
 }
 
 /* Who says it in which way: the scheduler of Kubernetes by a condition, Volcano's by another, others by an
- * annotation (scheduling.md 8.2, 21). For whom; the caller's, or NULL. */
+ * annotation (doc/reference/scheduling.md, "Labels and annotations" and "Handing a job to Volcano"). For
+ * whom; the caller's, or NULL. */
 static char *who_preempts(const json_t *pod)
 {
         static const struct {

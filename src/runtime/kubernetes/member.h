@@ -15,7 +15,8 @@ enum { MEMBER_PORT = 36000, MEMBER_EXTRA_PORT = 36018 };
 /* The container's message of its end: the kubelet keeps its last 4 KiB with the pod. */
 #define MEMBER_PROGRESS_FILE "/dev/termination-log"
 
-/* Of a pod that has to go for others, set by schedulers, and by us (scheduling.md 8.2). */
+/* Of a pod that has to go for others, set by schedulers, and by us (doc/reference/scheduling.md, "Labels and
+ * annotations"). */
 #define MEMBER_STATUS_ANNOTATION "jobStatus"
 #define MEMBER_PREEMPTING "preempting"
 #define MEMBER_MESSAGE_ANNOTATION "paddleflow/job-status-message"
@@ -80,7 +81,8 @@ const char *member_container(const json_t *pod);
 bool member_look(const json_t *pod, MemberLook *ret);
 void member_look_clear(MemberLook *look);
 /* Since when the pod is pending without anything being done for it (it has no node, or nobody there cares),
- * in ms since 1970; 0: it is not, or its containers are being made (scheduling.md 12.3). */
+ * in ms since 1970; 0: it is not, or its containers are being made (doc/reference/scheduling.md, "How long
+ * objects are kept"). */
 gint64 member_stuck_since(const json_t *pod);
 /* Why a program cannot be given these variables: Linux takes no longer one (execve(2), MAX_ARG_STRLEN), and
  * who knows all others by one may have too many of them. The caller's; NULL: it can. */

@@ -115,7 +115,7 @@ static Resources requests(const json_t *spec)
         return sum;
 }
 
-/* The cluster's own, which nobody preempts (scheduling.md 19, conformance). */
+/* The cluster's own, which nobody preempts (doc/reference/scheduling.md, "Victims that are never taken"). */
 static bool is_system(const json_t *pod)
 {
         static const char *const classes[] = { "system-cluster-critical", "system-node-critical", NULL };

@@ -152,7 +152,8 @@ static json_t *group_of(Kubernetes *k8s, const MemberHome *home, const RuntimeAt
         return volcano_group(home, attempt, g_strv_contains(classes.list, class) ? class : NULL);
 }
 
-/* The pods keep the class that they were made with; Volcano goes by the group's (scheduling.md 8.3). */
+/* The pods keep the class that they were made with; Volcano goes by the group's (doc/reference/scheduling.md,
+ * "Priority classes"). */
 bool k8s_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         const Kubernetes *k8s = (Kubernetes *)runtime;

@@ -1,6 +1,7 @@
-/* What clients of PaddleFlow find at the pods of their jobs (scheduling.md 8.2, 8.3, 9, 15.2): labels and
- * annotations, the priority class, the scheduler, which nodes, and the job's extension template as their
- * base. Pure; every form of a job (form.h) is made of pods that were filled in here. */
+/* What clients of PaddleFlow find at the pods of their jobs (doc/reference/scheduling.md, "Labels and
+ * annotations" to "Job templates", and "Clusters of type K3S"): labels and annotations, the priority class,
+ * the scheduler, which nodes, and the job's extension template as their base. Pure; every form of a job
+ * (form.h) is made of pods that were filled in here. */
 #pragma once
 
 #include "base/json.h"
@@ -13,7 +14,7 @@ typedef struct {
         bool k3s;         /* pods are told the node's name */
 } TemplateCluster;
 
-/* The priority class of a job (8.3): "very-low", "low", "normal", "high", "very-high". */
+/* The priority class of a job: "very-low", "low", "normal", "high", "very-high". */
 const char *template_class(int priority);
 extern const char *const template_classes[6]; /* all of them; NULL ends the list */
 

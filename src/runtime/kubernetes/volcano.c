@@ -44,7 +44,8 @@ static void label_ours(json_t *object, const char *server)
         podspec_label(object, "paddle-server", server);
 }
 
-/* max is never exceeded; min comes back when it is asked for; what is reserved is never lent (3.5). */
+/* max is never exceeded; min comes back when it is asked for; what is reserved is never lent
+ * (doc/reference/scheduling.md, "Elastic quota"). */
 json_t *volcano_queue(const Queue *queue, const char *server)
 {
         json_t *object = podspec_object(&kube_volcano_queues, NULL, queue->object.name, NULL);

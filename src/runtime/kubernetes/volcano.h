@@ -1,7 +1,7 @@
-/* Queues and gangs of Volcano (scheduling.md 3.4, 10, 17, 21), where a cluster's setting says that it places
- * our pods: a Queue for each queue of the cluster, a PodGroup for each attempt of a job, and why it waits.
- * Our engine has admitted the job before; Volcano sees that its gang starts whole, and keeps what others use
- * of the same queue. */
+/* Queues and gangs of Volcano (doc/reference/scheduling.md, "Volcano's queues" to "Handing a job to
+ * Volcano"), where a cluster's setting says that it places our pods: a Queue for each queue of the cluster, a
+ * PodGroup for each attempt of a job, and why it waits. Our engine has admitted the job before; Volcano sees
+ * that its gang starts whole, and keeps what others use of the same queue. */
 #pragma once
 
 #include "kube/client.h"
@@ -43,8 +43,8 @@ void volcano_free(Volcano *volcano);               /* NULL is a no-op */
 
 /* All Queue objects that are to be there; others of ours go. Takes `queues` (an array). */
 void volcano_take_queues(Volcano *volcano, json_t *queues);
-/* The group is made, sooner or later; of one that is there and waits (8.3), the priority class is put right.
- * Takes it. Asking again is harmless. */
+/* The group is made, sooner or later; of one that is there and waits, the priority class is put right. Takes
+ * it. Asking again is harmless. */
 void volcano_want_group(Volcano *volcano, json_t *group);
 /* The group goes, sooner or later: after what is under way of it, and tried again until it does. */
 void volcano_drop_group(Volcano *volcano, const char *namespace, const char *name);

@@ -292,8 +292,8 @@ static const Form *as_paddle_job(const char *framework)
                        &(FormRole){ .serves = true });
 }
 
-/* All roles in one object. What the operator says (operator.md 2.5) is not said twice, what it does not say
- * is put together from it. */
+/* All roles in one object. What the operator says (doc/reference/paddle-operator.md, "Environment of a pod")
+ * is not said twice, what it does not say is put together from it. */
 static void test_paddle_job(void)
 {
         g_autoptr(json_t) pods = pods_of("pserver", "PADDLE_TRAINER_ID=0", "PADDLE_TRAINER_ID=1"),
@@ -319,7 +319,8 @@ static void test_paddle_job(void)
         g_assert_true(form_kind(as_paddle_job("plain")) == &kube_stateful_sets);
 }
 
-/* The gang that its operator is told (scheduling.md 10): all members, what they ask for, queue and class. */
+/* The gang that its operator is told (doc/reference/scheduling.md, "Gangs of operators"): all members, what
+ * they ask for, queue and class. */
 static void test_paddle_job_of_volcano(void)
 {
         g_autoptr(json_t) pods = pods_of("trainer", "PADDLE_TRAINER_ID=0", "PADDLE_TRAINER_ID=1"),

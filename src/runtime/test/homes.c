@@ -1,4 +1,5 @@
-/* A name that is given again is another user (people.md 12), who has no home of the former one's. */
+/* A name that is given again is another user (doc/guide/people.md, decision 12), who has no home of the
+ * former one's. */
 #include "runtime/kubernetes/homes.h"
 
 #include <glib/gstdio.h>

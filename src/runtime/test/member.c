@@ -145,7 +145,7 @@ static void test_look(void)
         }
 }
 
-/* scheduling.md 8.2 and 21. */
+/* doc/reference/scheduling.md, "Labels and annotations" and "Handing a job to Volcano". */
 static void test_preempted(void)
 {
         static const struct {
@@ -184,7 +184,7 @@ static void test_preempted(void)
         }
 }
 
-/* scheduling.md 12.3. */
+/* doc/reference/scheduling.md, "How long objects are kept". */
 static void test_stuck(void)
 {
         static const struct {

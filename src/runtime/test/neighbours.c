@@ -97,7 +97,8 @@ static void test_requests(void)
         }
 }
 
-/* Volcano's `conformance` names whom nobody preempts (scheduling.md 19): they never go. */
+/* Volcano's `conformance` names whom nobody preempts (doc/reference/scheduling.md, "Victims that are never
+ * taken"): they never go. */
 static void test_system(void)
 {
         static const struct {

@@ -1,5 +1,6 @@
-/* Jobs as the objects of others' operators: expected values from scheduling.md 7 to 11 and the operators' own
- * definitions (kubeflow.org/v1, sparkoperator.k8s.io/v1beta2). */
+/* Jobs as the objects of others' operators: expected values from doc/reference/scheduling.md, "Objects of
+ * frameworks" to "States of the objects", and the operators' own definitions (kubeflow.org/v1,
+ * sparkoperator.k8s.io/v1beta2). */
 #include "runtime/kubernetes/form.h"
 
 #include <string.h>
@@ -468,7 +469,7 @@ static void test_words(void)
         } cases[] = {
                 { &kube_tf_jobs, "{}", FORM_SILENT, NULL },
                 { &kube_tf_jobs, "{'conditions': [" SEEN "]}", FORM_WAITS, "Created: m1" },
-                /* the last that is true counts (11.1) */
+                /* the last that is true counts (doc/reference/scheduling.md, "States of the objects") */
                 { &kube_mpi_jobs,
                   "{'conditions': [" SEEN ", {'type': 'Failed', 'status': 'True', 'message': 'm2'}]}",
                   FORM_FAILED, "Failed: m2" },

@@ -1,4 +1,5 @@
-/* Pods filled in: expected values from scheduling.md 8.2, 8.3, 9, 15.2. */
+/* Pods filled in: expected values from doc/reference/scheduling.md, "Labels and annotations" to "Job
+ * templates", and "Clusters of type K3S". */
 #include "runtime/kubernetes/template.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Queues and groups of Volcano: expected values from scheduling.md 3.4, 3.5, 10, 17, 21. */
+/* Queues and groups of Volcano: expected values from doc/reference/scheduling.md, "Elastic quota", and
+ * "Volcano's queues" to "Handing a job to Volcano". */
 #include "runtime/kubernetes/volcano.h"
 
 #include <string.h>

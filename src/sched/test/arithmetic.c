@@ -1,5 +1,6 @@
-/* Vectors for the arithmetic of resources that scheduling stands on, written from the rules of scheduling.md
- * 5 (and what doc/guide/scheduling.md 2 makes stricter: overflow and negative values are errors). */
+/* Vectors for the arithmetic of resources that scheduling stands on, written from the rules of
+ * doc/reference/scheduling.md, "Arithmetic of resources" (and what doc/guide/scheduling.md 2 makes stricter:
+ * overflow and negative values are errors). */
 #include <string.h>
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* The reference cases of scheduling.md 22.4, the formulas of 3.5 and the rules of doc/guide/scheduling.md, as
- * scripts:
+/* doc/reference/scheduling.md, "Elastic quota" and "Reference cases", and the rules of
+ * doc/guide/scheduling.md, as scripts:
  *
  *      node ID cpu=N gpu=N mem=N label=K=V
  *      queue ID parent=ID min.cpu=N max.gpu=N reserved.cpu=N weight= priority= reclaimable= preemption=
