@@ -1,6 +1,9 @@
 """What the documents point at is there."""
 
+import contextlib
+import functools
 import re
+import subprocess
 
 from conftest import ROOT
 
@@ -59,4 +62,52 @@ def test_lines_have_at_most_120_characters():
         for number, line in enumerate(page.read_text().splitlines(), 1):
             if len(line) > 120 and not line.lstrip().startswith("|") and len(line.split()) > 1:
                 wrong.append(f"{page.relative_to(ROOT)}:{number}: {len(line)} characters")
+    assert not wrong, "\n".join(wrong)
+
+
+def texts_of_the_repository():
+    """Every tracked file that is text, by path."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in listed.split("\0"):
+        path = ROOT / name
+        if name and path.is_file() and not path.is_symlink():
+            with contextlib.suppress(UnicodeDecodeError):
+                yield path, path.read_text()
+
+
+@functools.cache
+def headings(page):
+    """Headings and the bold beginnings of items, without their numbers; also as far as a colon or bracket."""
+    text = re.sub(r"\n +", " ", page.read_text())
+    found = re.findall(r"^#+ +(.*?) *$", text, re.M) + re.findall(r"\*\*(.+?)\.?\*\*", text)
+    plain = [re.sub(r"^\d+[a-z]?\. +", "", heading).replace("`", "") for heading in found]
+    return {*plain, *(re.split(r" \(|:", heading)[0] for heading in plain)}
+
+
+def citations(text):
+    """Each page that a text names, with the headings quoted behind it, also of several: "One" to "Two"; or a number."""
+    text = re.sub(r"\n[ \t]*(?:\*(?!/)|#+|//)?[ \t]*", " ", text)
+    page = r"(?<![\w./-])([\w./-]+\.md)\b(?:#[\w-]+)?[`)]*"
+    quoted = r"((?:,? (?:(?:and|to) )?\"\w[^\"]+\")*)"
+    number = r"(?:,? (?:decisions? )?(\d+[a-z]?)(?=[ ,.;:)]))?"
+    for name, words, digits in re.findall(page + quoted + number, text):
+        yield name, re.findall(r'"([^"]+)"', words), digits
+
+
+def test_pages_and_headings_that_are_cited_exist():
+    """A reader of a comment has the repository and nothing else."""
+    wrong, cited = [], 0
+    for path, text in texts_of_the_repository():
+        for name, quoted, number in citations(text):
+            page = next((page for page in (ROOT / name, path.parent / name) if page.is_file()), None)
+            if not page:
+                wrong.append(f"{path.relative_to(ROOT)}: there is no {name}")
+                continue
+            cited += len(quoted)
+            if number and not re.search(rf"^(?:#+ )?{number}\. ", page.read_text(), re.M):
+                wrong.append(f"{path.relative_to(ROOT)}: {name} has no {number}")
+            wrong += [
+                f'{path.relative_to(ROOT)}: {name} has no "{word}"' for word in quoted if word not in headings(page)
+            ]
+    assert cited > 100
     assert not wrong, "\n".join(wrong)

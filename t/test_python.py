@@ -165,7 +165,7 @@ def test_a_module_submits_itself_as_a_module(shared_server, client, tmp_path):
 
 
 def test_the_seeds_keywords(shared_server, client, tmp_path):
-    """cloud.md 1.5."""
+    """doc/reference/paddle-cloud.md, "The Python call"."""
     user = shared_server.get("/v1/whoami").json["user"]
     (tmp_path / "input").mkdir()
     client.upload(str(tmp_path / "input"), "in")
@@ -976,7 +976,7 @@ def test_directories_with_empty_files_and_strange_names(client, tmp_path):
     ],
 )
 def test_configuration_files_of_both_generations(text, server, token):
-    """cloud.md 1.2 and 2.2."""
+    """doc/reference/paddle-cloud.md, "The first configuration file" and "The later configuration file"."""
     assert config.parse_config(text) == (server, token)
 
 

@@ -1,4 +1,4 @@
-"""In which namespaces jobs run, and what that takes of rights (scheduling.md 2.1, 15.1). Pods are kwok's."""
+"""In which namespaces jobs run, and what that takes of rights (doc/reference/scheduling.md, "Namespaces"). Pods are kwok's."""
 
 import json
 

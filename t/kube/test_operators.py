@@ -1,5 +1,6 @@
 """Jobs as the objects of others' operators: TFJobs, PyTorchJobs and MPIJobs by Kubeflow's own controllers, SparkApplications
-by a controller of this file that does what Spark's does with pods (scheduling.md 7 to 11)."""
+by a controller of this file that does what Spark's does with pods (doc/reference/scheduling.md, "Objects of frameworks" to
+"States of the objects")."""
 
 import contextlib
 import json

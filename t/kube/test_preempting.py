@@ -1,4 +1,5 @@
-"""Jobs that have to go for others on their cluster: for those of ours, and for pods that we know nothing of (scheduling.md 8.2, 11, 21)."""
+"""Jobs that have to go for others on their cluster: for those of ours, and for pods that we know nothing of
+(doc/reference/scheduling.md, "Labels and annotations" and "Handing a job to Volcano")."""
 
 import pytest
 from conftest import wait_for

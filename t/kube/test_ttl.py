@@ -1,4 +1,4 @@
-"""How long a cluster keeps what is left of an ended job (scheduling.md 12.3). Pods are kwok's."""
+"""How long a cluster keeps what is left of an ended job (doc/reference/scheduling.md, "How long objects are kept"). Pods are kwok's."""
 
 import pytest
 from conftest import wait_for

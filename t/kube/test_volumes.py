@@ -55,7 +55,7 @@ def test_the_whole_home_is_there(joined):
 
 
 def test_a_user_made_anew_has_not_the_home_of_the_former(joined):
-    """people.md 12: a name that is given again is another user."""
+    """doc/guide/people.md, decision 12: a name that is given again is another user."""
 
     def ann():
         assert joined.post("/v1/users", {"name": "ann"}).status == 201

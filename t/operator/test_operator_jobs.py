@@ -1,5 +1,5 @@
-"""The contract's cases about jobs (its sections 5.1 to 5.6), by their ids, against a real API server.  No node is there: the
-test writes what a kubelet would say of the pods.  What follows from the objects alone is tried in src/operator/test/cases.c."""
+"""The cases about jobs of doc/reference/paddle-operator.md, "Conformance cases" (A to G), by their ids, against a real API server.  No node is
+there: the test writes what a kubelet would say of the pods.  What follows from the objects alone is tried in src/operator/test/cases.c."""
 
 import time
 
@@ -526,7 +526,7 @@ def test_d3_role_removed(kube, operator):
     wait_for(lambda: "PADDLE_PSERVERS_IP_PORT_LIST" not in job.map(), 60, "a list without servers")
 
 
-# ---- what neighbours have and the older operator had not (6.2) ----
+# ---- what neighbours have and the older operator had not (doc/guide/operator.md, "More than the older operator knows") ----
 
 
 def test_a_finished_job_is_deleted_in_time(kube, operator):

@@ -1,5 +1,5 @@
-"""The contract's cases about elastic jobs, Volcano and the process itself (its sections 5.7 and 5.8), by their ids, and those
-of 5.1 that change what the whole cluster knows."""
+"""The cases of doc/reference/paddle-operator.md, "Conformance cases", about elastic jobs, Volcano and the process itself (H and
+I), by their ids, and those of A that change what the whole cluster knows."""
 
 import base64
 import contextlib
@@ -23,7 +23,7 @@ from pdj import CRD, GROUP, Job, Operator, example, install, operator_cluster, o
 
 GANG = "scheduling.volcano.sh/v1beta1"
 MASTER = 'leader_election_master_status{name="b2a304f2.paddlepaddle.org"}'
-BUSY = 10  # seconds that others' work on the machine may add to what the contract says
+BUSY = 10  # seconds that others' work on the machine may add to what the case says
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ def owner(job):
 
 
 def old_pod(job, part, mode):
-    """As the contract's 2.3 to 2.10 describe it."""
+    """As doc/reference/paddle-operator.md, "PaddleJob" and "Environment of a pod" describe it."""
     name, (kind, index) = f"{job['metadata']['name']}-{part}", part.rsplit("-", 1)
     address = {"value": name} if mode == "Service" else {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     training = {"ps": "PSERVER", "worker": "TRAINER"}[kind]

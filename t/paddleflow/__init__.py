@@ -1,1 +1,2 @@
-"""Conformance with the PaddleFlow interface: each row of its tables is a case, written from the contract."""
+"""Conformance with the PaddleFlow interface: each row of its tables is a case, written from
+doc/reference/paddleflow-api.md."""

@@ -31,7 +31,7 @@ RFC3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"
 FINAL = {"succeeded", "failed", "terminated", "cancelled", "skipped", "preempted"}
 STATES = FINAL | {"init", "pending", "running", "terminating", "preempting"}
 
-# Which status each code comes with (1.7).
+# Which status each code comes with (doc/reference/paddleflow-api.md, "Errors and their codes").
 STATUS = {
     **dict.fromkeys(
         [

@@ -625,7 +625,7 @@ def test_templates_that_cannot_be_used(tmp_path, text, says):
 
 @pytest.fixture
 def classes(kube_fake):
-    """What an installer makes (8.3)."""
+    """What an installer makes (doc/reference/scheduling.md, "Priority classes")."""
     names = {"low": -100, "high": 100}
     path = "/apis/scheduling.k8s.io/v1/priorityclasses"
     for name, value in names.items():

@@ -1,4 +1,5 @@
-"""Queues and gangs on a cluster that Volcano's own scheduler places pods of (scheduling.md 3.4, 10, 17, 21)."""
+"""Queues and gangs on a cluster that Volcano's own scheduler places pods of
+(doc/reference/scheduling.md, "Volcano's queues" to "Handing a job to Volcano")."""
 
 import base64
 import json

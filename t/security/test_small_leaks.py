@@ -73,7 +73,7 @@ def flow_login(server, name, host="127.0.0.1"):
 
 
 def test_a_log_in_does_not_tell_who_has_an_account(served, make_server):
-    """Where older clients are at home the contract's word is said (paddleflow-api.md 1.5), to nobody else."""
+    """Where older clients are at home its word is said (doc/reference/paddleflow-api.md, "Log-in and tokens"), to nobody else."""
     assert served.post("/v1/users", {"name": "dave", "password": "correct horse"}).status == 201
     told = {name: flow_login(served, name) for name in ("dave", "nobody1")}
     assert {reply.status for reply in told.values()} == {400}
