@@ -291,8 +291,8 @@ def has_keys(value, keys, optional=""):
 
 @dataclasses.dataclass
 class Case:
-    """One refused request. `codes`: what it may be refused with, the first is the contract's own word. Text in braces in
-    path and body is filled in from the names that the test made."""
+    """One refused request. `codes`: what it may be refused with, the first is the reference's own word. Text in braces
+    in path and body is filled in from the names that the test made."""
 
     id: str
     method: str

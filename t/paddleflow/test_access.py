@@ -181,7 +181,7 @@ CHECKS = (
     "allow_header_conformance"
 )
 NEGATIVE, NO_FAULT = ",negative_data_rejection", ",not_a_server_error"
-# Their codes have 500 by the contract: amounts that are none, and clusters that are not connected.
+# Their codes have 500 (doc/reference/paddleflow-api.md, "Errors and their codes"): amounts that are none, and clusters that are not connected.
 MAY_FAIL = ["/queue", "/queue/{queueName}", "/resourcepool", "/resourcepool/{name}"]
 SETTINGS = """
 [checks.negative_data_rejection]

@@ -23,7 +23,7 @@ static bool find_resource(const Call *call, const Wish *wish, GError **error)
         case GRANT_USER:
                 return catalog_user(call->catalog, wish->resource) ||
                        flow_set(error, CODE_UserNotExist, "there is no user '%.60s'", wish->resource);
-        default: /* the contract's word for it */
+        default: /* the reference's word for it */
                 return flow_set(error, CODE_UserNotExist, "there is no file system '%.120s'", wish->resource);
         }
 }

@@ -141,7 +141,7 @@ void edit_drop(const Call *call, const EditRow *row, const char *name);
 void edit_put(const Call *call, const EditRow *row, Object *draft, const char *member);
 
 /* How the objects of a kind are made, changed and dropped by requests. A check says whether the caller may,
- * and whether what they say is right, in the order in which the contract does. */
+ * and whether what they say is right, in the order of doc/reference/paddleflow-api.md. */
 typedef struct {
         const char *member, *param; /* the name: in the body of a new one, in the path */
         const GoField *body;

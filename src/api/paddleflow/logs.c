@@ -112,7 +112,7 @@ static Job *find_job(const Call *call, const char *id, GError **error)
                 return NULL;
         job = call_job(call, id, CODE_AccessDenied, &why);
         if (why && why->code == CODE_JobNotFound)
-                why->code = CODE_InvalidURI; /* the contract's word here */
+                why->code = CODE_InvalidURI; /* the reference's word here */
         if (why)
                 g_propagate_error(error, why);
         return job;

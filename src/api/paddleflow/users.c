@@ -26,7 +26,7 @@ bool flow_has_user(Flow *flow, const char *user)
         return catalog_user(catalog, user) != NULL;
 }
 
-/* The contract has a code of its own for a user that is not there. A stranger would learn by it who has an
+/* The interface has a code of its own for a user that is not there. A stranger would learn by it who has an
  * account: everywhere but where older clients are at home it is the code of a wrong password, with its words.
  */
 static void refuse_login(const LogIn *login, const GError *error, gint64 wait_ms)
