@@ -327,7 +327,7 @@ def mine(flow):
 
 
 def test_a_grant_is_needed(flow, names):
-    """scheduling 6.3: the outer code stays, the inner one is in the message."""
+    """doc/reference/paddleflow-api.md, "Fields of a job": the outer code stays, the inner one is in the message."""
     queue = flow.make_queue()
     user = flow.make_user()
     body = single(schedulingPolicy={"queue": queue})
@@ -537,7 +537,7 @@ def test_ends(flow, command, status):
     ("policy", "status"), [("Always", "succeeded"), ("OnFailure", "succeeded"), ("Never", "failed"), ("x", "failed")]
 )
 def test_restart_policy(flow, tmp_path, policy, status):
-    """scheduling 8.1: PF_JOB_RESTART_POLICY; what fails once is tried again, or is not."""
+    """doc/reference/scheduling.md, "Variables of members": PF_JOB_RESTART_POLICY; what fails once is tried again, or is not."""
     command = f"[ -e {tmp_path}/there ] || {{ touch {tmp_path}/there; exit 1; }}"
     job = flow.wait(flow.submit(command, env={"PF_JOB_RESTART_POLICY": policy}))
     assert job["status"] == status

@@ -3,12 +3,17 @@
  *
  *      node ID cpu=N gpu=N mem=N label=K=V
  *      queue ID parent=ID min.cpu=N max.gpu=N reserved.cpu=N weight= priority= reclaimable= preemption=
- * order= backfill= per-user= state= job KEY queue=ID cpu=N gpu=N x=REPLICAS min=N prio= user= limit=S saved=S
- * grace=S fixed array=N array-max=N topology=LEVEL required held on=NODE[,NODE...] since=S `on` says where
- * the tasks of a running job stand, GPUs from the first free ones on back KEY    it has ended and waits
- * again;  end KEY it is over;  trimmed KEY  its surplus is gone pass S = DECISION; DECISION...    at second
- * S, this is decided: start KEY (N)  grow KEY (N)  shrink KEY (N) for KEY  evict KEY for KEY    N: tasks then
- * at NODE = KEY KEY...              these jobs have tasks there why KEY = CAUSE
+ *           order= backfill= per-user= state=
+ *      job KEY queue=ID cpu=N gpu=N x=REPLICAS min=N prio= user= limit=S saved=S grace=S fixed
+ *           array=N array-max=N topology=LEVEL required held on=NODE[,NODE...] since=S
+ *                                   `on`: where the tasks of a running job are, from the first free GPU on
+ *      back KEY                     it has ended and waits again
+ *      end KEY                      it is over
+ *      trimmed KEY                  its surplus is gone
+ *      pass S = DECISION; ...       at second S, this is decided; (N): tasks then
+ *           start KEY (N)  grow KEY (N)  shrink KEY (N) for KEY  evict KEY for KEY
+ *      at NODE = KEY KEY...         these jobs have tasks there
+ *      why KEY = CAUSE
  */
 #include <stdio.h>
 #include <stdlib.h>
