@@ -13,25 +13,26 @@
 
 /* Where the pods will be. */
 typedef struct {
-        const char *setting; /* of the cluster (cluster.h): its claims and secrets of homes are not for
-                                templates, its `allow` widens the list; or NULL */
-        bool pods;           /* jobs are pods there */
-        bool chosen;         /* the namespace is the job's own choice: nothing that lies there is */
+        const char *setting; /* of the cluster (cluster.h); or NULL. Templates may not use its claims and its
+                                secrets of homes. Its `allow` widens the list */
+        bool pods;           /* jobs run as pods there */
+        bool chosen;         /* the job chose the namespace itself: its template may use no object of that
+                                namespace */
 } BaselinePlace;
 
-/* Of a job that names the namespace, or none (NULL). Borrowed from the catalog. `queue`: NULL where there is
- * none of its name. */
+/* The place of a job that names the namespace, or none (NULL). Borrowed from the catalog. `queue`: NULL if
+ * there is no queue of its name. */
 BaselinePlace baseline_place(const Catalog *catalog, const Queue *queue, const char *namespace);
 
-/* ERR_DENIED says what of the template is an administrator's to ask for, and where it stands; ERR_INVALID
- * what of it cannot be read (extension_check_pods). `template`: or NULL. */
+/* ERR_DENIED names the field of the template that only an administrator may set, and its path. ERR_INVALID
+ * names a field that cannot be read (extension_check_pods). `template` may be NULL. */
 bool baseline_check(const json_t *template, const BaselinePlace *place, GError **error);
 
 /* The same of all templates that a specification's origin brings: {"paddleflow": {"extensionTemplate"?,
  * "defaultTemplate"?, "members"?: [{"extensionTemplate"?}]}}. `origin`: or NULL. */
 bool baseline_check_origin(const json_t *origin, const BaselinePlace *place, GError **error);
 
-/* Labels or annotations ("K=V", or NULL) that a job's pods will carry, as a template's: with a prefix
- * ("a.b/c") they speak to what runs in the cluster. `where`: "labels". Where jobs are no pods all are
- * allowed. */
+/* Labels or annotations ("K=V", or NULL) that a job's pods will carry, checked as a template's are: those
+ * with a prefix ("a.b/c") address software of the cluster. `where`: "labels". All are allowed where jobs are
+ * no pods. */
 bool baseline_check_words(const char *where, char *const *words, const BaselinePlace *place, GError **error);

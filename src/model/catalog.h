@@ -1,6 +1,6 @@
-/* The catalog: all users, clusters, queues, flavours, grants and pools at one moment. Immutable and counted;
- * a change makes a new one that shares what did not change. The engine owns the current one and publishes it
- * after each commit; readers of any thread take a reference. */
+/* The catalog: all users, clusters, queues, flavours, grants, pools and secrets at one moment. Immutable and
+ * counted. A change makes a new catalog that shares all unchanged objects. The engine owns the current one
+ * and publishes it after each commit. Readers of any thread take a reference. */
 #pragma once
 
 #include "model/cluster.h"
@@ -17,22 +17,22 @@ Catalog *catalog_ref(Catalog *catalog);
 void catalog_unref(Catalog *catalog); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Catalog, catalog_unref)
 
-/* Borrowed from the catalog; NULL: there is none. */
+/* Borrowed from the catalog; NULL: not found. */
 const Object *catalog_find(const Catalog *catalog, ObjectKind kind, const char *name);
 const User *catalog_user(const Catalog *catalog, const char *name);
-/* Whom single sign-on means. Looks at each user. */
+/* The user to whom this single sign-on identity belongs. Searches all users. */
 const User *catalog_user_by_subject(const Catalog *catalog, const char *issuer, const char *subject);
 const Cluster *catalog_cluster(const Catalog *catalog, const char *name);
 const Queue *catalog_queue(const Catalog *catalog, const char *name);
 const Flavour *catalog_flavour(const Catalog *catalog, const char *name);
 const Grant *catalog_grant(const Catalog *catalog, const char *user, GrantType type, const char *resource);
 const Secret *catalog_secret(const Catalog *catalog, const char *user, const char *name);
-/* All of a kind in order of seq; const Object * , borrowed from the catalog. */
+/* All objects of a kind in order of seq; const Object *, borrowed from the catalog. */
 const GPtrArray *catalog_list(const Catalog *catalog, ObjectKind kind);
 guint catalog_count(const Catalog *catalog, ObjectKind kind);
 
-/* A new catalog with `object` put (its reference is added), or without it. For loading many at once,
- * catalog_load takes them all. */
+/* A new catalog with `object` added or replaced (its reference is added), or without it. catalog_load takes
+ * many objects at once. */
 Catalog *catalog_with(const Catalog *catalog, Object *object);
 Catalog *catalog_without(const Catalog *catalog, ObjectKind kind, const char *name);
 Catalog *catalog_load(GPtrArray *objects /* Object * */);
@@ -44,32 +44,34 @@ const Queue *queue_parent(const Catalog *catalog, const Queue *queue); /* NULL: 
 /* False in a cluster of type K3S: its queues hold nobody back (doc/reference/scheduling.md, "Clusters of type
  * K3S"). */
 bool queue_has_quota(const Catalog *catalog, const Queue *queue);
-/* What its jobs may use; kinds that are not limited are RESOURCE_UNLIMITED. */
+/* The limit for the queue's jobs; kinds without a limit are RESOURCE_UNLIMITED. */
 Resources queue_max(const Catalog *catalog, const Queue *queue);
-/* True when a queue from here up limits the kind. */
+/* True if the queue or one above it limits the kind. */
 bool queue_is_limited(const Catalog *catalog, const Queue *queue, int kind);
-/* What a member is given of a kind that it does not declare, as the nearest queue from here up says, else the
- * cluster. False: nobody says. */
+/* The default of a kind for members that do not declare it: of the nearest queue, from this one upwards, that
+ * sets one, else of the cluster. False: there is no default. */
 bool queue_default(const Catalog *catalog, const Queue *queue, int kind, gint64 *ret);
-/* The queue of a submission that names `name` (NULL: QUEUE_DEFAULT) by `user`: exists, is a leaf, open,
- * granted or open to everyone (or the user is an administrator). ERR_NOT_FOUND, ERR_CONFLICT, ERR_DENIED,
- * each with what to do. */
+/* The queue for a submission by `user` to `name` (NULL: QUEUE_DEFAULT). It exists, is a leaf and is open. It
+ * is granted to the user or open to everyone, or the user is an administrator. ERR_NOT_FOUND, ERR_CONFLICT,
+ * ERR_DENIED, each with what to do. */
 const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, const User *user, GError **error);
 
-/* The highest priority that is granted to `user` in the queue, else normal. Whoever acts with an
- * administrator's right needs no grant; the account alone does not say so. `user` NULL: nobody. */
+/* The highest priority that is granted to `user` in the queue, else normal. A caller who acts with the rights
+ * of an administrator needs no grant; check that separately, because an administrator's account is not
+ * treated specially here. `user` may be NULL: normal. */
 int catalog_max_priority(const Catalog *catalog, const Queue *queue, const User *user);
 
 /* ---- changes ---- */
 
-/* What the catalog itself does not know; a function that is NULL counts as "none" or "unknown". */
+/* Facts that the catalog itself does not have. A function that is NULL counts as "none" or "unknown". */
 typedef struct {
-        gint64 (*open_jobs)(const char *queue, void *arg); /* of the queue itself */
-        gint64 (*user_jobs)(const char *user, void *arg);  /* open ones */
-        Resources (*used)(const char *queue, void *arg);   /* of the queue and its children */
+        gint64 (*open_jobs)(const char *queue, void *arg); /* open jobs of the queue itself */
+        gint64 (*user_jobs)(const char *user, void *arg);  /* open jobs of the user */
+        Resources (*used)(const char *queue, void *arg);   /* usage of the queue and its children */
         bool (*room)(const char *cluster, Resources *ret,
-                     void *arg); /* sum of its nodes; false: not connected, unknown */
-        /* What both are reached by leads to different places; the words for these, the caller's. */
+                     void *arg); /* capacity: the sum of its nodes; false: not connected, unknown */
+        /* True if the credentials of the two lead to different servers. The outputs describe these in words;
+         * the caller's. */
         bool (*elsewhere)(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now, void *arg);
         void *arg;
 } CatalogFacts;
@@ -81,11 +83,11 @@ bool catalog_check_put(const Catalog *catalog, const Object *was, const Object *
                        const CatalogFacts *facts, GError **error);
 bool catalog_check_drop(const Catalog *catalog, const Object *object, const CatalogFacts *facts,
                         GError **error);
-/* What is worth saying of a put that is allowed: sentences such as "queue 'q' uses 8 cores, ..."; NULL:
- * nothing. The caller's g_strfreev. */
+/* Warnings about a put that is allowed: sentences such as "queue 'q' uses 8 cores, ..."; NULL: none. The
+ * caller's g_strfreev. */
 char **catalog_warnings(const Object *object, const CatalogFacts *facts);
-/* The objects that are dropped with this one, each once: grants and secrets of a user, grants of a queue, and
- * the queues (with their grants), flavours and pools of a cluster. Object *, borrowed. */
+/* The objects that are deleted together with this one, each once: grants and secrets of a user, grants of a
+ * queue, and the queues (with their grants), flavours and pools of a cluster. Object *, borrowed. */
 GPtrArray *catalog_followers(const Catalog *catalog, const Object *object);
 
 /* What a new server begins with: user root, the default cluster (of `type`), queues `default` and

@@ -14,16 +14,16 @@ typedef struct {
         ClusterType type;
         bool offline;
         char *description, *endpoint, *source, *version, *credential, *setting; /* NULL: "" */
-        char **namespaces;       /* for users' jobs; NULL: those of queues */
-        ResourceLimits defaults; /* for members that declare none, where no queue says one: cpu, memory */
+        char **namespaces;       /* namespaces for users' jobs; NULL: those of the queues */
+        ResourceLimits defaults; /* for members that declare none, if no queue sets one: cpu, memory */
 } Cluster;
 
-/* A setting that is a JSON object may hold passwords: members called "password", however deep. They are shown
- * as CLUSTER_HIDDEN; what says so keeps the one that was in the same place. Other texts are shown as they
- * are. The caller's. */
+/* A setting that is a JSON object may hold passwords: members called "password", at any depth. They are shown
+ * as CLUSTER_HIDDEN. A new setting with CLUSTER_HIDDEN keeps the password that was in the same place. Other
+ * texts are shown unchanged. The caller's. */
 #define CLUSTER_HIDDEN "***"
 char *cluster_setting_show(const char *setting);
-char *cluster_setting_keep(const char *setting, const char *was); /* was: or NULL */
+char *cluster_setting_keep(const char *setting, const char *was); /* `was` may be NULL */
 
 #define CLUSTER_DEFAULT "default-cluster"
 

@@ -7,11 +7,11 @@
 
 typedef struct {
         Object object;
-        char *cluster; /* bound to it; NULL: for all */
+        char *cluster; /* only for this cluster; NULL: for all */
         char *creator; /* NULL: seeded */
         char *cpu, *memory;
         char **scalars; /* "nvidia.com/gpu=1" in the order given; NULL: none */
 } Flavour;
 
-/* What it asks for; unknown kinds of resources are ERR_INVALID naming the flavour. */
+/* The resources that it requests. ERR_INVALID names the flavour if a kind of resource is unknown. */
 bool flavour_resources(const Flavour *flavour, Resources *ret, GError **error);

@@ -3,7 +3,7 @@
 
 #include "model/framework.h"
 
-#define THIS_MACHINE "127.0.0.1" /* where members are reached that stand on the server's own */
+#define THIS_MACHINE "127.0.0.1" /* the address of members on the server's own machine */
 
 extern const Framework framework_paddle_ps, framework_paddle_collective, framework_plain,
         framework_tensorflow, framework_pytorch, framework_mpi, framework_spark;
@@ -14,27 +14,25 @@ bool check_replicas(const Spec *spec, const char *role, int least, int most, GEr
 /* Appends "NAME=" and the formatted value. */
 void env_put(GPtrArray *env, const char *name, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/* Replicas of the role called `name`, 0 when the job has none. */
+/* Replicas of the role called `name`; 0: the job has no such role. */
 int spec_replicas(const Spec *spec, const char *name);
 
-/* The member's lease, or 0. */
+/* The port leased for the member, or 0. */
 int placement_port(const Placement *placement, int role, int index);
-/* Where others reach the member. */
+/* The address at which others reach the member. */
 const char *placement_host(const Placement *placement, int role, int index);
-/* All members stand on this machine. `role`: one that has members. */
+/* True if all members are on this machine. `role`: one that has members. */
 bool placement_is_here(const Placement *placement, int role);
 
-/* "127.0.0.1:6000,127.0.0.1:6001" of a role, in index order; "" when the job has no such role. The caller's.
- */
+/* "127.0.0.1:6000,127.0.0.1:6001" of a role, in index order; "" if the job has no such role. The caller's. */
 char *role_endpoints(const Placement *placement, const char *name);
 
 /* Whole cores of a member of the role, at least 1. */
 int role_cores(const Role *role);
 
-/* Variables of every trainer, whichever the row: counts and identity in the new and the PADDLE_INIT_ forms.
- */
+/* Variables of every trainer, for all rows: counts and identity in the new and the PADDLE_INIT_ forms. */
 void paddle_common_env(const Placement *placement, int role, int index, GPtrArray *env);
 
-/* WORLD_SIZE, RANK, LOCAL_RANK and, where member 0 has a port, MASTER_ADDR and MASTER_PORT; only for more
- * than one member. */
+/* WORLD_SIZE, RANK and LOCAL_RANK, only for more than one member. If member 0 has a port, also MASTER_ADDR
+ * and MASTER_PORT. */
 void rank_env(const Placement *placement, int role, int index, GPtrArray *env);

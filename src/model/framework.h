@@ -13,31 +13,31 @@
 typedef struct Placement Placement;
 
 typedef enum {
-        ENDS_WITH_ALL, /* the role's members all have to exit 0 for the job to succeed */
-        ENDS_WITH_JOB, /* stopped when the ENDS_WITH_ALL roles are done; an exit before that is a failure of
-                          the job */
-        ENDS_EARLY_OR_WITH_JOB, /* stopped likewise, but may have exited with 0 before */
+        ENDS_WITH_ALL, /* the job succeeds when all members of the role have exited with 0 */
+        ENDS_WITH_JOB, /* stopped when the ENDS_WITH_ALL roles are done; an earlier exit fails the job */
+        ENDS_EARLY_OR_WITH_JOB, /* stopped likewise, but may exit with 0 before that */
 } RoleEnd;
 
 typedef struct {
         const char *name;
         RoleEnd end;
         int phase;     /* roles of phase n+1 start when all members of phase n are ready */
-        bool listens;  /* ready when it listens on its port (its first member also on the framework's extra
-                        * port: Paddle's  server 0 serves the start barrier there and opens its own port only
-                        * after it); otherwise as soon as it runs */
-        bool has_port; /* gets a port lease of its own (the endpoint) */
+        bool listens;  /* ready when it listens on its port; else as soon as it runs. Its first member must
+                          also listen on the framework's extra port: Paddle's server 0 serves the start
+                          barrier there and opens its own port only after it */
+        bool has_port; /* has its own port lease (the endpoint) */
         const char *training_role;  /* TRAINING_ROLE, or NULL */
-        bool implied;               /* a job that has other roles, but not this one, gets one member of it */
+        bool implied;               /* a job with other roles but not this one gets one member of it */
         const char *const *prefix;  /* words put in front of the command, or NULL: a script that prepares the
-                                     * ground in the working directory and then execs "$@" */
-        const char *const *program; /* the command when neither role nor job give one, or NULL */
-        bool program_only; /* `program` runs whatever role and job say (an executor, a rank's host) */
+                                       working directory and then execs "$@" */
+        const char *const *program; /* the command if neither the role nor the job has one; or NULL */
+        bool program_only; /* always run `program`, whatever command role and job have (an executor, a rank's
+                              host) */
 } FrameworkRole;
 
 enum {
-        FRAMEWORK_ROLES_MAX = 5, /* the last stays empty: it ends the list */
-        /* Bytes of "NAME=VALUE": no program is given more in one (execve(2)). */
+        FRAMEWORK_ROLES_MAX = 5, /* the last one stays empty: it ends the list */
+        /* Bytes of one "NAME=VALUE": the limit of execve(2). */
         VARIABLE_MAX = 128 * 1024 - 1,
 };
 
@@ -45,34 +45,39 @@ typedef struct Framework {
         const char *name;                         /* "paddle-ps" */
         const char *help;                         /* one sentence */
         FrameworkRole roles[FRAMEWORK_ROLES_MAX]; /* ends with a NULL name */
-        const char *main_role; /* what a job without a list of roles has one of, and what --trainers counts */
-        const char *flow_name; /* PF_JOB_FRAMEWORK: what PaddleFlow calls it */
+        const char *main_role; /* the role of a job without a list of roles (one member), which --trainers
+                                  counts */
+        const char *flow_name; /* PF_JOB_FRAMEWORK: the name in PaddleFlow */
         RoleEnd (*role_end)(const Spec *spec,
-                            const FrameworkRole *role); /* where it depends on the job; NULL: role->end */
-        bool tells_all;  /* each member is told where all members of each role stand, a role in a variable */
-        bool fixed;      /* its members agree on their number at the start (a rendezvous, a host file): of an
-                          * elastic      job none joins or leaves while an attempt runs */
-        bool single;     /* its members stand for themselves, also where a role could be one object */
-        bool secret;     /* its members know a secret of the attempt's, where they stand on machines of their
-                          * own: PADDLE_GATE_SECRET, and the gate (src/gate) as PADDLE_GATE */
-        int extra_ports; /* leases of the job besides the members', e.g. 1 for the gloo rendezvous */
-        bool (*check)(const Spec *spec, GError **error); /* replica rules, e.g. "trainers >= 1" */
+                            const FrameworkRole *role); /* how a role ends, where it depends on the job; NULL:
+                                                           role->end */
+        bool tells_all;  /* each member gets the addresses of all members of each role, one variable a role */
+        bool fixed;      /* its members agree on their number at the start (a rendezvous, a host file): no
+                            member of an elastic job joins or leaves while an attempt runs */
+        bool single;     /* each member is an object of its own, even where one object could be a role */
+        bool secret;     /* if its members are on machines of their own they share a secret of the attempt,
+                            PADDLE_GATE_SECRET, and have the gate (src/gate) as PADDLE_GATE */
+        int extra_ports; /* number of ports leased for the job besides those of members, e.g. 1 for the gloo
+                            rendezvous */
+        bool (*check)(const Spec *spec, GError **error); /* checks the numbers of replicas, e.g. "trainers >=
+                                                            1" */
         void (*member_env)(const Placement *placement, int role, int index,
                            GPtrArray *env); /* appends "K=V" */
 } Framework;
 
-/* Where the members of an attempt stand: known at admission, kept with the job. */
+/* The addresses, ports and devices of an attempt's members: known at admission, kept with the job. */
 struct Placement {
         const Spec *spec;
         const char *job_id, *job_name, *user, *dc;
-        const char *queue;     /* NULL: "default" */
-        const char *namespace; /* NULL: the user's name stands for one */
-        int attempt;           /* from 1 */
-        int restart;           /* > 0 for a member that is started again inside the attempt */
-        bool elastic;          /* members may join and leave during the attempt; `spec` counts those of now */
-        char *const *const *hosts; /* hosts[role][index]: where others reach the member; NULL: all members
-                                    * stand on this machine */
-        int *const *ports;         /* ports[role][index], 0 where the role has none */
+        const char *queue;         /* NULL: "default" */
+        const char *namespace;     /* NULL: the user's name is used */
+        int attempt;               /* from 1 */
+        int restart;               /* > 0 for a member that is started again within the attempt */
+        bool elastic;              /* members may join and leave during the attempt; `spec` has their current
+                                  number */
+        char *const *const *hosts; /* hosts[role][index]: the address at which others reach the member; NULL:
+                                      all members are on this machine */
+        int *const *ports;         /* ports[role][index]; 0 if the role has none */
         const int *extra_ports;    /* the framework's extra_ports */
         char *const *const *gpus;  /* gpus[role][index]: "0,1", or NULL */
 };
@@ -81,32 +86,33 @@ const Framework *framework_find(const char *name); /* NULL: unknown */
 const Framework *const *framework_all(void);       /* NULL-terminated, for messages and documentation */
 char *framework_names(void);                       /* "paddle-ps, paddle-collective, plain" */
 const FrameworkRole *framework_role(const Framework *framework,
-                                    const char *role); /* NULL: it has no such role */
+                                    const char *role); /* NULL: the framework has no such role */
 
-/* The index of the role called `name` in the specification; -1: there is none. */
+/* The index of the role called `name` in the specification; -1: not found. */
 int spec_role_index(const Spec *spec, const char *name);
 
-/* When a member of the role `r` of the specification ends. */
+/* How members of the role `r` of the specification end. */
 RoleEnd framework_role_end(const Spec *spec, int r);
 
-/* Who waits for an earlier phase sees by its ports alone that it is ready. */
+/* True if all roles of earlier phases listen on ports, so that a waiting member can check by these ports
+ * alone that they are ready. */
 bool framework_phases_listen(const Spec *spec);
 
-/* The value that the person gave a variable for the role `r`, or NULL. */
+/* The value that the user gave a variable for the role `r`, or NULL. */
 const char *spec_user_env(const Spec *spec, int r, const char *name);
 
-/* The command that the person gave the role `r`, without what its row adds; NULL: none, or it is not asked.
- */
+/* The command that the user gave the role `r`, without the additions of its row; NULL: none, or the row
+ * ignores it. */
 char *const *spec_user_argv(const Spec *spec, int r);
 
-/* The command of a member of the role `r`, with all that its row adds: an own list of borrowed words,
- * NULL-terminated, the caller's g_free. NULL: nobody says what to run. */
+/* The command of a member of the role `r`, with all additions of its row: a new list of borrowed words,
+ * NULL-terminated; free it with g_free. NULL: there is no command. */
 char **framework_argv(const Spec *spec, int r);
 
-/* The whole environment a member gets from the platform, later entries winning: the job's identity
- * (PADDLE_JOB_NAME, PADDLE_JOB_ID, PADDLE_CLOUD_*, PF_*), the framework's own, then the user's (spec->env,
- * role->env). Directories (PADDLE_INPUT, PADDLE_OUTPUT, TRAINER_PACKAGE, PYTHONPATH, PATH) are the runtime's
- * to add. NULL-terminated, the caller's g_strfreev. */
+/* The whole environment that a member gets from the platform; later entries override earlier ones: the job's
+ * identity (PADDLE_JOB_NAME, PADDLE_JOB_ID, PADDLE_CLOUD_*, PF_*), the framework's own, then the user's
+ * (spec->env, role->env). The runtime adds directories (PADDLE_INPUT, PADDLE_OUTPUT, TRAINER_PACKAGE,
+ * PYTHONPATH, PATH). NULL-terminated, the caller's g_strfreev. */
 char **framework_environment(const Placement *placement, int role, int index);
 
 /* ---- the names of PaddleFlow ----
@@ -116,7 +122,7 @@ char **framework_environment(const Placement *placement, int role, int index);
 typedef enum {
         FLOW_PSERVER,
         FLOW_MASTER,
-        FLOW_WORKER, /* also said "pworker" */
+        FLOW_WORKER, /* also called "pworker" */
         FLOW_DRIVER,
         FLOW_EXECUTOR,
         FLOW_ROLES,
@@ -124,23 +130,23 @@ typedef enum {
 
 typedef struct FlowFramework FlowFramework;
 
-const FlowFramework *flow_framework_find(const char *name); /* NULL: unknown. In lower case */
+const FlowFramework *flow_framework_find(const char *name); /* NULL: unknown. The name is in lower case */
 char *flow_framework_names(void);                           /* "paddle, tensorflow, ..."; the caller's */
 const char *flow_framework_name(const FlowFramework *framework);
 
-/* "PS" or "Collective", or NULL where there is no such thing (plain, mpi, spark). */
+/* "PS" or "Collective"; NULL: the framework has no modes (plain, mpi, spark). */
 const char *framework_mode(const Spec *spec);
 
-/* Validation. Which role the word means; ERR_INVALID when this framework has no such role. */
+/* Validation. The role that the word means; ERR_INVALID if this framework has no such role. */
 bool flow_role_parse(const FlowFramework *framework, const char *word, FlowRole *ret, GError **error);
 const char *flow_role_name(FlowRole role); /* "pserver", "master", "worker", "driver", "executor" */
 
-/* Validation, all members being counted: the rule of the framework. *ret_mode is then PF_JOB_MODE, "PS" or
- * "Collective" ("" for the frameworks that have none). ERR_INVALID names rule and counts. */
+/* Validation of the numbers of all members by the framework's rule. *ret_mode becomes PF_JOB_MODE, "PS" or
+ * "Collective" ("" for frameworks without modes). ERR_INVALID names rule and counts. */
 bool flow_counts_check(const FlowFramework *framework, const int counts[FLOW_ROLES], const char **ret_mode,
                        GError **error);
 
-/* The row that runs such a job. NULL with ERR_INVALID and the reason when there is
- * none, or the row has no such role. Asked after flow_counts_check(). */
+/* The row that runs such a job. NULL with ERR_INVALID and the reason if there is none, or if the row has no
+ * such role. Call it after flow_counts_check(). */
 const Framework *flow_framework_row(const FlowFramework *framework, const int counts[FLOW_ROLES],
                                     GError **error);

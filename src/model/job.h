@@ -1,6 +1,6 @@
-/* A job: its specification and where it stands. A Job is an immutable, counted view: the engine makes a new
- * one for each change (job_draft), publishes it after the commit, and readers hold references. Times are ms
- * since 1970, 0: not yet.
+/* A job: its specification and its state. A Job is an immutable, counted view. The engine makes a new one for
+ * each change (job_draft) and publishes it after the commit. Readers hold references. Times are ms since
+ * 1970, 0: not yet.
  *
  *   queued ─▶ starting ─▶ running ─▶ succeeded | failed
  *     ▲           │           │
@@ -38,19 +38,20 @@ typedef enum {
 } JobState;
 
 const char *job_state_name(JobState state);
-bool job_state_parse(const char *name, JobState *ret); /* false: no such word */
+bool job_state_parse(const char *name, JobState *ret); /* false: unknown name */
 bool job_state_is_final(JobState state);
-bool job_state_can(JobState from, JobState to); /* the table */
+bool job_state_can(JobState from, JobState to); /* whether the table allows the change */
 
 typedef enum {
-        MEMBER_WAITING,  /* of a later phase, or not yet intended */
-        MEMBER_INTENDED, /* the intent to start is durable; not confirmed */
+        MEMBER_WAITING,  /* of a later phase, or its start is not yet recorded */
+        MEMBER_INTENDED, /* the intent to start it is durable; the start is not confirmed */
         MEMBER_RUNNING,  /* the agent reported its start */
-        MEMBER_READY,    /* listens or declared itself up */
-        MEMBER_STOPPING, /* TERM was asked for */
-        MEMBER_EXITED,   /* exit_code / signal hold */
-        MEMBER_LOST,     /* its keeper is gone without a record (machine restart) */
-        MEMBER_SURPLUS,  /* of an elastic job that has fewer at present: not placed, or told to go and gone */
+        MEMBER_READY,    /* it listens on its port or declared that it is ready */
+        MEMBER_STOPPING, /* TERM was requested */
+        MEMBER_EXITED,   /* exit_code and signal are valid */
+        MEMBER_LOST,     /* its keeper is gone and left no record (machine restart) */
+        MEMBER_SURPLUS,  /* of an elastic job that currently has fewer members: not placed, or told to leave
+                            and gone */
         MEMBER_STATES,
 } MemberState;
 
@@ -60,96 +61,98 @@ bool member_state_parse(const char *name, MemberState *ret);
 typedef struct {
         guint8 state;     /* MemberState */
         guint8 role;      /* index into spec->roles */
-        guint8 signal;    /* that ended it, or 0 */
+        guint8 signal;    /* the signal that ended it, or 0 */
         bool oom;         /* killed by its memory limit (the cgroup's own counter) */
-        gint16 exit_code; /* -1 until known or when ended by a signal */
+        gint16 exit_code; /* -1: not known yet, or ended by a signal */
         guint16 port;     /* leased, or 0 */
-        int index;        /* inside the role */
-        int pid;          /* 0: not known */
+        int index;        /* within the role */
+        int pid;          /* 0: unknown */
         gint64 started, finished;
         gint64 peak_memory; /* bytes */
         gint64 cpu_us;      /* user + system */
         char *gpus;         /* "0,1" or NULL */
-        char *node;         /* of its cluster: where our pass placed it, which the books count; NULL: this
+        char *node;         /* node of its cluster on which the scheduler placed and counts it; NULL: this
                                machine */
-        char *stands_on;    /* of its cluster: the node where it is, as its runtime told; NULL: on none yet,
+        char *stands_on;    /* node of its cluster on which it is, as its runtime reported; NULL: on none yet,
                                or this machine */
-        char *error;        /* why it could not be started, or NULL */
+        char *error;        /* why it could not be started; or NULL */
 } Member;
 
-/* WAITING: its build waits until the job's queue has what that takes. Numbers are stored. */
+/* WAITING: the build waits until the job's queue has capacity for it. The numbers are stored. */
 typedef enum { ENV_NONE, ENV_BUILDING, ENV_READY, ENV_FAILED, ENV_WAITING } EnvState;
 
 typedef struct Job {
         gatomicrefcount refs;
         gint64 seq;      /* the store's key; grows with submission */
-        gint64 revision; /* of the event that made this view */
+        gint64 revision; /* revision of the event that made this view */
         char id[ID_LEN + 1];
         guint8 state;     /* JobState */
         guint8 env_state; /* EnvState */
-        guint8 stop_to;   /* JobState that `stopping` ends in */
-        int attempt;      /* 0 before the first admission, then from 1 */
-        int failures;     /* attempts that failed (retries used) */
-        int losses;       /* attempts that were lost to a machine's restart and repeated */
+        guint8 stop_to;   /* JobState in which `stopping` ends */
+        int attempt;      /* 0 before the first admission, then counts from 1 */
+        int failures;     /* number of failed attempts (retries used) */
+        int losses;       /* number of attempts that were lost to a restart of the machine and repeated */
         char *name, *user;
         char *idempotency_key; /* or NULL */
-        char *reason;          /* a sentence: why it waits, failed or was stopped; or NULL */
+        char *reason;          /* a sentence: why the job waits, failed or was stopped; or NULL */
         Spec *spec;
         const char *queue;            /* interned (g_intern_string) */
-        int priority;                 /* of now; at first the specification's */
-        char **labels, **annotations; /* of now when changed after the submission, maybe to none (an empty
-                                         list); NULL: the specification's */
-        gint64 spec_seq;   /* seq of the job with whose row the specification is stored; its own, or that of
-                              the first of its array or batch */
-        gint64 array_seq;  /* seq of the first job of its array; 0: none */
-        int array_index;   /* -1: none */
-        int array_max;     /* of the array at once; 0: all */
-        char **after;      /* what of spec->after is still awaited, by id; NULL: nothing */
-        char **results;    /* what its members reported (results.h); NULL: nothing */
-        gint64 saved;      /* ms: work up to here survives an eviction (the job said so); 0: never */
-        int evictions;     /* how often it was made to go or shrink for others */
-        char *evicted_for; /* id of the job it is going or went for; or NULL */
-        bool warned;       /* the signal before the time limit was sent in this attempt */
-        bool settled;      /* elastic, and no member joins in this attempt any more */
-        gint64 kill_at;    /* ms: preempting, stopping: who is there still is killed then; 0: the stop has its
-                              own grace */
-        gint64 progressed; /* ms: starting: when the start last made progress, see life.h */
-        gint64 updated;    /* ms: of its last change; a column of the store */
+        int priority;                 /* the current one; initially the specification's */
+        char **labels, **annotations; /* current ones if changed after the submission, possibly to an empty
+                                         list; NULL: the specification's */
+        gint64 spec_seq;   /* seq of the job whose row stores the specification: its own, or that of the first
+                              job of its array or batch */
+        gint64 array_seq;  /* seq of the first job of its array; 0: not in an array */
+        int array_index;   /* -1: not in an array */
+        int array_max;     /* how many jobs of the array may run at once; 0: all */
+        char **after;      /* the entries of spec->after that are still awaited, by id; NULL: none */
+        char **results;    /* what its members reported (results.h); NULL: none */
+        gint64 saved;      /* ms: the job reported that work up to this time survives an eviction; 0: never */
+        int evictions;     /* how often it was evicted or shrunk for other jobs */
+        char *evicted_for; /* id of the job for which it is being or was evicted; or NULL */
+        bool warned;       /* the warning signal before the time limit was sent in this attempt */
+        bool settled;      /* elastic, and no further member joins in this attempt */
+        gint64 kill_at;    /* ms: preempting, stopping: members that still run are killed at this time; 0: the
+                              stop uses the grace of the specification */
+        gint64 progressed; /* ms: starting: when the start last made progress (see life.h) */
+        gint64 updated;    /* ms: time of the last change; a column of the store */
         gint64 submitted, env_begun, env_ready, admitted, running, finished,
-                not_before;                        /* admitted, running: of the last attempt */
-        gint64 queued_ms, starting_ms, running_ms; /* of earlier attempts, summed */
-        int extra_port;                            /* the framework's own lease (gloo), or 0 */
-        int cpu_share;       /* thousandths of a core: what its attempt gave each member that declares no CPU;
-                                -1: not known */
-        gint64 memory_share; /* bytes: what its attempt gave each member that declares no memory; 0: it is
-                                not counted; -1: not known */
+                not_before;                        /* admitted, running: times of the last attempt */
+        gint64 queued_ms, starting_ms, running_ms; /* sums over earlier attempts */
+        int extra_port;                            /* port leased for the framework (gloo), or 0 */
+        int cpu_share;       /* thousandths of a core that its attempt gave each member that declares no CPU;
+                                -1: unknown */
+        gint64 memory_share; /* bytes that its attempt gave each member that declares no memory; 0: memory is
+                                not counted; -1: unknown */
         int n_members;       /* 0 before admission */
-        Member *members;     /* in role order, then index; n_members */
+        Member *members;     /* n_members of them, in role order, then by index */
 } Job;
 
 Job *job_new(const char *user, const char *name, Spec *spec,
-             gint64 now); /* takes a reference of spec; new id */
+             gint64 now); /* adds a reference to spec; makes an id */
 Job *job_ref(Job *job);
 void job_unref(Job *job);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_unref)
 Job *job_draft(const Job *job);    /* a deep copy (spec shared) with one reference */
-void job_drop_members(Job *draft); /* those of an attempt that is over */
+void job_drop_members(Job *draft); /* drops the members of an attempt that has ended */
 
-SpecShare job_share(const Job *job); /* of its attempt */
-/* How many members the role (-1: all roles) has at present: those of an elastic job that are not surplus. */
+SpecShare job_share(const Job *job); /* the share of its attempt */
+/* The number of members that the role has at present; `role` -1: all roles. Surplus members of an elastic job
+ * are not counted. */
 int job_count_present(const Job *job, int role);
 
-/* The only writer of job->state: moves a draft, sets the time that belongs to the state, or ERR_CONFLICT. */
+/* Moves a draft to a state and sets the time that belongs to it. ERR_CONFLICT: the table does not allow it.
+ * This is the only writer of job->state. */
 bool job_move(Job *draft, JobState to, gint64 now, GError **error);
 
-/* Everything but seq, id, user, name, state, spec as one JSON text for the store, and back into a job made
- * from the columns. */
+/* job_pack writes everything but seq, id, user, name, state and spec as one JSON text for the store.
+ * job_unpack reads it into a job that was made from the columns. */
 char *job_pack(const Job *job);
 bool job_unpack(Job *job, const char *text, GError **error);
 
 /* The representation of GET /v1/jobs/ID (doc/guide/rest.md). `waiting` is the reason computed for a pending job, or
  * NULL: job->reason. */
 json_t *job_format(const Job *job, const char *waiting);
-char *const *job_labels(const Job *job); /* as they are now; may be NULL */
+char *const *job_labels(const Job *job); /* the current ones; may be NULL */
 char *const *job_annotations(const Job *job);
 json_t *member_format(const Job *job, const Member *member);

@@ -1,4 +1,4 @@
-/* Inside model/: the tables that the objects of the catalog are drawn from. */
+/* Inside model/: the tables that describe the fields of the catalog's objects. */
 #pragma once
 
 #include "model/object.h"
@@ -6,23 +6,23 @@
 typedef enum {
         FIELD_TEXT,   /* char *; "" is kept as NULL */
         FIELD_BOOL,   /* bool */
-        FIELD_NOT,    /* bool; outside the opposite is said */
-        FIELD_EITHER, /* bool; outside words[0] for false, words[1] for true */
+        FIELD_NOT,    /* bool; the API shows its negation */
+        FIELD_EITHER, /* bool; the API shows words[0] for false, words[1] for true */
         FIELD_INT,    /* int, min..max */
-        /* int, normal or above; outside a number, read as a word, too */
+        /* int, normal or above. The API shows a number and also reads a word */
         FIELD_PRIORITY,
-        FIELD_WORD,   /* an enum; outside words[value] */
+        FIELD_WORD,   /* an enum; the API shows words[value] */
         FIELD_LIMITS, /* ResourceLimits */
-        FIELD_LABELS, /* "K=V" list sorted by key; outside an object */
+        FIELD_LABELS, /* "K=V" list sorted by key; an object in the API */
         FIELD_PAIRS,  /* the same, in the order given */
         FIELD_LIST,   /* list of strings */
 } FieldType;
 
 enum {
-        FIELD_SECRET = 1, /* never shown, only whether there is one: "has_NAME" */
-        FIELD_FIXED = 2,  /* set by the server, never by a person */
-        FIELD_ONCE = 4,   /* not changed once the object is stored */
-        FIELD_BLANK = 8,  /* a text that is not there is shown as "" */
+        FIELD_SECRET = 1, /* never shown; the API shows only whether it is set: "has_NAME" */
+        FIELD_FIXED = 2,  /* set by the server, never by a user */
+        FIELD_ONCE = 4,   /* cannot be changed after the object is stored */
+        FIELD_BLANK = 8,  /* a missing text is shown as "" */
 };
 
 typedef struct {
@@ -30,20 +30,21 @@ typedef struct {
         FieldType type;
         size_t offset;
         int flags;
-        gint64 first, min, max;   /* of an int: default and range; of a text or of each item: max bytes; of
-                                     labels: max bytes of a value */
+        gint64 first, min, max;   /* of an int: default and range; of a text or of each item of a list: max
+                                     bytes; of labels: max bytes of a value */
         const char *text;         /* default of a text */
         const char *const *words; /* NULL-terminated */
-        bool (*check)(const char *what, const char *value, GError **error); /* a text, an item; or NULL */
-        /* Of a text that holds secrets, or NULL: what is shown of it, and what is kept when `value` (perhaps
-         * as it was shown) is said where `was` was; the caller's. */
+        bool (*check)(const char *what, const char *value, GError **error); /* checks a text or an item; or
+                                                                               NULL */
+        /* For a text that holds secrets, or NULL. `show` returns the text to display. `keep` returns the text
+         * to store when `value`, possibly in the form that `show` gave it, replaces `was`. The caller's. */
         char *(*show)(const char *value);
         char *(*keep)(const char *value, const char *was);
 } ObjectField;
 
 typedef struct {
         const char *name;   /* "queue" */
-        const char *prefix; /* of ids */
+        const char *prefix; /* prefix of ids */
         size_t size;
         const ObjectField *fields; /* ends with a NULL name */
         bool (*name_check)(const char *what, const char *name, GError **error);
@@ -55,8 +56,8 @@ const ObjectRow *object_row(ObjectKind kind);
 
 extern const char *const quota_type_words[];
 
-/* False with ERR_INVALID unless `key` may be the key of a label. */
+/* False with ERR_INVALID if `key` is not valid as the key of a label. */
 bool label_key_check(const char *where, const char *key, GError **error);
 
-/* The place of `word` in `words`, or -1. */
+/* The index of `word` in `words`, or -1. */
 int word_find(const char *const *words, const char *word);

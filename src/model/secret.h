@@ -10,14 +10,14 @@ enum {
         SECRETS_PER_USER = 100,
         SECRETS_USER_BYTES = 1024 * 1024, /* all values of a user together */
         SECRETS_PER_JOB = 20,             /* variables and files together */
-        SECRETS_JOB_BYTES = 256 * 1024,   /* the values that one job is given, together */
+        SECRETS_JOB_BYTES = 256 * 1024,   /* the values that one job gets, together */
 };
 
 typedef struct {
         Object object;
         char *user;
-        char *sealed; /* the value */
-        int bytes;    /* its length */
+        char *sealed; /* the encrypted value */
+        int bytes;    /* length of the value */
         bool binary;  /* it is not UTF-8 or has a NUL byte, so it can be a file but not a variable */
 } Secret;
 
@@ -28,6 +28,6 @@ const char *secret_name(const Secret *secret);        /* without its user; borro
 
 /* Sets its value. The key is open. */
 void secret_set(Secret *secret, const SealKey *key, const void *value, gsize len);
-/* The value, followed by a NUL byte; the caller's (seal_wipe). ERR_UNAVAILABLE when the server's key does not
- * open it. */
+/* The value, followed by a NUL byte; free it with seal_wipe. ERR_UNAVAILABLE: the server's key does not
+ * decrypt it. */
 char *secret_value(const Secret *secret, SealKey *key, gsize *ret_len, GError **error);

@@ -1,8 +1,8 @@
-/* Inside model/: makes the one block of memory that a Spec lives in. */
+/* Inside model/: allocates the single block of memory that a Spec lives in. */
 #pragma once
 
 #include "model/spec.h"
 
-/* A copy of `draft` (its strings and lists may belong to anyone) in a single allocation, with one reference.
- */
+/* A copy of `draft` in a single allocation, with one reference. The strings and lists of `draft` stay their
+ * owner's. */
 Spec *spec_copy(const Spec *draft, const Role *roles);
