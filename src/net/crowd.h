@@ -1,6 +1,6 @@
-/* How many connections a server has, and who may have one more: bounded in all and for each holder (peer.h),
- * and when all are taken, in favour of holders that have few. Decides only; its owner counts and cuts. Plain
- * data: no I/O, no clock. Not thread-safe. */
+/* Limits on connections: in all, and for each holder (peer.h). When all are in use, holders with few
+ * connections are preferred. It only decides; its owner counts and closes connections. Plain data: no I/O, no
+ * clock. Not thread-safe. */
 #pragma once
 
 #include <glib.h>
@@ -12,18 +12,18 @@ typedef struct Crowd Crowd;
 
 typedef struct {
         gint64 max;                 /* connections served */
-        gint64 kept;                /* of them for the Unix socket alone */
-        gint64 own;                 /* of them for one holder */
-        gint64 told;                /* connections above these limits that are let in, to be told so */
-        const char *const *proxies; /* addresses whose connections are many holders': no bound of their own.
-                                       NULL: none */
+        gint64 kept;                /* of these, reserved for the Unix socket */
+        gint64 own;                 /* of these, for one holder */
+        gint64 told;                /* connections above these limits that are accepted to be told about it */
+        const char *const *proxies; /* addresses of proxies, whose connections belong to many holders: they
+                                       have no limit of their own. NULL: none */
 } CrowdLimits;
 
 typedef enum {
         CROWD_SERVED,
-        CROWD_PROXY,    /* served, and no holder's */
-        CROWD_OWN_FULL, /* let in to be told that its holder has as many as one may */
-        CROWD_ALL_FULL, /* let in to be told that the server has as many as it takes */
+        CROWD_PROXY,    /* served, and counted for no holder */
+        CROWD_OWN_FULL, /* accepted, to be told that its holder has reached its limit */
+        CROWD_ALL_FULL, /* accepted, to be told that the server has reached its limit */
         CROWD_DROPPED,
 } CrowdPlace;
 
@@ -31,9 +31,10 @@ Crowd *crowd_new(const CrowdLimits *limits); /* borrows `proxies` */
 void crowd_free(Crowd *crowd);               /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Crowd, crowd_free)
 
-/* One more connection. For CROWD_SERVED with `*ret_instead_of` set, one of that holder's (which has more than
- * this one) is to be cut in its place; it leaves when it is gone. Borrowed until the next change. */
+/* Adds a connection. For CROWD_SERVED with `*ret_instead_of` set, the caller closes one connection of that
+ * holder, which has more than this one; that connection leaves when it is gone. Borrowed until the next
+ * change. */
 CrowdPlace crowd_enter(Crowd *crowd, const Peer *peer, const char **ret_instead_of);
 void crowd_leave(Crowd *crowd, const Peer *peer, CrowdPlace place);
-/* How many this peer's listener serves at most, for words. */
+/* The limit of connections of this peer's listener, for messages. */
 gint64 crowd_limit(const Crowd *crowd, bool local);

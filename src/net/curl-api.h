@@ -1,6 +1,6 @@
-/* What we use of libcurl, loaded when the first who needs it asks, since loading costs more time than a local
- * command takes. Shared by the blocking transport of this room and by clients that drive the multi interface
- * from a loop. */
+/* The functions of libcurl that we use. The library is loaded by the first caller that needs it, because
+ * loading takes longer than a local command. Shared by the blocking transport in net/ and by clients that
+ * drive the multi interface from a loop. */
 #pragma once
 
 #include <curl/curl.h>
@@ -28,5 +28,6 @@ typedef struct {
         CURLMsg *(*multi_info_read)(CURLM *multi, int *ret_left);
 } CurlApi;
 
-/* The library, once per process, for ever; NULL with an error that tells what to install. Any thread. */
+/* Loads the library once per process and keeps it. NULL with an error that tells what to install. Any
+ * thread. */
 const CurlApi *curl_api_load(GError **error);

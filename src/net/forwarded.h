@@ -1,9 +1,9 @@
-/* Who asks, where trusted proxies stand between. */
+/* The address of a client behind trusted proxies. */
 #pragma once
 
 #include <glib.h>
 
-/* The address that a request comes from, in its usual form: of the peer, or, while that is one of `trusted`
- * (a NULL-terminated list, or NULL), the one before it in X-Forwarded-For (`header`, or NULL). What is no
- * address ends the way: then it is the last trusted one. The caller's. */
+/* The address that a request comes from, in its usual form. It is the peer's. While it is one of `trusted` (a
+ * NULL-terminated list, or NULL), it is the one before it in X-Forwarded-For (`header`, or NULL). A text that
+ * is not an address ends the search: the result is then the last trusted address. The caller's. */
 char *forwarded_for(const char *peer, const char *header, const char *const *trusted);

@@ -1,18 +1,19 @@
-/* Where a request ends: RFC 9112, 6.3 leaves cases in which a proxy and a server may differ, so that what one
- * takes for a body is the next request for the other. Such requests are refused, and their connections closed
- * (11.2). Pure. */
+/* The end of a request. RFC 9112, 6.3 leaves cases in which a proxy and a server may differ, so that one
+ * reads as a body what the other reads as the next request. Such requests are refused, and their connections
+ * closed (11.2). Pure. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
 typedef struct {
-        guint lengths, codings, hosts; /* fields of that name */
-        bool chunked;                  /* the last coding is `chunked` alone */
-        const char *wrong;             /* what no request may have, a sentence's middle; or NULL */
+        guint lengths, codings, hosts; /* number of fields of that name */
+        bool chunked;                  /* the only and last coding is `chunked` */
+        const char *wrong;             /* a property that no request may have, as the middle of a sentence; or
+                                          NULL */
 } Framing;
 
-/* One field; neither name nor value need end in NUL. */
+/* Adds one field. Name and value need not be NUL-terminated. */
 void framing_add(Framing *framing, const char *name, gsize name_len, const char *value, gsize value_len);
-/* ERR_INVALID when the request's end is in doubt, or it has what no request may have. */
+/* ERR_INVALID if the end of the request is ambiguous, or if the request has a property that none may have. */
 bool framing_check(const Framing *framing, bool http_1_1, GError **error);

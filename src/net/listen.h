@@ -1,4 +1,4 @@
-/* Sockets that are listened on: where, and how far they are reached from. */
+/* Listening sockets: creating them. */
 #pragma once
 
 #include <glib.h>
@@ -7,6 +7,6 @@
 
 /* A socket on "127.0.0.1:8999", "[::1]:0" or "localhost:0"; -1 with an error. */
 int listen_tcp(const char *listen, int *ret_port, GError **error);
-/* A Unix socket's, made with mode 0660 (0600 when not root). A file that a server which was killed has left
- * goes away. */
+/* A Unix socket, created with mode 0660 (0600 when not root). The stale file of a killed server is
+ * deleted. */
 int listen_unix(const char *path, ino_t *ret_inode, GError **error);

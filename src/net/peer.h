@@ -1,4 +1,4 @@
-/* The other end of a connection: its address, and for whom the connection counts. */
+/* The other end of a connection: its address, and the holder for which the connection is counted. */
 #pragma once
 
 #include <netinet/in.h>
@@ -11,16 +11,17 @@ typedef struct {
         char address[INET6_ADDRSTRLEN]; /* "unix" on the Unix socket */
         int port;                       /* 0 on the Unix socket */
         uid_t uid;                      /* of the peer on the Unix socket, else -1 */
-        pid_t pid;                      /* the same, else 0 */
-        bool local;                     /* by the Unix socket */
-        bool ordinary; /* by TCP, a person's or a job's on this machine: no service, which a proxy would be */
+        pid_t pid;                      /* of the peer on the Unix socket, else 0 */
+        bool local;                     /* on the Unix socket */
+        bool ordinary; /* by TCP from this machine, from the process of a person or a job: not of a service,
+                          as a proxy would be */
         char holder[PEER_HOLDER_MAX];
 } Peer;
 
-/* Who is at the other end of this socket? What the kernel does not tell is empty. */
+/* Reads the other end of this socket. Fields that the kernel does not report are empty. */
 void peer_read(int fd, Peer *ret);
 
-/* For whom a connection from this address counts, as a text:
+/* The holder for which a connection from this address is counted, as a text:
  *
  *     the Unix socket                "uid 1000"
  *     this machine, by TCP           "uid 1000" when the kernel knows whose socket the other end is: every
@@ -28,5 +29,5 @@ void peer_read(int fd, Peer *ret);
  *     IPv4                           the address, also where IPv6 carries it (::ffff:10.0.0.1)
  *     IPv6                           its first 64 bits: one network, often one machine
  *
- * `uid` is (uid_t)-1 when it is not known. Pure. */
+ * `uid` is (uid_t)-1 if unknown. Pure. */
 void peer_holder(const char *address, uid_t uid, char ret[PEER_HOLDER_MAX]);

@@ -1,5 +1,4 @@
-/* Threads for work that takes long, shared between users: whoever has little to do does not wait for who has
- * much.
+/* Threads for long work, shared fairly: a user with little work does not wait for a user with much.
  *
  *      ann    ▒▒▒▒▒▒   ──┐
  *      bob    ▒          ├─▶ one of each in turn ─▶ threads, of which one user has `share` at most
@@ -11,20 +10,20 @@
 
 typedef struct Pool Pool;
 
-/* Runs once on a thread of the pool. `stopped`: the pool ends, only answer and free. */
+/* Runs once on a thread of the pool. `stopped`: the pool is ending; only answer and free. */
 typedef void (*PoolFunc)(bool stopped, void *arg);
 
 typedef struct {
-        int threads, share; /* share < threads: others find a thread at once */
-        int line_max;       /* works of one user that wait */
+        int threads, share; /* share: threads of one user at most; share < threads, so others find a free
+                               thread */
+        int line_max;       /* waiting items of one user */
 } PoolConfig;
 
-Pool *pool_new(const PoolConfig *config); /* its threads are started when there is work */
-/* What waits is called with `stopped`, here; what runs is waited for. Later pushes are refused. */
+Pool *pool_new(const PoolConfig *config); /* threads are started when there is work */
+/* Calls waiting functions here with `stopped`, and waits for running ones. Later pushes are refused. */
 void pool_stop(Pool *pool);
 void pool_free(Pool *pool); /* stops it first; NULL is a no-op */
 
-/* False with ERR_UNAVAILABLE when the user's line is full or the pool has stopped: func is not called. Any
- * thread.
- */
+/* False with ERR_UNAVAILABLE if the user has line_max items waiting or the pool has stopped; func is not
+ * called then. Any thread. */
 bool pool_push(Pool *pool, const char *user, PoolFunc func, void *arg, GError **error);

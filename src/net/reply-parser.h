@@ -1,5 +1,5 @@
-/* An HTTP/1.1 reply from the bytes of a connection, as they come. Pure, and bounded: heads by REPLY_HEAD_MAX,
- * bodies by the exchange. */
+/* Parses an HTTP/1.1 reply from a connection's bytes. Pure and bounded: heads by REPLY_HEAD_MAX, bodies by
+ * the exchange. */
 #pragma once
 
 #include <glib.h>
@@ -14,11 +14,11 @@ ReplyParser *reply_parser_new(Exchange *exchange, bool head_only);
 void reply_parser_free(ReplyParser *parser);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ReplyParser, reply_parser_free)
 
-/* Takes up to `len` bytes, fewer when the reply ends before; *ret_used says how many. False as exchange_body.
- */
+/* Parses up to `len` bytes, fewer if the reply ends earlier; *ret_used is the number. False as
+ * exchange_body. */
 bool reply_parser_feed(ReplyParser *parser, const char *data, gsize len, gsize *ret_used, GError **error);
-/* The connection has ended: true if that is a good end for this reply, else ERR_UNAVAILABLE. */
+/* The connection has ended: true if the reply may end this way, else ERR_UNAVAILABLE. */
 bool reply_parser_end(ReplyParser *parser, GError **error);
 bool reply_parser_is_done(const ReplyParser *parser);
-bool reply_parser_has_begun(const ReplyParser *parser); /* at least one byte has come */
+bool reply_parser_has_begun(const ReplyParser *parser); /* at least one byte has arrived */
 bool reply_parser_keeps(const ReplyParser *parser); /* done, and the connection may carry another request */

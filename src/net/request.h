@@ -1,11 +1,11 @@
-/* Private to the server: a request between the connection's worker and whoever answers it, and the replies
- * and streams it can end in. Knows nothing of libmicrohttpd: what it needs of a connection it asks through
- * RequestOps.
+/* Private to the server: a request between the connection's worker and the code that answers it, and the
+ * replies and streams in which it can end. It does not know libmicrohttpd: it uses RequestOps to query a
+ * connection.
  *
- * Two counts. `refs` keeps the memory. `users` counts the handler and those who keep the request to answer it
- * later; when the last of them goes without an answer the request answers 500, so no client waits for ever.
- * `mutex` guards answered, suspended, held, notes and connection: a request that is not answered has a live
- * connection, and one that is suspended is resumed exactly once, by its answer. */
+ * There are two counts. `refs` keeps the memory. `users` counts the handler and those who keep the request to
+ * answer it later. When the last user drops it without an answer the request answers 500, so no client waits
+ * for ever. `mutex` guards answered, suspended, held, notes and connection. A request that is not answered
+ * has a live connection. A suspended request is resumed exactly once, by its answer. */
 #pragma once
 
 #include <glib.h>
@@ -28,7 +28,7 @@ typedef struct {
         char *type; /* content type or NULL */
         char *body; /* REPLY_MEMORY */
         gsize len;
-        HttpWrite write; /* makes the body when it is sent; or NULL */
+        HttpWrite write; /* produces the body when it is sent; or NULL */
         void *write_arg;
         GDestroyNotify write_free;
         int fd; /* REPLY_FILE: `size` bytes from `offset` */
@@ -41,8 +41,8 @@ typedef struct {
 typedef struct {
         void (*resume)(HttpRequest *request); /* with request->mutex held */
         const char *(*header)(const HttpRequest *request,
-                              const char *name); /* with request->mutex held; borrowed till unlock */
-        /* Takes a stream under the server's care, or refuses it. */
+                              const char *name); /* with request->mutex held; borrowed until unlock */
+        /* Registers a stream with the server, or refuses it. */
         bool (*admit)(HttpRequest *request, HttpStreamHandle *stream, GError **error);
         bool (*admit_socket)(HttpRequest *request, WebSocket *socket, GError **error); /* as admit */
         bool (*is_stopping)(const HttpRequest *request);
@@ -51,11 +51,11 @@ typedef struct {
 } RequestOps;
 
 typedef enum {
-        STAGE_HEADER,  /* the request line came, the headers did not yet */
-        STAGE_BODY,    /* the body is being taken */
-        STAGE_DISCARD, /* answered already; the rest of the body is dropped first */
+        STAGE_HEADER,  /* the request line has arrived, the headers have not */
+        STAGE_BODY,    /* the body is being received */
+        STAGE_DISCARD, /* already answered; the rest of the body is read and dropped first */
         STAGE_WAIT,    /* the handler has been called */
-        STAGE_SENT,    /* the reply is in the connection's hands */
+        STAGE_SENT,    /* the reply was passed to the connection */
 } RequestStage;
 
 /* A face of the server and its dispatcher. */
@@ -69,16 +69,17 @@ struct HttpRequest {
         const RequestOps *ops;
         HttpServer *server; /* valid while the request is not answered */
         pthread_mutex_t mutex;
-        const Face *face;                    /* NULL: the server's own manners */
+        const Face *face;                    /* NULL: the server's own routes */
         void *connection;                    /* NULL once the connection is done with the request */
-        bool answered, suspended, recording; /* recording: `held` is the answer, once that is done */
+        bool answered, suspended, recording; /* recording: `held` is the answer, to be sent when the recording
+                                                is done */
         Reply reply, held;
         HttpNotes notes;
 
-        /* Written by the connection's worker before the handler runs, then only read. */
+        /* Written by the connection's worker before the handler runs, read-only afterwards. */
         char id[REQUEST_ID_LEN + 1];
         RequestStage stage;
-        bool on_pool;           /* the handler runs there, or waits for it */
+        bool on_pool;           /* the handler runs on the pool, or waits for it */
         bool http_1_1, is_head; /* the method is HEAD */
         gint64 started_us;
         char *target; /* as sent: path and query */
@@ -87,7 +88,8 @@ struct HttpRequest {
         const RouteEntry *entry;
         char *params[ROUTE_PARAMS_MAX];
         char *user, *credential; /* or NULL */
-        char *by_certificate;    /* HttpCertificate.words, when it stands for the user; or NULL */
+        char *by_certificate;    /* HttpCertificate.words of the certificate that authenticates the user; or
+                                    NULL */
         HttpRight right;
         char address[46]; /* INET6_ADDRSTRLEN; of the peer */
         char holder[PEER_HOLDER_MAX];
@@ -97,27 +99,28 @@ struct HttpRequest {
         char *body_file;
         int body_fd;
         guint64 body_len, discarded;
-        gint64 held_bytes; /* of the body, of its user; released with the request by the next */
+        gint64 held_bytes; /* bytes of the body reserved for its user; released with the request by
+                              `release` */
         void (*release)(const char *user, gint64 bytes, int files, void *arg);
         void *hold_arg;
-        gint64 accounted; /* bytes of this body in the server's count of bytes in flight */
+        gint64 accounted; /* bytes of this body in the server's count of bodies in memory */
 
-        GPtrArray *kept; /* header values handed out; guarded by mutex */
+        GPtrArray *kept; /* header values that were returned; guarded by mutex */
 };
 
 HttpRequest *request_new(HttpServer *server, const RequestOps *ops, const char *target);
 void request_ref_memory(HttpRequest *request);
 void request_unref_memory(HttpRequest *request);
-/* Answers 101 with a socket that the server has yet to admit. False when it was answered otherwise, and
- * `socket` is over. Takes a reference of its own. */
+/* Answers 101 with a socket that the server has not admitted yet. False: another answer was sent, and
+ * `socket` has ended. Takes a reference of its own. */
 bool request_upgrade(HttpRequest *request, WebSocket *socket);
 void reply_clear(Reply *reply);
-/* Makes the body of a reply that is still to be written. */
+/* Produces the body of a reply with `write`. */
 void reply_write(Reply *reply);
 
-/* The stream of a reply. */
+/* Creates the stream of a reply. */
 HttpStreamHandle *stream_new(const HttpStream *stream, const char *user, const char *credential);
-/* Calls `close`, once, and frees. */
+/* Calls `close` once, and frees. */
 void stream_free(HttpStreamHandle *stream);
 const char *stream_user(const HttpStreamHandle *stream);
 const char *stream_credential(const HttpStreamHandle *stream); /* or NULL */
@@ -127,19 +130,19 @@ typedef struct {
         /* All with the stream's mutex held. */
         void (*suspend)(void *connection);
         void (*resume)(void *connection);
-        bool (*is_left)(void *connection); /* of a suspended one: has its client gone? */
+        bool (*is_left)(void *connection); /* for a suspended one: whether its client has gone */
 } StreamOps;
-/* The connection that will read it; before the first stream_read. */
+/* Sets the connection that will read the stream. Call it before the first stream_read. */
 void stream_attach(HttpStreamHandle *stream, void *connection, const StreamOps *ops);
 
-enum { STREAM_READ_END = -1 }; /* said all, or its client has gone */
-/* Called by the connection when it has room: bytes written to `buf`, 0 after suspending (or when to be called
- * again), or the above. */
+enum { STREAM_READ_END = -1 }; /* the stream has ended, or its client has gone */
+/* Called by the connection when it can send. Returns the bytes written to `buf`, 0 after suspending (or to be
+ * called again), or STREAM_READ_END. */
 gssize stream_read(HttpStreamHandle *stream, char *buf, gsize max);
 
 /* Ends the stream after what is buffered. */
 void stream_finish(HttpStreamHandle *stream);
-/* Looks after a stream that is suspended and silent since before `since_ms`: a heartbeat, or the end when its
- * client has gone. */
+/* Checks a stream that is suspended and has been silent since before `since_ms`: sends a heartbeat, or ends
+ * it if its client has gone. */
 void stream_look_after(HttpStreamHandle *stream, gint64 since_ms);
 gint64 stream_born_ms(const HttpStreamHandle *stream);

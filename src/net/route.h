@@ -1,5 +1,5 @@
-/* The dispatcher: routes as a tree of segments. A literal segment goes before {x}, {x} before {x...}; {x...}
- * also matches nothing. Built once, then only read. */
+/* The dispatcher: routes as a tree of segments. A literal segment goes before {x}, {x} before {x...}. {x...}
+ * also matches an empty rest. Built once, then only read. */
 #pragma once
 
 #include <glib.h>
@@ -13,9 +13,9 @@ enum { ROUTE_PARAMS_MAX = 8 };
 typedef struct RouteTable RouteTable;
 
 typedef struct {
-        const char *name; /* as the route writes it, not terminated */
+        const char *name; /* as the route writes it, not NUL-terminated */
         gsize name_len;
-        guint segment; /* its place in the path */
+        guint segment; /* its index in the path */
         bool rest;
 } RouteParam;
 
@@ -25,11 +25,11 @@ typedef struct {
         RouteParam params[ROUTE_PARAMS_MAX];
 } RouteEntry;
 
-/* `routes`: arrays ending with a NULL method, in a NULL-terminated list. ERR_INVALID for a pattern that is
- * none, or one twice. */
+/* `routes`: arrays ending with a NULL method, in a NULL-terminated list. ERR_INVALID for a malformed or
+ * duplicate pattern. */
 RouteTable *route_table_new(const HttpRoute *const *routes, GError **error);
-/* Of a face (server.h): HEAD is a method like any other, and a path whose text does not serve a method may be
- * one with {x} that does. */
+/* For a face (server.h): HEAD is an ordinary method. If the path with literal text does not serve a method, a
+ * path with {x} that does is found. */
 RouteTable *route_table_new_exact(const HttpRoute *routes, GError **error);
 void route_table_free(RouteTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RouteTable, route_table_free)

@@ -14,8 +14,8 @@ SseParser *sse_parser_new(SseFunc event, void *arg);
 void sse_parser_free(SseParser *parser);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SseParser, sse_parser_free)
 
-/* Calls `event` for each event that `data` completes. False with ERR_TOO_LARGE for an event over the bound;
- * false without an error when `event` said to stop. An id holds for the events after it, too, as the standard
- * has it. */
+/* Calls `event` for each event that `data` completes. False with ERR_TOO_LARGE for an event above the limit;
+ * false without an error when `event` returned false. As in the standard, an id also applies to the events
+ * after it. */
 bool sse_parser_feed(SseParser *parser, const char *data, gsize len, GError **error);
 bool sse_parser_is_stopped(const SseParser *parser);

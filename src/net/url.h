@@ -1,5 +1,5 @@
-/* Percent-encoding, and the two parts of a request's target: the path as segments, the query as pairs. Pure;
- * decodes bytes from outside, so everything is bounded and what comes out is valid UTF-8 without NUL. */
+/* Percent-encoding, and the two parts of a request's target: the path as segments, the query as pairs. Pure.
+ * The input is untrusted, so everything is bounded, and the output is valid UTF-8 without NUL. */
 #pragma once
 
 #include <glib.h>
@@ -19,25 +19,24 @@ typedef struct {
 void url_path_clear(UrlPath *path);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(UrlPath, url_path_clear)
 
-/* Decodes the first `len` bytes of `raw`. A slash that is written %2F divides nothing. ERR_INVALID for a
- * broken escape, a NUL, bytes that are not UTF-8, the segments '.' and '..', and too many segments. */
+/* Decodes the first `len` bytes of `raw`. A slash written as %2F does not separate segments. ERR_INVALID for
+ * a broken escape, a NUL, bytes that are not UTF-8, the segments '.' and '..', and too many segments. */
 bool url_path_parse(const char *raw, gsize len, UrlPath *ret, GError **error);
 
 typedef struct {
         char *name, *value;
 } UrlPair;
 
-/* The path of a face (server.h), whose slashes all count: an empty segment is ERR_NOT_FOUND. As Go has it, it
- * is decoded when it is escaped as it has to be, and otherwise taken as it was sent; '.' and '..' are names.
- */
+/* The path of a face (server.h), in which all slashes count: an empty segment is ERR_NOT_FOUND. As in Go, the
+ * path is decoded if it is escaped correctly, and otherwise used as it was sent. '.' and '..' are names. */
 bool url_path_parse_exact(const char *raw, gsize len, UrlPath *ret, GError **error);
 
 /* Decodes "a=1&b=x%20y&c" ('+' is a blank); an array of UrlPair that frees its strings. NULL on failure, with
  * ERR_INVALID. */
 GArray *url_query_parse(const char *raw, GError **error);
 
-/* The same for a face: a pair with ';' or a broken escape is as if it were not there, as is what is too many;
- * bytes that are not UTF-8 become U+FFFD. */
+/* The same for a face: a pair with ';' or a broken escape is ignored, as are pairs above the limit. Bytes
+ * that are not UTF-8 become U+FFFD. */
 GArray *url_query_parse_exact(const char *raw);
 
 /* The value of the first pair of that name, or NULL. */

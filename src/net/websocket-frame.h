@@ -1,5 +1,5 @@
-/* Frames of a WebSocket (RFC 6455, section 5) as a server reads and writes them. Pure, and bounded: bytes as
- * they come in, messages out. No extensions, so RSV bits are an error; no subprotocols. */
+/* Frames of a WebSocket (RFC 6455, section 5) for a server: it reads bytes and writes messages. Pure and
+ * bounded. No extensions, so RSV bits are an error; no subprotocols. */
 #pragma once
 
 #include <glib.h>
@@ -19,7 +19,7 @@ typedef enum {
         CLOSE_NORMAL = 1000,
         CLOSE_GOING_AWAY = 1001,
         CLOSE_PROTOCOL = 1002,
-        CLOSE_UNSUPPORTED = 1003, /* binary messages: we speak text */
+        CLOSE_UNSUPPORTED = 1003, /* binary messages: only text is supported */
         CLOSE_NOT_UTF8 = 1007,
         CLOSE_POLICY = 1008,
         CLOSE_TOO_LARGE = 1009,
@@ -29,24 +29,24 @@ enum { FRAME_CONTROL_MAX = 125 /* bytes of a ping, a pong or a close */ };
 
 typedef struct FrameDecoder FrameDecoder;
 
-/* A whole message or control frame. Text is UTF-8 (and may hold NUL); a close is empty, or a valid status in
- * two bytes and a reason in UTF-8. `data` is borrowed and valid until this returns. False: no more, please.
- */
+/* A whole message or control frame. Text is UTF-8 (and may contain NUL). A close is empty, or has a valid
+ * status in two bytes and a reason in UTF-8. `data` is borrowed and valid until this returns. False: read no
+ * more. */
 typedef bool (*FrameFound)(FrameOpcode opcode, const char *data, gsize len, void *arg);
 
-/* Messages of more than `message_max` bytes are refused as soon as a header says so. */
+/* A message of more than `message_max` bytes is refused as soon as a header announces it. */
 FrameDecoder *frame_decoder_new(gsize message_max, FrameFound found, void *arg);
 void frame_decoder_free(FrameDecoder *decoder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FrameDecoder, frame_decoder_free)
 
-/* Takes the next bytes of a client. 0, or the CloseStatus the connection must be failed with; after that, or
- * once `found` said false, nothing is taken any more. */
+/* Reads the next bytes of a client. 0, or the CloseStatus with which the connection must fail. After that,
+ * and after `found` returned false, further bytes are ignored. */
 int frame_decoder_feed(FrameDecoder *decoder, const char *data, gsize len);
 
 /* Appends one unmasked, final frame. */
 void frame_append(GString *out, FrameOpcode opcode, const char *data, gsize len);
-/* Appends a close; `reason` may be NULL and is cut to what fits. */
+/* Appends a close; `reason` may be NULL and is truncated to fit. */
 void frame_append_close(GString *out, CloseStatus status, const char *reason);
 
-/* The status of a close as `found` gave it; 0 when it had none. */
+/* The status of a close as passed to `found`; 0: none. */
 int frame_close_status(const char *data, gsize len);

@@ -1,4 +1,4 @@
-/* Private to the server: the thread that serves WebSockets, and a socket as the server sees it. */
+/* Private to the server: the thread that serves WebSockets, and the server's view of a socket. */
 #pragma once
 
 #include "net/websocket.h"
@@ -11,22 +11,23 @@ typedef struct {
 } WebSocketLimits;
 
 WebSocketLoop *websocket_loop_new(const WebSocketLimits *limits, GError **error);
-/* From here on every socket is told 1001 and has a moment to answer, the ones that come later as well. */
+/* Tells every socket 1001 and gives it a short time to answer, including sockets that are attached later. */
 void websocket_loop_quiesce(WebSocketLoop *loop);
-/* Ends the thread and what it serves still. Sockets that are attached later end at once. */
+/* Ends the thread and all its sockets. Sockets that are attached later end at once. */
 void websocket_loop_stop(WebSocketLoop *loop);
 void websocket_loop_free(WebSocketLoop *loop); /* after websocket_loop_stop; NULL is a no-op */
 
-/* Told once at the end of a socket that was adopted, after `on_closed`: `connection` is what was attached, or
+/* Called once at the end of an adopted socket, after `on_closed`. `connection` is the attached one, or
  * NULL. */
 typedef void (*WebSocketDone)(WebSocket *socket, void *connection, void *arg);
 
 const char *websocket_user(const WebSocket *socket);
-const char *websocket_credential(const WebSocket *socket); /* of its caller, or NULL */
-/* Takes a socket into the loop's care; before it is attached. */
+const char *websocket_credential(const WebSocket *socket); /* the caller's; or NULL */
+/* Adds a socket to the loop, before it is attached. */
 void websocket_adopt(WebSocket *socket, WebSocketLoop *loop, WebSocketDone done, void *arg);
-/* The handshake is over: frames come from `fd`, the first ones already read in `extra`. The descriptor stays
- * the connection's and is left alone once `done` is called. Takes the caller's reference. */
+/* The handshake is complete: frames come from `fd`, and `extra` holds the first bytes that were already read.
+ * The connection keeps the descriptor, which is not used after `done` is called. Takes the caller's
+ * reference. */
 void websocket_attach(WebSocket *socket, int fd, void *connection, const char *extra, gsize len);
-/* The handshake did not get that far. Takes the caller's reference. */
+/* The handshake failed. Takes the caller's reference. */
 void websocket_abandon(WebSocket *socket);
