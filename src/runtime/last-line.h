@@ -1,4 +1,4 @@
-/* The last line that a member wrote: it stands in the reason of its failure, since it often says the cause
+/* The last line that a member wrote. It is part of the reason of a failure, because it often names the cause
  * ("KeyError: 'learning_rate'"). */
 #pragma once
 
@@ -6,11 +6,11 @@
 
 enum { LAST_LINE_MAX = 200 /* characters */ };
 
-/* The last line of `text` with a letter or digit in it, on one line, without colours and other control
- * characters, valid UTF-8, of at most LAST_LINE_MAX characters. Of a line that was redrawn (`\r`), its last
+/* The last line of `text` that contains a letter or digit, as one line, without colours and other control
+ * characters, valid UTF-8, of at most LAST_LINE_MAX characters. If the line was redrawn (`\r`), its last
  * state. NULL: there is none. Pure; the caller's. */
 char *last_line_of(const char *text, gsize len);
 
-/* The same of the end of a task's log below the state directory. NULL when it has none, or cannot be read.
- * `task`: ID.ATTEMPT.ROLE.INDEX. */
+/* The same for the end of a task's log below the state directory. NULL: the task has no log, or it cannot be
+ * read. `task`: ID.ATTEMPT.ROLE.INDEX. */
 char *last_line_of_task(const char *state_dir, const char *task);

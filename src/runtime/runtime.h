@@ -1,7 +1,6 @@
-/* A runtime turns an admitted job into running members and tells what became of them. No call blocks: an
- * action is handed over and its outcome comes back as an observation. Starting is idempotent by task name, so
- * that after a crash the engine asks again for everything it intends and compares it with what the runtime
- * reports. */
+/* A runtime turns an admitted job into running members and reports on them. No call blocks: an action is
+ * queued, and its outcome comes back as an observation. Starting is idempotent by task name. After a crash
+ * the engine requests everything that it intends again, and compares it with what the runtime reports. */
 #pragma once
 
 #include <glib.h>
@@ -12,20 +11,20 @@
 #include "model/resources.h"
 #include "runtime/exec.h"
 
-/* Names a member for ever: "<job id>.<attempt>.<role>.<index>"; [a-z0-9.-], at most TASK_NAME_MAX. An
+/* Identifies a member permanently: "<job id>.<attempt>.<role>.<index>"; [a-z0-9.-], at most TASK_NAME_MAX. An
  * environment that is being built is a task, too: "env.<hash>". */
 enum { TASK_NAME_MAX = 160 };
 
-/* A secret of the job's user for a member: a variable or a file. */
+/* A secret of the job's user for a member, as a variable or a file. */
 typedef struct {
         const char *variable; /* or NULL */
         const char *file;     /* its name in the directory $PADDLE_SECRETS_DIR; or NULL */
-        const char *value;    /* followed by a NUL byte; a variable's has no other */
+        const char *value;    /* followed by a NUL byte; the value of a variable has no other NUL */
         gsize len;
 } TaskSecret;
 
-/* Everything a member needs to be started. All borrowed for the call. The engine fills task, argv, env,
- * limits, grace, ready_* and what follows new_privileges; the runtime completes env (directories, PATH,
+/* Everything that is needed to start a member. All borrowed for the call. The engine fills task, argv, env,
+ * limits, grace, ready_* and the fields after new_privileges. The runtime completes env (directories, PATH,
  * PYTHONPATH), dir, log, binds, processes, user and new_privileges. */
 typedef struct {
         const char *task;
@@ -34,59 +33,62 @@ typedef struct {
         const TaskSecret *secrets; /* of the attempt. Variables override those of `env`. Values are never
                                       shown, logged or written to a disk of the server */
         int n_secrets;
-        const char *dir;         /* working directory; must exist */
-        const char *log;         /* file, made if missing, appended to; its directory is made */
-        const char *log_banner;  /* a line written to the log before the start, or NULL */
-        Resources limits;        /* 0: no limit; cpu_milli as a hard limit */
-        const char *gpus;        /* of this machine: those that it was given, "0,2"; or NULL */
-        gint64 cpu_weight_milli; /* relative share when there is no hard limit */
-        gint64 max_processes;    /* 0: no limit */
-        gint64 user;             /* of this machine: number of the user whose members are bounded together */
-        gint64 user_processes;   /* of them all; 0: no limit */
-        gint64 log_limit;        /* bytes; 0: none */
-        gint64 grace_ms;         /* used when the member has to be ended for a reason of its keeper's own */
-        int ready_port;          /* > 0: READY is observed when a process of the member listens on it */
-        int ready_port_other;    /* > 0: or on this one */
-        const char *progress; /* file that the member appends what it reports to (agent/report.h); or NULL */
+        const char *dir;          /* working directory; must exist */
+        const char *log;          /* file that is appended to; it and its directory are created if missing */
+        const char *log_banner;   /* a line written to the log before the start, or NULL */
+        Resources limits;         /* 0: no limit; cpu_milli as a hard limit */
+        const char *gpus;         /* only on this machine: the GPUs that the member was given, "0,2"; or
+                                    NULL */
+        gint64 cpu_weight_milli;  /* relative share if there is no hard limit */
+        gint64 max_processes;     /* 0: no limit */
+        gint64 user;              /* only on this machine: number of the user whose members share the limit
+                                    `user_processes` */
+        gint64 user_processes;    /* of all members of `user`; 0: no limit */
+        gint64 log_limit;         /* bytes; 0: none */
+        gint64 grace_ms;          /* used when its keeper has to end the member */
+        int ready_port;           /* > 0: READY is observed when a process of the member listens on it */
+        int ready_port_other;     /* > 0: or on this one */
+        const char *progress;     /* file to which the member appends its reports (agent/report.h); or NULL */
         const char *ready_file;   /* not NULL: READY is observed when this file exists */
-        const char *const *binds; /* pairs source, target, ..., NULL: directories to be seen under other
-                                     names, where a mount namespace can be had */
-        const char *const *proxy; /* of this machine: no network but a proxy (agent/proxied.h); or NULL */
-        bool tty;                 /* argv has a terminal, held by a host (terminal/terminal.h), */
-        gint64 hangup_ms;         /* ... and is hung up when none has been connected for so long; 0: never */
-        bool new_privileges; /* of this machine: set-uid programs give the member the rights of their owners
-                              */
-        const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (any of both),
-                                        that listen before argv runs; or NULL */
+        const char *const *binds; /* pairs source, target, ..., NULL: directories to show under other names,
+                                     where a mount namespace is available */
+        const char *const *proxy; /* only on this machine: no network except a proxy (agent/proxied.h); or
+                                     NULL */
+        bool tty;                 /* argv has a terminal, held by a host (terminal/terminal.h), ... */
+        gint64 hangup_ms;         /* ... and gets a hang-up after this time without a connected terminal; 0:
+                                     never */
+        bool new_privileges; /* only on this machine: set-uid programs give the member the rights of their
+                                owners */
+        const char *const *wait_for; /* ops->gates: addresses, "HOST:PORT" or "HOST:PORT,PORT" (either port),
+                                        that must listen before argv runs; or NULL */
 } TaskStart;
 
 typedef struct {
-        gint64 cpu_us, memory, memory_peak; /* since its start; bytes now, at most */
+        gint64 cpu_us, memory, memory_peak; /* memory: bytes now; memory_peak: the most since its start */
         gint64 processes;
 } TaskUsage;
 
 typedef struct {
-        int percent;                 /* of the time in which it was at work, of late; -1: it does not tell */
-        gint64 memory, memory_total; /* bytes, of all that use it */
+        int percent;                 /* recent utilization, in percent of the time; -1: not reported */
+        gint64 memory, memory_total; /* bytes, of all processes that use it */
 } GpuUsage;
 
 typedef enum {
         OBSERVED_STARTED, /* pid, time */
         OBSERVED_READY,
-        OBSERVED_EXITED,       /* exit, usage; repeated until forget() */
+        OBSERVED_EXITED,       /* exit and usage; repeated until forget() */
         OBSERVED_LOST,         /* its keeper is gone and left no record; repeated until forget() */
-        OBSERVED_START_FAILED, /* text says why, permanent whether it ever could; repeated until forget() */
-        OBSERVED_SYNCED, /* all tasks the runtime knows were reported since it (re)connected: what is missing
-                            never ran */
+        OBSERVED_START_FAILED, /* text: why; permanent: whether the same start would fail again; repeated
+                                  until forget() */
+        OBSERVED_SYNCED, /* all tasks that the runtime knows were reported since it (re)connected: a task that
+                            is missing never ran */
         OBSERVED_PREPARED,       /* task = the job's id: its environment is ready */
-        OBSERVED_PREPARE_FAILED, /* task = the job's id; text says why */
-        OBSERVED_WAITS,  /* it is not running yet; text says why (no node has room, an image is pulled) */
-        OBSERVED_PLACED, /* the cluster has given it a node; text names it */
-        OBSERVED_TAKEN,  /* the cluster makes it go for others, or somebody wants it to; text says who and why
-                          */
-        OBSERVED_STUCK,  /* it has waited for as long as the runtime was told that anything may; text says why
-                          */
-        OBSERVED_NODES,  /* the cluster's nodes have changed: ask again */
+        OBSERVED_PREPARE_FAILED, /* task = the job's id; text: why */
+        OBSERVED_WAITS,  /* it is not running yet; text: why (no node has the capacity, an image is pulled) */
+        OBSERVED_PLACED, /* the cluster assigned it to a node; text: the name */
+        OBSERVED_TAKEN,  /* the cluster preempts it, or a third party requests its end; text: who and why */
+        OBSERVED_STUCK,  /* it has waited for the longest time that the runtime's settings allow; text: why */
+        OBSERVED_NODES,  /* the cluster's nodes have changed: read them again */
         OBSERVED_DISCONNECTED, /* actions are refused until the next OBSERVED_SYNCED */
 } ObservationKind;
 
@@ -94,185 +96,189 @@ typedef struct {
         ObservationKind kind;
         char task[TASK_NAME_MAX + 1];
         int pid;
-        int exit_code; /* -1 when ended by a signal */
+        int exit_code; /* -1: ended by a signal */
         int signal;
         bool oom;
-        bool hung_up;       /* EXITED: its terminal went and did not come back */
-        bool permanent;     /* the same start would fail again: no such program, not allowed, ... */
-        gint64 time;        /* ms since 1970, of what was observed */
-        gint64 peak_memory; /* bytes, 0: not known */
+        bool hung_up;       /* EXITED: its terminal was closed and none was connected in time */
+        bool permanent;     /* the same start would fail again: no such program, not permitted, ... */
+        gint64 time;        /* ms since 1970, when it happened */
+        gint64 peak_memory; /* bytes; 0: unknown */
         gint64 cpu_us;
         char *text;   /* or NULL */
-        char *report; /* EXITED: lines NAME=VALUE of what it reported (model/results.h); or NULL */
+        char *report; /* EXITED: lines NAME=VALUE that it reported (model/results.h); or NULL */
         char *note;   /* EXITED with a failure: a likely reason, as a clause ("disk quota: ..."); or NULL */
         char *last_line; /* EXITED with a failure: the last line of its log (last-line.h); or NULL */
 } Observation;
 void observation_free(Observation *observation);
-/* `report`, which may be NULL, becomes the observation's, without what the host of its terminal said
- * (terminal/terminal.h): that becomes `hung_up`. Its exit status is there already. */
+/* Moves `report`, which may be NULL, into the observation. The entries of its terminal's host
+ * (terminal/terminal.h) are removed and become `hung_up`. Call it after the exit status is set. */
 void observation_take_report(Observation *observation, char *report);
-/* Lines NAME=VALUE lose what the host of a terminal said; whether it said that it hung up. NULL: false. */
+/* Removes the entries of a terminal's host from the lines NAME=VALUE. True if the host hung up. NULL:
+ * false. */
 bool report_take_hang_up(char *report);
-/* A program that ended with another status than 0, or by a signal. */
+/* True if a program ended with a status other than 0, or by a signal. */
 bool observation_is_failure(const Observation *observation);
 
-/* Called from the runtime's own thread; takes the observation. Must not block. */
+/* Called from the runtime's own thread; takes ownership of the observation. Must not block. */
 typedef void (*ObserveFunc)(Observation *observation, void *arg);
 
-/* A machine of the cluster that members may stand on. */
+/* A machine of the cluster on which members can run. */
 typedef struct {
         char *name;
         Resources allocatable;
-        Resources others; /* of it, what is held by what is not ours */
-        Resources system; /* of that, what never goes: the cluster's own */
+        Resources others; /* the part of it that is used by pods that are not ours */
+        Resources system; /* the part of `others` that never becomes free: the cluster's own pods */
         char **labels;    /* "K=V", sorted; or NULL */
         bool ready;
-        bool usable; /* ready, and open for new members */
+        bool usable; /* ready, and accepts new members */
         char *why;   /* why it is not usable; or NULL */
 } RuntimeNode;
 void runtime_node_free(RuntimeNode *node);
 RuntimeNode *runtime_node_copy(const RuntimeNode *node);
 bool runtime_node_equal(const RuntimeNode *a, const RuntimeNode *b);
 
-/* A question to what drives a cluster, beside the jobs there: about one object, a page of a list, or what a
- * container has written until now. It belongs to whom it was given; it is answered once, and freed by that.
- */
+/* A request to a cluster's runtime, apart from its jobs: for one object, a page of a list, or the current log
+ * of a container. The runtime that gets it owns it, answers it once, and then frees it. */
 typedef enum { ASK_GET, ASK_LIST, ASK_CREATE, ASK_REPLACE, ASK_DELETE, ASK_LOG } RuntimeAskVerb;
 typedef struct {
         RuntimeAskVerb verb;
         char *api_version, *kind;              /* "v1", "Pod" */
-        char *namespace, *name;                /* NULL: of all; none */
+        char *namespace, *name;                /* namespace NULL: all of them; name NULL: none */
         json_t *body;                          /* CREATE, REPLACE */
-        int limit;                             /* LIST: objects a page, 0: all at once */
-        char *resume;                          /* LIST: `metadata.continue` of the page before; or NULL */
-        char *label_selector, *field_selector; /* LIST: only these; or NULL */
-        char *container;                       /* LOG: of the pod `name` */
-        gint64 tail_lines;                     /* LOG: from the end so many lines; 0: from the beginning */
-        gsize max_bytes; /* LOG: > 0; so many at most, the first ones or the last ones */
-        /* What the cluster says, borrowed, or why it says nothing. LOG: a string of whatever bytes, each line
-         * after its time. Any thread; must not block. */
+        int limit;                             /* LIST: objects per page; 0: all at once */
+        char *resume;                          /* LIST: `metadata.continue` of the previous page; or NULL */
+        char *label_selector, *field_selector; /* LIST: only matching objects; or NULL */
+        char *container;                       /* LOG: a container of the pod `name` */
+        gint64 tail_lines;                     /* LOG: number of lines from the end; 0: from the beginning */
+        gsize max_bytes; /* LOG: > 0; limit, applied to the first bytes or the last ones */
+        /* The cluster's answer, borrowed, or why there is none. LOG: a string of arbitrary bytes; each line
+         * follows its time. Any thread; must not block. */
         void (*answer)(json_t *object, const GError *error, void *arg);
         void *arg;
 } RuntimeAsk;
 void runtime_ask_answer(RuntimeAsk *ask, json_t *object, const GError *error);
-void runtime_ask_free(RuntimeAsk *ask); /* one that nobody answers: ERR_UNAVAILABLE; NULL is a no-op */
+void runtime_ask_free(RuntimeAsk *ask); /* an unanswered one is answered with ERR_UNAVAILABLE; NULL is a
+                                           no-op */
 
 typedef struct Runtime Runtime;
-/* An attempt of a job, as the runtime is told of it. Borrowed for the call. */
+/* An attempt of a job, as passed to the runtime. Borrowed for the call. */
 typedef struct {
-        const Job *job;  /* with its specification; once it is placed, with its members, their nodes, ports
-                                 and GPUs. job->attempt: 0 while it only waits */
-        gint64 user_seq; /* number of its user in the catalog, never given twice; 0: not known */
-        const char *namespace; /* asked for, or its queue's; or NULL */
-        Resources builder;     /* of a prepare: what its build may take, as it is counted; 0: nothing was */
+        const Job *job;  /* with its specification; after placement also with its members, their nodes, ports
+                            and GPUs. job->attempt: 0 while it only waits */
+        gint64 user_seq; /* number of its user in the catalog, never reused; 0: unknown */
+        const char *namespace; /* the requested one, or its queue's; or NULL */
+        Resources builder;     /* prepare only: the resources counted for the build, which it may use; 0: none
+                                  were counted */
         char *const *location; /* of its queue (model/queue.h); or NULL */
         const char
-                *topology; /* "K=V" of the nodes that our pass chose for all members, where the job asks for
-                                  one value of K; of a start only; or NULL */
+                *topology; /* start only: "K=V" of the nodes that the scheduler chose for all members, if the
+                              job requests a single value of K; or NULL */
 } RuntimeAttempt;
 
 typedef struct {
         const char *name;
-        bool uses_images; /* members run in their job's image; otherwise it is only recorded */
+        bool uses_images; /* members run in their job's image; false: the image is only recorded */
         const char
-                *progress_file; /* where members report (PADDLE_PROGRESS_FILE); NULL: start says so itself */
-        bool gates; /* a member's program waits by itself until wait_for listens: so that all phases are
-                       started at once */
+                *progress_file; /* file to which members report (PADDLE_PROGRESS_FILE); NULL: `start` sets the
+                                   variable itself */
+        bool gates; /* a member's program waits until wait_for listens, so all phases are started at once */
 
-        /* Connects; observations begin to flow, the first complete report ends with OBSERVED_SYNCED. */
+        /* Connects. Observations begin; the first complete report ends with OBSERVED_SYNCED. */
         bool (*open)(Runtime *runtime, ObserveFunc observe, void *arg, GError **error);
-        /* Leaves everything running and closes. */
+        /* Closes, and leaves everything running. */
         void (*close)(Runtime *runtime);
 
-        /* Members of such a job are started in their order by the cluster itself, which is told of all of
-         * them at once. Any thread; NULL: of none. */
+        /* True if the cluster itself starts members of this job in their order and gets all of them at once.
+         * Any thread; NULL: always false. */
         bool (*orders)(Runtime *runtime, const RuntimeAttempt *attempt);
 
-        /* Why no job may have a setup command there: a sentence, and after a newline what to do; the
-         * caller's. NULL: it may. Any thread; NULL: setups are run by prepare. */
+        /* Why jobs cannot have a setup command there: a sentence, a newline and what to do; the caller's.
+         * NULL: they can. Any thread. The operation is NULL: prepare runs setup commands. */
         char *(*setup_problem)(Runtime *runtime);
 
-        /* What the cluster has in all. */
+        /* The total resources of the cluster. */
         void (*inventory)(Runtime *runtime, Resources *ret_total);
         /* Its nodes as of the last OBSERVED_SYNCED or OBSERVED_NODES: a list of RuntimeNode, each name once;
-         * the caller's. NULL: it is one node, the machine that the server runs on. */
+         * the caller's. NULL: it is one node, the machine of the server. */
         GPtrArray *(*nodes)(Runtime *runtime);
-        /* Where the others reach a member of the job's attempt: a host name or an address; the caller's. */
+        /* The host name or address at which others reach a member of the job's attempt; the caller's. */
         char *(*address)(Runtime *runtime, const RuntimeAttempt *attempt, const char *role, int index);
-        /* What a running member uses at this moment (its cgroup's own counters); false: not known. Any
-         * thread, short. */
+        /* The current usage of a running member (its cgroup's own counters); false: unknown. Any thread,
+         * short. */
         bool (*usage)(Runtime *runtime, const char *task, TaskUsage *ret);
-        /* What its GPU of that number does now; false: not known. Any thread, some ms. NULL: it is not
+        /* The current usage of the GPU with this number; false: unknown. Any thread, some ms. NULL: not
          * measured. */
         bool (*gpu_usage)(Runtime *runtime, int gpu, GpuUsage *ret);
 
-        /* What a member has reported until now, as lines NAME=VALUE; the caller's, NULL: nothing. Any thread,
-         * short. Or NULL: not known before its end. */
+        /* The reports of a member so far, as lines NAME=VALUE; the caller's. NULL: none. Any thread, short.
+         * The operation is NULL: reports are unknown before the member's end. */
         char *(*report)(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
 
-        /* Makes what the job needs before it can start (the Python environment); PREPARED or PREPARE_FAILED
-         * follows. Asking again is harmless. A job that needs nothing is answered at once. */
+        /* Makes what the job needs before it can start (the Python environment). PREPARED or PREPARE_FAILED
+         * follows. It may be repeated. A job that needs nothing is answered at once. */
         void (*prepare)(Runtime *runtime, const RuntimeAttempt *attempt);
-        /* True when prepare would find nothing to do (so that submit, admission and start fit one
-         * transaction). */
+        /* True if prepare would have nothing to do, so that submit, admission and start can be one
+         * transaction. */
         bool (*is_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
-        /* What runs for it on nodes of the cluster until it is prepared: prepare is asked for when the job's
-         * queue has that to give, and it is counted there until the answer. False: nothing that counts. Does
-         * not block. NULL: false, of every job. */
+        /* True if preparing uses resources on nodes of the cluster. *ret_wants is counted in the job's queue
+         * until the answer, and prepare is called when the queue has that capacity. False: nothing is
+         * counted. Does not block. NULL: false for every job. */
         bool (*prepare_wants)(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants);
-        /* True when all of it was made before, as far as is known: prepare is asked for at once, and counted
-         * meanwhile. As prepare_wants. NULL: not known. */
+        /* True if everything was prepared before, as far as is known: prepare is called at once, and its
+         * resources are counted meanwhile. As prepare_wants. NULL: unknown. */
         bool (*was_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
-        /* What prepare was asked for is not waited for any more: the job is over, held, or elsewhere. Or
-         * NULL: it goes on. */
+        /* The result of prepare is not needed any more: the job has ended, is held, or has moved to another
+         * cluster. NULL: preparing continues. */
         void (*abandon)(Runtime *runtime, const char *job_id);
 
-        /* Leases ports that nobody else has where the members stand: `n` for as many members, then `extra`
-         * for the job itself; given back by name of the job. False with ERR_UNAVAILABLE. Not blocking I/O. */
+        /* Leases ports that are unused on the machines of the members: `n` for the members, then `extra` for
+         * the job itself. They are returned by the job's id. False with ERR_UNAVAILABLE. No blocking I/O. */
         bool (*lease_ports)(Runtime *runtime, const char *job_id, int n, int extra, int *ret_ports,
                             GError **error);
         /* Marks ports as leased again, after a restart of the server. */
         void (*keep_ports)(Runtime *runtime, const char *job_id, int n, const int *ports);
         void (*release_ports)(Runtime *runtime, const char *job_id);
 
-        /* Starts members of the attempt: the `n` that start now, sorted by role and index. Usually
-         * these are all that the job has; fewer when an elastic role grows or a member comes back. The
-         * runtime makes the work directory of the attempt if needed and completes the environment
-         * (directories, PATH, PYTHONPATH). STARTED or START_FAILED follows for each. */
+        /* Starts members of the attempt: the `n` that start now, sorted by role and index. Usually these are
+         * all members of the job. They are fewer when an elastic role grows or a member returns. The runtime
+         * creates the attempt's work directory if needed and completes the environment (directories, PATH,
+         * PYTHONPATH). STARTED or START_FAILED follows for each. */
         void (*start)(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n);
-        /* Ends the `n` tasks, all of one attempt: TERM and after grace_ms KILL to the whole process group of
-         * each. EXITED follows for each. grace_ms 0: KILL at once. */
+        /* Ends the `n` tasks, all of one attempt: TERM, and KILL after grace_ms, to the whole process group
+         * of each. EXITED follows for each. grace_ms 0: KILL at once. */
         void (*stop)(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms);
-        /* Sends a signal to the whole group: a warning. Nothing follows. */
+        /* Sends a signal to the whole group, as a warning. No observation follows. */
         void (*signal)(Runtime *runtime, const char *task, int signo);
-        /* The member has to go for another job; `why` is a sentence for those who look at it there. Nothing
-         * follows. Or NULL: nobody looks. */
+        /* Marks the member as preempted by another job. `why` is a sentence for people who look at it in the
+         * cluster. No observation follows. NULL: there is nothing to mark. */
         void (*mark_preempting)(Runtime *runtime, const char *task, const char *why);
-        /* A job whose members wait there may get another priority; `reprioritize` says which it has now, and
-         * nothing follows. Any thread, the engine's thread; both NULL: members keep the one of their start.
-         */
+        /* takes_priority: true if the priority of a job whose members wait in the cluster can be changed
+         * there. reprioritize: its priority is now that of the attempt's job; no observation follows.
+         * takes_priority on any thread, reprioritize on the engine's. Both NULL: members keep the priority
+         * with which they were started. */
         bool (*takes_priority)(Runtime *runtime, const RuntimeAttempt *attempt);
         void (*reprioritize)(Runtime *runtime, const RuntimeAttempt *attempt);
         /* Runs a command beside a running member, as its user, in its directory, with its environment
-         * (runtime/exec.h). Any thread, while the runtime is open; the caller's reference. NULL: it cannot.
-         */
+         * (runtime/exec.h). Any thread, while the runtime is open; the caller's reference. NULL: not
+         * supported. */
         RuntimeExec *(*exec)(Runtime *runtime, const char *task, const ExecStart *start);
-        /* The observation of the task's end is durable: its record may go. */
+        /* The observation of the task's end is durable: its record may be deleted. */
         void (*forget)(Runtime *runtime, const char *task);
-        /* An attempt is over and all its tasks are forgotten: its work directory may go, and what a cluster
-         * still has of it at `expires` (ms since 1970; 0: now; G_MAXINT64: never). Said again it holds anew.
-         */
+        /* An attempt has ended and all its tasks are forgotten. Its work directory may be deleted, and its
+         * objects in a cluster at `expires` (ms since 1970; 0: now; G_MAXINT64: never). A later call replaces
+         * `expires`. */
         void (*clean)(Runtime *runtime, const char *job_id, int attempt, gint64 expires);
 
-        /* Path of a member's log file; the caller's. The environment's build log: role "environment", index
-         * 0. */
+        /* Path of a member's log file; the caller's. The build log of the environment: role "environment",
+         * index 0. */
         char *(*log_path)(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
-        /* The queues whose jobs come here (const Queue *, borrowed), when it is opened and whenever there may
-         * be others. NULL: it has no use for them. */
+        /* The queues whose jobs run here (const Queue *, borrowed), at opening and after changes. NULL: not
+         * needed. */
         void (*queues)(Runtime *runtime, const GPtrArray *queues);
-        /* Takes a question. NULL: the cluster has nothing to be asked. */
+        /* Takes a request. NULL: the cluster supports none. */
         void (*ask)(Runtime *runtime, RuntimeAsk *ask);
-        /* The end of one that a driver has made (server/drivers.h), after close. NULL: its maker ends it. */
+        /* Frees a runtime that a driver created (server/drivers.h), after close. NULL: its creator frees
+         * it. */
         void (*free)(Runtime *runtime);
 } RuntimeOps;
 
@@ -281,7 +287,7 @@ struct Runtime {
         const RuntimeOps *ops;
 };
 
-/* Operations that a driver may leave NULL are called by these: they do what is said there for NULL, also when
+/* Callers for operations that a driver may leave NULL. They behave as documented there for NULL, also if
  * `runtime` itself is NULL (a cluster that is not open). */
 bool runtime_orders(Runtime *runtime, const RuntimeAttempt *attempt);
 char *runtime_setup_problem(Runtime *runtime);
@@ -297,5 +303,5 @@ bool runtime_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt);
 void runtime_reprioritize(Runtime *runtime, const RuntimeAttempt *attempt);
 RuntimeExec *runtime_exec(Runtime *runtime, const char *task, const ExecStart *start);
 void runtime_queues(Runtime *runtime, const GPtrArray *queues);
-bool runtime_ask(Runtime *runtime, RuntimeAsk *ask); /* false: `ask` stays the caller's */
+bool runtime_ask(Runtime *runtime, RuntimeAsk *ask); /* false: the caller still owns `ask` */
 void runtime_free(Runtime *runtime);
