@@ -1,7 +1,7 @@
-/* The engine: the only writer. One thread takes all that waits (commands, observations, timers), applies it
- * to drafts of the live jobs, asks sched/ what follows, commits everything in one transaction, publishes the
- * new views, and only then answers callers and hands actions to the runtime. Nothing is acknowledged before
- * it is durable; nothing is started before the intent is.
+/* The engine: the only writer. One thread takes all waiting inputs (commands, observations, timers) and
+ * applies them to drafts of the live jobs. It asks sched/ for decisions, commits everything in one
+ * transaction and publishes the new views. Only then it answers callers and passes actions to the runtime.
+ * Nothing is acknowledged before it is durable. Nothing is started before the intent is durable.
  *
  * Readers (any thread) see published views: committed, immutable, counted. They never wait for a commit. */
 #pragma once
@@ -20,101 +20,104 @@ typedef struct Engine Engine;
 
 typedef struct {
         Store *store;
-        Runtime *runtime; /* of this machine: of all clusters of type Local */
-        /* Makes the runtime of another cluster; NULL without an error: nobody takes such clusters. It is
-         * opened, closed and freed by the engine. Or NULL. */
+        Runtime *runtime; /* of this machine: for all clusters of type Local */
+        /* Creates the runtime of another cluster; NULL without an error: no driver supports such clusters.
+         * The engine opens, closes and frees it. Or NULL. */
         Runtime *(*driver)(const Cluster *cluster, void *arg, GError **error);
         void *driver_arg;
-        /* As of CatalogFacts; or NULL: not known. */
+        /* As in CatalogFacts; or NULL: unknown. */
         bool (*elsewhere)(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now);
         const char *dc;          /* datacenter name, for the variables of members */
-        const char *boot_id;     /* of the machine now */
-        gint64 keep_events;      /* how many are kept; 0: 1,000,000 */
-        gint64 keep_finished_ms; /* finished jobs are dropped after this time; 0: never */
-        Ttl ttl;                 /* of what they leave in their clusters */
+        const char *boot_id;     /* of the machine's current boot */
+        gint64 keep_events;      /* number of events kept; 0: 1,000,000 */
+        gint64 keep_finished_ms; /* finished jobs are deleted after this time; 0: never */
+        Ttl ttl;                 /* for the objects that jobs leave in their clusters */
         int max_open_jobs;       /* 0: 1,000,000; above it submits fail with ERR_QUOTA */
-        int max_open_per_user;   /* jobs; 0: a quarter of max_open_jobs; administrators are free of it */
+        int max_open_per_user;   /* jobs; 0: a quarter of max_open_jobs; administrators have no such limit */
         int submit_rate; /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
-        /* May jobs of this user write to the disk? False with ERR_QUOTA: submits fail. Short, no I/O. Or
-         * NULL. */
+        /* Checks whether jobs of this user may write to the disk. False with ERR_QUOTA: submits fail. Short,
+         * no I/O. Or NULL. */
         bool (*may_write)(const char *user, void *arg, GError **error);
         void *may_write_arg;
-        SealKey *secrets;      /* of the secrets of users; borrowed, or NULL: jobs cannot have secrets */
-        bool open_queues;      /* grants are not asked for at submission (the older behaviour) */
+        SealKey *secrets;      /* for the secrets of users; borrowed, or NULL: jobs cannot have secrets */
+        bool open_queues;      /* submissions need no grants (the older behaviour) */
         const char *node_name; /* of the machine, for placements and lists */
         const char *const *node_labels; /* "K=V" of the machine; or NULL */
-        const char *journal_dir; /* for the scheduler's journal (journal/journal.h); NULL: none is kept */
+        const char *journal_dir; /* for the scheduler's journal (journal/journal.h); NULL: no journal */
         SchedulerConfig scheduler;
-        gint64 (*now)(void *arg); /* NULL: the clock; a test owns it */
+        gint64 (*now)(void *arg); /* NULL: the clock; tests set it */
         void *now_arg;
-        void (*new_id)(char ret[ID_LEN + 1], void *arg); /* NULL: id_new; a test owns it */
+        void (*new_id)(char ret[ID_LEN + 1], void *arg); /* NULL: id_new; tests set it */
         void *new_id_arg;
         void (*fatal)(const GError *error,
-                      void *arg); /* a commit whose outcome is unknown: the program must exit */
+                      void *arg); /* called when the outcome of a commit is unknown: the program must exit */
         void *fatal_arg;
 } EngineConfig;
 
 /* Loads the open jobs, starts the thread, opens the runtime. NULL on failure. Borrows store and runtime. */
 Engine *engine_new(const EngineConfig *config, GError **error);
-/* Stops the thread after the batch in hand; commands still waiting are answered with ERR_UNAVAILABLE. Members
- * run on. */
+/* Stops the thread after the current batch. Waiting commands are answered with ERR_UNAVAILABLE. Members
+ * continue to run. */
 void engine_free(Engine *engine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Engine, engine_free)
 
 /* A command's outcome, called once from the engine's thread after the commit; must not block. On success
  * `error` is NULL and `job` the view after the change (borrowed; NULL for commands without one). `repeated`:
- * an idempotency key matched, nothing new was made. */
+ * an idempotency key matched, and nothing new was created. */
 typedef void (*EngineDone)(Job *job, bool repeated, const GError *error, void *arg);
 
 /* One or many specifications from `user` in one transaction: all of them, or none. `specs` are referenced; an
- * entry whose spec has an array makes one job per index, which share the spec. Entries may name each other in
- * `after` by job name ("ok:train"): the engine puts the ids; a cycle is ERR_INVALID naming it. `done` gets
- * the first job of the first entry (of an array: its first). ERR_EXISTS when an open job of that user has a
- * name (the message names its id and state); ERR_CONFLICT when the idempotency key was used for another
- * specification, or the queue is closed; ERR_DENIED without a grant; ERR_NOT_FOUND for a queue or dependency
- * that is none; ERR_INVALID when a job could never fit its cluster or its queue's max; ERR_QUOTA over a limit
- * per user or a rate. An error names the entry when there are several. */
+ * entry whose spec has an array creates one job per index, which share the spec. Entries may name each other
+ * in `after` by job name ("ok:train"): the engine replaces the names by ids; a cycle is ERR_INVALID naming
+ * it. `done` gets the first job of the first entry (of an array: its first). ERR_EXISTS if an open job of
+ * that user has a name (the message names its id and state). ERR_CONFLICT if the idempotency key was used for
+ * another specification, or the queue is closed. ERR_DENIED without a grant. ERR_NOT_FOUND for an unknown
+ * queue or dependency. ERR_INVALID if a job could never fit its cluster or its queue's max. ERR_QUOTA over a
+ * limit per user or a rate. An error names the entry when there are several. */
 typedef struct {
         const char *user;
         bool admin;
         Spec *const *specs;
         int n_specs;
         const char *idempotency_key; /* or NULL */
-        const char *id;              /* of the only job, chosen by an older client; or NULL */
-        const char *refusal;         /* why no cluster can run it: it is taken and fails at once; or NULL */
-        bool only_check; /* a dry run: answered as the submission would be, but nothing is made, and the rate
-                            is not used up; `done` gets a job that is nowhere, whose env_state is what the
-                            first one's would be: none, ready, or waiting */
+        const char *id;              /* of the only job, chosen by a client of the older API; or NULL */
+        const char *refusal;         /* why no cluster can run it: the request is accepted and the job fails
+                                        immediately; or NULL */
+        bool only_check; /* a dry run: answered as the submission would be, but nothing is created, and the
+                            rate limit is not charged. `done` gets a job that is not stored; its env_state is
+                            what the first job's would be: none, ready, or waiting */
 } EngineSubmission;
 void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg);
 
-/* What may be done to a job by id. In a final state: ERR_CONFLICT naming it. What is so already succeeds. */
+/* Actions on a job by id. ERR_CONFLICT names a job in a final state. An action whose result already holds
+ * succeeds. */
 typedef enum {
-        ACT_CANCEL,  /* with the job's grace; of one that stops for good already: kills it */
-        ACT_KILL,    /* cancels without a grace */
-        ACT_HOLD,    /* suspended: a running job is stopped first */
-        ACT_RELEASE, /* back into its queue */
-        ACT_REQUEUE, /* a running job is stopped and goes back into its queue; costs no retry */
-        ACT_SAVED,   /* the job says that its work up to now survives an eviction */
-        ACT_DELETE,  /* forgets a finished job, with its events; ERR_CONFLICT while it is open */
+        ACT_CANCEL,  /* with the job's grace; kills a job that is already stopping to end */
+        ACT_KILL,    /* cancels without grace */
+        ACT_HOLD,    /* suspends; a running job is stopped first */
+        ACT_RELEASE, /* returns it to its queue */
+        ACT_REQUEUE, /* stops a running job and returns it to its queue; costs no retry */
+        ACT_SAVED,   /* the job reports that its work so far survives an eviction */
+        ACT_DELETE,  /* deletes a finished job and its events; ERR_CONFLICT while it is open */
         ACTIONS,
 } JobAction;
-/* `admin`: `by` has an administrator's right here. Release and requeue by somebody else lower a priority that
- * is above what `by` is granted now. */
+/* `admin`: `by` acts with an administrator's rights. Without them, release and requeue lower a priority that
+ * is above what is granted to `by` now. */
 void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, bool admin,
                 EngineDone done, void *arg);
-/* The same to each open element of an array (its array_seq and id), in one transaction; to none of them:
- * ERR_CONFLICT. `done` gets no job. */
+/* The same for each open element of an array (its array_seq and id), in one transaction. ERR_CONFLICT if none
+ * can be changed. `done` gets no job. */
 void engine_act_array(Engine *engine, gint64 array_seq, const char *id, JobAction action, const char *by,
                       bool admin, EngineDone done, void *arg);
 
-/* A terminal waits for the job's start, or does so no more: for each true comes one false. A job that asks
- * for a terminal and waits for its first start without one for its hangup_ms, from its submission or the
- * server's start on, is cancelled. Any thread; no answer. */
+/* A terminal starts to wait for the job's start (true), or stops waiting (false); each true is followed by
+ * one false. The engine cancels a job that requests a terminal and waits for its first start if it has no
+ * terminal for its hangup_ms, counted from its submission or the server's start. Any thread; no answer. */
 void engine_terminal(Engine *engine, const char *job_id, bool there);
 
-/* Changes of an open job. Priority and queue: only while queued or suspended (ERR_CONFLICT); the new queue is
- * checked as at submission. Labels and annotations replace what is there (NULL: unchanged). */
+/* Changes of an open job. Priority and queue can change only while it is queued or suspended (ERR_CONFLICT).
+ * The new queue is checked as at submission. Labels and annotations replace the current ones (NULL:
+ * unchanged). */
 typedef struct {
         const char *queue;   /* NULL: unchanged */
         const int *priority; /* NULL: unchanged */
@@ -124,99 +127,99 @@ typedef struct {
 } JobChange;
 void engine_change_job(Engine *engine, const char *job_id, const JobChange *change, EngineDone done,
                        void *arg);
-/* The same of an array: queue and priority of its elements that wait, labels of all that are open. */
+/* The same for an array: queue and priority of its waiting elements, labels of all open ones. */
 void engine_change_array(Engine *engine, gint64 array_seq, const char *id, const JobChange *change,
                          EngineDone done, void *arg);
 
 /* ---- the catalog ---- */
 
-/* Puts a new object (seq 0), or the changed copy of one: its version must be the current one's, else
+/* Puts a new object (seq 0), or the changed copy of one. The version of a copy must be the current one, else
  * ERR_CONFLICT ("changed meanwhile"). Checked by catalog_check_put with live facts. `by`: for the event.
- * `ret_...` of done: job is NULL; look the object up in engine_catalog afterwards. */
+ * `job` of `done` is NULL; look the object up in engine_catalog afterwards. */
 void engine_put(Engine *engine, const Object *object, const char *by, EngineDone done, void *arg);
-/* `version`: the one that is to go, 0: whichever it is. */
+/* `version`: the version to delete; 0: any. */
 void engine_drop(Engine *engine, ObjectKind kind, const char *name, gint64 version, const char *by,
                  EngineDone done, void *arg);
-/* The committed one; a reference. Any thread. */
+/* The committed catalog; a reference. Any thread. */
 Catalog *engine_catalog(Engine *engine);
-/* How many jobs of a queue are open, as published. */
+/* The number of open jobs of a queue, as published. */
 gint64 engine_queue_open(Engine *engine, const char *queue);
-/* The figures of the last published pass (a reference), and the ids they use. */
+/* The figures of the last published pass (a reference), and the ids that they use. */
 SchedulerFigures *engine_figures(Engine *engine);
 int engine_queue_id(Engine *engine, const char *queue); /* -1: unknown */
-/* How the cluster's runtime stands (NULL: this machine's): connected, and else why not (the caller's, or
- * NULL); what its usable nodes have. Any may be NULL. */
+/* True if the runtime of the cluster (NULL: this machine's) is connected. *ret_total: the resources of its
+ * usable nodes. *ret_why: why it is not connected (the caller's, or NULL). Either may be NULL. */
 bool engine_cluster(Engine *engine, const Cluster *cluster, Resources *ret_total, char **ret_why);
-/* What a running member uses now; false: not known. Any thread, short. */
+/* The current usage of a running member; false: unknown. Any thread, short. */
 bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsage *ret);
-/* What a member has reported until now (model/results.h): lines NAME=VALUE, the caller's; NULL: nothing. Any
- * thread, short. */
+/* The reports of a member so far (model/results.h): lines NAME=VALUE; the caller's; NULL: none. Any thread,
+ * short. */
 char *engine_report(Engine *engine, const Job *job, const Member *member);
-/* What one of the GPUs of its machine does now (Member.gpus); false: not known. Any thread, some ms. */
+/* The current usage of one of the GPUs of its machine (Member.gpus); false: unknown. Any thread, some ms. */
 bool engine_gpu_usage(Engine *engine, const Job *job, int gpu, GpuUsage *ret);
-/* Runs a command beside a running member (runtime/exec.h): the caller's reference. NULL with
- * ERR_UNAVAILABLE: its runtime does not know of it yet, or no more. Any thread. */
+/* Runs a command beside a running member (runtime/exec.h): the caller's reference. NULL with ERR_UNAVAILABLE:
+ * its runtime does not know the member yet, or no longer. Any thread. */
 RuntimeExec *engine_exec(Engine *engine, const Job *job, const Member *member, const ExecStart *start,
                          GError **error);
-/* Its nodes as its runtime last told: RuntimeNode, a reference; NULL: nothing was told, or it is this
- * machine.
- */
+/* The cluster's nodes as its runtime last reported them: RuntimeNode, a reference. NULL: none were reported,
+ * or it is this machine. */
 GPtrArray *engine_nodes(Engine *engine, const Cluster *cluster);
 int engine_node_id(Engine *engine, const Cluster *cluster, const char *node); /* -1: unknown */
-/* Hands a question over to the cluster's runtime, which answers it. Takes `ask`. */
+/* Passes a request to the cluster's runtime, which answers it. Takes `ask`. */
 void engine_ask(Engine *engine, const char *cluster, RuntimeAsk *ask);
 const char *engine_node_name(Engine *engine, int id);  /* interned; NULL: this machine */
 const char *engine_queue_name(Engine *engine, int id); /* interned; NULL: unknown */
 
 /* ---- questions ---- */
 
-/* A copy of the live scheduler, made on the engine's thread and handed to `done` there, which passes it on to
- * the thread that asked (ownership with it). NULL when the server is stopping. Keys are the jobs' seq. Takes
- * some ms with 100,000 jobs: not for lists. */
+/* A copy of the live scheduler, made on the engine's thread and passed to `done` there. `done` passes it on
+ * to the thread that asked, together with the ownership. NULL when the server is stopping. Keys are the jobs'
+ * seq. Takes some ms with 100,000 jobs: not for lists. */
 typedef void (*EngineCloned)(Scheduler *clone, gint64 now, void *arg);
 void engine_clone_scheduler(Engine *engine, EngineCloned done, void *arg);
-/* What was decided up to now is in the journal's files when `done` is called. */
+/* Calls `done` when all decisions so far are in the journal's files. */
 void engine_flush_journal(Engine *engine, EngineDone done, void *arg);
-/* How the engine shows a job that does not exist yet, or a queue that is changed, to the scheduler: for dry
- * runs and what-ifs on a clone. `seq`: any key that is free. Fill borrows from spec and catalog. */
-typedef struct SchedJobFill SchedJobFill; /* holds what the SchedJob points to */
+/* The form in which the engine shows a job that does not exist yet, or a changed queue, to the scheduler: for
+ * dry runs and what-ifs on a clone. `seq`: any unused key. Fill borrows from spec and catalog. */
+typedef struct SchedJobFill SchedJobFill; /* holds the data to which the SchedJob points */
 SchedJobFill *engine_fill_job(Engine *engine, const char *user, const Spec *spec, gint64 seq, gint64 now,
                               SchedJob *ret, GError **error);
 void engine_fill_free(SchedJobFill *fill);
 bool engine_fill_queue(Engine *engine, const Queue *queue, SchedQueue *ret); /* borrows from queue */
 
-/* ERR_NOT_FOUND for a user who does not exist, ERR_UNAUTHENTICATED when the token's parent is gone. */
+/* ERR_NOT_FOUND for an unknown user, ERR_UNAUTHENTICATED if the token's parent is gone. */
 void engine_put_token(Engine *engine, const Token *token, EngineDone done, void *arg);
 void engine_drop_token(Engine *engine, const char *id, EngineDone done, void *arg);
 
-/* Published views of live jobs; a reference, or NULL when it is not live (look in the store then). */
+/* Published views of live jobs; a reference, or NULL if it is not live (look in the store then). */
 Job *engine_job(Engine *engine, const char *id);
-Job *engine_job_by_name(Engine *engine, const char *user, const char *name); /* the open one */
+Job *engine_job_by_name(Engine *engine, const char *user, const char *name); /* the open job of that name */
 /* Live or stored, by id or by name of `user` (the newest); ERR_NOT_FOUND. */
 Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GError **error);
-/* What a person's word means (model/array.h): one job, or a whole array. A name means whichever is newest. Of
- * an array *ret_array is its number (JobQuery.array_seq) and the job one of its elements; else 0. */
+/* The job or array that a user's word names (model/array.h). A name means the newest of them. For an array
+ * *ret_array is its number (JobQuery.array_seq), and the result is one of its jobs; else 0. */
 Job *engine_look_up(Engine *engine, const char *user, const char *word, gint64 *ret_array, GError **error);
-/* Whether an element of it is open, and the revision of the last change of any of them, as published. */
+/* True if an element of the array is open. *ret_revision: of the last change of any of them, as published. */
 bool engine_array_open(Engine *engine, gint64 array_seq, gint64 *ret_revision);
-/* Sets the ERR_NOT_FOUND of engine_find and returns false: for callers that may not learn that the job
- * exists. */
+/* Sets the ERR_NOT_FOUND of engine_find and returns false: for callers that are not allowed to know that the
+ * job exists. */
 bool engine_no_job(const char *user, const char *name, GError **error);
-/* Why a live job waits, in one sentence with numbers; NULL when it does not. The caller's. */
+/* Why a live job waits, in one sentence with numbers; NULL if it does not wait. The caller's. */
 char *engine_explain(Engine *engine, const Job *job);
 /* All reasons, ordered, from its view and the published figures (no wait, any thread): an array of objects
  * {"cause": "resources", "message": sentence, "resource"?, "asked"?, "free"?, "limit"?, "used"?, "lent"?,
  * "lent_to"?, "queue"?, "position"?, "job"?, "expected_start"?} as doc/guide/rest.md has it; [] when it does not
  * wait. */
 json_t *engine_reasons(Engine *engine, const Job *job);
-/* While it waits for its environment to be built: that, and what the build takes. NULL: it does not. */
+/* While it waits for the build of its environment: that reason, and the resources of the build. NULL: it does
+ * not. */
 json_t *engine_build_reason(Engine *engine, const Job *job);
-/* The same from a clone's Reason, names filled in: for explain and dry run. `user`: who may read it, to whom
+/* The same from a clone's Reason, with names filled in: for explain and dry run. `user`: the reader, for whom
  * jobs of others are "another job"; NULL: all are named. The new object is the caller's. */
 json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user);
 
-/* The revision of the last published event; and a wait for a newer one: `wake` is called (engine's thread,
- * must not block) after each publication until unwatched. */
+/* The revision of the last published event. engine_watch: `wake` is called after each publication (engine's
+ * thread, must not block) until engine_unwatch. */
 gint64 engine_revision(Engine *engine);
 typedef void (*EngineWake)(gint64 revision, void *arg);
 void engine_watch(Engine *engine, EngineWake wake, void *arg);

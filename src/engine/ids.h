@@ -1,4 +1,4 @@
-/* Small numbers for names, as the scheduler wants them: dense from 0, given back numbers are used again. Any
+/* Small numbers for names, as the scheduler uses them: dense from 0; returned numbers are reused. Any
  * thread. */
 #pragma once
 
@@ -10,8 +10,8 @@ typedef struct Ids Ids;
 Ids *ids_new(void);
 void ids_free(Ids *ids); /* NULL is a no-op */
 
-int ids_get(Ids *ids, const char *name);        /* makes one for a new name */
+int ids_get(Ids *ids, const char *name);        /* assigns a number to a new name */
 int ids_find(const Ids *ids, const char *name); /* -1: none */
 const char *ids_name(const Ids *ids, int id);   /* interned; NULL: not in use */
 void ids_give_back(Ids *ids, const char *name);
-int ids_bound(const Ids *ids); /* above all that were given */
+int ids_bound(const Ids *ids); /* larger than every number in use */

@@ -1,5 +1,5 @@
-/* Secrets of a job's user: checked at submission, opened for a start. A job takes them as they are at each
- * attempt. The engine's thread. */
+/* Secrets of a job's user: checked at submission, decrypted for a start. Each attempt uses the current
+ * values. The engine's thread. */
 #pragma once
 
 #include "engine/engine.h"
@@ -14,12 +14,12 @@ typedef struct {
         char **names;
 } JobSecrets;
 
-/* Opens the job's secrets as the committed catalog has them, after the same checks as at submission: they may
- * have changed since. Call secrets_clear on *ret also after a failure. */
+/* Decrypts the job's secrets from the committed catalog, after the same checks as at submission, because they
+ * may have changed since. Call secrets_clear on *ret also after a failure. */
 bool secrets_open(const Engine *engine, const Job *job, JobSecrets *ret, GError **error);
 void secrets_clear(JobSecrets *secrets);
 
-/* A line that a member of the job's present attempt wrote, without what it has of the values that the attempt
- * was given (engine/mask.h); the caller's. NULL: the values are not known any more, since a secret was
- * changed or deleted after the attempt began. */
+/* A line that a member of the job's current attempt wrote, with the values that the attempt was given hidden
+ * (engine/mask.h); the caller's. NULL: the values are unknown, because a secret was changed or deleted after
+ * the attempt began. */
 char *secrets_mask(const Engine *engine, const Job *job, const char *line);

@@ -1,10 +1,10 @@
-/* What members get that declare nothing (model/spec.h), and what is held of it. Pure.
+/* Default resources for members that declare none (model/spec.h), and their limits. Pure.
  *
  *         CPU      the default of queue or cluster; else a core, or as much as lets all members of the job
- *                  stand beside what never goes from the nodes
- *         memory   the default of queue or cluster; else, where a queue limits memory, the part of the
- *                  machines that its CPU or its GPUs are, but no more than lets all members of the job fit
- *                  into that limit; else none
+ *                  fit on the nodes beside the cluster's own pods
+ *         memory   the default of queue or cluster; else, where a queue limits memory, the same fraction of
+ *                  the machines' memory as of their CPU or GPUs, but at most as much as lets all members of
+ *                  the job fit into that limit; else none
  */
 #pragma once
 
@@ -13,18 +13,18 @@
 #include "model/catalog.h"
 #include "model/spec.h"
 
-/* Where a job runs: borrowed. */
+/* The place where a job runs; borrowed. */
 typedef struct {
         const Catalog *catalog;
-        const Queue *queue;     /* NULL: one that has gone, without limits */
-        const GPtrArray *nodes; /* RuntimeNode; those count that are usable and have the labels that the job
-                                   asks for; NULL: it is one machine, of `total` */
+        const Queue *queue;     /* NULL: it was deleted, so it has no limits */
+        const GPtrArray *nodes; /* RuntimeNode; only usable nodes with the labels that the job requests count;
+                                   NULL: one machine, with `total` */
         const Resources *total;
 } SharePlace;
 
-/* Where all of its members together would not fit whatever they get, CPU is an equal part of `total`. */
+/* If all members together would not fit with any share, CPU is an equal part of `total`. */
 SpecShare share_on(const SharePlace *place, const Spec *spec);
 
-/* What cgroups hold of a member: what it declares, and what it is given of a kind that the queue limits or
- * has a default for. 0: nothing holds it. */
+/* The cgroup limits of a member: what it declares, and its share of a kind that the queue limits or has a
+ * default for. 0: no limit. */
 void share_hold(const SharePlace *place, const Spec *spec, int role, SpecShare share, Resources *ret);

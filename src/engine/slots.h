@@ -1,8 +1,8 @@
 /* The runtimes of the engine, one for each cluster: this machine's, which all clusters of type Local share,
- * and one for every other cluster that a driver takes. Each is connected or away by itself; a job's slot is
- * that of its queue's cluster.
+ * and one for every other cluster that a driver supports. Each is connected or disconnected independently. A
+ * job's slot is that of its queue's cluster.
  *
- * Slots are the engine thread's. What readers of any thread may know of a cluster is a ClusterView. */
+ * Slots belong to the engine's thread. A ClusterView is what readers of any thread may see of a cluster. */
 #pragma once
 
 #include <glib.h>
@@ -13,83 +13,85 @@
 
 typedef struct RuntimeSlot RuntimeSlot;
 
-/* One opening of a slot's runtime: what observations come with. It lives as long as the engine, so that late
- * ones of an earlier opening are known as such. */
+/* One connection of a slot's runtime, which comes with each observation. It lives as long as the engine, so
+ * that late observations of an earlier connection can be recognized and dropped. */
 typedef struct {
         Engine *engine;
         RuntimeSlot *slot;
 } Source;
 
 struct RuntimeSlot {
-        int id;     /* the scheduler's cluster; 0: this machine */
-        char *name; /* of the cluster; "": this machine */
-        Cluster *
-                cluster; /* as it was when the runtime was opened, a reference; NULL: this machine, or none */
+        int id;            /* the scheduler's cluster; 0: this machine */
+        char *name;        /* of the cluster; "": this machine */
+        Cluster *cluster;  /* as it was when the runtime was opened, a reference; NULL: this machine, or no
+                            cluster */
         Runtime *runtime;  /* NULL: there is none */
-        Source *source;    /* of its present opening */
-        Resources total;   /* of its usable nodes, with what others hold of them */
-        Resources room;    /* without */
-        Resources system;  /* of total: what the cluster's own hold */
+        Source *source;    /* its current connection */
+        Resources total;   /* of its usable nodes, including what others use of them */
+        Resources room;    /* the same without what others use */
+        Resources system;  /* the part of total that the cluster's own pods use */
         Resources most;    /* of all its nodes, usable or not */
-        GPtrArray *list;   /* RuntimeNode, as last told; never changed, but replaced; or NULL */
-        GHashTable *nodes; /* what the scheduler knows: name -> RuntimeNode */
+        GPtrArray *list;   /* RuntimeNode, as last reported; never changed, only replaced; or NULL */
+        GHashTable *nodes; /* nodes that the scheduler knows: name -> RuntimeNode */
         GHashTable *seen;  /* tasks reported since the runtime connected, until it is synced */
         bool connected;    /* synced now */
-        bool synced;       /* in the batch that is open */
+        bool synced;       /* in the open batch */
 };
 
 void slots_init(Engine *engine);
-/* False with an error when this machine's runtime cannot be opened. */
+/* False with an error if this machine's runtime cannot be opened. */
 bool slots_open(Engine *engine, GError **error);
 void slots_close(Engine *engine);
-void slots_free(Engine *engine); /* after slots_close, and when no input is left */
+void slots_free(Engine *engine); /* call it after slots_close, when no input is left */
 
 RuntimeSlot *slot_local(const Engine *engine);
-/* Never NULL: one is made for a cluster that is new. `cluster` NULL: this machine's. */
+/* Never NULL: a new cluster gets a new slot. `cluster` NULL: this machine's. */
 RuntimeSlot *slot_of_cluster(Engine *engine, const Cluster *cluster);
 RuntimeSlot *slot_of_queue(Engine *engine, const char *queue_name); /* of the catalog of the batch */
 RuntimeSlot *slot_of(Engine *engine, const Job *job);
 bool slot_is_local(const RuntimeSlot *slot);
 bool slots_any_connected(const Engine *engine); /* or synced in this batch */
 
-/* After a commit that changed the catalog: runtimes of clusters that came are opened, of those that went or
- * changed closed. */
+/* Call it after a commit that changed the catalog: opens the runtimes of new clusters, and closes those of
+ * deleted or changed ones. */
 void slots_settle(Engine *engine);
 
-/* It has told all it knows, or is away, and why. Its queues start jobs, or do not. */
+/* slot_up: the runtime has reported everything, and its queues start jobs. slot_down: it is disconnected, and
+ * why; its queues do not start jobs. */
 void slot_up(Engine *engine, RuntimeSlot *slot);
 void slot_down(Engine *engine, RuntimeSlot *slot, const char *why);
-/* Those that were synced in the batch that ends are connected, or not. False when there are none. */
+/* Marks the slots that were synced in the ending batch as connected, or not. False: there are none. */
 bool slots_mark_synced(Engine *engine, bool connected);
-/* Tells the scheduler of its nodes; true when their sum is another than before, or what can be shared of it.
- */
+/* Passes the slot's nodes to the scheduler. True if their sum has changed, or the part that can be shared. */
 bool slot_take_nodes(Engine *engine, RuntimeSlot *slot);
-/* As of share.h; `queue` NULL: one that has gone. */
+/* As in share.h; `queue` NULL: it was deleted. */
 SpecShare slot_share(const RuntimeSlot *slot, const Catalog *catalog, const Queue *queue, const Spec *spec);
-/* What cgroups hold of members of a role of the job's attempt. */
+/* The cgroup limits of members of a role of the job's attempt. */
 void slot_hold(Engine *engine, const Job *job, int role, Resources *ret);
-/* The scheduler's number for a node; one that is not known any more (or not yet) gets one, without room. */
+/* The scheduler's number for a node. A node that is not known (any more, or yet) gets one, without
+ * capacity. */
 int slot_node(Engine *engine, RuntimeSlot *slot, const char *name);
-/* Its first node by name, of the usable ones if there are any; where it has none, one without room. */
+/* The slot's first node by name, of the usable ones if there are any. If it has none, one without
+ * capacity. */
 int slot_any_node(Engine *engine, RuntimeSlot *slot);
-/* The name of a node of a slot that is not this machine's; NULL: it is this machine. Borrowed. */
+/* The name of a node of a slot other than this machine's; NULL: it is this machine. Borrowed. */
 const char *slot_node_name(const Engine *engine, int id);
 
-/* Reports, as the runtime would, that the start of a task failed before the runtime was asked. The failure is
- * permanent: there is no retry. */
+/* Reports, as the runtime would, that the start of a task failed before the runtime was called. The failure
+ * is permanent: there is no retry. */
 void slot_fail_start(const RuntimeSlot *slot, const char *task, gint64 now, const GError *why);
 
 /* ---- for any thread ---- */
 
 typedef struct {
-        Runtime *runtime; /* not for readers: slots.c alone calls it, under its lock */
-        bool known;       /* a runtime is there */
-        bool connected;   /* and has told all it knows */
+        Runtime *runtime; /* not for readers: only slots.c calls it, under its lock */
+        bool known;       /* a runtime exists */
+        bool connected;   /* and has reported everything that it knows */
         Resources total;  /* of its usable nodes */
-        Resources room;   /* of these, without what others hold */
+        Resources room;   /* the part of these that others do not use */
         Resources most;   /* of all nodes, usable or not */
-        GPtrArray *nodes; /* RuntimeNode, a reference to a list that does not change; NULL: not told */
-        char *why;        /* why there is none, or it is away; NULL: nothing to say */
+        GPtrArray *nodes; /* RuntimeNode, a reference to a list that does not change; NULL: not reported */
+        char *why;        /* why there is no runtime, or it is disconnected; NULL: no reason */
 } ClusterView;
 
 /* `cluster` NULL: this machine. */
@@ -98,5 +100,5 @@ void cluster_view_clear(ClusterView *view);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterView, cluster_view_clear)
 SpecShare cluster_view_share(const ClusterView *view, const Catalog *catalog, const Queue *queue,
                              const Spec *spec); /* as of share.h */
-/* The scheduler's number for the cluster; one is made for a new one. */
+/* The scheduler's number for the cluster; a new cluster gets one. */
 int cluster_id(const Engine *engine, const Cluster *cluster);

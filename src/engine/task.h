@@ -18,10 +18,10 @@ typedef struct {
 /* The caller's. */
 char *task_format(const Job *job, const Member *member);
 
-/* False when `task` is not a member's name ("env.<hash>"). */
+/* False if `task` is not a member's name ("env.<hash>"). */
 bool task_parse(const char *task, TaskName *ret);
 
-/* The member of `job` that a task names, or -1: of another attempt, or unknown. */
+/* The index of the member of `job` that a task names, or -1: it is of another attempt, or unknown. */
 int task_member(const Job *job, const TaskName *name);
 
 /* "trainer-0"; the caller's. */

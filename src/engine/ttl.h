@@ -7,16 +7,17 @@
 
 #include "model/job.h"
 
-/* On a job: seconds after its end, instead of what the server says. */
+/* Annotation of a job: seconds after its end, instead of the server's setting. */
 #define TTL_ANNOTATION "paddleflow/job-ttl-seconds"
-#define TTL_NEVER G_MAXINT64 /* they stay */
+#define TTL_NEVER G_MAXINT64 /* they are kept */
 
 typedef struct {
-        gint64 succeeded_ms, failed_ms; /* after the end; the second for all other ends; 0: at once */
-        bool keep;                      /* nothing goes */
-        bool keep_failed;               /* nothing of failed jobs, unless they say so themselves */
+        gint64 succeeded_ms, failed_ms; /* after the end; failed_ms is for all ends but success; 0: at once */
+        bool keep;                      /* nothing is deleted */
+        bool keep_failed;               /* nothing of failed jobs is deleted, unless they have the
+                                           annotation */
 } Ttl;
 
-/* When what is left of the attempt goes, in ms since 1970; 0: now. `job`: as it is stored, or NULL when
- * nobody knows it any more. Attempts that were followed by another, and those of jobs that wait, go now. */
+/* When the objects of the attempt are deleted, in ms since 1970; 0: now. `job`: as it is stored, or NULL if
+ * it is unknown. Attempts that were followed by another, and those of waiting jobs, are deleted now. */
 gint64 ttl_expires(const Ttl *ttl, const Job *job, int attempt);

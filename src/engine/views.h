@@ -1,5 +1,6 @@
-/* The published views: what readers of any thread see. Swapped by the engine after each commit in one short
- * write-locked section; never held over SQL, a sync or rendering. A reader takes a reference and leaves. */
+/* The published views, which readers of any thread see. The engine swaps them after each commit in one short
+ * write-locked section; the lock is never held over SQL, a sync or rendering. A reader takes a reference and
+ * releases the lock. */
 #pragma once
 
 #include <glib.h>
@@ -12,8 +13,8 @@ typedef struct Views Views;
 Views *views_new(void);
 void views_free(Views *views); /* NULL is a no-op */
 
-/* One job's change. `was` NULL: the job is new; `now` in a final state: it leaves, and is found in the store
- * from now on. */
+/* One job's change. `was` NULL: the job is new. `now` in a final state: the job leaves the views and can be
+ * found in the store from then on. */
 typedef struct {
         Job *was, *now;
 } ViewChange;
@@ -26,11 +27,11 @@ typedef struct {
         bool ready;     /* loaded, runtime connected and synced */
         bool connected; /* the runtime */
         EngineMetrics metrics;
-        gint64 portless[VIEW_PORTLESS_MAX]; /* numbers of jobs that all but ports are there for; 0: no more */
+        gint64 portless[VIEW_PORTLESS_MAX]; /* seq of jobs that lack only ports; 0 ends the list */
 } ViewState;
 
-/* `figures` NULL: those before still hold. Takes over the reference of each `now` that is not final, and
- * gives the one of each `was` to `ret_dropped`, so that freeing happens outside the lock. */
+/* `figures` NULL: the previous ones stay valid. Takes the reference of each `now` that is not final. Moves
+ * the reference of each `was` to `ret_dropped`, so that freeing happens outside the lock. */
 void views_publish(Views *views, const ViewChange *changes, guint n, const ViewState *state, Catalog *catalog,
                    SchedulerFigures *figures, GPtrArray *ret_dropped);
 
@@ -42,20 +43,20 @@ Job *views_job_by_seq(Views *views, gint64 seq); /* the same */
 Catalog *views_catalog(Views *views);            /* a reference */
 SchedulerFigures *views_figures(Views *views);   /* the same */
 
-/* How many jobs that may start stand before it in its queue: of higher priority, or as high and older. Those
- * that wait for a time, another job or an environment do not count, as they do not to the scheduler. */
+/* The number of jobs before it in its queue that may start: of higher priority, or of the same and older.
+ * Jobs that wait for a time, another job or an environment do not count, as in the scheduler. */
 int views_ahead(Views *views, const Job *job, gint64 now);
-/* Open jobs of a queue. */
+/* The number of open jobs of a queue. */
 gint64 views_open_in(Views *views, const char *name);
-/* Jobs of a user that hold something in a queue (`name`), and jobs of an array that do. */
+/* The number of a user's jobs that hold resources in a queue (`name`), and of an array's jobs that do. */
 int views_user_runs(Views *views, const char *name, const char *user);
 int views_array_runs(Views *views, gint64 array_seq);
-/* False when none of its jobs is open. How many are, and the revision of the last change of any of them;
- * either may be NULL. */
+/* False if none of its jobs is open. The outputs are the number of open jobs and the revision of the last
+ * change of any of them; either may be NULL. */
 bool views_array_open(Views *views, gint64 array_seq, int *ret_open, gint64 *ret_revision);
 
-/* Watchers are called under their own lock, so that none is called after views_unwatch has returned; a
- * watcher must not call views_unwatch itself. */
+/* Watchers are called under their own lock. After views_unwatch returned none is called. A watcher must not
+ * call views_unwatch itself. */
 void views_watch(Views *views, EngineWake wake, void *arg);
 void views_unwatch(Views *views, EngineWake wake, void *arg);
 void views_wake(Views *views, gint64 revision);

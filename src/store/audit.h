@@ -17,35 +17,35 @@ typedef struct Audit Audit;
 enum { AUDIT_WAITING_MAX = 10000, AUDIT_READ_MAX = 1000 };
 
 typedef struct {
-        const char *dir;    /* made with mode 0700 */
-        gint64 file_size;   /* bytes, about: then the next file begins */
-        gint64 file_age_ms; /* the same by age; 0: never */
-        int files;          /* so many are kept, at least 2; 0: all */
+        const char *dir;    /* created with mode 0700 */
+        gint64 file_size;   /* approximate bytes after which the next file begins */
+        gint64 file_age_ms; /* age after which the next file begins; 0: no limit */
+        int files;          /* number of files kept, at least 2; 0: all */
 } AuditConfig;
 
-/* What a server that died left unfinished is cut off, what is missing at the end is told by a line. */
+/* Truncates what a crashed server left unfinished. Adds a line if the end of the log is missing. */
 Audit *audit_open(const AuditConfig *config, GError **error);
-void audit_close(Audit *audit); /* writes what waits; NULL is a no-op */
+void audit_close(Audit *audit); /* writes waiting lines; NULL is a no-op */
 
-/* Hands over a line: `fields` as in chain_append, without "time". `done` (or NULL) is called once, on the
- * writer's thread: when the line is in the file, for `durable` when it is on the disk, or when that failed.
- */
+/* Queues a line: `fields` as in chain_append, without "time". `done` (or NULL) is called once, on the
+ * writer's thread: when the line is in the file; for `durable` when it is on the disk; or when that
+ * failed. */
 typedef void (*AuditDone)(void *arg);
 void audit_put(Audit *audit, const char *fields, bool durable, AuditDone done, void *arg);
-/* Called on the writer's thread about once a second and before the end, to hand over what is due. None
- * runs any more when this returns. */
+/* Sets a function that the writer's thread calls about once a second and before the end, to queue lines that
+ * are due. When this returns, the previous function does not run any more. */
 void audit_set_tick(Audit *audit, void (*tick)(bool last, void *arg), void *arg);
 
-/* NULL, or why nothing can be written now; the caller's. */
+/* NULL, or why nothing can be written at present; the caller's. */
 char *audit_trouble(Audit *audit);
 ChainHead audit_head(Audit *audit); /* the last line that is in a file */
 const char *audit_dir(const Audit *audit);
 
 typedef struct {
-        gint64 since;     /* lines with a greater number, oldest first; -1: the last ones */
-        const char *user; /* who acted; NULL: everybody */
+        gint64 since;     /* lines with a larger number, oldest first; -1: the last lines */
+        const char *user; /* the acting user; NULL: all */
         int limit;        /* 1..AUDIT_READ_MAX */
 } AuditQuery;
-/* Objects of the lines in order of their numbers; the caller's. What was handed over before is among them,
- * unless the disk takes nothing. Reads files: may take long. */
+/* Objects of the lines in order of their numbers; the caller's. Lines queued before are included, unless the
+ * disk cannot be written. Reads files: may take long. */
 json_t *audit_read(Audit *audit, const AuditQuery *query, GError **error);

@@ -14,19 +14,20 @@
 typedef struct Store Store;
 
 typedef struct {
-        gint64 revision;         /* grows by one; the engine counts */
+        gint64 revision;         /* grows by one; assigned by the engine */
         gint64 time;             /* ms */
         gint64 job_seq;          /* 0: not about a job */
-        char job_id[ID_LEN + 1]; /* "" when not about a job */
-        char *name;              /* of the job; filled by queries, not kept with the event */
-        char *user;              /* whose job; who may see it */
+        char job_id[ID_LEN + 1]; /* "" if it is not about a job */
+        char *name;              /* of the job; set by queries, not stored with the event */
+        char *user;              /* owner of the job, who may see the event */
         char *kind;              /* "job.queued", "member.exited", ... (doc/guide/rest.md, "An event") */
         char *data;              /* JSON object */
 } Event;
 void event_free(Event *event);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Event, event_free)
 
-/* How a token came to be: what a log-in gave, and what was made with that, goes when the password changes. */
+/* How a token was created. A change of the password deletes the tokens of log-ins, and those created with
+ * such tokens. */
 typedef enum {
         TOKEN_OWN,
         TOKEN_LOGIN,
@@ -36,21 +37,23 @@ typedef enum {
 typedef struct {
         char *id; /* shown in lists */
         char *user;
-        char *hash; /* hex of BLAKE2b-256 of the token; the token itself is never kept */
+        char *hash; /* hex of BLAKE2b-256 of the token; the token itself is never stored */
         char *note;
-        char *parent; /* the hash of the one it is made with, which must still be there when it is taken; not
-                         kept; or NULL */
+        char *parent; /* the hash of the token that creates this one, which must still exist when the engine
+                         applies the command; not stored; or NULL */
         TokenLogin login;
         Scope scope; /* SCOPE_READ..SCOPE_ADMIN */
         char *queue; /* SCOPE_SUBMIT: jobs of this queue only; or NULL */
-        char *maker; /* id of the token that it was made with, when that goes this one goes, too; or NULL */
-        char *authority; /* of the certificate that it was made with, or its maker (net/tls.h); or NULL */
+        char *maker; /* id of the token with which it was created; this token is deleted together with that
+                        one; or NULL */
+        char *authority; /* of the certificate with which it, or its maker, was created (net/tls.h); or
+                            NULL */
         gint64 created, expires; /* expires 0: never */
 } Token;
 void token_free(Token *token);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Token, token_free)
 
-/* What a user has used of a queue of late, as the scheduler counts it (scheduler.h). */
+/* A user's recent usage of a queue, as the scheduler counts it (scheduler.h). */
 typedef struct {
         char *queue, *user;
         gint64 usage, at;
@@ -60,9 +63,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Usage, usage_free)
 
 /* One transaction. Every list may be NULL or empty; pointers are borrowed for the call. */
 typedef struct {
-        GPtrArray *new_jobs; /* Job *: seq is set by the engine; the spec of those whose spec_seq is their own
-                                seq is written, once; the others refer to it */
-        GPtrArray *changed_jobs; /* Job *, none of them in new_jobs; written first, so that one that ends
+        GPtrArray *new_jobs; /* Job *: seq is set by the engine. A spec is written once, with the job whose
+                                spec_seq is its own seq; the other jobs refer to it */
+        GPtrArray *changed_jobs; /* Job *, none of them in new_jobs; written first, so that a job that ends
                                     frees its name */
         GPtrArray *events;       /* Event * */
         GPtrArray *objects;      /* Object *: inserted or replaced by (kind, seq); written before the jobs */
@@ -70,48 +73,48 @@ typedef struct {
         GPtrArray *usage;           /* Usage *: inserted or replaced */
         GPtrArray *tokens;          /* Token *: inserted */
         GPtrArray *dropped_tokens;  /* char *: ids */
-        GPtrArray *logged_out;      /* char *: users whose log-in tokens go, before `tokens` are inserted */
-        GPtrArray *dropped_jobs;    /* gint64 * : seqs of finished jobs to forget, with their events */
-        gint64 events_horizon; /* > 0: remember it, and delete events up to this revision, at most 2,000 in
-                                * one batch; they can be read no longer from this commit on, and a later batch
-                                * with it deletes the rest */
-        const char *boot_id;   /* not NULL: remember it */
+        GPtrArray *logged_out;      /* char *: users whose log-in tokens are deleted, before `tokens` are
+                                       inserted */
+        GPtrArray *dropped_jobs;    /* gint64 *: seqs of finished jobs to delete, with their events */
+        gint64 events_horizon; /* > 0: store it, and delete events up to this revision, at most 2,000 in one
+                                  batch. From this commit on they cannot be read. A later batch with the same
+                                  horizon deletes the rest */
+        const char *boot_id;   /* not NULL: store it */
 } StoreBatch;
 
-/* How a failed commit ended: nothing of the batch is durable in both cases. */
+/* How a failed commit ended. Nothing of the batch is durable in both cases. */
 typedef enum {
-        STORE_FAILED_CLEAN, /* rolled back (disk full, constraint): go on */
-        STORE_FAILED_FATAL, /* the sync failed, or it is not known what is on disk: exit and reload, never
+        STORE_FAILED_CLEAN, /* rolled back (disk full, constraint): continue */
+        STORE_FAILED_FATAL, /* the sync failed, or it is unknown what is on disk: exit and reload, never
                                retry */
 } StoreFailure;
 
 typedef struct {
         gint64 last_seq, last_revision, events_horizon;
         gint64 last_object_seq;
-        char boot_id[37];   /* of the last run, "" at first */
-        GPtrArray *objects; /* Object *, owned: all of them, in order of seq */
+        char boot_id[37];   /* of the last run; initially "" */
+        GPtrArray *objects; /* Object *, owned: all objects, in order of seq */
         GPtrArray *usage;   /* Usage *, owned */
 } StoreState;
 void store_state_clear(StoreState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(StoreState, store_state_clear)
 
-/* Opens or makes `dir`/paddle.db, runs the numbered migrations in one transaction each. ERR_CONFLICT when it
- * was written by a newer version (the message names both numbers), or is open in another server. NULL on
- * failure. */
+/* Opens or creates `dir`/paddle.db and runs the numbered migrations, each in one transaction. ERR_CONFLICT: a
+ * newer version wrote it (the message names both numbers), or another server has it open. NULL on failure. */
 Store *store_open(const char *dir, GError **error);
 void store_close(Store *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Store, store_close)
 
-/* Writer's side: one thread. */
+/* The writer's functions: one thread. */
 bool store_load(Store *store, StoreState *ret, GPtrArray *ret_open_jobs /* Job * in seq order */,
                 GError **error);
-/* ERR_NO_SPACE: the disk is full. ERR_EXISTS: a name of an open job, an id, a key is taken. After
- * STORE_FAILED_FATAL every further commit fails the same way. */
+/* ERR_NO_SPACE: the disk is full. ERR_EXISTS: the name of an open job, an id or a key is already used. After
+ * STORE_FAILED_FATAL every further commit fails in the same way. */
 bool store_commit(Store *store, const StoreBatch *batch, StoreFailure *ret_failure, GError **error);
-/* Runs a checkpoint when the log is above 32 MB; call between batches. */
+/* Runs a checkpoint if the log is larger than 32 MB. Call it between batches. */
 void store_checkpoint(Store *store);
 
-/* Readers' side: any thread. What is found is the caller's. */
+/* The readers' functions: any thread. Results are the caller's. */
 Job *store_job_by_id(Store *store, const char *id, GError **error); /* ERR_NOT_FOUND */
 Job *store_job_by_seq(Store *store, gint64 seq, GError **error);    /* ERR_NOT_FOUND */
 Job *store_job_by_name(Store *store, const char *user, const char *name,
@@ -120,58 +123,58 @@ Job *store_job_by_key(Store *store, const char *user, const char *idempotency_ke
                       GError **error); /* ERR_NOT_FOUND */
 
 typedef struct {
-        const char *user;          /* NULL: everyone's */
+        const char *user;          /* NULL: of all users */
         const char *name;          /* exact, or NULL */
         const char *queue;         /* or NULL */
         const char *const *labels; /* "K=V": jobs that carry all of them; or NULL */
         gint64 array_seq;          /* > 0: the jobs of that array */
-        gint64 updated_since;      /* ms: changed at or after; 0: all */
-        gint64 started_since;      /* ms: running for the first time at or after; 0: all */
+        gint64 updated_since;      /* ms: changed at this time or later; 0: all */
+        gint64 started_since;      /* ms: first running at this time or later; 0: all */
         guint32 states;            /* bit set of 1u << JobState; 0: all */
-        gint64 before_seq;         /* jobs with a smaller seq; 0: from the newest */
+        gint64 before_seq;         /* jobs with a smaller seq; 0: start with the newest */
         int limit;                 /* 1..1000 */
 } JobQuery;
-/* Newest first; a page ends with the seq to go on `before`, 0 at the end. It may be shorter than `limit`,
- * even empty, and yet not the last: when its jobs are very large, or when no index serves all that is asked
- * for and enough jobs were looked at (so that no page takes long). */
+/* Newest first. *ret_next is the `before_seq` of the next page; 0: this is the last one. A page may be
+ * shorter than `limit`, even empty, without being the last: if its jobs are very large, or if no index covers
+ * the query and enough jobs were scanned (so that no page takes long). */
 GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error);
 
-/* How many jobs the query finds, at most `max` (1..1000); fewer than there are, when a page of store_jobs
- * would be shorter, too. `query->limit` is not used. False with *error. */
+/* The number of jobs that the query finds, at most `max` (1..1000). It is too small in the cases in which
+ * store_jobs returns a short page. `query->limit` is ignored. False with *error. */
 bool store_jobs_count(Store *store, const JobQuery *query, int max, int *ret, GError **error);
 
-/* A whole array, counted. */
+/* The numbers of a whole array. */
 typedef struct {
         int counts[JOB_STATES];
-        gint64 first[JOB_STATES]; /* the seq of the first element in that state; 0: none is */
-        gint64 updated;           /* when one was last changed, ms */
-        int size;                 /* elements that are there */
+        gint64 first[JOB_STATES]; /* the seq of the first element in that state; 0: none */
+        gint64 updated;           /* time of the last change of an element, ms */
+        int size;                 /* existing elements */
 } ArrayCount;
 bool store_array_count(Store *store, gint64 array_seq, ArrayCount *ret, GError **error);
 /* The array_seq of the user's newest array of that name; ERR_NOT_FOUND. */
 bool store_array_by_name(Store *store, const char *user, const char *name, gint64 *ret, GError **error);
-/* Its elements in one of these states (as JobQuery has them), the first of them first. */
+/* Its elements in one of these states (as in JobQuery), in ascending order. */
 GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int limit, GError **error);
 
-/* Events with revision > since, oldest first, at most `limit`, of one job (job_seq > 0) or of the `n` jobs
- * from that number on, and visible to `user` (NULL: all). ERR_GONE when since lies below the horizon; but
- * since 0 of jobs means what is kept of them. */
+/* Events with revision > since, oldest first, at most `limit`. Either of one job (job_seq > 0), or of the `n`
+ * jobs from `first_seq` on; visible to `user` (NULL: all). ERR_GONE if since is below the horizon. For jobs,
+ * since 0 is allowed and means all that are kept. */
 GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *user, int limit,
                         GError **error);
 GPtrArray *store_events_of(Store *store, gint64 since, gint64 first_seq, int n, int limit, GError **error);
 gint64 store_events_horizon(Store *store); /* the committed one; any thread */
 
 Token *store_token_by_hash(Store *store, const char *hash, GError **error); /* ERR_NOT_FOUND */
-GPtrArray *store_tokens(Store *store, const char *user, GError **error);    /* user NULL: of all */
+GPtrArray *store_tokens(Store *store, const char *user, GError **error);    /* user NULL: of all users */
 
 /* Calls `func` for each job of `queue` that ran at some time in [from, to) (ms), in order of seq, until it
- * returns false; for the statistics. Reads in pages: no long transaction. */
+ * returns false. Used for statistics. Reads in pages: no long transaction. */
 bool store_jobs_that_ran(Store *store, const char *queue, gint64 from, gint64 to,
                          bool (*func)(const Job *job, void *arg), void *arg, GError **error);
 
 typedef struct {
         gint64 commits, committed_jobs /* new and changed */, committed_events;
-        gint64 wal_bytes;         /* of the log that the next commit is added to */
-        gint64 checkpoint_ms_max; /* the longest that store_checkpoint took */
+        gint64 wal_bytes;         /* size of the log to which the next commit is appended */
+        gint64 checkpoint_ms_max; /* the longest run of store_checkpoint */
 } StoreMetrics;
 void store_metrics(Store *store, StoreMetrics *ret);

@@ -1,5 +1,5 @@
-/* One SQLite connection with its statements, prepared once and named by their index in a table of SQL.
- * One thread at a time. A statement that has answered a row holds a read transaction until it is reset. */
+/* One SQLite connection with its statements, prepared once and named by their index in a table of SQL. One
+ * thread at a time. A statement that returned a row holds a read transaction until it is reset. */
 #pragma once
 
 #include <glib.h>
@@ -17,9 +17,9 @@ typedef struct {
 /* Opens `path` with SQLITE_OPEN_* flags; the connection waits up to 5 s for a lock. */
 bool conn_open(Conn *conn, const char *path, int flags, GError **error);
 bool conn_prepare(Conn *conn, const char *const *sql, int n_sql, GError **error);
-void conn_close(Conn *conn); /* fine on a closed or zeroed one */
+void conn_close(Conn *conn); /* safe on a closed or zeroed one */
 
-/* Runs SQL that answers nothing; several statements are fine. */
+/* Runs SQL that returns no rows; it may contain several statements. */
 bool conn_exec(Conn *conn, const char *sql, GError **error);
 /* The first column of the first row: "PRAGMA user_version". */
 bool conn_get_int(Conn *conn, const char *sql, gint64 *ret, GError **error);
@@ -32,7 +32,7 @@ typedef enum { STEP_ERROR, STEP_ROW, STEP_DONE } Step;
 
 /* One step. After STEP_DONE and STEP_ERROR the statement has been reset. */
 Step conn_step(Conn *conn, int stmt, GError **error);
-/* Steps a statement that answers no row. */
+/* Runs a statement that returns no rows. */
 bool conn_run(Conn *conn, int stmt, GError **error);
 void conn_reset(Conn *conn, int stmt);
 /* Resets every statement, so that no read transaction stays open. */

@@ -3,7 +3,7 @@
 
 #include "store/sqlite/sqlite.h"
 
-enum { READ_WINDOW = 20000 }; /* rows looked at in one transaction: about 10 ms */
+enum { READ_WINDOW = 20000 }; /* rows scanned in one transaction: about 10 ms */
 
 enum {
         JOB_BY_ID,

@@ -1,6 +1,6 @@
-/* The write-ahead log is kept short by hand. A thread with its own connection copies it into the database
- * while the writer writes on; above 32 MB the writer copies the short rest itself with the readers held back,
- * so that the next commit starts the log again from its beginning. */
+/* Keeps the write-ahead log short. A thread with its own connection copies it into the database while the
+ * writer continues. Above 32 MB the writer itself copies the short rest while readers are blocked, so that
+ * the next commit starts the log from its beginning. */
 #pragma once
 
 #include "store/sqlite/pool.h"
@@ -8,8 +8,8 @@
 enum {
         WAL_FRAME = 4096 + 24,                   /* bytes of one page in the log */
         WAL_STEP = 4 * 1024 * 1024 / WAL_FRAME,  /* frames between two background passes */
-        WAL_SOFT = 32 * 1024 * 1024 / WAL_FRAME, /* the writer copies the rest when it is short */
-        WAL_HARD = 48 * 1024 * 1024 / WAL_FRAME, /* ... and whatever it costs */
+        WAL_SOFT = 32 * 1024 * 1024 / WAL_FRAME, /* the writer copies the rest if it is short */
+        WAL_HARD = 48 * 1024 * 1024 / WAL_FRAME, /* ... and whatever its length */
 };
 
 typedef struct {
@@ -18,11 +18,12 @@ typedef struct {
         pthread_t thread;
         Conn conn;                   /* the thread's */
         Pool *pool;                  /* borrowed */
-        bool started, quit, running; /* running: somebody copies */
+        bool started, quit, running; /* running: a copy is in progress */
         bool broken;                 /* a copy failed with an I/O error */
-        int frames;                  /* in the log now */
-        int copied;                  /* of them */
-        int next_try;                /* frames at which the next pass of either kind is due */
+        int frames;                  /* current length of the log */
+        int copied;                  /* of these */
+        int next_try;                /* number of frames at which the next pass is due: the thread's and the
+                                        writer's */
         int next_last;
         gint64 longest_ms; /* of the writer's passes */
 } Wal;
@@ -31,9 +32,9 @@ void wal_init(Wal *wal, Pool *pool);
 bool wal_start(Wal *wal, const char *path, GError **error);
 void wal_clear(Wal *wal); /* stops the thread */
 
-/* The log has `frames` frames after a commit. */
+/* Reports that the log has `frames` frames after a commit. */
 void wal_grew(Wal *wal, int frames);
-/* The writer's pass, when it is due. `writer` has no open transaction. */
+/* Runs the writer's pass if it is due. `writer` has no open transaction. */
 void wal_finish(Wal *wal, Conn *writer);
 
 bool wal_is_broken(Wal *wal);
