@@ -1,54 +1,55 @@
-/* Reservations and who has to respect them; private to sched/. See backfill.c. */
+/* Reservations, and which jobs must respect them; private to sched/. See backfill.c. */
 #pragma once
 
 #include "sched/pass.h"
 
-/* What has to stay free on a node for a head to fit at its time. */
+/* What must stay free on a node so that a head fits at its time. */
 typedef struct {
         Node *node;
         Resources amount;
 } Hold;
 
 struct Reservation {
-        guint64 version; /* another one when it keeps others from something else */
+        guint64 version; /* changes when the reservation blocks something else than before */
         gint64 key;      /* the head */
-        const Ask *ask;  /* what it asks for */
+        const Ask *ask;  /* its request */
         guint32 openings_version;
-        gint64 time;     /* when it fits, perhaps in the past; G_MAXINT64: not known */
-        gint64 of_room;  /* the same, by the room alone; 0: now */
-        guint64 charges; /* of its queue, and */
-        guint32 config;  /* the queues' configuration that it is of */
+        gint64 time;     /* when it fits, possibly in the past; G_MAXINT64: unknown */
+        gint64 of_room;  /* the same, by the capacity of nodes alone; 0: now */
+        guint64 charges; /* of its queue, and ... */
+        guint32 config;  /* ... the version of the queues' configuration, for which it holds */
         guint32 lacking; /* kinds that it lacks now */
         Resources need;
         Lane *queue;
-        GArray *holds; /* Hold; none when the time is not known */
+        GArray *holds; /* Hold; none if the time is unknown */
 };
 
 /* Of this pass. It is worked out when it is asked for first: by the guard as soon as it guards, by others
  * before anything is backfilled, so that what is remembered from earlier passes makes no difference. */
 const Reservation *reservation_get(Scheduler *s, Lane *queue);
-/* The head is a gang of one kind of task that may stand anywhere: nothing is searched for. */
+/* True if the head is a gang of one kind of task without constraints on its place: no search is needed. */
 bool reservation_is_simple(const Lane *queue);
-/* It is plain, without working it out, that the time at which the head fits is known. */
+/* True if it is clear, without computing it, that the time at which the head fits is known. */
 bool reservation_is_timed(Scheduler *s, const Lane *queue);
-/* The kinds that nobody behind the queue's head may take, because it is not known when the head will fit. */
+/* The kinds that no job behind the queue's head may take, because the time at which the head will fit is
+ * unknown. */
 guint32 reservation_denies(Scheduler *s, Lane *queue);
-/* It is not worth trying: it would delay a head that it has to respect. */
+/* True if trying is useless: it would delay a head that it has to respect. */
 bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule);
-/* For some limit this is known of the group. */
+/* True if this is known for some time limit in the group. */
 bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rule);
-/* The group respects the guard, which is known to leave no room to those of it that take as long as
- * *ret_span.
- */
+/* True if the group respects the guard, and it is known that the guard leaves no capacity for jobs of the
+ * group that take as long as *ret_span. */
 bool is_kept_by_guard(Scheduler *s, const Group *group, gint64 *ret_span);
-/* No nodes have room for `shape`, or those only that the guard keeps. Noted for all who ask for the same. */
+/* True if no nodes have capacity for `shape`, or only nodes that the guard reserves. The result is recorded
+ * for all jobs with the same request. */
 bool finds_no_room(Scheduler *s, const Shape *shape);
-/* The gang of `shape` is planned. True: it delays no head that it has to respect, perhaps after it was
- * planned anew. False: nothing is planned any more. */
+/* Checks the planned gang of `shape`. True: it delays no head that it has to respect, possibly after it was
+ * planned again. False: the plan was undone. */
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);
 
 /* ---- settle.c ---- */
-/* Behind its head nothing has started, and nothing is left to be tried in this pass. */
+/* Records that nothing has started behind the queue's head, and nothing is left to be tried in this pass. */
 void lane_settle(Scheduler *s, Lane *queue);
-/* That was so once, and all that it was due to is as it was. */
+/* True if that was recorded, and all causes of it are unchanged. */
 bool lane_is_settled(Scheduler *s, Lane *queue);

@@ -1,13 +1,13 @@
-/* What a Scheduler knows beyond what it was told, put back into another: for clones and dumps; private to
- * sched/. The nodes, queues and jobs have been put already. */
+/* Restores what a Scheduler knows beyond the facts that were put, into another one: for clones and dumps;
+ * private to sched/. Call these after all nodes, queues and jobs were put. */
 #pragma once
 
 #include "sched/state.h"
 
 void restore_past(Job *job, const Past *past);
-/* What was shrunk away and still holds; false: it cannot stand there. `going` is copied. */
+/* Tasks that were shrunk away and still use resources; false: they cannot be there. `going` is copied. */
 bool restore_going(Scheduler *s, Job *job, const SchedTask *going);
-/* Room that is being made for a listed job; the nomination becomes the scheduler's. */
+/* Capacity that is being freed for a listed job; the nomination becomes the scheduler's. */
 void restore_nomination(Scheduler *s, Nomination *nomination);
 SchedNode node_view(const Node *node);
 SchedQueue lane_view(const Lane *queue);

@@ -17,7 +17,7 @@ void line_numbers(GString *out, const char *word, const gint64 *numbers, int n);
 void line_kinds(GString *out);
 void line_decision(GString *out, const Decision *decision, const SchedTask *tasks);
 
-/* What a line that was read refers to; used again for each line. */
+/* Memory for what a read line refers to; reused for each line. */
 typedef struct {
         GStringChunk *strings;
         GPtrArray *labels; /* char *, NULL-terminated */
@@ -27,7 +27,7 @@ typedef struct {
 void line_room_init(LineRoom *room);
 void line_room_clear(LineRoom *room);
 
-/* One line, being read: words between single blanks. */
+/* One line while it is read: words between single blanks. */
 typedef struct {
         const char *at, *end;
 } Line;
@@ -36,8 +36,8 @@ bool line_word(Line *line, const char **ret, gsize *ret_len);
 bool line_int(Line *line, gint64 min, gint64 max, gint64 *ret);
 bool line_done(const Line *line);
 
-/* The rest of a line after its word. False for one that does not read as it was written; what they return
- * refers to `room` until the next call. */
+/* Reads the rest of a line after its first word. False for a malformed line. Results refer to `room` until
+ * the next call. */
 bool line_read_node(Line *line, LineRoom *room, SchedNode *ret);
 bool line_read_queue(Line *line, LineRoom *room, SchedQueue *ret);
 bool line_read_job(Line *line, LineRoom *room, SchedJob *ret);

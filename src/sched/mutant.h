@@ -1,5 +1,5 @@
 /* Planted faults: a scheduler that breaks one of its rules on purpose, so that the tests of invariants can
- * show that they would notice. Exist only in the library's variant for tests (SCHED_MUTANTS). */
+ * show that they notice it. They exist only in the library's variant for tests (SCHED_MUTANTS). */
 #pragma once
 
 #include "sched/scheduler.h"
@@ -8,10 +8,10 @@ typedef enum {
         MUTANT_NONE,
         MUTANT_PREEMPT_EQUAL,        /* evicts jobs of equal priority */
         MUTANT_RECLAIM_BELOW_MIN,    /* takes a victim's queue below its min */
-        MUTANT_EVICT_BEFORE_SHRINK,  /* takes whole jobs where surplus would do */
+        MUTANT_EVICT_BEFORE_SHRINK,  /* evicts whole jobs where surplus tasks would suffice */
         MUTANT_BACKFILL_DELAYS_HEAD, /* ignores reservations */
-        MUTANT_GANG_PARTIAL,         /* leaves a gang that does not fit where it got to */
-        MUTANT_DEVICE_TWICE,         /* assigns GPUs that are taken */
+        MUTANT_GANG_PARTIAL,         /* leaves a partly placed gang that does not fit */
+        MUTANT_DEVICE_TWICE,         /* assigns GPUs that are in use */
         MUTANT_QUEUE_OVER_MAX,       /* ignores queues' max */
         MUTANTS,
 } Mutant;

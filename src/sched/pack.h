@@ -1,4 +1,4 @@
-/* Gangs of two roles, packed exactly; private to sched/. See pack.c. */
+/* Exact packing of gangs of two roles; private to sched/. See pack.c. */
 #pragma once
 
 #include "sched/state.h"
@@ -8,12 +8,12 @@ typedef struct {
         Resources room;
 } PackSpot;
 
-/* Whether the gang has exactly two roles; *ret_a is the one of fewer tasks. */
+/* True if the gang has exactly two roles; *ret_a is the one with fewer tasks. */
 bool pack_roles(const Ask *ask, int *ret_a, int *ret_b);
 /* Adds the node if a task of the gang fits into `room`. */
 void pack_add(GArray *spots, const Ask *ask, Node *node, const Resources *room);
-/* `n` tasks of the role stand on `node`; false: they do not after all. */
+/* Puts `n` tasks of the role on `node`; false: they do not fit after all. */
 typedef bool (*PackPut)(Node *node, int role, int n, void *arg);
-/* Calls `put` with where everything stands. False: the gang is of other than two roles, or does not fit, or
- * `put` said so (what was put is the caller's to undo). */
+/* Calls `put` for each place of the packing. False: the gang does not have two roles, or does not fit, or
+ * `put` returned false (then the caller undoes what was put). */
 bool pack_ask(const Ask *ask, const PackSpot *spots, int n, PackPut put, void *arg);

@@ -9,26 +9,27 @@ typedef struct {
         Plan plan;
 } Pass;
 
-/* Notes a decision about `job` as it stands now. */
+/* Records a decision about `job` in its current state. */
 void pass_decide(Pass *pass, DecisionKind kind, DecisionRule rule, const Job *job, gint64 for_key);
 
 void pass_decide_start(Pass *pass, DecisionRule rule, Job *job);
-/* It has grown: what was started in this very pass starts as large as that at once. */
+/* Records that it has grown. A job that was started in this pass then starts with the larger size. */
 void pass_decide_growth(Pass *pass, const Job *job);
 
 /* ---- start.c ---- */
 Job *shape_first(const Shape *shape);
-int shape_rank(Scheduler *s, const Shape *a, const Shape *b);    /* of one queue, by all but age */
-int shape_compare(Scheduler *s, const Shape *a, const Shape *b); /* of one queue, by their first jobs */
-Cause shape_limited(const Shape *shape);                         /* by its array or user; CAUSE_NONE: not */
-/* The shape whose first job comes first of those that wait in `queue` and might start; NULL: none. */
+int shape_rank(Scheduler *s, const Shape *a, const Shape *b);    /* in one queue, by everything but age */
+int shape_compare(Scheduler *s, const Shape *a, const Shape *b); /* in one queue, by their first jobs */
+Cause shape_limited(const Shape *shape);                         /* the limit of its array or user that it has
+                                                                    reached; CAUSE_NONE: none */
+/* The shape with the first waiting job in `queue` that may start; NULL: none. */
 Shape *lane_top(Scheduler *s, Lane *queue);
-/* The same behind its blocked head, of those that were not tried in this pass. */
+/* The same behind its blocked head, of the shapes that were not tried in this pass. */
 Shape *lane_behind(Scheduler *s, Lane *queue);
-/* Nothing of a group behind the head may start, as far as nodes and the guard tell. */
+/* True if no job of a group behind the head can start, as far as nodes and the guard are concerned. */
 bool group_still_waits(Scheduler *s, Group *group);
-bool lane_lets(Scheduler *s, Shape *shape); /* no queue's limit is in the way; notes the cause */
-/* Starts the first job of `shape`, or notes the cause. */
+bool lane_lets(Scheduler *s, Shape *shape); /* no limit of a queue prevents it; records the cause */
+/* Starts the first job of `shape`, or records the cause. */
 bool start_first(Pass *pass, Shape *shape, DecisionRule rule);
 
 /* ---- figures.c ---- */

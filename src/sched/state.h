@@ -1,17 +1,18 @@
-/* What a Scheduler is made of; private to sched/.
+/* The parts of a Scheduler; private to sched/.
  *
- *      Cluster ─┬─ Node*      what stands there, what is free, what is being made free for whom
- *               └─ Lane tree (queues) ── Group* (queue × ask) ── Shape* (what else jobs have in common) ── Job*
+ *      Cluster ─┬─ Node*      its tasks, its free resources, and what is being freed for nominated jobs
+ *               └─ Lane tree (queues) ── Group* (queue × ask) ── Shape* (other common properties) ── Job*
  *
- * An Ask is what a gang needs of the room (roles, labels, topology); its tasks are of Classes (a request and
- * labels), and each class keeps an index of the nodes on which such a task fits. Asks, classes, shapes and
- * sets of labels are interned: 100,000 alike jobs have one of each.
+ * An Ask is what a gang needs of the nodes (roles, labels, topology). Its tasks belong to Classes (a request
+ * and labels), and each class keeps an index of the nodes on which such a task fits. Asks, classes, shapes
+ * and sets of labels are interned: 100,000 equal jobs have one of each.
  *
- * What holds between passes:
- *   - free = total - what tasks hold, on every node; alloc of a queue = the sum over its jobs and children;
- *   - releasing = what tasks hold that have been told to end, planned = what nominated jobs will take; of
- * what is free on a node, max(0, planned - releasing) is not for others;
- *   - an ask that is `closed` fits nowhere: room that gets free opens the asks it may be enough for. */
+ * Invariants between passes:
+ *   - free = total - what tasks use, on every node; alloc of a queue = the sum over its jobs and children;
+ *   - releasing = what tasks use that were told to end; planned = what nominated jobs will use; of the free
+ *     resources of a node, max(0, planned - releasing) is not available to others;
+ *   - an ask that is `closed` fits nowhere: when resources become free, the asks for which they may suffice
+ *     are opened. */
 #pragma once
 
 #include <string.h>
@@ -21,13 +22,14 @@
 
 enum {
         SCHED_ID_MAX = 1 << 20,
-        SCHED_DEPTH_MAX = 16,     /* queues above one another */
+        SCHED_DEPTH_MAX = 16,     /* levels of the tree of queues */
         SCHED_TASKS_MAX = 100000, /* of one job */
         SCHED_ROLES_MAX = 1000,   /* of one job */
         SCHED_WEIGHT_MAX = 65535,
         SCHED_LEVELS_MAX = 8, /* of the topology */
 };
-/* Of a cluster, a job, a queue's min: products of two and a weight fit 128 bits. */
+/* Limit for the amounts of a cluster, a job, a queue's min: products of two of them and a weight fit 128
+ * bits. */
 #define SCHED_TIME_MAX ((gint64)1 << 60) /* ms */
 #define SCHED_SPAN_MAX ((gint64)1 << 42) /* ms: over a century */
 #define SCHED_AMOUNT_MAX (((gint64)1 << 56) - 1)
@@ -43,7 +45,7 @@ typedef struct Shape Shape;
 typedef struct Job Job;
 typedef struct Sim Sim;
 
-/* ---- names that are alike ---- */
+/* ---- sharing equal labels ---- */
 
 typedef struct {
         guint refs;
@@ -51,20 +53,20 @@ typedef struct {
         char **labels; /* sorted, no duplicates; NULL-terminated */
 } LabelSet;
 
-/* ---- the room ---- */
+/* ---- nodes ---- */
 
 typedef struct {
         Job *job;
         int task;
 } NodeTask;
 
-/* When a task will have ended, by its job's time limit, and what it holds until then. */
+/* When a task ends, by its job's time limit, and what it uses until then. */
 typedef struct {
-        gint64 time; /* G_MAXINT64: not known */
+        gint64 time; /* G_MAXINT64: unknown */
         const Resources *each;
 } TaskEnd;
 
-/* The same of a job. */
+/* The same for a job. */
 typedef struct {
         gint64 end;
         const Job *job;
@@ -77,18 +79,18 @@ struct Node {
         LabelSet *labels;
         Resources total, free;
         Resources planned, releasing;
-        int n_planned; /* tasks that are */
+        int n_planned; /* number of planned tasks */
         guint64 devices;
-        gint64 stamp;                  /* seen in a count */
+        gint64 stamp;                  /* marks nodes that a count has visited */
         guint32 version;               /* of free: grows with each change */
         int domains[SCHED_LEVELS_MAX]; /* index in Scheduler.domains, or -1 */
         GArray *tasks;                 /* NodeTask */
         GArray *ends;                  /* TaskEnd: of tasks, ascending, unless ends_stale */
         bool ends_stale;
-        const Resources *hold; /* while a reservation is respected: what has to stay free */
+        const Resources *hold; /* while a reservation is respected: what must stay free */
 };
 
-/* What a look at all nodes reads of each: half a cache line instead of several. */
+/* The fields that a scan of all nodes reads: half a cache line per node instead of several. */
 typedef struct {
         gint64 cpu_milli, memory; /* free */
         gint32 gpus;
@@ -109,53 +111,54 @@ typedef struct {
         Resources total, free; /* of usable nodes */
         Resources releasing, planned;
         GPtrArray *active;  /* heap of queues without a parent that take part in a phase */
-        GPtrArray *keepers; /* Lane: with something reserved */
-        guint32 version;    /* grows when nodes come, go or change */
-        Lane *guarding;     /* whose head guards its reservation, in this pass */
+        GPtrArray *keepers; /* Lane: queues with a reserved amount */
+        guint32 version;    /* grows when nodes are added, removed or changed */
+        Lane *guarding;     /* the queue whose head guards its reservation in this pass */
         int guard;          /* the queue whose head guarded its reservation in the last pass; -1: none */
-        int wanting;        /* a queue, and the index of its group, that kept all from growing; see grow.c */
+        int wanting;        /* a queue, and the index of its group, that kept all jobs from growing; see
+                               grow.c */
         guint wanting_group;
 } Cluster;
 
-/* ---- what has been used of late ---- */
+/* ---- recent usage ---- */
 
 typedef struct {
-        gint64 value, at, rate; /* decayed micro-units of share × ms as of `at`, and growing by `rate` a ms */
+        gint64 value, at, rate; /* decayed micro-units of share × ms as of `at`, growing by `rate` per ms */
 } Usage;
 
 /* A user in a queue. */
 typedef struct {
         int queue, user;
-        guint refs; /* of shapes */
+        guint refs; /* number of shapes */
         int running;
         Resources alloc;
         Usage usage;
-        guint32 seen_pass; /* seen_usage is of that pass */
+        guint32 seen_pass; /* the pass for which seen_usage is valid */
         gint64 seen_usage;
-        bool ranked; /* it is in its queue's ranking; there its place, the same for those that are equal */
+        bool ranked; /* it is in its queue's ranking; rank: its place there, the same for equal ones */
         guint rank;
 } Account;
 
 typedef struct {
         int id;
-        guint refs; /* of shapes */
+        guint refs; /* number of shapes */
         int running;
-        int queue;   /* of the first of them */
-        bool spread; /* they are of more than one queue */
+        int queue;   /* of the first shape */
+        bool spread; /* its shapes are of more than one queue */
 } Array;
 
 /* ---- queues ---- */
 
 typedef struct Reservation Reservation;
 
-/* That behind the blocked head nothing could start, and what that was due to; see settle.c. */
+/* Records that no job behind the blocked head could start, and the causes; see settle.c. */
 typedef struct {
-        gint64 head; /* 0: nothing is known */
+        gint64 head; /* 0: nothing is recorded */
         guint64 listings, charges, reserved, guarded;
         guint32 config, room;
         const Lane *guard;
-        bool by_reservation, by_guard; /* it was due to the queue's own, the guard's */
-        GArray *watches;               /* Watch: groups for which it was a matter of nodes */
+        bool by_reservation, by_guard; /* the cause was the queue's own reservation; the guard's */
+        GArray *watches;               /* Watch: groups that lacked nodes */
 } Settled;
 
 struct Lane {
@@ -165,7 +168,7 @@ struct Lane {
         QueueState state;
         QueuePreemption preemption;
         QueueOrder order;
-        bool reclaimable, backfill, keeps; /* keeps: something is reserved */
+        bool reclaimable, backfill, keeps; /* keeps: an amount is reserved */
         LabelSet *labels;
         Resources min, max, reserved;
         guint32 max_mask, min_mask; /* kinds that are limited; kinds that are guaranteed */
@@ -173,53 +176,54 @@ struct Lane {
 
         Resources alloc, releasing, planned, pending; /* of itself and its children */
         guint64 charges;  /* grows with every change of alloc, releasing, planned */
-        guint64 listings; /* grows with every change of what waits in it, or of who of it may start */
+        guint64 listings; /* grows with every change of its waiting jobs, or of which of them may start */
         Usage usage;
-        Usage seen; /* of it, that was seen_usage at seen_now */
+        Usage seen; /* the usage that was seen_usage at seen_now */
         gint64 seen_now, seen_usage;
         int n_jobs, n_pending, n_running; /* of itself and its children */
-        int n_flexible;                   /* running jobs of itself that may have more than their minimum */
-        GPtrArray *groups;                /* Group, those with jobs that wait */
+        int n_flexible;                   /* its own running jobs that may have more than their minimum */
+        GPtrArray *groups;                /* Group, those with waiting jobs */
         GArray *turns;                    /* Turn: of those groups, unless turns_stale; see turns.h */
-        GArray *behind;     /* Turn: of those left to be tried behind the head, in behind_pass */
-        GPtrArray *noted;   /* Group: of which something is kept in `guarded` */
+        GArray *behind;     /* Turn: of the groups that are still to be tried behind the head, in
+                               behind_pass */
+        GPtrArray *noted;   /* Group: those with a record in `guarded` */
         GPtrArray *running; /* Job, of itself; in no order */
 
-        /* the share, as of share_stale == false */
+        /* the share; valid while share_stale is false */
         guint32 next; /* kinds that it will be asked for next */
         bool share_stale, below;
         gint64 share_num, share_den;
 
         /* within a pass */
-        GPtrArray *active; /* heap of children that take part in a phase */
+        GPtrArray *active; /* heap of the children that take part in a phase */
         bool is_active, serves;
         bool tops_stale;            /* of all groups */
-        bool turns_stale, left_out; /* left_out: groups that were hopeless are not among turns */
-        bool unjudged; /* whether all groups are hopeless is not known as of top_config, top_room */
+        bool turns_stale, left_out; /* left_out: hopeless groups are not among turns */
+        bool unjudged; /* it is unknown for top_config, top_room whether all groups are hopeless */
         guint32 behind_pass;
-        Shape *top; /* see start.c; known for top_config and top_room unless top_stale */
+        Shape *top; /* see start.c; valid for top_config and top_room unless top_stale */
         bool top_stale;
         guint32 top_config, top_room;
-        gint64 head; /* the key of the first that is blocked; 0: none */
+        gint64 head; /* the key of the first blocked job; 0: none */
         Shape *head_shape;
         Reservation *reservation;
-        Resources alloc_then; /* what will be used at `then`, as of then_charges; see backfill.c */
+        Resources alloc_then; /* what will be used at `then`; valid for then_charges; see backfill.c */
         gint64 then;
         guint64 then_charges;
         guint32 reservation_pass;
-        guint32 denied, denied_pass; /* kinds that nobody behind the head may take, as of that pass */
+        guint32 denied, denied_pass; /* kinds that no job behind the head may take, as of that pass */
         gint64 head_start;           /* of the reservation, for the figures */
         Settled settled;
-        GPtrArray *
-                ranking; /* Account: in the order of QUEUE_ORDER_FAIR, all that somebody waits for; start.c */
-        bool ranking_stale; /* somebody else waits, too */
+        GPtrArray *ranking; /* Account: in the order of QUEUE_ORDER_FAIR, all with waiting jobs; start.c */
+        bool ranking_stale; /* further accounts have waiting jobs */
         bool heads_stale;
-        gint64 heads[SCHED_FIGURE_HEADS];     /* keys of the first that wait, as of the last pass */
-        const Job *first[SCHED_FIGURE_HEADS]; /* the same as of now, unless first_stale; NULL: no more */
+        gint64 heads[SCHED_FIGURE_HEADS];     /* keys of the first waiting jobs, as of the last pass */
+        const Job *first[SCHED_FIGURE_HEADS]; /* the current first waiting jobs, unless first_stale; NULL: no
+                                                 more */
         bool first_stale;
         GArray *victims; /* as of victims_pass; see victim.c */
         guint32 victims_pass, fair_pass;
-        guint next_victim; /* of those, while a claim looks for some */
+        guint next_victim; /* index into victims, while a claim searches for some */
         /* see preempt.c */
         int lowest;
         bool lowest_stale;
@@ -227,15 +231,16 @@ struct Lane {
         guint64 vain_changes, vain_charges;
         bool vain_by_max;
         guint32 vain_config, vain_lacking;
-        bool spent;         /* has none to give to a claim */
+        bool spent;         /* it has no victims for a claim */
         GPtrArray *growers; /* Job, while elastic jobs grow */
-        GArray *ends;       /* JobEnd: of those, unless ends_stale; the first ends_sorted of them ascending */
+        GArray *ends;       /* JobEnd: of the jobs in `running`, unless ends_stale; the first ends_sorted of
+                               them are ascending */
         guint ends_sorted;
         bool ends_stale;
-        guint32 wanted; /* kinds of its max that somebody waits for */
+        guint32 wanted; /* kinds of its max that some job waits for */
 };
 
-/* ---- what jobs ask for ---- */
+/* ---- requests of jobs ---- */
 
 typedef struct {
         gint32 score;
@@ -244,26 +249,26 @@ typedef struct {
 } Candidate;
 
 struct Class {
-        guint refs; /* of asks */
+        guint refs; /* number of asks */
         int cluster;
         LabelSet *job_labels, *queue_labels;
         Resources each;
-        guint32 mask;    /* kinds it asks for */
-        GPtrArray *asks; /* Ask: not counted */
-        int n_closed;    /* of them */
-        guint64 stir;    /* grows when room gets free where it fits */
+        guint32 mask;    /* kinds that it requests */
+        GPtrArray *asks; /* Ask: without references */
+        int n_closed;    /* number of closed ones */
+        guint64 stir;    /* grows when capacity becomes free where it fits */
         /* the index: see place.c */
         GArray *heap;     /* Candidate; NULL: not built */
-        guint32 *seen;    /* by node: the version that the heap knows */
-        guint8 *eligible; /* by node: it is of the cluster, usable and carries the labels */
+        guint32 *seen;    /* by node: the version that the heap contains */
+        guint8 *eligible; /* by node: it belongs to the cluster, is usable and carries the labels */
         int n_eligible, n_seen;
         guint64 cursor;
-        guint32 built; /* the cluster's version that the index is of */
-        guint64 full;  /* of Scheduler.versions: then there was no room */
+        guint32 built; /* version of the cluster for which the index was built */
+        guint64 full;  /* value of Scheduler.versions at which there was no capacity */
         gint64 last_used;
 };
 
-/* From `time` on (0: now) a node holds `n` tasks more. */
+/* From `time` on (0: now) a node has capacity for `n` more tasks. */
 typedef struct {
         gint64 time;
         Node *node;
@@ -271,80 +276,82 @@ typedef struct {
 } Opening;
 
 struct Ask {
-        guint refs; /* of groups */
+        guint refs; /* number of groups */
         int cluster;
         LabelSet *job_labels, *queue_labels;
         int topology;
         bool topology_required;
         int n_roles, n_tasks, n_need;
         SchedRole *roles;
-        int *need;       /* by role: the gang */
+        int *need;       /* by role: tasks of the gang */
         int *first;      /* by role: index of its first task */
         int *order;      /* roles, largest request first */
         Class **classes; /* by role */
         Resources need_total, full_total;
         guint32 mask;
         bool closed;
-        Cause cause; /* of being closed */
-        /* whether it could ever fit; as of `judged` */
+        Cause cause; /* why it is closed */
+        /* whether it could ever fit; valid for `judged` */
         Cause hopeless;
         guint32 judged;
-        /* whether there is room for one task of each role, somewhere; as of Scheduler.versions */
+        /* whether some node has capacity for one task of each role; valid for this value of
+         * Scheduler.versions */
         guint64 room_version;
         bool has_room;
-        /* which kinds are lacking; as of lacking_version */
+        /* the kinds that are lacking; valid for lacking_version */
         guint32 lacking;
         guint64 lacking_version;
-        /* where and when it will fit, when it is of one role; see backfill.c */
+        /* where and when it will fit, if it has one role; see backfill.c */
         GArray *openings;      /* Opening */
-        Opening openings_last; /* those up to it are known, when openings_cut; else all */
+        Opening openings_last; /* the openings up to this one are known, if openings_cut; else all are */
         bool openings_cut;
-        GArray *chosen;       /* Opening: the first of them, as many as it needs */
+        GArray *chosen;       /* Opening: the first openings that suffice */
         gint64 openings_time; /* of the last of those; G_MAXINT64: there are not enough */
         guint64 openings_cursor;
-        guint32 openings_room, openings_version; /* another one when `chosen` changes */
-        /* beside what this reservation of the guard holds there is no room for one that takes as long as
-         * kept_span, until room becomes free where it fits; see backfill.c */
+        guint32 openings_room, openings_version; /* changes when `chosen` changes */
+        /* Beside the holds of this reservation of the guard there is no capacity for a job that takes as long
+         * as kept_span, until capacity becomes free where it fits; see backfill.c */
         guint64 kept_by, kept_stir;
         gint64 kept_span;
 };
 
-/* That jobs of so long a time limit would delay a head; see backfill.c. */
+/* Jobs with at least this time limit were found to delay the head of the queue; see backfill.c. */
 typedef struct {
         guint32 pass;
-        bool alone; /* its own queue's head is reason enough, whatever becomes of the room */
+        bool alone; /* its own queue's head is a sufficient cause, independent of free capacity */
         gint64 span;
         guint64 stir, own, guard, charges;
 } Guarded;
 
-/* The jobs of one queue that ask for the same. */
+/* The jobs of one queue with the same request. */
 struct Group {
-        guint refs; /* of shapes */
+        guint refs; /* number of shapes */
         Lane *queue;
         Ask *ask;
-        GPtrArray *shapes; /* with jobs that wait */
-        int index;         /* in queue->groups, -1: not there */
-        guint turn;        /* in queue->turns, from 1 on; 0: not there */
+        GPtrArray *shapes; /* those with waiting jobs */
+        int index;         /* in queue->groups; -1: not in it */
+        guint turn;        /* in queue->turns, from 1 on; 0: not in it */
         bool noted;        /* it is in queue->noted */
-        Shape *top;        /* the one whose first job comes first, of those that may start */
+        Shape *top;        /* the shape whose first job is first, of those that may start */
         bool top_stale;
-        Shape *behind; /* the same of those behind a blocked head, as of behind_pass */
+        Shape *behind; /* the same for those behind a blocked head; valid for behind_pass */
         guint32 behind_pass;
-        guint32 over_pass; /* in that pass a queue's max is in the way of whoever comes behind the head */
-        gint64 shortest;   /* the least span of its shapes, unless top_stale */
-        gint64 kept;       /* behind this head the guard keeps all of such a span from starting: */
+        guint32 over_pass; /* in that pass a queue's max blocks all its jobs behind the head */
+        gint64 shortest;   /* the smallest span of its shapes, unless top_stale */
+        gint64 kept;       /* key of a head: behind it the guard keeps all jobs of at least kept_span from
+                              starting: */
         gint64 kept_span;
-        gint64 barren;  /* behind this head there is nothing in the group that would not delay a head */
-        Cause hopeless; /* as of judged: a queue's max is in the way for ever */
+        gint64 barren;  /* key of a head: behind it all jobs of the group would delay a head */
+        Cause hopeless; /* a queue's max always blocks it; valid for judged */
         guint32 judged;
         Guarded guarded[2]; /* by the global guard alone; behind a head */
-        Cause cause;        /* as of the last time that it was looked at, and the queue whose limit it was */
+        Cause cause;        /* as of the last attempt, and the queue whose limit it was */
         int cause_queue;
 };
 
 /* Jobs that differ only in age. */
 struct Shape {
-        guint refs; /* of jobs */
+        guint refs; /* number of jobs */
         Group *group;
         Account *account;
         Array *array; /* or NULL */
@@ -352,10 +359,10 @@ struct Shape {
         gint64 time_limit, grace;
         bool preemptable;
         GSequence *jobs;                   /* those that wait, by age */
-        Job *first;                        /* of them */
-        gint64 first_submitted, first_key; /* what is read most of it */
-        guint32 failed_pass;               /* it was tried in that pass */
-        int index;                         /* in group->shapes, -1: not there */
+        Job *first;                        /* of these */
+        gint64 first_submitted, first_key; /* the fields of the first job that are read most */
+        guint32 failed_pass;               /* the pass in which it was tried */
+        int index;                         /* in group->shapes; -1: not in it */
         Cause cause;
 };
 
@@ -363,22 +370,22 @@ struct Shape {
 
 typedef enum { PLACE_NOWHERE, PLACE_LISTED, PLACE_TIMER, PLACE_NOMINATED } JobPlace;
 
-/* What a job has that stands on nodes. */
+/* Data of a job that is placed on nodes. */
 typedef struct {
         gint64 started, saved;
         SchedTask *tasks;   /* by replica */
-        SchedTask *going;   /* by replica: what was shrunk away and still holds; or NULL */
+        SchedTask *going;   /* by replica: tasks that were shrunk away and still use resources; or NULL */
         guint index;        /* in queue->running */
-        int elastic;        /* index in Scheduler.elastic, -1: not there */
-        guint32 start_pass; /* the pass that started it, and its decision there */
+        int elastic;        /* index in Scheduler.elastic; -1: not in it */
+        guint32 start_pass; /* the pass that started it, and the index of that decision */
         guint start_decision;
-        bool marked;  /* is to be evicted, in a simulation */
-        int n_marked; /* tasks of it that are to be shrunk away, in a simulation */
+        bool marked;  /* to be evicted, in a simulation */
+        int n_marked; /* number of its tasks to be shrunk away, in a simulation */
 } Run;
 
-/* What is remembered of a job that had to go. */
+/* Data about a job that was evicted or shrunk. */
 typedef struct {
-        bool victim; /* it went, and has not started again */
+        bool victim; /* it has not started again since */
         gint64 safe_until;
         gint64 evictor;
 } Past;
@@ -386,18 +393,18 @@ typedef struct {
 struct Job {
         gint64 key, submitted, not_before;
         Shape *shape;
-        GSequenceIter *iter; /* in shape->jobs or Scheduler.timers, as `place` says */
+        GSequenceIter *iter; /* in shape->jobs or Scheduler.timers, depending on `place` */
         Run *run;
         Past *past;
         guint8 state, place;
         bool held;
 };
 
-/* Room that is being made. */
+/* Capacity that is being freed for a job. */
 typedef struct {
         gint64 key, until;
-        SchedTask *tasks; /* by replica: where it is to stand */
-        GArray *victims;  /* gint64: keys of those that still have to go */
+        SchedTask *tasks; /* by replica: the future places */
+        GArray *victims;  /* gint64: keys of the victims that have not left yet */
 } Nomination;
 
 /* ---- the whole ---- */
@@ -409,23 +416,23 @@ struct Scheduler {
         gint64 now;
         guint32 pass;
         gint64 uses;
-        guint64 reservations; /* so far */
-        bool again;       /* the next pass may do what this one did not, without anything else happening */
-        int searches;     /* for reservations, in this pass */
-        guint64 versions; /* grows with every change of what is free anywhere */
+        guint64 reservations; /* number so far */
+        bool again;           /* the next pass may decide something even if nothing else happens */
+        int searches;         /* number of searches for reservations in this pass */
+        guint64 versions;     /* grows with every change of the free resources of any node */
 
         GPtrArray *clusters;      /* Cluster, by id */
-        GPtrArray *nodes;         /* by id, NULL where there is none */
-        GPtrArray *queues;        /* by id, NULL where there is none */
+        GPtrArray *nodes;         /* by id; NULL: unused */
+        GPtrArray *queues;        /* by id; NULL: unused */
         GPtrArray *domains;       /* Domain */
         GHashTable *domain_index; /* "rack=r1" -> index + 1 */
         GHashTable *jobs;         /* &key -> Job */
         GHashTable *label_sets, *classes, *asks, *groups, *shapes, *accounts, *arrays; /* sets, by contents */
-        GSequence *timers;                       /* Job that wait for their not_before */
+        GSequence *timers;                       /* Job: those that wait for their not_before */
         GPtrArray *nominations;                  /* oldest first */
-        GPtrArray *elastic;                      /* Job: running, below their full size; in no order */
-        int elastic_without[RESOURCE_KINDS_MAX]; /* of those: with tasks that do not take that kind */
-        guint32 config_version;                  /* of queues: grows when one comes, goes or changes */
+        GPtrArray *elastic;                      /* Job: running below their full size; in no order */
+        int elastic_without[RESOURCE_KINDS_MAX]; /* number of these with tasks that do not use that kind */
+        guint32 config_version;                  /* grows when a queue is added, removed or changed */
 
         GArray *rows;    /* NodeRow: of nodes */
         GArray *changes; /* int: nodes whose free changed, for the indices */
@@ -436,8 +443,7 @@ struct Scheduler {
 #endif
 };
 
-/* ---- amounts: sums of what waits may wrap around, and back; all others are bounded when they come in ----
- */
+/* ---- amounts: sums over waiting jobs may wrap around, and back; all others are limited at input ---- */
 
 static inline void amounts_add(Resources *sum, const Resources *r)
 {
@@ -479,7 +485,7 @@ void labels_unref(Scheduler *s, LabelSet *set);
 bool labels_carry(const LabelSet *have, const LabelSet *want);
 Shape *shape_intern(Scheduler *s, const SchedJob *job); /* a new reference */
 void shape_unref(Scheduler *s, Shape *shape);
-Account *account_get(Scheduler *s, int queue, int user); /* made when there is none; borrowed */
+Account *account_get(Scheduler *s, int queue, int user); /* created if missing; borrowed */
 const Account *account_find(const Scheduler *s, int queue, int user);
 void intern_init(Scheduler *s);
 void intern_clear(Scheduler *s);
@@ -491,7 +497,7 @@ static inline Ask *shape_ask(const Shape *shape)
 {
         return shape->group->ask;
 }
-static inline gint64 shape_span(const Shape *shape) /* its jobs take as long */
+static inline gint64 shape_span(const Shape *shape) /* how long its jobs take */
 {
         return shape->time_limit > 0 ? shape->time_limit : G_MAXINT64;
 }
@@ -509,7 +515,7 @@ static inline Lane *job_queue(const Job *job)
 }
 
 /* ---- scheduler.c ---- */
-Cluster *cluster_get(Scheduler *s, int id); /* made when there is none */
+Cluster *cluster_get(Scheduler *s, int id); /* created if missing */
 Cluster *cluster_find(const Scheduler *s, int id);
 static inline Node *node_find(const Scheduler *s, int id)
 {
@@ -520,98 +526,100 @@ static inline Lane *lane_find(const Scheduler *s, int id)
         return id >= 0 && (guint)id < s->queues->len ? s->queues->pdata[id] : NULL;
 }
 Job *job_find(const Scheduler *s, gint64 key);
-bool job_can_hold(const Node *node, const Resources *each); /* sums stay in bounds */
+bool job_can_hold(const Node *node, const Resources *each); /* the sums stay within their limits */
 bool job_view(const Job *job, SchedJob *ret);               /* always true */
 GPtrArray *accounts_sorted(const Scheduler *s);
 
-/* ---- job.c: where a job stands ---- */
+/* ---- job.c: the place of a job ---- */
 int job_compare_age(gconstpointer a, gconstpointer b, gpointer unused);
-void job_list(Scheduler *s, Job *job);     /* among those that wait, or the timers; nowhere when held */
-void job_unlist(Scheduler *s, Job *job);   /* out of there */
-void job_nominate(Scheduler *s, Job *job); /* out of there, still waiting */
-/* It runs on them since `started`: charges what they hold. */
+void job_list(Scheduler *s, Job *job);     /* adds it to the waiting jobs or the timers; to neither if it is
+                                              held */
+void job_unlist(Scheduler *s, Job *job);   /* removes it from there */
+void job_nominate(Scheduler *s, Job *job); /* removes it from there; it still waits */
+/* It runs on these nodes since `started`: charges its resources. */
 void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started);
-void job_release(Scheduler *s, Job *job); /* and back; frees job->run */
+void job_release(Scheduler *s, Job *job); /* the reverse; frees job->run */
 void job_start(Scheduler *s, Job *job,
-               const SchedTask *tasks); /* pending to running; the nodes hold already */
-void job_place_task(Scheduler *s, Job *job, int task, SchedTask at); /* of a running job; likewise */
-void job_releasing(Scheduler *s, Job *job, int sign); /* all its tasks have been told to go, or not */
+               const SchedTask *tasks); /* pending to running; the nodes were already charged */
+void job_place_task(Scheduler *s, Job *job, int task, SchedTask at); /* of a running job; the node was already
+                                                                        charged */
+void job_releasing(Scheduler *s, Job *job, int sign); /* all its tasks were told to end (1), or not any more
+                                                         (-1) */
 void job_task_releasing(Scheduler *s, Job *job, int task, int sign);
-void job_let_task_go(Scheduler *s, Job *job, int task); /* from tasks to going: it is releasing already */
+void job_let_task_go(Scheduler *s, Job *job, int task); /* moves it from tasks to going; it is already
+                                                           releasing */
 void job_release_going(Scheduler *s, Job *job);
 void job_remark_elastic(Scheduler *s, Job *job);
 Past *job_past(Job *job);
-gint64 task_end(const NodeTask *at); /* when it will have gone: as job_end, and 0 when it was shrunk away */
-gint64 job_end(const Job *job);      /* by its time limit; 0: any moment, G_MAXINT64: not known */
+gint64 task_end(const NodeTask *at); /* when it will have ended: as job_end, and 0 if it was shrunk away */
+gint64 job_end(const Job *job);      /* by its time limit; 0: at any moment, G_MAXINT64: unknown */
 bool job_is_safe(const Scheduler *s, const Job *job);
 int ask_role_of(const Ask *ask, int task);
 
 /* ---- queue-share.c ---- */
-typedef enum {
-        NOW,
-        LATER
-} When; /* LATER: when all that was told to go has gone, and come what was promised */
-bool lane_is_startable(const Lane *queue); /* it and those above it are open or closing */
-/* The first queue of the chain whose max `ask` more would exceed; NULL: none. */
+typedef enum { NOW, LATER } When;          /* LATER: after all releases and all planned starts */
+bool lane_is_startable(const Lane *queue); /* it and all queues above it are open or closing */
+/* The first queue, from this one upwards, whose max would be exceeded by `ask` more; NULL: none. */
 Lane *lane_over_max(const Scheduler *s, Lane *queue, const Resources *ask, guint32 mask, When when,
                     int *ret_kind);
-/* A queue elsewhere for which what `ask` would take is reserved; NULL: none. */
+/* Another queue for which the resources that `ask` would take are reserved; NULL: none. */
 Lane *lane_kept_from(const Scheduler *s, const Lane *queue, const Resources *ask, guint32 mask, When when,
                      int *ret_kind);
-/* With `ask` more the queue, or one above it that is not `apart` or above that, is within its min in those
- * kinds of `mask` that its min names; it has to name one. */
+/* True if with `ask` more the queue, or one above it but below `apart`, is within its min in those kinds of
+ * `mask` that its min names; it must name at least one. */
 bool lane_is_within_min(const Lane *queue, const Lane *apart, const Resources *ask, guint32 mask);
-Lane *lane_common(Lane *a, Lane *b);                    /* the nearest that is both or above both; or NULL */
-int lane_compare(const Scheduler *s, Lane *a, Lane *b); /* siblings: who is served first */
-void lane_share(const Scheduler *s, Lane *queue);       /* brings share_num, share_den and below up to date */
-void lane_charge(Lane *queue, const Resources *r, int sign); /* alloc, up the chain */
-/* Another number when anything has changed of what it and those above it use, where that is limited or
- * guaranteed. */
+Lane *lane_common(Lane *a, Lane *b);                         /* the nearest queue that is or contains both; or
+                                                           NULL */
+int lane_compare(const Scheduler *s, Lane *a, Lane *b);      /* siblings: which is served first */
+void lane_share(const Scheduler *s, Lane *queue);            /* updates share_num, share_den and below */
+void lane_charge(Lane *queue, const Resources *r, int sign); /* adds to alloc, up to the root */
+/* Changes when the use of the queue or one above it changes, in a kind that is limited or guaranteed. */
 guint64 lane_charges(const Lane *queue);
-void lane_stale(Lane *queue);      /* its share, up the chain */
+void lane_stale(Lane *queue);      /* invalidates its share, up to the root */
 int lane_depth(const Lane *queue); /* 0: directly under its cluster */
-/* Which queues a phase serves, the best first. Whether the phase has something to do for `queue`, and which
- * kinds of resources that asks for. */
+/* Decides which queues a phase serves, the best first: true if the phase has something to do for `queue`, and
+ * the kinds of resources that it needs. */
 typedef bool (*NextKinds)(Scheduler *s, Lane *queue, guint32 *ret_kinds);
 void active_fill(Scheduler *s, Cluster *cluster, NextKinds next);
-Lane *active_best(const Cluster *cluster);                    /* NULL: none left */
-void active_moved(Scheduler *s, Lane *queue, NextKinds next); /* the best's share has grown */
-void active_remove(Scheduler *s, Lane *queue);                /* the best leaves */
+Lane *active_best(const Cluster *cluster);                    /* NULL: no queue left */
+void active_moved(Scheduler *s, Lane *queue, NextKinds next); /* the share of the best queue has grown */
+void active_remove(Scheduler *s, Lane *queue);                /* removes the best queue */
 
 /* ---- start.c ---- */
-void shape_comes_earlier(Scheduler *s, Shape *shape); /* its first job is another one, and older */
-void group_comes(Scheduler *s, Group *group);         /* among those of its queue with jobs that wait */
+void shape_comes_earlier(Scheduler *s, Shape *shape); /* its first job has changed to an older one */
+void group_comes(Scheduler *s, Group *group);         /* adds it to the groups of its queue with waiting
+                                                         jobs */
 
-/* ---- figures.c: the first that wait ---- */
-void lane_has_more(Scheduler *s, Lane *queue, const Job *job); /* who is listed now */
+/* ---- figures.c: the first waiting jobs ---- */
+void lane_has_more(Scheduler *s, Lane *queue, const Job *job); /* `job` was listed */
 void lane_has_less(Lane *queue, const Job *job);
 
 /* ---- usage.c ---- */
 gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now);
 void usage_set_rate(const Scheduler *s, Usage *usage, gint64 rate, gint64 now);
-void account_changed(Scheduler *s, Account *account); /* its alloc: brings the rates up to date */
+void account_changed(Scheduler *s, Account *account); /* its alloc has changed: updates the rates */
 
-/* ---- nodes.c: what is free on nodes, and the index of it by class ---- */
-void node_changed(Scheduler *s, Node *node);       /* free */
-void node_changed_later(Scheduler *s, Node *node); /* only what is promised or released */
+/* ---- nodes.c: free resources of nodes, and the index of them by class ---- */
+void node_changed(Scheduler *s, Node *node);       /* its free resources have changed */
+void node_changed_later(Scheduler *s, Node *node); /* only planned or releasing have changed */
 void node_take(Scheduler *s, Node *node, const Resources *each, guint64 devices);
 void node_give(Scheduler *s, Node *node, const Resources *each, guint64 devices);
 void node_plan(Scheduler *s, Node *node, const Resources *each, int sign); /* promised to a nominated job */
-void node_roomier(Node *node);              /* later: those who stand there may make room once more */
-void node_opened(Scheduler *s, Node *node); /* room may have become free: opens asks */
-guint64 ask_stir(const Ask *ask);           /* another one when room got free where a task of it fits */
+void node_roomier(Node *node);              /* later: jobs that run there may again help as victims */
+void node_opened(Scheduler *s, Node *node); /* resources may have become free: opens asks */
+guint64 ask_stir(const Ask *ask);           /* changes when resources became free where a task of it fits */
 void ask_close(Ask *ask, Cause cause);
 void ask_open(Ask *ask);
 guint64 node_pick_devices(const Scheduler *s, const Node *node, gint64 n);
 bool node_fits(const Node *node,
-               const Class *class); /* one task, now, beside what is promised and held back */
+               const Class *class); /* one task, now, beside the planned and reserved amounts */
 gint32 node_score(const Node *node, const Class *class, const Resources *room);
-gint64 room_slots(const Resources *room, const Class *class, gint64 most); /* how many tasks */
+gint64 room_slots(const Resources *room, const Class *class, gint64 most); /* number of tasks that fit */
 void class_sync(Scheduler *s, Class *class);
-bool class_has_room(Scheduler *s, Class *class); /* now, somewhere */
-Node *class_best(Scheduler *s, Class *class);    /* on which a task fits, and best; NULL: none */
+bool class_has_room(Scheduler *s, Class *class); /* now, on some node */
+Node *class_best(Scheduler *s, Class *class);    /* the best node on which a task fits; NULL: none */
 void class_clear_index(Class *class);
-static inline Resources node_room(const Node *node) /* free, and promised to nobody */
+static inline Resources node_room(const Node *node) /* free and not planned for others */
 {
         Resources room = node->free;
 
@@ -619,7 +627,7 @@ static inline Resources node_room(const Node *node) /* free, and promised to nob
                 room.amount[i] -= MAX(0, node->planned.amount[i] - node->releasing.amount[i]);
         return room;
 }
-static inline Resources node_later(const Node *node) /* free when all has gone and come */
+static inline Resources node_later(const Node *node) /* free after all releases and planned starts */
 {
         Resources room = node->free;
 
@@ -634,7 +642,7 @@ typedef struct {
         guint64 devices;
 } Placement;
 
-/* Where the tasks of one gang are being put; undone in reverse. */
+/* The places of the tasks of one gang; undone in reverse order. */
 typedef struct {
         GArray *placed; /* Placement */
         gint64 discards;
@@ -643,31 +651,33 @@ typedef struct {
 void plan_init(Plan *plan);
 void plan_clear(Plan *plan);
 void plan_undo(Scheduler *s, Plan *plan, const Ask *ask);
-/* Puts the gang of `ask` on nodes, whole or not at all. False: *ret_cause says why. */
+/* Places the gang of `ask`, whole or not at all. False: *ret_cause is the reason. */
 bool plan_gang(Scheduler *s, Plan *plan, Ask *ask, Cause *ret_cause);
-/* The node that a task of the class fits on best, within `domain` (NULL: anywhere); NULL: none. */
+/* The best node for a task of the class within `domain` (NULL: anywhere); NULL: none. */
 Node *place_best(Scheduler *s, Class *class, const Domain *domain);
 void plan_tasks(const Plan *plan, const Ask *ask, SchedTask *ret); /* by replica */
 
-/* ---- lacking.c: what there is not enough of ---- */
-Cause ask_hopeless(Scheduler *s, Ask *ask);       /* CAUSE_NONE: it could fit one day */
-Cause group_hopeless(Scheduler *s, Group *group); /* nor is a queue's max in the way for ever */
-bool lane_never(const Lane *queue, const Ask *ask, int *ret_kind, int *ret_queue); /* whose max it is */
-guint32 ask_lacking(Scheduler *s, Ask *ask); /* kinds; all it asks for when it is a matter of places */
+/* ---- lacking.c: resources that do not suffice ---- */
+Cause ask_hopeless(Scheduler *s, Ask *ask);       /* CAUSE_NONE: it may fit at some time */
+Cause group_hopeless(Scheduler *s, Group *group); /* also if a queue's max always blocks it */
+bool lane_never(const Lane *queue, const Ask *ask, int *ret_kind, int *ret_queue); /* the kind and the queue
+                                                                                      with that max */
+guint32 ask_lacking(Scheduler *s, Ask *ask); /* kinds; all that it requests if capacity is fragmented */
 
 /* ---- nominate.c ---- */
 void nomination_free(Nomination *nomination);
 Nomination *nomination_find(const Scheduler *s, gint64 key);
-void nomination_add(Scheduler *s, Nomination *nomination); /* plans its room; its job is no longer listed */
+void nomination_add(Scheduler *s, Nomination *nomination); /* plans its places; its job is no longer listed */
 void nomination_plan(Scheduler *s, const Nomination *nomination, int sign);
-void nomination_end(Scheduler *s, Nomination *nomination);  /* nothing is planned: its job is listed again */
-void nomination_drop(Scheduler *s, Nomination *nomination); /* the same, and nothing is planned any more */
+void nomination_end(Scheduler *s, Nomination *nomination);  /* all planned places are used: its job is listed
+                                                               again */
+void nomination_drop(Scheduler *s, Nomination *nomination); /* the same, and undoes the plan */
 void nominations_leave_node(Scheduler *s, int node);
 void nominations_job_changes(Scheduler *s, Job *job, const SchedJob *put); /* put NULL: it is dropped */
 
 /* ---- sim.c ---- */
 void sim_free(Sim *sim);
-void sim_forget(Scheduler *s, const Ask *ask); /* it goes */
+void sim_forget(Scheduler *s, const Ask *ask); /* the ask is about to be freed */
 
 /* ---- settle.c ---- */
 void settled_clear(Settled *settled);
