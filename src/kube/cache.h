@@ -1,11 +1,11 @@
-/* A list-watch cache of one kind: what the API server has, a moment behind. Lists in pages, watches with
- * bookmarks from where the list ended, resumes after broken streams without a new list, lists anew after 410
- * (and then reports only what differs). Between a lost connection and the next success it serves what it has
- * and backs off (0.2 s doubling to 30 s, with jitter). Same thread as its client, and freed before it.
- * Handlers are called after the cache has changed; `old` and `new` are borrowed for the call. They may free
- * the cache. Lists are read item by item, so that memory is what is kept and not what is sent; what is nested
- * deeper than 500 is null (nothing that we read is there), and an object that cannot be read at all is left
- * out. */
+/* A list-watch cache of one kind: the objects of the API server, slightly delayed. It lists in pages and
+ * watches with bookmarks from the end of the list. It resumes after broken streams without a new list. After
+ * 410 it lists again, and reports only the differences. After a lost connection it serves the cached objects
+ * until the next success, and backs off (0.2 s doubling to 30 s, with jitter). Same thread as its client, and
+ * freed before it. Handlers are called after the cache has changed; `old` and `new` are borrowed for the
+ * call. They may free the cache. Lists are read item by item, so memory is used for the cached objects and
+ * not for the whole reply. Values nested deeper than 500 become null (no field that we read is so deep). An
+ * object that cannot be read at all is left out. */
 #pragma once
 
 #include <glib.h>
@@ -19,30 +19,32 @@ typedef struct KubeCache KubeCache;
 typedef struct {
         /* ADDED: old NULL. DELETED: new NULL (its last known form is old). */
         void (*changed)(KubeCache *cache, const json_t *old, const json_t *new, void *arg);
-        /* The first list is complete: from now on what is not here does not exist. Once. May be NULL. */
+        /* The first list is complete: from now on an object that is not in the cache does not exist. Called
+         * once. May be NULL. */
         void (*synced)(KubeCache *cache, void *arg);
-        /* A further list is complete, since the watch could not go on: what came and went between the
-         * two was not told. May be NULL. */
+        /* A further list is complete, because the watch could not resume: objects that were created and
+         * deleted in between were not reported. May be NULL. */
         void (*relisted)(KubeCache *cache, void *arg);
-        /* The list or watch failed and will be tried again at `retry_ms` from now; NULL error: it works
-         * again. May be NULL. */
+        /* The list or watch failed and will be retried in `retry_ms`. NULL error: it works again. May be
+         * NULL. */
         void (*trouble)(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg);
         /* An object could not be read and was left out; the others are not affected. NULL: it is logged. */
         void (*poisoned)(KubeCache *cache, const GError *error, void *arg);
         void *arg;
 } KubeCacheEvents;
 
-/* The values under which `object` is found in an index: appends strings that are copied. */
+/* Computes the values under which an index finds `object`: appends strings that are copied. */
 typedef void (*KubeIndexFunc)(const json_t *object, GPtrArray *ret_values);
 
 typedef struct {
         KubeKind kind;         /* its strings outlive the cache */
         const char *namespace; /* NULL: all */
         const char *label_selector, *field_selector;
-        void (*trim)(json_t *object); /* drops what nobody reads; managedFields are dropped always. Or NULL */
+        void (*trim)(json_t *object); /* removes fields that are not needed; managedFields are always removed.
+                                         Or NULL */
         const KubeIndexFunc *indexes; /* NULL-terminated, or NULL */
         int page;                     /* objects a page, 0: 500 */
-        gint64 idle_ms;               /* silence after which a watch is opened anew, 0: 3 min */
+        gint64 idle_ms;               /* silence after which a watch is reopened, 0: 3 min */
 } KubeCacheConfig;
 
 KubeCache *kube_cache_new(KubeClient *client, const KubeCacheConfig *config, const KubeCacheEvents *events);
@@ -52,9 +54,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeCache, kube_cache_free)
 bool kube_cache_is_synced(const KubeCache *cache);
 const KubeKind *kube_cache_kind(const KubeCache *cache);
 guint kube_cache_size(const KubeCache *cache);
-/* NULL when it is not there; borrowed until the loop runs again. `namespace` NULL or "" for cluster-scoped
- * kinds. */
+/* NULL: not found; borrowed until the loop runs again. `namespace` NULL or "" for cluster-scoped kinds. */
 const json_t *kube_cache_get(const KubeCache *cache, const char *namespace, const char *name);
-/* Those with this value in the index-th index, in no particular order; borrowed, NULL: none. */
+/* The objects with this value in the index-th index, in no particular order; borrowed, NULL: none. */
 const GPtrArray *kube_cache_find(const KubeCache *cache, int index, const char *value);
 void kube_cache_each(const KubeCache *cache, void (*each)(const json_t *object, void *arg), void *arg);

@@ -1,5 +1,6 @@
-/* Who we are, as it changes: a token, a token file that is written anew from time to time, or an exec plug-in
- * that is asked again when what it said expires. Private to the client; on the thread of the context. */
+/* Our credentials, as they change: a token, a token file that is rewritten from time to time, or an exec
+ * plug-in that is run again when its credential expires. Private to the client; on the thread of the
+ * context. */
 #pragma once
 
 #include "kube/config.h"
@@ -7,9 +8,9 @@
 typedef struct KubeCredential KubeCredential;
 
 typedef enum {
-        CREDENTIAL_READY, /* the getters answer */
-        CREDENTIAL_WAIT,  /* a plug-in runs: `changed` will be called */
-        CREDENTIAL_FAILED /* with an error; it is tried again a moment later */
+        CREDENTIAL_READY, /* the getters return the credential */
+        CREDENTIAL_WAIT,  /* a plug-in is running: `changed` will be called */
+        CREDENTIAL_FAILED /* with an error; it is retried a moment later */
 } KubeCredentialState;
 
 /* `config` outlives it. */
@@ -17,15 +18,15 @@ KubeCredential *kube_credential_new(const KubeConfig *config, GMainContext *cont
                                     void (*changed)(void *arg), void *arg);
 void kube_credential_free(KubeCredential *credential);
 
-/* Looks whether what we have is still good, and begins to get better when it is not. */
+/* Checks whether the credential is still valid, and starts to renew it if not. */
 KubeCredentialState kube_credential_check(KubeCredential *credential, GError **error);
 /* Value of the Authorization header, or NULL; PEM, or NULL. Borrowed until the next check. */
 const char *kube_credential_authorization(const KubeCredential *credential);
 const char *kube_credential_certificate(const KubeCredential *credential);
 const char *kube_credential_key(const KubeCredential *credential);
-/* Grows whenever the above change. */
+/* Increases whenever the values above change. */
 guint kube_credential_generation(const KubeCredential *credential);
 
-/* The server refused what it was in `generation`: forgets that, so that the next check reads it anew. False
- * when there is nothing to read anew. */
+/* The server refused the credential of `generation`: discards it, so that the next check reads it again.
+ * False if it cannot be read again. */
 bool kube_credential_renew(KubeCredential *credential, guint generation);

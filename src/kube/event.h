@@ -1,7 +1,7 @@
-/* Events about objects (core/v1 Event), aggregated: an equal one (object, type, reason, message) within 10
- * minutes is a patch of count and lastTimestamp. At most 25 at once and one every 5 s after that per object
- * (what is above is dropped). Never an error: an event that cannot be written is logged at debug
- * level. What is not written yet when the recorder is freed (before its client) is lost. */
+/* Events about objects (core/v1 Event), aggregated: an equal event (object, type, reason, message) within 10
+ * minutes patches count and lastTimestamp. Per object at most 25 at once, and one every 5 s after that (more
+ * are dropped). Never an error: an event that cannot be written is logged at debug level. Events that are not
+ * written when the recorder is freed (before its client) are lost. */
 #pragma once
 
 #include "kube/client.h"

@@ -1,4 +1,4 @@
-/* Private to the room: what exec and discovery need of a client. */
+/* Private to kube/: functions of a client for exec and discovery. */
 #pragma once
 
 #include "kube/client.h"
@@ -10,8 +10,8 @@ KubeDiscovery *kube_discovery_new(KubeClient *client);
 void kube_discovery_free(KubeDiscovery *discovery);
 KubeDiscovery *kube_client_discovery(KubeClient *client);
 
-/* One that waits comes before all others, and has a connection that carries no writes: the truth does not
- * stand behind a thousand of them. */
+/* Moves a waiting call before all others, and gives it a connection that carries no writes, so that reads of
+ * the current state do not wait behind a thousand writes. */
 void kube_call_hurry(KubeCall *call);
 
 GMainContext *kube_client_context(const KubeClient *client); /* NULL: the default one */

@@ -1,7 +1,7 @@
-/* Leader election on a Lease (coordination.k8s.io/v1), compatible with client-go's: who holds it renews every
- * `retry_ms`; others take it when it was not renewed for `duration_ms` by their own clock (clock skew does
- * not matter). Who cannot renew for `renew_deadline_ms` has lost it. Same thread as the client, and freed
- * before it; `lost` may free it. Who has lost it stands for it again. */
+/* Leader election on a Lease (coordination.k8s.io/v1), compatible with client-go's. The holder renews it
+ * every `retry_ms`. Others take it when it was not renewed for `duration_ms` by their own clock (clock skew
+ * does not matter). A holder that cannot renew for `renew_deadline_ms` has lost it, and tries to acquire it
+ * again. Same thread as the client, and freed before it; `lost` may free it. */
 #pragma once
 
 #include "kube/client.h"
@@ -16,8 +16,8 @@ typedef struct {
 } KubeLeaseConfig;
 
 KubeLease *kube_lease_new(KubeClient *client, const KubeLeaseConfig *config);
-/* Gives a held lease back (best effort, so that the next one need not wait), frees it, then calls `done`
- * (or NULL). `lost` is not called. */
+/* Releases a held lease (best effort, so that the next holder need not wait), frees it, then calls `done` (or
+ * NULL). `lost` is not called. */
 void kube_lease_release(KubeLease *lease, void (*done)(void *arg), void *arg);
 void kube_lease_free(KubeLease *lease);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeLease, kube_lease_free)

@@ -1,7 +1,7 @@
-/* A work queue of keys ("namespace/name"): each key once, however often it was added; a key is in the hands
- * of one worker at a time, and one that is added meanwhile comes again afterwards. Failures come back later
- * and later (per key: 5 ms doubling to 5 min, with jitter); a parked key waits for the next add from outside.
- * Same thread as its context. */
+/* A work queue of keys ("namespace/name"). Each key is in it once, however often it was added. One worker at
+ * a time handles a key; a key that is added meanwhile is handled again afterwards. Failures are retried with
+ * growing delay (per key: 5 ms doubling to 5 min, with jitter). A parked key waits for the next add from
+ * outside. Same thread as its context. */
 #pragma once
 
 #include <glib.h>
@@ -10,11 +10,11 @@
 typedef struct KubeQueue KubeQueue;
 
 typedef enum {
-        WORK_DONE,  /* forgets its failures */
+        WORK_DONE,  /* resets its failures */
         WORK_RETRY, /* again, after its back-off */
-        WORK_PARK,  /* not before kube_queue_add: nothing that we do would change the outcome */
-        WORK_LATER, /* not finished: kube_queue_finish will say */
-        WORK_WAIT,  /* not begun, by no fault of its own: its failures stay, and somebody will add it */
+        WORK_PARK,  /* not before kube_queue_add: retrying would not change the outcome */
+        WORK_LATER, /* not finished: kube_queue_finish will give the result */
+        WORK_WAIT,  /* not begun, for external reasons: its failures stay, and another event will add it */
 } WorkResult;
 
 typedef WorkResult (*KubeWork)(const char *key, void *arg);
@@ -32,15 +32,15 @@ void kube_queue_free(KubeQueue *queue);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KubeQueue, kube_queue_free)
 
 void kube_queue_add(KubeQueue *queue, const char *key); /* unparks; does not shorten a back-off */
-/* The earliest of several counts, and of a back-off. */
+/* The earliest of several counts, also compared with a back-off. */
 void kube_queue_add_after(KubeQueue *queue, const char *key, gint64 ms);
 void kube_queue_finish(KubeQueue *queue, const char *key,
                        WorkResult result); /* of a WORK_LATER; not itself WORK_LATER */
-/* No failures, no timers, and what comes of the work under way is not heard: it has gone, or is another one
- * now and is added anew. */
+/* Resets failures and timers, and ignores the result of work in progress: the object was deleted, or is a
+ * different one now and is added again. */
 void kube_queue_forget(KubeQueue *queue, const char *key);
 
-/* workqueue_* of /metrics, names and meanings of Prometheus' controller metrics. */
+/* workqueue_* of /metrics; names and meanings as in Prometheus' controller metrics. */
 typedef struct {
         guint64 adds, retries;
         guint depth, parked, in_flight;

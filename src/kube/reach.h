@@ -1,4 +1,5 @@
-/* How the API server is reached, and as whom: what every transfer's handle is told. Private to the room. */
+/* The options of every transfer's handle: the address of the API server and our credentials. Private to
+ * kube/. */
 #pragma once
 
 #include "kube/credential.h"
@@ -9,16 +10,17 @@ typedef struct {
         KubeConfig *config;
         KubeCredential *credential;
         char *agent;
-        struct curl_slist *connect_to; /* the address beside the name of the certificate, or NULL */
+        struct curl_slist *connect_to; /* the address to connect to instead of the name in the certificate, or
+                                          NULL */
 } KubeReach;
 
-/* Fills in what follows from api and config. */
+/* Derives the other fields from api and config. */
 void kube_reach_init(KubeReach *reach);
 void kube_reach_clear(KubeReach *reach);
 
 /* Sets address, TLS and proxy. `path` is absolute, with its query. */
 void kube_reach_aim(const KubeReach *reach, CURL *handle, const char *path);
-/* Appends the headers that say who we are and whom we act for. */
+/* Appends the headers of our credentials and of the impersonated user. */
 struct curl_slist *kube_reach_identity(const KubeReach *reach, struct curl_slist *list);
-/* What a failure of the library means; `text` is the handle's error buffer. Returns false. */
+/* Explains a failure of the library; `text` is the handle's error buffer. Returns false. */
 bool kube_reach_error(const KubeReach *reach, CURLcode result, const char *text, GError **error);

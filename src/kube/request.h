@@ -1,4 +1,4 @@
-/* A request as HTTP: method, path with query, body. Pure. Private to the room. */
+/* A request as HTTP: method, path with query, body. Pure. Private to kube/. */
 #pragma once
 
 #include "kube/client.h"
@@ -6,7 +6,7 @@
 typedef struct {
         KubeVerb verb;
         const char *method, *type; /* of the body, or NULL */
-        char *path, *body;         /* body: or NULL */
+        char *path, *body;         /* body may be NULL */
 } KubeHttp;
 
 void kube_http_init(KubeHttp *http, const KubeRequest *request);

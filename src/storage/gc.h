@@ -7,15 +7,15 @@
 
 typedef enum {
         GC_UPLOAD,  /* an unfinished upload of a file */
-        GC_PIECE,   /* the beginning of a content of a package */
-        GC_OFFER,   /* a manifest that became no package */
-        GC_CONTENT, /* one that no package has */
+        GC_PIECE,   /* the received beginning of a content of a package */
+        GC_OFFER,   /* a manifest that did not become a package */
+        GC_CONTENT, /* a content that no package has */
         GC_PACKAGE,
         GC_ENVIRONMENT,
-        GC_DOWNLOADS, /* what builds of environments have downloaded for a user */
-        GC_LOGS,      /* of a job that has ended */
-        GC_WORK,      /* a work directory whose attempt is over */
-        GC_JOB,       /* the directory of a job that is forgotten */
+        GC_DOWNLOADS, /* downloads for builds of a user's environments */
+        GC_LOGS,      /* of an ended job */
+        GC_WORK,      /* a work directory whose attempt has ended */
+        GC_JOB,       /* the directory of a deleted job */
         GC_KINDS
 } GcKind;
 const char *gc_kind_name(GcKind kind); /* "uploads", "packages", ... */
@@ -23,30 +23,32 @@ const char *gc_kind_about(GcKind kind);
 
 typedef struct {
         GcKind kind;
-        char *name; /* its path below the state directory */
-        char *user; /* whose; NULL: nobody's, or several */
+        char *name; /* path below the state directory */
+        char *user; /* its owner; NULL: none, or several */
         gint64 bytes, files;
-        gint64 used;      /* ms since 1970: last */
-        const char *held; /* why it is needed ("job is open"); NULL: nothing needs it. Static */
+        gint64 used;      /* ms since 1970: last use */
+        const char *held; /* why it is needed ("job is open"); NULL: it is not needed. Static */
 } GcThing;
 GcThing *gc_thing_new(GcKind kind, const char *name, const char *user);
 void gc_thing_free(GcThing *thing);
 
-/* Nothing that was used so lately goes, whatever the policy: who was just told that it is there finds it. */
+/* Nothing used within this time is deleted, whatever the policy is: a client that was just told that it
+ * exists will still find it. */
 enum { GC_FRESH_MS = 3600 * 1000 };
 
 typedef struct {
-        gint64 age_ms; /* unused for longer: goes. 0: age is no reason */
-        gint64 bytes;  /* of the kind in all; above it the least recently used go. 0: no bound */
+        gint64 age_ms; /* deleted if unused for longer; 0: never because of age */
+        gint64 bytes;  /* limit of the kind in total; above it the least recently used are deleted; 0: no
+                          limit */
 } GcRule;
 typedef struct {
         GcRule of[GC_KINDS];
 } GcPolicy;
 
-/* The defaults. `fresh`: of a new installation; logs of jobs that an older one still knows stay. `disk`:
- * bytes of the file system. */
+/* The defaults. `fresh`: of a new installation; an older one keeps the logs of jobs that it still knows.
+ * `disk`: bytes of the file system. */
 GcPolicy gc_policy_default(bool fresh, gint64 disk);
-/* "packages=30d", "packages=30d,50Gi", "logs=0": the age and bytes of a kind; 0 is never and no bound.
+/* "packages=30d", "packages=30d,50Gi", "logs=0": the age and bytes of a kind; 0 means never and no limit.
  * ERR_USAGE names `what`. */
 bool gc_policy_set(GcPolicy *policy, const char *what, const char *text, GError **error);
 
@@ -55,6 +57,6 @@ typedef struct {
         char *why;
 } GcVerdict;
 void gc_verdict_free(GcVerdict *verdict);
-/* Which of `things` (GcThing *) go, and why: of each kind the least recently used first, kinds in their
- * order. Pure. */
+/* Which of `things` (GcThing *) to delete, and why: of each kind the least recently used first, kinds in
+ * their order. Pure. */
 GPtrArray *gc_decide(const GPtrArray *things, const GcPolicy *policy, gint64 now);

@@ -1,11 +1,11 @@
-/* BLAKE2b-256, in lower-case hex: of bytes, of a file, or in pieces while something passes by. */
+/* BLAKE2b-256, in lower-case hex: of bytes, of a file, or incrementally. */
 #pragma once
 
 #include <glib.h>
 #include <sodium.h>
 #include <stdbool.h>
 
-#define HASH_LEN 64 /* hex of 32 bytes */
+#define HASH_LEN 64 /* 32 bytes in hex */
 
 typedef crypto_generichash_blake2b_state HashState;
 
@@ -20,5 +20,5 @@ bool hash_file(const char *path, char ret[HASH_LEN + 1], guint64 *ret_size, GErr
 /* HASH_LEN lower-case hex digits and nothing else. */
 bool hash_is_valid(const char *text);
 
-/* The bytes of `fd` from where it stands to its end. False with errno when it cannot be read. */
+/* The bytes of `fd` from its offset to its end. False with errno if it cannot be read. */
 bool hash_fd(int fd, char ret[HASH_LEN + 1], guint64 *ret_size);
