@@ -1,4 +1,4 @@
-/* Inside the package store (package.h): what its parts share. Not for other rooms. */
+/* Inside the package store (package.h): shared by its parts. Not for other folders. */
 #pragma once
 
 #include <glib.h>
@@ -16,19 +16,20 @@ struct PackageStore {
         char *dir;
         guint files_max;
         guint64 bytes_max;
-        Ledger *ledger; /* borrowed; NULL: nothing is counted */
+        Ledger *ledger; /* borrowed; NULL: no accounting */
         RequirementsMemory *requirements;
-        GRWLock removal;               /* removing a package is alone; everything else shares */
-        GMutex stripes[STORE_STRIPES]; /* one content or package at a time, by its hash */
+        GRWLock removal;               /* write lock for removing a package; everything else takes the read
+                                          lock */
+        GMutex stripes[STORE_STRIPES]; /* locks for one content or package each, chosen by its hash */
 };
 
-/* New contents, many at once: each is written under a number in a directory of its own, all are made durable
- * together, and only then do they get their names. Cleared at any moment, it leaves nothing. */
+/* Many new contents at once. Each is written under a number in a separate directory. All are made durable
+ * together, and only then renamed to their final names. Clearing it at any moment leaves no files. */
 typedef struct {
         PackageStore *store;
         char *name; /* "upload/staging.<id>" */
         int dir;
-        GPtrArray *hashes; /* of the file numbered by its index */
+        GPtrArray *hashes; /* hash of the file whose number is the index */
         gint64 bytes;
         SyncSet sync;
 } Staging;
@@ -36,7 +37,7 @@ bool staging_open(Staging *staging, PackageStore *store, GError **error);
 int staging_next(Staging *staging, GError **error); /* a new empty file; -1 on failure */
 void staging_keep(Staging *staging, int *fd,
                   const char *hash); /* takes the file of the last staging_next, whose content has `hash` */
-gint64 staging_bytes(const Staging *staging); /* kept by now, as the disk has them */
+gint64 staging_bytes(const Staging *staging); /* of the kept files so far, as used on the disk */
 bool staging_finish(Staging *staging, GError **error);
 void staging_clear(Staging *staging);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Staging, staging_clear)
@@ -46,8 +47,8 @@ char *blob_name(const char *hash);
 bool store_check_hash(const char *hash, GError **error);
 GMutex *packages_lock(PackageStore *store, const char *hash);
 
-bool packages_have_tree(PackageStore *store, const char *hash); /* whoever sent it */
-/* What was offered under this hash, by anybody. NULL with ERR_NOT_FOUND. */
+bool packages_have_tree(PackageStore *store, const char *hash); /* sent by any user */
+/* The manifest that any user offered under this hash. NULL with ERR_NOT_FOUND. */
 Manifest *manifest_recall(PackageStore *store, const char *hash, GError **error);
-/* package_store_commit for one who shares `removal` already. */
+/* package_store_commit for a caller that already has the read lock of `removal`. */
 bool packages_commit(PackageStore *store, const char *user, const char *hash, GError **error);

@@ -1,4 +1,4 @@
-/* Laying a tree that a user's program has made over a tree that a server makes. */
+/* Copies a tree that a user's program has created over a tree that a server creates. */
 #pragma once
 
 #include <glib.h>
@@ -11,15 +11,15 @@ enum { OVERLAY_FILES_MAX = 20000, OVERLAY_DEPTH_MAX = 64 };
 #define OVERLAY_BYTES_MAX (G_GINT64_CONSTANT(4) << 30)
 
 typedef struct {
-        uid_t owner;      /* of all that is in the tree; -1: anybody */
+        uid_t owner;      /* required owner of everything in the tree; -1: any */
         Ledger *ledger;   /* NULL: without limits */
-        const char *user; /* whom the copy counts to there, for as long as it is being made */
+        const char *user; /* the user to whom the copy is counted while it is being made */
 } OverlayFor;
 
-/* Copies what is in `made` into `dest`, where it wins over what is there; directories are merged. Nothing of
- * `made` is trusted, and it may change meanwhile: no link is followed, devices, pipes and files of somebody
- * else than the owner are refused, links may only point to places inside, modes become 755 and 644, and above
- * the limits it ends. Holes stay holes, and count to nobody. Work that may be given up (base/cancel.h).
- * `dest` is the caller's alone. ERR_INVALID, ERR_TOO_LARGE and ERR_DENIED name the entry; ERR_NOT_FOUND:
- * `made` is not there; ERR_QUOTA: the user may not hold so much. */
+/* Copies the content of `made` into `dest`, where it replaces existing files; directories are merged. `made`
+ * is untrusted and may change meanwhile. No link is followed. Devices, pipes and files of another owner are
+ * refused. Links may only point inside. Modes become 755 and 644. Above the limits the copy fails. Holes stay
+ * holes, and are not counted. The work can be cancelled (base/cancel.h). Only the caller uses `dest`.
+ * ERR_INVALID, ERR_TOO_LARGE and ERR_DENIED name the entry; ERR_NOT_FOUND: `made` does not exist; ERR_QUOTA:
+ * the user's limit is exceeded. */
 bool overlay_copy(const char *made, const char *dest, const OverlayFor *whose, GError **error);

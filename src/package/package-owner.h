@@ -1,37 +1,37 @@
-/* Whose the packages and contents are (package.h): a user has what that user has sent. What others have sent
- * is, for this one, nowhere; that it is stored once shows to nobody.
+/* The owners of packages and contents (package.h). A user has what that user has sent. What others have sent
+ * does not exist for this user; the shared storage is invisible.
  *
  *      owners/<user>/offered/<hash>    a manifest was offered, and its package is not made yet
  *                   /packages/<hash>   a package of this user's, with all its contents
  *                   /sent/<hash>       a content that was sent and is in none of them yet
  *
- * These are empty files. Not for other rooms. */
+ * These are empty files. Not for other folders. */
 #pragma once
 
 #include "package/internal.h"
 
 typedef enum { OWNED_OFFERED, OWNED_PACKAGE, OWNED_SENT } OwnedKind;
 
-/* ERR_INVALID: no name of a directory. */
+/* ERR_INVALID: not valid as the name of a directory. */
 bool owner_check(const char *user, GError **error);
 bool owner_has(PackageStore *store, const char *user, OwnedKind kind, const char *hash);
 bool owner_add(PackageStore *store, const char *user, OwnedKind kind, const char *hash, GError **error);
 void owner_drop(PackageStore *store, const char *user, OwnedKind kind, const char *hash);
-/* What was offered or sent and not used for a day is forgotten, of all users, and so are packages that are no
- * more. */
+/* Deletes offered manifests and sent contents that were not used for a day, of all users, and the marks of
+ * deleted packages. */
 void owners_sweep(PackageStore *store);
 
 typedef struct {
         char hash[HASH_LEN + 1];
-        gint64 time; /* ms: when it was made or used last */
+        gint64 time; /* ms: when it was created or last used */
 } OwnerMark;
 /* All of a kind that a user has, the latest first. */
 GArray *owner_marks(PackageStore *store, const char *user, OwnedKind kind);
-/* When some owner used the package last, ms; 0: nobody has it. */
+/* The last time that an owner used the package, ms; 0: it has no owner. */
 gint64 owners_latest(PackageStore *store, const char *hash);
-/* Nobody has the package any more. */
+/* Removes the package from all owners. */
 void owners_forget(PackageStore *store, const char *hash);
 
-/* The contents of a user's latest packages and what was sent besides: a set of hashes. Of packages longer ago
- * the contents are asked for again. */
+/* The contents of a user's latest packages and other sent contents: a set of hashes. Contents of older
+ * packages have to be sent again. */
 GHashTable *owner_contents(PackageStore *store, const char *user);

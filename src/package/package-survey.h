@@ -1,4 +1,5 @@
-/* What of the store of packages is whose, and what might go of it, for the survey of the state directory. */
+/* The usage of each owner in the store of packages, and what might be deleted from it, for the survey of the
+ * state directory. */
 #pragma once
 
 #include "package/package.h"

@@ -17,8 +17,8 @@ typedef void (*WeighFunc)(const struct stat *st, void *arg);
 typedef void (*WeighVisit)(int dir, const char *name, const struct stat *st, void *arg);
 
 typedef struct {
-        bool shared;      /* a file with n names counts as 1/(n - 1) of it: for trees of links to one store of
-                        contents */
+        bool shared;      /* a file with n names counts 1/(n - 1) of its size: for trees of links to one
+                        store of contents */
         GHashTable *seen; /* inodes with several names, shared by walks that together count each once
                            (weigh_seen_new) */
         WeighFunc func;   /* or NULL */
