@@ -1,6 +1,6 @@
-/* Passwords that an LDAP directory knows: a bind as the user says whether one is right. Each question has a
- * connection of its own and ends within the time limit; a directory that did not answer is left alone for a
- * moment, so that what waits for it is answered. Calls block: on a Crew of its own only. */
+/* Checks passwords with an LDAP directory, by binding as the user. Each check has its own connection and ends
+ * within the time limit. A directory that did not answer is not asked for a short time, so that waiting
+ * checks are answered. Calls block: only on a Crew of its own. */
 #pragma once
 
 #include <glib.h>
@@ -9,26 +9,26 @@
 typedef struct Directory Directory;
 
 typedef enum {
-        DIRECTORY_TLS_AUTO,     /* StartTLS for ldap://, but on the loopback */
+        DIRECTORY_TLS_AUTO,     /* StartTLS for ldap://, except on the loopback */
         DIRECTORY_TLS_STARTTLS, /* always */
-        DIRECTORY_TLS_PLAIN,    /* passwords cross the network for everybody to read */
+        DIRECTORY_TLS_PLAIN,    /* passwords cross the network unencrypted */
 } DirectoryTls;
 bool directory_tls_parse(const char *word, DirectoryTls *ret, GError **error); /* ERR_INVALID */
 
-/* Copied. Either a template of the user's DN, or where to look for the user. */
+/* Copied. Either a template of the user's DN, or where to search for the user. */
 typedef struct {
         const char *url;           /* "ldaps://HOST[:PORT]" or "ldap://..." */
         const char *user_dn;       /* "uid=%s,ou=people,dc=example"; or NULL */
         const char *base, *filter; /* "(uid=%s)" */
         const char *bind_dn,
-                *bind_password_file; /* who looks; NULL: nobody in particular. The file is read each time */
+                *bind_password_file; /* account for the search; NULL: anonymous. The file is read each time */
         const char *ca;              /* authorities of its certificate (PEM); NULL: those of the system */
         DirectoryTls tls;
-        gint64 timeout_ms; /* of connecting, and of all that follows */
-        bool create_users; /* who is known there alone becomes a user at the first log-in */
+        gint64 timeout_ms; /* for connecting, and for everything after that */
+        bool create_users; /* a user who exists only in the directory is created at the first log-in */
 } DirectoryConfig;
 
-/* Asks nothing yet. ERR_INVALID names the option of paddled that is wrong or missing. */
+/* Does not connect yet. ERR_INVALID names the option of paddled that is wrong or missing. */
 Directory *directory_new(const DirectoryConfig *config, GError **error);
 void directory_free(Directory *directory); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Directory, directory_free)
@@ -36,10 +36,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Directory, directory_free)
 const char *directory_url(const Directory *directory);
 bool directory_creates_users(const Directory *directory);
 
-/* ERR_UNAUTHENTICATED when the directory says no (an empty password always: RFC 4513, 5.1.2, would take it
- * for anonymous), ERR_UNAVAILABLE when it says nothing that helps. Any thread. */
+/* ERR_UNAUTHENTICATED if the directory refuses. An empty password is always refused: by RFC 4513, 5.1.2 the
+ * bind would be anonymous. ERR_UNAVAILABLE if the directory gives no usable answer. Any thread. */
 bool directory_check(Directory *directory, const char *user, const char *password, GError **error);
 
-/* `text` inside a value of a DN (RFC 4514) or a filter (RFC 4515); the caller's. */
+/* `text` escaped for a value of a DN (RFC 4514) or a filter (RFC 4515); the caller's. */
 char *directory_escape_dn(const char *text);
 char *directory_escape_filter(const char *text);

@@ -26,12 +26,12 @@ enum {
 Flood *flood_new(void);
 void flood_free(Flood *flood); /* NULL is a no-op */
 
-/* Is this one written? Else it is counted. `who`: a user, or an address; `what`: one of few. */
+/* True: write this line. False: it was counted. `who`: a user, or an address; `what`: one of a few words. */
 bool flood_take(Flood *flood, const char *who, const char *what, gint64 now);
-/* The same for what is repeated by those who may: the first of each (who, what) in a window is written. What
- * finds no place is written, too. */
+/* The same for allowed actions that repeat: the first of each (who, what) in a window is written. Lines
+ * beyond the size of the table are written, too. */
 bool flood_take_repeated(Flood *flood, const char *who, const char *what, gint64 now);
 
-/* Hands out the counts whose window has ended, or (`all`) all of them. */
+/* Returns the counts whose window has ended, or (`all`) all counts. */
 typedef void (*FloodCounted)(const char *who, const char *what, gint64 count, void *arg);
 void flood_collect(Flood *flood, gint64 now, bool all, FloodCounted counted, void *arg);

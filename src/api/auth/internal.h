@@ -1,4 +1,4 @@
-/* What the files of auth/ share. */
+/* Shared by the files of auth/. */
 #pragma once
 
 #include "api/auth/auth.h"
@@ -12,27 +12,26 @@ typedef struct TokenCache TokenCache;
 struct Auth {
         AuthConfig config;
         Crew *crew;
-        Crew *directory_crew; /* waits for the directory, so that who has a password here does not */
+        Crew *directory_crew; /* waits for the directory, so that users with a password here do not */
         Throttle *throttle;
-        Timers *timers; /* attempts that wait for theirs */
+        Timers *timers; /* attempts that wait for their turn */
         TokenCache *cache;
         SecondFactors *factors;
 };
 
-/* Makes room for one more log-in of the user. */
+/* Deletes an old log-in if necessary, so that the user can have one more. */
 bool login_make_room(Auth *auth, const char *user, GError **error);
 
-/* The note of a token that single sign-on gave: no password was said for it. */
+/* The note of a token from single sign-on, which needed no password. */
 #define SSO_NOTE "single sign-on"
-/* The server asks this user for a second factor, and there is none yet: log-ins are good for setting it up
- * alone. */
+/* True if the server requires a second factor for this user who has none yet: log-ins can only set it up. */
 bool lacks_second_factor(const Auth *auth, const User *user);
 
 TokenCache *token_cache_new(void);
 void token_cache_free(TokenCache *cache);
 
-/* Is it still one of the server's authorities of clients? ERR_UNAUTHENTICATED. */
+/* Checks that it is still one of the server's authorities for clients. ERR_UNAUTHENTICATED. */
 bool certificate_authority_check(Auth *auth, const char *authority, GError **error);
-/* Is this auth_certificate_credential's? Does it hold still? */
+/* True if it came from auth_certificate_credential; true if that certificate is still valid. */
 bool certificate_is_credential(const char *credential);
 bool certificate_is_valid(Auth *auth, const char *credential);

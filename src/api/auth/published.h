@@ -1,7 +1,8 @@
-/* Who may use the published password of `root`: older clients have it built in, and everybody knows it. */
+/* The rule for the published password of `root`, which older clients have built in and which is publicly
+ * known. */
 #pragma once
 
 #include "api/auth/auth.h"
 
-/* As far as the request itself tells: `published` as in AuthConfig. */
+/* True if the request itself allows it: `published` as in AuthConfig. */
 bool published_is_open(const char *const *published, const LoginOrigin *origin);

@@ -10,11 +10,11 @@ typedef struct Recorder Recorder;
 
 /* Borrows the log; NULL: nothing is recorded. */
 Recorder *recorder_new(Audit *audit);
-void recorder_free(Recorder *recorder); /* before the log is closed; NULL is a no-op */
+void recorder_free(Recorder *recorder); /* call it before the log is closed; NULL is a no-op */
 
 /* HttpServerConfig.record. */
 bool recorder_record(Recorder *recorder, const HttpRequest *request, int status, void (*done)(void *arg),
                      void *done_arg);
-/* Changes are refused while the log cannot be written, but for what makes room, and for the administrator on
- * the machine. ERR_UNAVAILABLE. */
+/* Refuses changes while the log cannot be written, except for changes that free disk space, and for the
+ * administrator on the machine. ERR_UNAVAILABLE. */
 bool recorder_admits(Recorder *recorder, const HttpRoute *route, const HttpCaller *caller, GError **error);

@@ -13,22 +13,21 @@ typedef struct {
         Engine *engine;
         Store *store;
         OidcConfig issuer;
-        const char *username_claim; /* names new users */
+        const char *username_claim; /* the claim with the name for new users */
         bool create_users;          /* at their first log-in */
         gint64 expire_ms;           /* of the tokens */
 } SsoConfig;
 
 Sso *sso_new(const SsoConfig *config, GError **error); /* ERR_USAGE */
-void sso_stop(Sso *sso);                               /* answers what waits; NULL is a no-op */
+void sso_stop(Sso *sso);                               /* answers waiting requests; NULL is a no-op */
 void sso_free(Sso *sso);                               /* stops it first; NULL is a no-op */
 const char *sso_issuer(const Sso *sso);
 
 typedef struct {
         DeviceState state;
-        const json_t *device;   /* of sso_start: what oidc_device_start gives */
+        const json_t *device;   /* of sso_start: the result of oidc_device_start */
         const AuthLogin *login; /* of sso_login: the log-in, when done */
-        const char *user,
-                *who; /* for the audit log, when they are known: the account, and issuer and subject */
+        const char *user, *who; /* for the audit log, if known: the account, and issuer and subject */
 } SsoReply;
 
 /* Called once, with an error or without; `reply` is never NULL. Must not block. */
@@ -38,10 +37,10 @@ typedef void (*SsoDone)(const SsoReply *reply, const GError *error, void *arg);
 void sso_start(Sso *sso, const char *address, SsoDone done, void *arg);
 
 typedef struct {
-        const char *device_code;      /* one of these two */
+        const char *device_code;      /* either device_code or id_token is set */
         const char *id_token, *nonce; /* the nonce of an ID token that has one */
-        const char *address;          /* of who asks */
+        const char *address;          /* of the client */
 } SsoAsk;
-/* ERR_UNAUTHENTICATED: the token does not hold; ERR_DENIED: it opens no account here, or the person refused;
- * ERR_GONE: the code has expired; ERR_UNAVAILABLE. */
+/* ERR_UNAUTHENTICATED: the token is not valid; ERR_DENIED: it belongs to no account here, or the person
+ * refused; ERR_GONE: the code has expired; ERR_UNAVAILABLE. */
 void sso_login(Sso *sso, const SsoAsk *ask, SsoDone done, void *arg);

@@ -20,9 +20,10 @@ enum {
         THROTTLE_FREE_OF_ADDRESS = 50,
         THROTTLE_FREE_OF_ACCOUNT = 100,
         THROTTLE_DELAY_MAX_MS = 60000,
-        THROTTLE_LINE_MS = 30000, /* nobody waits longer for a turn */
+        THROTTLE_LINE_MS = 30000, /* longest wait for a turn */
         THROTTLE_SHARE =
-                16, /* attempts of one address's strangers, or of one known account there, that wait or run */
+                16, /* waiting or running attempts of one address's strangers, or of one known account
+                       there */
         THROTTLE_FORGET_MS = 15 * 60 * 1000,
         THROTTLE_ENTRIES_MAX = 4096, /* of each table */
 };
@@ -37,13 +38,13 @@ typedef struct {
         gint64 wait_ms; /* 0: now */
         bool known;     /* this account has logged in from this address before */
 } Turn;
-/* A turn for an attempt (monotonic ms). `address`: of the peer, "unix" for all of the Unix socket. True:
- * throttle_end has to follow. False: there is none, and wait_ms says when to try again. */
+/* A turn for an attempt (monotonic ms). `address`: of the peer, "unix" for all of the Unix socket. True: call
+ * throttle_end afterwards. False: no turn is available, and wait_ms tells when to try again. */
 bool throttle_begin(Throttle *throttle, const char *account, const char *address, gint64 now, Turn *ret);
 typedef enum {
-        ATTEMPT_SUCCEEDED, /* clears the failures of this account from this address */
+        ATTEMPT_SUCCEEDED, /* resets the failures of this account from this address */
         ATTEMPT_FAILED,
-        ATTEMPT_DROPPED, /* was not looked at: nothing counts */
+        ATTEMPT_DROPPED, /* not checked: it does not count */
 } Attempt;
 void throttle_end(Throttle *throttle, const char *account, const char *address, gint64 now, const Turn *turn,
                   Attempt how);

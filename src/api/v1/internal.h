@@ -1,4 +1,4 @@
-/* What the files of this room share. */
+/* Shared by the files of api/v1. */
 #pragma once
 
 #include "api/crew.h"
@@ -45,92 +45,95 @@ extern const HttpParameter whose_job[];
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);
 
-/* By the Unix socket, without a token: the machine says who it is. */
+/* True for a caller on the Unix socket without a token: the machine authenticates them. */
 bool api_is_vouched_for(const HttpRequest *request);
-/* ERR_NOT_FOUND: there is no user of that name. */
+/* ERR_NOT_FOUND: no user of that name. */
 bool api_check_user(Api *api, const char *name, GError **error);
-/* The job of that id or name, if the caller may see it; NULL has been answered. The caller's reference. */
+/* The job of that id or name, if the caller may see it. NULL: an error was already sent. The caller's
+ * reference. */
 Job *api_find_job(Api *api, HttpRequest *request, const char *name);
-/* The one that a route's {job} names. */
+/* The job that a route's {job} names. */
 Job *api_job(Api *api, HttpRequest *request);
-/* The same where a whole array may be meant: then *ret_array is its number, and the job one of its elements;
- * else 0. */
+/* The same if the name may mean a whole array: then *ret_array is its number, and the job one of its
+ * elements; else 0. */
 Job *api_find_any(Api *api, HttpRequest *request, const char *name, gint64 *ret_array);
 Job *api_job_or_array(Api *api, HttpRequest *request, gint64 *ret_array);
 
 /* ---- arrays.c ---- */
 
-/* One of its elements, or NULL when all are forgotten. The caller's reference. */
+/* One of its elements, or NULL if all were deleted. The caller's reference. */
 Job *api_array_job(Api *api, gint64 array_seq);
-/* Its id, "" when its first element is forgotten. The caller's. */
+/* Its id, "" if its first element was deleted. The caller's. */
 char *api_array_id(Api *api, gint64 array_seq);
-/* The member `array` of a job that is an element. */
+/* The member `array` in the JSON of a job that is an element. */
 json_t *api_format_element(Api *api, const Job *job);
-/* A whole array, of which `one` is an element; with the first of its elements that failed, or without. */
+/* A whole array, of which `one` is an element. `failed`: with its first failed element. */
 json_t *api_format_array(Api *api, const Job *one, bool failed);
-/* {"loss": {"last","min","max"}} of a job, also of its members that run (results.c). */
+/* {"loss": {"last","min","max"}} of a job, including its running members (results.c). */
 json_t *api_format_results(Api *api, const Job *job);
-/* The first of its elements that waits, or NULL. The caller's reference. */
+/* The first of its waiting elements, or NULL. The caller's reference. */
 Job *api_array_waiting(Api *api, gint64 array_seq);
 
-/* The job of that seq, or NULL when it is forgotten. The caller's reference. */
+/* The job of that seq, or NULL if it was deleted. The caller's reference. */
 Job *api_job_by_seq(Api *api, gint64 seq);
-/* Its id, remembered; "" when it is forgotten. The caller's. */
+/* Its id, from a cache; "" if the job was deleted. The caller's. */
 char *api_job_id(Api *api, gint64 seq);
 JobIds *job_ids_new(void);
 void job_ids_free(JobIds *ids);
 
-/* A job's change was asked for: answers with the job after the commit, or with the error. `arg` is
+/* An EngineDone for a change of a job: answers with the job after the commit, or with the error. `arg` is
  * api_answer_new's. */
 void api_answer_job(Job *job, bool repeated, const GError *error, void *arg);
-/* Answers 204, or with the error. `arg` is a reference of the HttpRequest. */
+/* An EngineDone that answers 204, or with the error. `arg` is a reference of the HttpRequest. */
 void api_answer_done(Job *job, bool repeated, const GError *error, void *arg);
 void *api_answer_new(Api *api, HttpRequest *request);
-/* The same of an array (not 0), which is then the answer. */
+/* The same for an array (not 0), which is then the answer. */
 void *api_answer_array_new(Api *api, HttpRequest *request, gint64 array_seq);
 
-/* Does it to the job or array that the route names, and answers. */
+/* Applies the action to the job or array that the route names, and answers. */
 void api_act(Api *api, HttpRequest *request, JobAction action);
 
-/* Does api_take_spec take long for this body? Files of its package are to be read then. */
+/* True if api_take_spec takes long for this body, because files of its package must be read. */
 bool api_spec_takes_long(const Api *api, const json_t *object);
-/* Takes over the body of a submission: paths, package and flavours are checked and filled in. */
+/* Takes ownership of the body of a submission. Checks paths, package and flavours, and fills in their
+ * values. */
 Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error);
-/* Idempotency-Key of the request, or NULL. False: it is none. */
+/* Idempotency-Key of the request, or NULL. False: it is invalid. */
 bool api_take_key(HttpRequest *request, const char **ret, GError **error);
 /* True and *ret for ?name=true. */
 bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **error);
-/* A yes or no with a default; false has replied with the error already. */
+/* A boolean parameter with a default. False: it has already replied with the error. */
 bool api_query_boolean(HttpRequest *request, const char *name, bool fallback, bool *ret);
 
-/* Can jobs run on the cluster now? If not, why, as a sentence that begins with "it"; else NULL. */
+/* Why jobs cannot run on the cluster at present, as a sentence that begins with "it"; NULL: they can. */
 char *api_cluster_trouble(Api *api, const Cluster *cluster);
-/* What a queue holds and lends, as published; false: not known yet. And as JSON, NULL then. */
+/* The published figures of a queue; false: not known yet. api_queue_figures gives them as JSON, NULL then. */
 bool api_find_figures(Api *api, const char *queue, QueueFigures *ret);
 json_t *api_queue_figures(Api *api, const Queue *queue);
-/* POST /v1/jobs?dry_run=true, PATCH /v1/queues/{name}?what_if=true. They take `spec` and `queue` over. */
+/* POST /v1/jobs?dry_run=true, PATCH /v1/queues/{name}?what_if=true. They take `spec` and `queue`. */
 void api_dry_run(Api *api, HttpRequest *request, Spec *spec);
 void api_what_if(Api *api, HttpRequest *request, const Queue *was, Queue *queue);
-/* A copy of the scheduler; waits for the engine: on the crew only. NULL: the engine stops. */
+/* A copy of the scheduler. Waits for the engine, so call it only on the crew. NULL: the engine is
+ * stopping. */
 Scheduler *api_clone(Api *api, gint64 *ret_now, GError **error);
-/* The scheduler's decisions up to now can be read; waits as api_clone does. */
+/* Waits, as api_clone does, until the scheduler's decisions so far can be read from the journal. */
 bool api_flush_journal(Api *api, GError **error);
-/* The name of the scheduler's node. */
+/* The name of a node, by the scheduler's number. */
 const char *api_node_name(const Api *api, int id);
 
-/* The JSON of a job with its reasons worked out. */
+/* The JSON of a job with its reasons computed. */
 json_t *api_format_job(Api *api, const Job *job);
 json_t *api_format_event(const Event *event);
 
 /* The OpenAPI document of all routes; built once. */
 const char *openapi_text(gsize *ret_len);
 
-/* Wakes those who wait for a publication of the engine or for a file to grow. One thread, which gathers
- * wake-ups for a few milliseconds so that a busy engine does not resume a follower for each batch. */
+/* Wakes waiters when the engine publishes or a file grows. One thread collects wake-ups for a few
+ * milliseconds, so that a busy engine does not resume a follower for each batch. */
 typedef struct Waiter Waiter;
 typedef bool (*WaiterFunc)(bool expired, void *arg); /* on the notifier's thread; true: keep waiting */
 Notifier *notifier_new(Engine *engine);
-/* Ends the thread; every waiter gets a last call with expired = true, and later ones get none. */
+/* Ends the thread. Every waiter gets a last call with expired = true, and later ones get none. */
 void notifier_stop(Notifier *notifier);
 void notifier_free(Notifier *notifier);
 /* Calls `func` after each publication, after a change in the directory `dir` (may be NULL), and once at
@@ -138,9 +141,10 @@ void notifier_free(Notifier *notifier);
 Waiter *notifier_add(Notifier *notifier, const char *dir, gint64 deadline, WaiterFunc func, void *arg);
 /* Also watches `dir` from now on. */
 void notifier_watch_dir(Notifier *notifier, Waiter *waiter, const char *dir);
-/* Watches no directory any more. */
+/* Stops watching a directory. */
 void notifier_unwatch(Notifier *notifier, Waiter *waiter);
-/* Brings the deadline forward to `deadline`, if it is not earlier already; again after each call. */
+/* Brings the deadline forward to `deadline`, unless it is earlier already. Call it again after each call of
+ * `func`. */
 void notifier_wake_at(Notifier *notifier, Waiter *waiter, gint64 deadline);
-/* No call of `func` runs or comes after this returns. Not from within func. */
+/* After this returns, no call of `func` runs or follows. Do not call it from within func. */
 void notifier_remove(Notifier *notifier, Waiter *waiter);
