@@ -1,4 +1,5 @@
-/* Work that may wait (a disk, another server), done on a thread of its own, and its end on the loop's. */
+/* Blocking work (on a disk, or with another server) on a thread of its own; its completion is reported on the
+ * loop. */
 #pragma once
 
 #include <glib.h>
@@ -6,9 +7,9 @@
 
 typedef struct Aside Aside;
 
-/* `work` is called on a thread, then `done` on `context`, from where it was begun; `done` is not called after
- * aside_cancel. `drop` frees `arg` at the very end in any case. The handle holds until `done` returns or it
- * is cancelled. */
+/* `work` is called on a thread, then `done` on `context`, from which it was started. `done` is not called
+ * after aside_cancel. `drop` frees `arg` at the end in any case. The handle is valid until `done` returns or
+ * it is cancelled. */
 typedef struct {
         void (*work)(void *arg);
         void (*done)(void *arg);

@@ -1,5 +1,5 @@
-/* Questions to a cluster's API server (RuntimeAsk of runtime.h). Same thread as the client, and freed just
- * before it: what is not answered by then is answered by that. */
+/* Requests to a cluster's API server (RuntimeAsk of runtime.h). Same thread as the client, and freed just
+ * before it. Freeing the client answers open requests. */
 #pragma once
 
 #include "kube/client.h"

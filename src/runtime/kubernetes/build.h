@@ -1,6 +1,6 @@
-/* One image that is being built: a Job of the cluster, named by what goes into the image, so that whoever
- * wants the same image (another job, a server that has started anew, another server) meets the same Job.
- * Everything follows from the Job and its pod as they are. Same thread as the client, and freed before it. */
+/* One image that is being built, as a Job of the cluster. The Job is named by the content of the image, so
+ * everyone who needs the same image (another job, a restarted server, another server) finds the same Job. The
+ * state follows only from the Job and its pod. Same thread as the client, and freed before it. */
 #pragma once
 
 #include "kube/cache.h"
@@ -9,30 +9,31 @@
 
 typedef struct Build Build;
 
-/* All borrowed for the call, but for client, logs, caches and `about.setting`. */
+/* All borrowed for the call, except client, logs, caches and `about.setting`. */
 typedef struct {
         KubeClient *client;
         GMainContext *context;
         FollowRoom *logs;
-        KubeCache *jobs, *pods; /* those with IMAGE_LABEL */
+        KubeCache *jobs, *pods; /* objects with IMAGE_LABEL */
         ImageBuild about;
-        const char *dir;                  /* of this server's files of it: build.log; made if missing */
+        const char *dir;                  /* directory of this server's files for it: build.log; created if
+                                             missing */
         const char *tree;                 /* of the package; or NULL */
         const char *requirements, *setup; /* or NULL */
         const char *pip;                  /* its configuration */
         gint64 log_limit;
-        /* The Job has ended; it may free. `problem` NULL: well. `found`: it had ended before this server saw
-         * it, and what it made may have gone since. */
+        /* The Job has ended; the function may free the build. `problem` NULL: success. `found`: it had ended
+         * before this server saw it, and its image may have been deleted since. */
         void (*done)(const char *problem, bool found, void *arg);
         void *arg;
 } BuildConfig;
 
 Build *build_new(const BuildConfig *config);
-void build_free(Build *build); /* NULL is a no-op; the Job goes on */
+void build_free(Build *build); /* NULL is a no-op; the Job continues */
 
-/* Something has changed in the caches. */
+/* Call it when the caches have changed. */
 void build_look(Build *build);
-/* The Job goes, and with `again` another is made. */
+/* Deletes the Job; with `again` another one is created. */
 void build_remove(Build *build, bool again);
 
 char *build_log_path(const char *dir); /* the caller's */

@@ -1,21 +1,19 @@
-/* What programs in pods are kept from unless somebody says otherwise: no capability, no more rights by
- * set-uid programs, the system calls of the container runtime's own list. Pure: JSON trees in place. */
+/* Restrictions of programs in pods, unless a setting lifts them: no capabilities, no additional rights by
+ * set-uid programs, only the system calls of the container runtime's own list. Pure: JSON trees in place. */
 #pragma once
 
 #include "base/json.h"
 
 typedef struct {
-        bool lifted; /* the cluster's setting lets this user's programs have what the container runtime gives
-                      */
-        bool non_root; /* it lets no container run as root */
-        bool files; /* the pod has a user's home, whose files may be of another number than the image's root
-                     */
+        bool lifted;   /* the cluster's setting gives this user's programs the container runtime's defaults */
+        bool non_root; /* the setting allows no container to run as root */
+        bool files; /* the pod has a user's home, whose files may have another owner number than the image's
+                       root */
 } Confinement;
 
-/* Of all containers of a pod's spec. What is said there already (by a template) stays, but for `non_root`;
- * privileged containers, which an administrator's template alone has, and pods of Windows stay as they are.
- */
+/* Restricts all containers of a pod's spec. Values that a template has set stay, except for `non_root`.
+ * Privileged containers, which only an administrator's template has, and pods of Windows stay unchanged. */
 void confine_pod(json_t *pod_spec, const Confinement *confinement);
 
-/* Of the container that builds images. `capabilities`: those that it keeps, the list ending in NULL. */
+/* Restricts the container that builds images. `capabilities`: those that it keeps; NULL ends the list. */
 void confine_container(json_t *container, const char *const *capabilities);

@@ -6,10 +6,11 @@
 
 #include "kube/config.h"
 
-/* `cluster`: its name, for messages. ERR_INVALID with what is wrong; the caller's kube_config_free. */
+/* `cluster`: its name, for messages. ERR_INVALID with what is wrong; free the result with
+ * kube_config_free. */
 KubeConfig *credential_parse(const char *cluster, const char *credential, GError **error);
 
-/* Do the two lead to different clusters? One cluster may have several addresses, and its authority may be
- * renewed: they do when neither is the same. Then their servers, the caller's. A credential that cannot be
- * read leads nowhere else. */
+/* True if the two lead to different clusters. A cluster may have several addresses, and its authority may be
+ * renewed, so they are different only if both address and authority differ. The outputs are their servers,
+ * the caller's. A credential that cannot be read never counts as different. */
 bool credential_elsewhere(const char *was, const char *now, char **ret_was, char **ret_now);

@@ -1,6 +1,6 @@
-/* Objects that have to go: asked for again, ever more slowly, until the API server has taken it or they are
- * gone. A Secret that the account may not delete is left to its owner. Same thread as the client,
- * and freed before it. */
+/* Deletes objects: each deletion is retried with growing delay until the API server accepts it or the object
+ * is gone. A Secret that the account may not delete is left to its owner's deletion. Same thread as the
+ * client, and freed before it. */
 #pragma once
 
 #include "kube/client.h"
@@ -12,19 +12,20 @@ typedef struct {
         KubeClient *client;
         GMainContext *context;
         const char *cluster;
-        void (*failed)(const GError *error, void *arg); /* each time; it is asked again all the same */
-        /* The pod that was in doubt is not there, or goes. */
+        void (*failed)(const GError *error, void *arg); /* called for each failure; the deletion is still
+                                                           retried */
+        /* The pod that may exist does not, or is being deleted. */
         void (*undone)(const char *task, void *arg);
         void *arg;
 } DeletionsConfig;
 
 Deletions *deletions_new(const DeletionsConfig *config);
-void deletions_free(Deletions *deletions); /* NULL is a no-op; what is left to do is not done */
+void deletions_free(Deletions *deletions); /* NULL is a no-op; remaining deletions are abandoned */
 
-/* `uid`: only this very object; NULL: whatever has the name. `grace_s` -1: the object's own. What was wanted
- * of the same name before counts no more, but that a shorter time was left to the same object. */
+/* `uid`: only this object; NULL: any object of the name. `grace_s` -1: the object's own. Replaces an earlier
+ * request for the same name, but a shorter grace for the same object stays. */
 void deletions_want(Deletions *deletions, const KubeKind *kind, const char *namespace, const char *name,
                     const char *uid, gint64 grace_s);
-/* The pod of the task, which may have been made or not: `undone` is told once. */
+/* Deletes the pod of the task, whose creation may have succeeded or not: `undone` is called once. */
 void deletions_undo(Deletions *deletions, const char *namespace, const char *pod, const char *task,
                     gint64 grace_s);

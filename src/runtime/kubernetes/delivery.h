@@ -1,4 +1,4 @@
-/* A file that goes into a container: the standard input of a command there. Same thread as the client, and
+/* Sends a file into a container, as the standard input of a command there. Same thread as the client, and
  * freed before it. */
 #pragma once
 
@@ -11,7 +11,7 @@ typedef struct {
         const char *namespace, *pod, *container;
         const char *const *argv;
         const char *path;
-        /* Once; it may free. `problem` NULL: the command ended well. */
+        /* Called once; it may free the delivery. `problem` NULL: the command succeeded. */
         void (*done)(const char *problem, void *arg);
         void *arg;
 } DeliveryConfig;

@@ -18,28 +18,29 @@
 typedef struct FollowRoom FollowRoom;
 typedef struct Follow Follow;
 
-/* `streams`: at once, 0: 1000. */
+/* `streams`: limit of open streams, 0: 1000. */
 FollowRoom *follow_room_new(KubeClient *client, GMainContext *context, guint streams);
-void follow_room_free(FollowRoom *room); /* after those in it; NULL is a no-op */
+void follow_room_free(FollowRoom *room); /* call it after all its follows were freed; NULL is a no-op */
 
 typedef struct {
         const char *namespace, *pod, *container;
-        const char *uid; /* of the pod; NULL: no other pod writes into the file, and nobody goes on with it */
-        const char *path;         /* made with its directories */
-        gint64 limit;             /* bytes of the file; 0: none */
-        bool previous;            /* of the container before the one that runs now: it was started again */
-        void (*done)(void *arg);  /* all of it is there, after follow_last; it may free */
-        void (*flows)(void *arg); /* after follow_leaving; it may not free */
+        const char *uid;  /* of the pod; NULL: no other pod writes into the file, and none continues it */
+        const char *path; /* created, with its directories */
+        gint64 limit;     /* bytes of the file; 0: none */
+        bool previous;    /* of the previous container: it was restarted */
+        void (*done)(void *arg);  /* called when the log is complete, after follow_last; it may free the
+                                     follow */
+        void (*flows)(void *arg); /* called after follow_leaving; it may not free the follow */
         void *arg;
 } FollowConfig;
 
 Follow *follow_new(FollowRoom *room, const FollowConfig *config);
 void follow_free(Follow *follow); /* NULL is a no-op */
-/* The file at `path` is of another pod than this so far. False where that is not known. */
+/* True if the file at `path` is so far from another pod than this one. False if unknown. */
 bool follow_is_of_another(const char *path, const char *uid);
-/* The container is about to be stopped, and with its pod its log goes from the cluster: it gets a place
- * before others. True: the log is followed. Else `flows` is called once when it is, or when that was waited
- * for long enough (10 s) or there is no log, unless the container ends before. */
+/* The container is about to be stopped, and its log disappears from the cluster together with its pod, so it
+ * gets a stream before others. True: the log is being followed. Else `flows` is called once when it is, or
+ * after a long wait (10 s), or if there is no log, unless the container ends before. */
 bool follow_leaving(Follow *follow);
-/* The container has ended: when the stream ends, all is there. It is waited for, but not for ever. */
+/* The container has ended: the log is complete when the stream ends. The wait for that is limited. */
 void follow_last(Follow *follow);

@@ -18,8 +18,8 @@ typedef struct Images Images;
 /* The image that a job needs. Borrowed for the call. */
 typedef struct {
         const char *job_id, *user;
-        Resources builder;                                         /* what its build may take */
-        const char *image;                                         /* that it is made from */
+        Resources builder;                                         /* resources that its build may use */
+        const char *image;                                         /* the base image */
         const char *package, *package_name, *requirements, *setup; /* as in a specification */
 } ImageWish;
 
@@ -30,25 +30,25 @@ typedef struct {
         const Setting *setting; /* with a registry; outlives it */
         const char *cluster, *namespace, *server, *state_dir;
         gint64 log_limit;
-        BuildBounds bounds; /* those of several clusters are counted one by one */
-        /* The image of a job is there (problem NULL), or cannot be had. */
+        BuildBounds bounds; /* builds of several clusters are counted separately */
+        /* The image of a job exists (problem NULL), or cannot be made. */
         void (*done)(const char *job_id, const char *problem, void *arg);
-        /* There is an image of this image, package and requirements; before `done`. */
+        /* An image of this image, package and requirements exists; called before `done`. */
         void (*made)(const ImageWish *of, void *arg);
         void *arg;
 } ImagesConfig;
 
 Images *images_new(const ImagesConfig *config);
-void images_free(Images *images); /* NULL is a no-op; Jobs go on */
+void images_free(Images *images); /* NULL is a no-op; Jobs continue */
 
-/* `done` follows. Asking again is harmless. */
+/* `done` follows. It may be repeated. */
 void images_want(Images *images, const ImageWish *asked);
-/* Nobody waits for it any more: a build that is nobody else's ends. */
+/* The job no longer needs its image: its build ends if no other job needs it. */
 void images_abandon(Images *images, const char *job_id);
 
-/* True when the job's pods need an image of its own. Any thread. */
+/* True if the job's pods need an image of their own. Any thread. */
 bool images_is_needed(const RuntimeAttempt *attempt);
-/* The image that the job was prepared with, by digest; the caller's, NULL: it is not there. Any thread. */
+/* The image with which the job was prepared, by digest; the caller's. NULL: it is missing. Any thread. */
 char *images_of_job(const char *state_dir, const char *job_id);
-/* Where the log of its build is; the caller's. Any thread. */
+/* Path of the log of its build; the caller's. Any thread. */
 char *images_log_path(const char *state_dir, const char *job_id);

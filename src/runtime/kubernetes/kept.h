@@ -10,8 +10,8 @@
 typedef struct Kept Kept;
 
 typedef struct {
-        char *service;    /* of the attempt: its name (member.h) */
-        char *namespace;  /* where it is */
+        char *service;    /* name of the attempt's service (member.h) */
+        char *namespace;  /* its namespace */
         GPtrArray *tasks; /* char */
 } KeptAttempt;
 void kept_attempt_free(KeptAttempt *attempt); /* NULL is a no-op */
@@ -20,13 +20,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KeptAttempt, kept_attempt_free)
 Kept *kept_new(void);
 void kept_free(Kept *kept); /* NULL is a no-op */
 
-/* The task's end is durable, and its pod is there. */
+/* The task's end is durable, and its pod exists. */
 void kept_add(Kept *kept, const char *service, const char *namespace, const char *task);
-/* The attempt is over, and what is kept of it goes at `until` (ms since 1970; G_MAXINT64: never, and it is no
- * affair of ours any more). False: there is nothing of it. */
+/* The attempt has ended, and its pods are deleted at `until` (ms since 1970; G_MAXINT64: never, and they are
+ * no longer tracked). False: there is nothing of it. */
 bool kept_set(Kept *kept, const char *service, gint64 until);
 
-/* One whose time has come, out of the others; the caller's, NULL: none. */
+/* Removes and returns an attempt whose time has come; the caller's; NULL: none. */
 KeptAttempt *kept_take(Kept *kept, gint64 now);
-/* When the next one goes, in ms since 1970; 0: there is none. */
+/* When the next one is due, in ms since 1970; 0: there is none. */
 gint64 kept_next(const Kept *kept);

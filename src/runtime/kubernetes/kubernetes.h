@@ -8,17 +8,17 @@
 
 typedef struct {
         const char *name;              /* of the cluster, for messages */
-        const char *credential;        /* a kubeconfig, in base64 or as it is; everything it needs is in it */
+        const char *credential;        /* a self-contained kubeconfig, in base64 or as plain text */
         const char *setting;           /* see setting.h; or NULL */
         const char *const *namespaces; /* that jobs may use; NULL: any */
         const char *state_dir;         /* logs are kept beside those of other jobs */
         const char *server;            /* the ids of server and cluster: a label of all its pods */
-        const char *dc;                /* its datacenter, as it stands in /pfs/<dc>/... */
+        const char *dc;                /* its datacenter, as in /pfs/<dc>/... */
         gint64 log_limit;              /* bytes per log file; 0: none */
-        BuildBounds builds;            /* of builders of images */
-        gint64 pending_ms;             /* OBSERVED_STUCK after so long without a node; 0: never */
+        BuildBounds builds;            /* for builders of images */
+        gint64 pending_ms;             /* OBSERVED_STUCK after this time without a node; 0: never */
         bool k3s;                      /* doc/reference/scheduling.md, "Clusters of type K3S" */
 } KubernetesConfig;
 
-/* ERR_INVALID with what is wrong with the credential. Freed by its op. */
+/* ERR_INVALID with what is wrong with the credential. Freed by its `free` operation. */
 Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error);

@@ -1,5 +1,5 @@
-/* Packages packed for clusters without a registry (package.h), beside the loop: each once, however many jobs
- * wait for it, and PACKINGS_MAX at a time. */
+/* Packs packages for clusters without a registry (package.h), on threads beside the loop: each once, however
+ * many jobs wait for it, and PACKINGS_MAX at a time. */
 #pragma once
 
 #include <glib.h>
@@ -8,7 +8,7 @@ enum { PACKINGS_MAX = 2 };
 
 typedef struct Packings Packings;
 
-/* `done` is told of each job; `problem`: why there is no package for it, or NULL. */
+/* `done` is called for each job; `problem`: why it cannot have its package, or NULL. */
 typedef struct {
         GMainContext *context;
         const char *state_dir; /* copied */
@@ -17,9 +17,9 @@ typedef struct {
 } PackingConfig;
 
 Packings *packings_new(const PackingConfig *config);
-void packings_free(Packings *packings); /* nothing is told any more */
+void packings_free(Packings *packings); /* `done` is not called any more */
 
-/* Begins to pack, or waits with the others for what is being packed. */
+/* Starts to pack, or waits with the other jobs if it is being packed. */
 void packings_want(Packings *packings, const char *hash, const char *job_id);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Packings, packings_free)

@@ -1,5 +1,5 @@
-/* What a registry of images has: one question, for threads that may wait. The OCI distribution specification,
- * "Pulling manifests"; tokens as distribution's "Token Authentication" has them. */
+/* Queries a registry of images, for threads that may block. The OCI distribution specification, "Pulling
+ * manifests"; tokens as in distribution's "Token Authentication". */
 #pragma once
 
 #include <glib.h>
@@ -7,18 +7,18 @@
 
 #include "runtime/kubernetes/image.h"
 
-/* The digest ("sha256:...") of an image; the caller's. `registry`: the one whose credentials and transport
- * hold for its own host; others are asked as somebody unknown. NULL with ERR_NOT_FOUND (there is no such
- * image), ERR_DENIED (not for this user), or why it could not be asked. */
+/* The digest ("sha256:...") of an image; the caller's. `registry`: its credentials and transport are used for
+ * its own host; other registries are asked anonymously. NULL with ERR_NOT_FOUND (no such image), ERR_DENIED
+ * (this user may not pull it), or why the registry could not be asked. */
 char *registry_digest(const SettingRegistry *registry, const ImageName *name, GError **error);
 
-/* "Bearer realm=...,service=...,scope=...": where a token is fetched, as origin and path with query; the
- * caller's. `registry`: the cluster's own, whose word is taken; NULL: another, which names hosts of the
- * Internet, or its own. False with ERR_INVALID for a text that says no such place: realms are https, and
- * plain http only where the registry itself is asked so. `host`: of the registry. */
+/* Parses "Bearer realm=...,service=...,scope=...": where to get a token, as origin and path with query; the
+ * caller's. `registry`: the cluster's own, whose answer is trusted; NULL: another one, which may name only
+ * hosts of the Internet, or its own. False with ERR_INVALID for a malformed or disallowed place: realms are
+ * https, and plain http only if the registry itself uses it. `host`: of the registry. */
 bool registry_challenge_parse(const char *text, const SettingRegistry *registry, const char *host,
                               char **ret_origin, char **ret_path, GError **error);
 
-/* Whether one of a host's addresses is of this machine or of a private network. `resolve`: a name's are
- * looked up, which may wait; else only what is an address itself is known, and "localhost". */
+/* True if one of a host's addresses belongs to this machine or a private network. `resolve`: look names up,
+ * which may block; else only literal addresses and "localhost" are recognized. */
 bool registry_is_inner(const char *host, bool resolve);

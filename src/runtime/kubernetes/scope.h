@@ -1,8 +1,7 @@
-/* Our objects of one kind, wherever they are in a cluster: one list-watch cache of all namespaces, or, where
- * the account may not look everywhere, one for each namespace that is named. Which of the two it is is found
- * out by trying; an account that gets more rights later is noticed after a minute, one that loses them for
- * good after 20 s of refusals. Objects elsewhere are not seen from then on. Same thread as its client, and
- * freed before it. */
+/* Our objects of one kind in a cluster: one list-watch cache of all namespaces; or, if the account may not
+ * watch them all, one for each configured namespace. It finds out which by trying. Additional rights are
+ * noticed after a minute, permanently lost ones after 20 s of refusals; from then on objects elsewhere are
+ * not seen. Same thread as its client, and freed before it. */
 #pragma once
 
 #include "kube/cache.h"
@@ -14,12 +13,13 @@ typedef struct {
         KubeKind kind;
         const char *label_selector, *field_selector; /* or NULL */
         void (*trim)(json_t *object);
-        const KubeIndexFunc *indexes;  /* as of KubeCacheConfig; or NULL */
-        const char *const *namespaces; /* to look at when not everywhere; outlive it */
+        const KubeIndexFunc *indexes;  /* as in KubeCacheConfig; or NULL */
+        const char *const *namespaces; /* to watch if not all namespaces can be watched; they outlive the
+                                          scope */
 } ScopeConfig;
 
 typedef struct {
-        /* As of KubeCacheEvents. `synced` may come again, after trouble. */
+        /* As in KubeCacheEvents. `synced` may be called again, after trouble. */
         void (*changed)(const json_t *old, const json_t *new, void *arg);
         void (*synced)(void *arg);
         void (*relisted)(void *arg);                     /* or NULL */
@@ -31,10 +31,10 @@ Scope *scope_new(KubeClient *client, const ScopeConfig *config, const ScopeEvent
 void scope_free(Scope *scope); /* NULL is a no-op */
 
 bool scope_is_synced(const Scope *scope);
-bool scope_is_wide(const Scope *scope);                       /* looks at all namespaces */
-bool scope_covers(const Scope *scope, const char *namespace); /* objects there are seen */
+bool scope_is_wide(const Scope *scope);                       /* watches all namespaces */
+bool scope_covers(const Scope *scope, const char *namespace); /* objects of that namespace are seen */
 const json_t *scope_get(const Scope *scope, const char *namespace, const char *name); /* as kube_cache_get */
-/* Whether one of those with this value in the index-th index is so. */
+/* True if `is` returns true for an object with this value in the index-th index. */
 bool scope_any(const Scope *scope, int index, const char *value,
                bool (*is)(const json_t *object, const void *arg), const void *arg);
 void scope_each_of(const Scope *scope, int index, const char *value,

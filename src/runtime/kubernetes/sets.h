@@ -1,6 +1,6 @@
-/* Roles that are made as one object each (form.h): made, and taken away without their pods, so that these can
- * go one by one and for good. Same thread as the client, and freed before it. A callback may call any of
- * these functions. */
+/* Roles that are created as one object each (form.h). The object is deleted without its pods, so that these
+ * can be deleted one by one and permanently. Same thread as the client, and freed before it. A callback may
+ * call any of these functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,13 +15,13 @@ typedef struct {
         GMainContext *context;
         MakingRoom *room;
         GHashTable *gates; /* see make.h */
-        /* The object of these tasks (char *) is there; it `stood` before. NULL: nobody asks. */
+        /* The object of these tasks (char *) exists; `stood`: it existed before. NULL: not needed. */
         void (*made)(const Form *form, const char *namespace, const GPtrArray *tasks, bool stood, void *arg);
         /* The object of the task's role was refused. */
         void (*failed)(const char *task, const GError *error, void *arg);
         /* It is refused for now. */
         void (*waits)(const char *task, const GError *error, void *arg);
-        /* Nothing makes the task's pod again, from now on. */
+        /* From now on nothing recreates the task's pod. */
         void (*dropped)(const char *task, void *arg);
         void *arg;
 } SetsConfig;
@@ -29,17 +29,17 @@ typedef struct {
 Sets *sets_new(const SetsConfig *config);
 void sets_free(Sets *sets); /* NULL is a no-op */
 
-/* Makes the object of these tasks, all of their role or of their job: `objects` in order, the attempt's
- * service first. What is being made already is not made twice. */
+/* Creates the object of these tasks, all of their role or of their job: `objects` in order, the attempt's
+ * service first. An object that is already being created is not created twice. */
 typedef struct {
         const Form *form;
-        const char *const *tasks; /* at least one, the list ending in NULL */
+        const char *const *tasks; /* at least one; NULL ends the list */
         const char *namespace;
         json_t *objects; /* an array, taken */
 } SetsStart;
 void sets_make(Sets *sets, const SetsStart *start);
-/* It is being made. */
+/* it is being created */
 bool sets_has(const Sets *sets, const char *task);
 
-/* Takes away what makes the task's pod. `kind` NULL: whatever kind it may be. */
+/* Deletes the object that recreates the task's pod. `kind` NULL: of any kind. */
 void sets_drop(Sets *sets, const char *task, const char *namespace, const KubeKind *kind);

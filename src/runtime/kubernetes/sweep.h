@@ -1,7 +1,8 @@
-/* Services and Volcano's groups of attempts that nobody knows: one may be made after its attempt was taken
- * away, when its creation was under way as the server ended; or the server ended before it was deleted.
- * Looked for every 15 s; what is unknown twice in a row goes, since an attempt that begins becomes known
- * before its service is made. Same thread as the client, and freed before it. */
+/* Deletes services and Volcano's groups of unknown attempts. Such an object exists if it was created after
+ * its attempt was deleted, because its creation was in progress when the server ended; or if the server ended
+ * before it was deleted. It searches every 15 s. An object that is unknown twice in a row is deleted, because
+ * an attempt that begins becomes known before its service is created. Same thread as the client, and freed
+ * before it. */
 #pragma once
 
 #include "kube/client.h"
@@ -11,11 +12,11 @@ typedef struct Sweep Sweep;
 typedef struct {
         KubeClient *client;
         GMainContext *context;
-        const char *selector;          /* of ours */
-        const char *const *namespaces; /* where to look, */
-        bool (*is_wide)(void *arg);    /* unless it is everywhere */
-        bool (*has_groups)(void *arg); /* Volcano is there */
-        /* `name`: of both, which have the same one. */
+        const char *selector;          /* selects our objects */
+        const char *const *namespaces; /* where to search, ... */
+        bool (*is_wide)(void *arg);    /* ... unless it can search everywhere */
+        bool (*has_groups)(void *arg); /* the cluster has Volcano */
+        /* `name`: of the service and the group, which is the same. */
         bool (*is_known)(const char *name, void *arg);
         void (*drop)(const char *namespace, const char *name, void *arg);
         void *arg;

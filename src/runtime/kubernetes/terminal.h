@@ -1,4 +1,4 @@
-/* Commands beside members in pods: exec.h's operations over kube/exec.h. */
+/* Commands beside members in pods: implements the operations of exec.h with kube/exec.h. */
 #pragma once
 
 #include "kube/client.h"
@@ -6,14 +6,14 @@
 
 extern const ExecOps terminal_pod_ops;
 
-/* What terminal_pod_ops.start is given: a terminal_pod_copy, freed with terminal_pod_free. `client`,
- * `context` and `arg` outlive the room. */
+/* The argument of terminal_pod_ops.start: a terminal_pod_copy, freed with terminal_pod_free. `client`,
+ * `context` and `arg` outlive the ExecRoom. */
 typedef struct {
         KubeClient *client;
         GMainContext *context;
         char *task;
-        /* Its pod and the container there, borrowed, and whether it has its node's network; on the thread.
-         * False: it has none. */
+        /* Finds its pod and container, borrowed, and whether it uses the node's network; on the thread.
+         * False: it has no pod. */
         bool (*find)(void *arg, const char *task, const char **ret_namespace, const char **ret_pod,
                      const char **ret_container, bool *ret_on_host);
         void *arg;

@@ -1,9 +1,9 @@
-/* Which nodes are asked for what members use, and when (usage.c). Pure: time comes as ticks, one a second;
- * who is asked is told what came of it.
+/* Decides which nodes are asked for the usage of members, and when (usage.c). Pure: time passes by ticks, one
+ * a second, and the caller reports each outcome.
  *
- * A turn begins every 10 s, when the line of the one before is empty and nobody is being asked: so a slow
- * cluster is asked less often, and a large one: 1,000 nodes every 100 s. A node that does not answer is left
- * out of ever more turns, up to 5 min; where the account may not ask, all are. */
+ * A turn begins every 10 s, if no node of the previous turn is waiting or being asked. So slow and large
+ * clusters are asked less often: 1,000 nodes every 100 s. A node that does not answer is skipped for more and
+ * more turns, up to 5 min. If the account may not ask, all nodes are skipped. */
 #pragma once
 
 #include <glib.h>
@@ -17,17 +17,17 @@ UsagePace *usage_pace_new(void);
 void usage_pace_free(UsagePace *pace); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(UsagePace, usage_pace_free)
 
-/* A second has passed. True when a turn begins: its nodes are wanted now. */
+/* A second has passed. True if a turn begins: add its nodes now. */
 bool usage_pace_tick(UsagePace *pace);
-/* One of them. */
+/* Adds a node to the turn. */
 void usage_pace_add(UsagePace *pace, const char *node);
-/* Who is to be asked now; the caller's, NULL: nobody for the moment. */
+/* The next node to ask; the caller's. NULL: none at the moment. */
 char *usage_pace_next(UsagePace *pace);
 
-/* What came of it. */
+/* Reports the outcome. */
 void usage_pace_answered(UsagePace *pace, const char *node);
 void usage_pace_silent(UsagePace *pace, const char *node);
 void usage_pace_denied(UsagePace *pace);
 
-/* Nobody is being asked any more, nor waits for it. */
+/* No node is being asked or waits any more. */
 void usage_pace_stop(UsagePace *pace);

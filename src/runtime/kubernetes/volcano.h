@@ -10,17 +10,17 @@
 
 #define VOLCANO_SCHEDULER "volcano"
 
-/* ---- pure; what is returned is the caller's ---- */
+/* ---- pure; results are the caller's ---- */
 
 json_t *volcano_queue(const Queue *queue, const char *server);
-/* Its name is that of the attempt's service. The gang: who is started now, of an elastic role as many as it
- * needs. `priority_class`: or NULL. */
+/* It has the name of the attempt's service. The gang: all members that start now; of an elastic role only the
+ * minimum. `priority_class` may be NULL. */
 json_t *volcano_group(const MemberHome *home, const RuntimeAttempt *attempt, const char *priority_class);
-/* The pod is one of the attempt's group. */
+/* Makes the pod a member of the attempt's group. */
 void volcano_join(json_t *pod, const RuntimeAttempt *attempt, const char *role);
-/* Its phase is Pending (or none yet) or Inqueue. */
+/* True if its phase is Pending (or none yet) or Inqueue. */
 bool volcano_group_waits(const json_t *group);
-/* Why the group's pods wait; NULL: Volcano has nothing to say. */
+/* Why the group's pods wait; NULL: Volcano reports no reason. */
 char *volcano_group_why(const json_t *group);
 
 /* ---- effects: same thread as the client, and freed just before it ---- */
@@ -30,10 +30,10 @@ typedef struct Volcano Volcano;
 typedef struct {
         KubeClient *client;
         GMainContext *context;
-        const char *selector;          /* of our objects */
-        const char *const *namespaces; /* as of scope.h */
+        const char *selector;          /* selects our objects */
+        const char *const *namespaces; /* as in scope.h */
         const char *cluster;           /* its name, for messages */
-        /* There is something new to be said of a group. */
+        /* The reason of a group has changed. */
         void (*changed)(const char *namespace, const char *name, void *arg);
         void *arg;
 } VolcanoConfig;
@@ -41,13 +41,13 @@ typedef struct {
 Volcano *volcano_new(const VolcanoConfig *config); /* borrows the texts */
 void volcano_free(Volcano *volcano);               /* NULL is a no-op */
 
-/* All Queue objects that are to be there; others of ours go. Takes `queues` (an array). */
+/* Sets all Queue objects that must exist; others of ours are deleted. Takes `queues` (an array). */
 void volcano_take_queues(Volcano *volcano, json_t *queues);
-/* The group is made, sooner or later; of one that is there and waits, the priority class is put right. Takes
- * it. Asking again is harmless. */
+/* Creates the group, with retries. If it exists and waits, its priority class is updated. Takes it. It
+ * may be repeated. */
 void volcano_want_group(Volcano *volcano, json_t *group);
-/* The group goes, sooner or later: after what is under way of it, and tried again until it does. */
+/* Deletes the group, with retries, after requests for it that are in progress. */
 void volcano_drop_group(Volcano *volcano, const char *namespace, const char *name);
-bool volcano_is_served(const Volcano *volcano); /* the cluster has such objects */
+bool volcano_is_served(const Volcano *volcano); /* the cluster has these kinds of objects */
 /* Why the pods of a group wait; the caller's, or NULL. */
 char *volcano_why(const Volcano *volcano, const char *namespace, const char *name);
