@@ -6,7 +6,7 @@
 
 #include <glib.h>
 
-/* Why pods of the user may not see the home; the caller's. NULL: it is theirs, from now on if it was
- * nobody's. `seq`: the user's number in the catalog; 0, which is not known, owns nothing and is not asked.
- * Called by the engine's thread alone; writes once for each user. */
+/* Why pods of the user may not see the home; the caller's. NULL: it is theirs; a home without an owner
+ * becomes theirs. `seq`: the user's number in the catalog; 0 means unknown, owns nothing and is not checked.
+ * Called only by the engine's thread; writes once for each user. */
 char *homes_problem(const char *state_dir, const char *user, gint64 seq);

@@ -1,8 +1,8 @@
-/* Images for jobs that bring a package or requirements: how they are called, what builds them, and what their
- * pods are told. Pure: texts and JSON trees.
+/* Images for jobs with a package or requirements: their names, their builds, and the changes to pods. Pure:
+ * texts and JSON trees.
  *
- * In an image the package's contents are IMAGE_WORK, its working directory, and stand once more under the
- * package's own name in IMAGE_BY_NAME, where Python looks for modules. */
+ * In an image the package's contents are IMAGE_WORK, its working directory. They are also available under the
+ * package's own name in IMAGE_BY_NAME, where Python searches for modules. */
 #pragma once
 
 #include "base/json.h"
@@ -12,11 +12,11 @@
 #define IMAGE_WORK "/paddle/work"
 #define IMAGE_BY_NAME "/paddle/path"
 
-/* What a reference says: "paddle:2.6" is library/paddle, tag 2.6, of docker.io. */
+/* A parsed reference: "paddle:2.6" is library/paddle, tag 2.6, of docker.io. */
 typedef struct {
         char *host;   /* "docker.io", "reg.local:5000" */
         char *path;   /* "library/paddle" */
-        char *tag;    /* "latest" when it says neither tag nor digest; NULL: a digest alone */
+        char *tag;    /* "latest" if it has neither tag nor digest; NULL: only a digest */
         char *digest; /* "sha256:..." or NULL */
 } ImageName;
 
@@ -27,38 +27,38 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ImageName, image_name_clear)
 char *image_name_by_digest(const ImageName *name,
                            const char *digest); /* "HOST/PATH@sha256:..."; the caller's */
 
-/* All that decides what is in an image. */
+/* Everything that decides the content of an image. */
 typedef struct {
         const char *base;         /* by digest */
         const char *package;      /* its hash; or NULL */
         const char *package_name; /* or NULL */
         const char *requirements; /* normalised; or NULL */
-        const char *pip;          /* what decides which files an index gives */
+        const char *pip;          /* the settings that decide which files an index offers */
         const char *setup;        /* command that runs in the package at the end; or NULL */
 } ImageRecipe;
 
 /* "image-" and 32 hex digits; the caller's. The name of the build, and the tag of the image. */
 char *image_key(const ImageRecipe *recipe);
 char *image_reference(const SettingRegistry *registry,
-                      const char *key); /* where it is pushed; the caller's */
+                      const char *key); /* the name under which it is pushed; the caller's */
 
-/* Credentials as container tools read them: {"auths": {HOST: {"auth": ...}}}; the caller's. */
+/* Credentials in the format of container tools: {"auths": {HOST: {"auth": ...}}}; the caller's. */
 char *image_credentials(const SettingRegistry *registry);
 
-/* The secret by which nodes pull from the registry, called by what is in it; NULL: it asks for none. The
- * caller's. */
+/* The secret with which nodes pull from the registry, named by its content; NULL: the registry needs none.
+ * The caller's. */
 char *image_pull_secret_name(const SettingRegistry *registry);
 json_t *image_pull_secret(const SettingRegistry *registry, const char *namespace);
 
-/* The Job that builds an image. What goes into it is not in the object: the pod waits until it is put into
- * its directory IMAGE_STAGE, as image_delivery() says. */
+/* The Job that builds an image. The files for it are not in the object: the pod waits until they are put into
+ * its directory IMAGE_STAGE (see image_delivery()). */
 #define IMAGE_CONTAINER "build"
 #define IMAGE_LABEL "paddle-image"
 #define IMAGE_SERVER_LABEL "paddle-image-server"
 typedef struct {
         const Setting *setting;
         const char *namespace, *key;
-        const char *server; /* whose build it is: several may share a cluster */
+        const char *server; /* the server that builds it: several may share a cluster */
         const char *base;   /* by digest */
         const char *package_name;
         const char *pull_secret; /* or NULL */
@@ -67,20 +67,20 @@ typedef struct {
 } ImageBuild;
 json_t *image_job(const ImageBuild *build);
 
-/* Of two pods of such a Job (the node took the first one's place away, and it has another) the one to look
- * at: who may still run, else who was made later. NULL: there is none. */
+/* The relevant one of two pods of such a Job (if the first was evicted from its node, there is a second): one
+ * that may still run, else the newer one. NULL: there is none. */
 const json_t *image_pod(const json_t *one, const json_t *other);
 
-/* The command that reads a tar of `size` bytes from its standard input, all or nothing, and does nothing when
- * it is there already. In the tar: "work/" (the package), "requirements.txt", "setup", "pip.conf",
+/* The command that reads a tar of `size` bytes from its standard input, all or nothing, and does nothing if
+ * it is already there. The tar has "work/" (the package), "requirements.txt", "setup", "pip.conf",
  * "auth.json". The caller's. */
 char **image_delivery(gint64 size);
 
-/* "[global]\nindex-url = ...": what pip is told in a build; `server`: the settings of the server's own pip
- * (option to value), used where the cluster's setting says nothing. The caller's. */
+/* "[global]\nindex-url = ...": the configuration of pip in a build. `server`: the settings of the server's
+ * own pip (option to value), used where the cluster's setting has none. The caller's. */
 char *image_pip_config(const SettingPip *pip, GHashTable *server);
 
-/* A pod's spec gets the image and, for a job with a package, the working directory and the variables that
+/* Sets the image in a pod's spec and, for a job with a package, the working directory and the variables that
  * name it. */
 void image_put(json_t *pod_spec, const char *container, const char *image, bool has_package,
                const char *pull_secret);
