@@ -5,12 +5,12 @@
 #include "base/json.h"
 #include "model/resources.h"
 
-/* "2 cores, 4Gi of memory"; NULL: nothing. The caller's. */
+/* "2 cores, 4Gi of memory"; NULL: no amount. The caller's. */
 char *amounts_text(const Resources *amounts);
 
-/* What one member of the role asks for; all 0 when the reply does not say it. */
+/* The request of one member of the role; all 0 if the reply does not contain it. */
 Resources asks_each(const json_t *reply, int role);
-/* What `jobs` jobs ask for together. False: the reply does not say it, or it is too much to count. */
+/* The total request of `jobs` jobs. False: the reply does not contain it, or it overflows. */
 bool asks_total(const json_t *reply, gint64 jobs, Resources *ret);
 
 /* "4 jobs with 4 cores in all; at most 2 at once, with 2 cores". NULL: it is one job. The caller's. */

@@ -4,9 +4,10 @@
 
 #include "cli/cli.h"
 
-/* Refuses standard streams that are no terminal; `verb` names who asks, `instead` what to use. ERR_USAGE. */
+/* Refuses standard streams that are not terminals; `verb` is the command, `instead` what to use.
+ * ERR_USAGE. */
 bool attach_check_terminal(const char *verb, const char *instead, GError **error);
 
-/* Until the program ends, the terminal is left, or the server stays away for 60 s. `id` is the job's id,
- * `name` what people call it. Sets cli->status: the program's exit status; 0 when it was left. */
+/* Returns when the program ends, the user detaches, or the server is unreachable for 60 s. `id` is the job's
+ * id, `name` the name to show. Sets cli->status: the program's exit status; 0 after detaching. */
 bool attach_run(Cli *cli, const char *id, const char *name, GError **error);

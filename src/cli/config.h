@@ -23,11 +23,11 @@
 #include <stdbool.h>
 
 typedef struct {
-        char *server;          /* URL without trailing slashes, or NULL: the file names none */
-        char *token;           /* or NULL */
-        char *ca, *cert, *key; /* of TLS: paths of PEM files, or NULL */
-        char *idle;            /* a duration, or NULL */
-        char *registry_domain; /* "docker.io" by default */
+        char *server;                                /* URL without trailing slashes, or NULL: not set */
+        char *token;                                 /* or NULL */
+        char *ca, *cert, *key;                       /* of TLS: paths of PEM files, or NULL */
+        char *idle;                                  /* a duration, or NULL */
+        char *registry_domain;                       /* "docker.io" by default */
         char *registry_username, *registry_password; /* or NULL */
 } ClientConfig;
 
@@ -41,6 +41,6 @@ ClientConfig *client_config_parse(const char *text, gsize len, const char *name,
 /* Reads `path`; a missing file is an empty configuration. */
 ClientConfig *client_config_read(const char *path, GError **error);
 
-/* Keeps server and token in `path`, which nobody else may read from then on; what else stands there stays as
- * it is. */
+/* Stores server and token in `path`, and makes it readable only for its owner. The other content of the file
+ * stays. */
 bool client_config_store(const char *path, const char *server, const char *token, GError **error);

@@ -1,6 +1,6 @@
-/* Files that `paddle download` has brought to this machine, by path, size and time of their last change, in
- * PADDLE_HOME/downloads. A package leaves them out as long as nobody changes them: the model that a job wrote
- * does not travel back with the next job. */
+/* Files that `paddle download` has written on this machine, by path, size and modification time, in
+ * PADDLE_HOME/downloads. Packages exclude them while they are unchanged, so that a model that a job wrote is
+ * not sent back with the next job. */
 #pragma once
 
 #include <glib.h>
@@ -8,9 +8,9 @@
 
 #include "package/ignore.h"
 
-/* Notes files that were just written. One that cannot be noted would be sent, which does no harm, so there
- * are no errors. `paths` are char *. */
+/* Records files that were just written. Errors are ignored: an unrecorded file would be sent, which does no
+ * harm. `paths` are char *. */
 void downloads_note(const GPtrArray *paths);
 
-/* Adds those in the directory `dir` to its rules, as foreign files. */
+/* Adds the recorded files in the directory `dir` to its rules, as foreign files. */
 void downloads_leave_out(IgnoreRules *rules, const char *dir);

@@ -1,5 +1,5 @@
-/* Fields: options of a command line that become members of an object's JSON. A list of them is one table,
- * written as a macro of rows, which is both the options of a verb and what is done with their values:
+/* Fields: options of a command line that set members of an object's JSON. A list of fields is one table,
+ * written as a macro of rows. The macro produces both the options of a verb and the rules for their values:
  *
  *     #define QUEUE_FIELDS(ROW)                                                              \
  *             ROW(0, "max", AMOUNTS, "max", "cpu=N,...", "the most that it may use at once")
@@ -7,19 +7,19 @@
  *     static const Option options[] = { QUEUE_FIELDS(FIELD_OPTION) COMMON_OPTIONS, { 0 } };
  *     static const Field fields[] = { QUEUE_FIELDS(FIELD_ROW) { 0 } };
  *
- * The number is the row's place in FieldTarget.slot. */
+ * The number is the row's index in FieldTarget.slot. */
 #pragma once
 
 #include "cli/cli.h"
 
 typedef enum {
-        FIELD_TEXT,    /* "" says null: back to the default */
-        FIELD_NUMBER,  /* a whole number, with a sign or without */
+        FIELD_TEXT,    /* "" means null: back to the default */
+        FIELD_NUMBER,  /* a whole number, with or without sign */
         FIELD_SWITCH,  /* --name, --no-name */
-        FIELD_AMOUNTS, /* "cpu=4,memory=8Gi" as an object; "cpu=" and "" say null */
+        FIELD_AMOUNTS, /* "cpu=4,memory=8Gi" as an object; "cpu=" and "" mean null */
         FIELD_LABELS,  /* repeatable "K=V" as an object */
         FIELD_WORDS,   /* "a,b" as an array */
-        FIELD_SECRET,  /* text, or the contents of a file after '@', in base64 */
+        FIELD_SECRET,  /* text, or the contents of a file named after '@', in base64 */
         FIELD_FILE,    /* the contents of a file, in base64 */
         FIELD_TYPES,
 } FieldType;
@@ -38,7 +38,7 @@ typedef struct {
 
 enum { FIELDS_MAX = 24 };
 
-/* What such options fill: the target of a verb begins with one. */
+/* The target of such options: the target of a verb begins with one. */
 typedef struct {
         Common common;
         FieldSlot slot[FIELDS_MAX];
@@ -59,7 +59,7 @@ typedef struct {
 /* clang-format on */
 #define FIELD_ROW(place, name, type, member, arg, help) { name, FIELD_##type, member },
 
-/* Sets the members that were said. ERR_USAGE names the option. *ret_any tells whether there was one. */
+/* Sets the members of the given options. ERR_USAGE names the option. *ret_any: whether any was given. */
 bool fields_put(const Field *fields, const FieldTarget *target, json_t *body, bool *ret_any, GError **error);
 
 /* "cpu=4,memory=8Gi" as an object of quantities; "cpu=" is null. ERR_USAGE naming `what`. */

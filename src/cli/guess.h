@@ -1,5 +1,5 @@
-/* A job file for a directory, guessed from its Python files: what they import tells the framework and the
- * packages, their names tell the program. Pure: texts in, a text out. */
+/* Guesses a job file for a directory from its Python files: their imports show the framework and the
+ * packages, their names the program. Pure: texts in, a text out. */
 #pragma once
 
 #include <glib.h>
@@ -10,10 +10,9 @@ Guess *guess_new(void);
 void guess_free(Guess *guess);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Guess, guess_free)
 
-/* A Python file: its path in the directory, and its text. */
+/* Adds a Python file: its path in the directory, and its text. */
 void guess_add(Guess *guess, const char *path, const char *text);
-/* The file that says which packages are needed ("requirements.txt"); without one they are taken from imports.
- */
+/* Sets the file with the required packages ("requirements.txt"); without one they are taken from imports. */
 void guess_needs(Guess *guess, const char *file);
 
 /* The program, and the framework as in doc/guide/frameworks.md ("plain" unless something else is imported). The
@@ -21,5 +20,5 @@ void guess_needs(Guess *guess, const char *file);
 const char *guess_program(const Guess *guess);
 const char *guess_framework(const Guess *guess);
 
-/* The job file, YAML with remarks; `name` is the directory's. The caller's. */
+/* The job file, YAML with comments; `name` is the directory's. The caller's. */
 char *guess_format(const Guess *guess, const char *name);

@@ -1,5 +1,5 @@
-/* Listings in the forms of -o: the columns are a table of functions, the items are JSON objects as the server
- * sent them. Items are printed as they come, page by page, so memory does not grow with their number. */
+/* Listings in the formats of -o. The columns are a table of functions, the items are JSON objects from the
+ * server. Items are printed page by page as they arrive, so memory does not grow with their number. */
 #pragma once
 
 #include "cli/cli.h"
@@ -17,11 +17,12 @@ typedef enum { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML, FORMAT_NAME 
 bool format_parse(const char *text, Format *ret, GError **error);
 
 typedef struct {
-        const char *head; /* '>' in front: to the right; NULL ends the list */
+        const char *head; /* '>' in front: right-aligned; NULL ends the list */
         bool wide;        /* only with -o wide */
         char *(*cell)(const json_t *item, const Terminal *terminal); /* the caller's; NULL shows "-" */
-        const char *member;                     /* without a cell: this member as value_text has it */
-        TableFit fit;                           /* on a terminal that is too narrow for all of the table */
+        const char *member;                     /* if there is no cell: this member, formatted by
+                                                   value_text */
+        TableFit fit;                           /* on a terminal that is too narrow for the whole table */
         const char *(*paint)(const char *cell); /* its colour on a terminal, see table_paint; or NULL */
 } Column;
 
@@ -31,47 +32,47 @@ Listing *listing_new(const Cli *cli, Format format, const Column *columns, const
 void listing_free(Listing *listing);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Listing, listing_free)
 void listing_add(Listing *listing, const json_t *item);
-void listing_page(Listing *listing); /* a page is complete: print it */
+void listing_page(Listing *listing); /* prints a complete page */
 void listing_end(Listing *listing);
 
 typedef struct {
         gint64 items; /* added */
-        gint64 more;  /* not added, where the path asks for their number (`count`) */
+        gint64 more;  /* not added, if the path requests the total number (`count`) */
 } ListingCount;
 
-/* Asks for `path` (with a query, or without) page by page and adds all items, at most `limit` of them (0: no
- * limit). More may follow: what was added is complete after listing_end. */
+/* Fetches `path` (with or without a query) page by page and adds all items, at most `limit` of them (0: no
+ * limit). More items may follow; the output is complete after listing_end. */
 bool listing_fetch(Listing *listing, HttpClient *client, const char *path, gint64 limit, ListingCount *ret,
                    GError **error);
 
-/* The same, and that is all: prints it. *ret_items counts the items. */
+/* The same for a complete listing: also prints it. *ret_items is the number of items. */
 bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint64 limit, gint64 *ret_items,
                    GError **error);
 
-/* The same, all of them as one array; the caller's, NULL with *error. */
+/* All items as one array; the caller's, NULL with *error. */
 json_t *listing_items(HttpClient *client, const char *path, GError **error);
 
-/* A value for a person: "yes", "12", "cpu 4, memory 8Gi", "a, b"; NULL for null and what is empty. The
+/* A value for a person: "yes", "12", "cpu 4, memory 8Gi", "a, b"; NULL for null and empty values. The
  * caller's. */
 char *value_text(const json_t *value);
 
-/* The same for a cell: a time of the server's is shown in the time zone of the person. */
+/* The same for a cell: a time of the server is converted to the user's time zone. */
 char *cell_text(const json_t *value);
 
-/* A time of the server's (UTC) in the time zone of the person; NULL: none. The caller's. */
+/* A time of the server (UTC) in the user's time zone; NULL: none. The caller's. */
 char *local_time_text(const json_t *object, const char *name);
 
-/* A time of the server's (RFC 3339, UTC) for a line on a person's terminal, in their time zone:
- * "2026-03-01 19:00:00.123 JST"; as it is when it is no time. The caller's. */
+/* A time of the server (RFC 3339, UTC) for a line on a terminal, in the user's time zone: "2026-03-01
+ * 19:00:00.123 JST"; unchanged if it is not a time. The caller's. */
 char *local_stamp(const char *time);
 
-/* One value on its own, as JSON or YAML (or its member `name`). */
+/* A single value, as JSON or YAML (or its member `name`). */
 void format_print(const json_t *value, Format format, const char *name);
 
-/* ---- members of the server's objects, tolerant of what is absent ---- */
+/* ---- members of the server's objects, which may be absent ---- */
 
 const char *text_of(const json_t *object, const char *name); /* "" when absent */
 gint64 int_of(const json_t *object, const char *name);       /* 0 when absent */
-bool is_set(const json_t *object, const char *name);         /* there and not null */
+bool is_set(const json_t *object, const char *name);         /* present and not null */
 gint64 time_of(const json_t *object,
                const char *name); /* ms since 1970 of an RFC 3339 member; 0 when absent */

@@ -1,13 +1,13 @@
-/* What administrators make: queues, flavours, clusters, users, grants. One implementation of list, show,
- * create, set and delete for all of them; a Kind is the row that tells them apart, an Act what one verb does
- * with it (Verb.row). The rows are in kinds.c. */
+/* Objects that administrators create: queues, flavours, clusters, users, grants. One implementation of list,
+ * show, create, set and delete for all of them. A Kind is the row that describes one, an Act the parameters
+ * of one verb (Verb.row). The rows are in kinds.c. */
 #pragma once
 
 #include "cli/field.h"
 #include "cli/listing.h"
 
 typedef struct {
-        FieldTarget fields; /* first */
+        FieldTarget fields; /* must be first */
         char *format;
         gint64 limit;
         bool what_if, password, from_stdin;
@@ -20,16 +20,16 @@ typedef struct Kind {
         const Field *fields;
         char *(*name)(char *const *words);                               /* NULL: the first word */
         bool (*begin)(json_t *body, char *const *words, GError **error); /* of a POST; NULL: {"name": word} */
-        void (*show)(Cli *cli, json_t *object); /* takes out the members it prints; or NULL */
+        void (*show)(Cli *cli, json_t *object); /* prints members and removes them from the object; or NULL */
         bool (*after_set)(Cli *cli, const ObjectTarget *target, const char *name, bool any, GError **error);
-        const char *empty; /* what is said of an empty list */
+        const char *empty; /* message for an empty list */
 } Kind;
 
 typedef struct {
         const Kind *kind;
-        const char *member; /* of an act such as `close`: this member ... */
-        bool value;         /* ... becomes this, */
-        const char *said;   /* and this is said: "takes no new jobs" */
+        const char *member; /* for an act such as `close`: this member ... */
+        bool value;         /* ... gets this value, ... */
+        const char *said;   /* ... and this is printed: "takes no new jobs" */
 } Act;
 
 bool object_list(Cli *cli, const void *target, char *const *words, GError **error);
@@ -39,5 +39,5 @@ bool object_set(Cli *cli, const void *target, char *const *words, GError **error
 bool object_delete(Cli *cli, const void *target, char *const *words, GError **error);
 bool object_switch(Cli *cli, const void *target, char *const *words, GError **error); /* Act.member */
 
-/* "label   value" lines of an object's members, without what is empty. */
+/* Prints "label   value" lines of an object's members, without empty ones. */
 void members_print(const json_t *object);
