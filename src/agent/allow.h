@@ -1,5 +1,4 @@
-/* What a builder's proxy lets through, and what it is asked for. Pure; reads bytes of code that is not
- * trusted. */
+/* The rules of a builder's proxy, and the requests to it. Pure; parses untrusted bytes. */
 #pragma once
 
 #include <glib.h>
@@ -7,20 +6,20 @@
 
 enum { ALLOW_HEAD_MAX = 16 * 1024 }; /* of a request */
 
-/* What a client asks its proxy for. */
+/* A client's request to its proxy. */
 typedef struct {
         bool tunnel; /* CONNECT: bytes go both ways. Else one GET or HEAD, and its answer */
         char *host;  /* lower case, without brackets */
         int port;
-        char *target; /* absolute, as it came; NULL: a tunnel */
+        char *target; /* absolute, as it was sent; NULL: a tunnel */
         char *path;   /* the same without scheme and host; NULL: a tunnel */
         char *method;
-        char *headers; /* lines with their ends, without Host and those between client and proxy */
+        char *headers; /* lines with their ends, without Host and the headers between client and proxy */
 } AllowAsk;
 void allow_ask_clear(AllowAsk *ask);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AllowAsk, allow_ask_clear)
 
-/* The head of a request: `len` bytes that end in an empty line. ERR_INVALID, ERR_DENIED. */
+/* Parses the head of a request: `len` bytes that end in an empty line. ERR_INVALID, ERR_DENIED. */
 bool allow_ask_parse(const char *head, gsize len, AllowAsk *ret, GError **error);
 
 /* "HOST[:PORT],...": without a port 80 and 443; "*.example.com" is every host below. */

@@ -1,6 +1,6 @@
-/* Devices that the processes of a cgroup cannot open, make or rename over: in version 2 a program of the
- * kernel's at the group (BPF), which lasts as long as the group does. (Version 1 has files for it: slot.c.)
- * No GLib: keepers are linked with this. Functions that can fail return false with errno. */
+/* Devices that the processes of a cgroup cannot open, create or rename over. In version 2 this is a kernel
+ * program (BPF) at the group, which exists as long as the group. (Version 1 has files for it: slot.c.) No
+ * GLib: keepers are linked with this. Functions that can fail return false with errno. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,8 +14,8 @@ typedef struct {
         uint32_t major, reserved;
 } DeviceSet;
 
-/* True when this kernel takes such programs from us. */
+/* True if this kernel accepts such programs from us. */
 bool devices_can_deny(void);
 
-/* In place of what was denied to the group `dir` before. An empty set denies nothing. */
+/* Replaces what was denied to the group `dir` before. An empty set denies nothing. */
 bool devices_deny(const char *dir, const DeviceSet *set);

@@ -3,6 +3,6 @@
 
 #include <sys/types.h>
 
-/* From now on we get `signal` when the thread that started us ends; where `parent` has ended already, we end
- * here, with status 127. The kernel forgets it when our user changes. */
+/* From now on this process gets `signal` when the thread that started it ends. If `parent` has already ended,
+ * it exits here with status 127. The kernel resets this when the process changes its user. */
 void die_with(pid_t parent, int signal);

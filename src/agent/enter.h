@@ -1,5 +1,5 @@
-/* A command among a member's surroundings: its cgroups, mounts, directory and environment. A role of
- * paddle-spawner, which is small, static and there. */
+/* A command in a member's environment: its cgroups, mounts, directory and variables. A role of
+ * paddle-spawner, because that is small, static and present. */
 #pragma once
 
 /* enter PARENT PID JOB UID GID GROUP,... sandboxed|confined|free tty|pipe|relay WORD...: runs the command,

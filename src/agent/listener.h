@@ -1,6 +1,6 @@
-/* What a member listens on, and a connection to it. Members often share the machine's network, so that a port
- * alone says nothing: the listening socket has to be open in a process of the member's own. A part of
- * paddle-spawner. */
+/* The ports on which a member listens, and a connection to one. Members often share the machine's network, so
+ * a port alone is not enough: the listening socket must be open in one of the member's own processes. A part
+ * of paddle-spawner. */
 #pragma once
 
 #include <netinet/in.h>
@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 enum {
-        LISTENER_NONE = 124,    /* exit status: nothing of the member listens on the port */
-        LISTENER_REFUSED = 123, /* it does not take the connection */
+        LISTENER_NONE = 124,    /* exit status: no process of the member listens on the port */
+        LISTENER_REFUSED = 123, /* it refused the connection */
         LISTENER_BROKEN = 122,  /* the connection broke */
 };
 
@@ -24,5 +24,5 @@ typedef struct {
 bool listener_find(int proc, uint16_t port, Listener *ret);
 
 /* In the member's network: connects, and copies standard input and output. The exit status, 0 when both sides
- * have said all. */
+ * have sent everything. */
 int listener_relay(const Listener *listener);

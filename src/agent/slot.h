@@ -1,7 +1,7 @@
-/* A slot is one place for a member's processes among the cgroups of this machine: one directory per
- * controller (v1), or one for all (v2). Slots are pooled, because resetting one costs an eighth of making and
- * removing it. A slot in the pool is always empty and reset. Plain file operations on paths; no GLib: keepers
- * are linked with this. Functions that can fail return false with errno. */
+/* A slot is a place for one member's processes in the cgroups of this machine: one directory per controller
+ * (v1), or one for all (v2). Slots are pooled, because resetting one costs an eighth of creating and removing
+ * it. A slot in the pool is always empty and reset. Plain file operations on paths; no GLib: keepers are
+ * linked with this. Functions that can fail return false with errno. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ typedef enum {
         SLOT_CPU,
         SLOT_CPUACCT,
         SLOT_PIDS,
-        SLOT_DEVICES, /* v1 alone, and made only for members to whom devices are denied */
+        SLOT_DEVICES, /* only in v1, and created only for members that are denied devices */
         SLOT_CONTROLLERS
 } SlotController;
 
@@ -27,38 +27,38 @@ typedef struct {
 } SlotLimits;
 
 typedef struct {
-        const char *dir[SLOT_CONTROLLERS]; /* NULL: not to be had. Controllers that share a hierarchy share
+        const char *dir[SLOT_CONTROLLERS]; /* NULL: not available. Controllers that share a hierarchy share
                                               the path */
         uint32_t v2;                       /* bit per controller */
-        uint64_t cpu_base;                 /* v2: usage at slot_begin, since it cannot be reset */
+        uint64_t cpu_base;                 /* v2: usage at slot_begin, because it cannot be reset */
         int peak_fd;                       /* v2: memory.peak as reset for this descriptor; -1 */
         bool no_forks;                     /* slot_kill has set pids.max to 0 */
 } Slot;
 
-/* What the file for relative shares has: v1's cpu.shares, v2's cpu.weight. */
+/* The value for the file of relative shares: v1's cpu.shares, v2's cpu.weight. */
 int64_t slot_weight(int64_t weight_milli, bool v2);
 
-/* Writes the limits of a member into a pristine slot. *ret_file names what could not be written. */
+/* Writes the limits of a member into a reset slot. *ret_file names the file that could not be written. */
 bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file);
 bool slot_attach(const Slot *slot, const SlotLimits *limits, int pid);
 
-/* What the members of the slot used; fields that the machine does not count stay as they are. */
+/* The usage of the slot's members; fields that the machine does not count stay unchanged. */
 typedef struct {
         int64_t peak_memory, cpu_us;
-        bool oom; /* the kernel's counter for this group says so */
+        bool oom; /* from the kernel's counter for this group */
 } SlotUsage;
 void slot_usage(const Slot *slot, SlotUsage *ret);
 
-/* Makes an empty slot pristine again; false when it has to be removed instead. */
+/* Resets an empty slot; false if it must be removed instead. */
 bool slot_reset(Slot *slot, const SlotLimits *limits, const SlotUsage *usage);
 
-/* Signals every process in the slot but those of the process group `except`. */
+/* Signals every process in the slot except those of the process group `except`. */
 void slot_signal(const Slot *slot, int signal, int except);
 
 /* Forbids forks and kills every process; call again until slot_remove succeeds. */
 void slot_kill(Slot *slot);
 
-/* True when processes in the slot can be found without knowing their parents. */
+/* True if processes in the slot can be found without knowing their parents. */
 bool slot_finds_processes(const Slot *slot);
 
 bool slot_make(const Slot *slot);

@@ -1,5 +1,4 @@
-/* A task as the agent knows it: one member, its keeper, and what became of it. Plain data; keep.c moves it.
- */
+/* The agent's view of a task: one member, its keeper, and the outcome. Plain data; keep.c changes it. */
 #pragma once
 
 #include <glib.h>
@@ -22,7 +21,7 @@ typedef struct {
 
 typedef struct {
         char name[TASK_NAME_SIZE];
-        guint64 id; /* in the spawner's replies */
+        guint64 id; /* identifies it in the spawner's replies */
         TaskState state;
         int pidfd; /* of the keeper; -1 */
         int slot;  /* -1: none */
@@ -33,7 +32,7 @@ typedef struct {
         int32_t ready_ports[TASK_READY_PORTS]; /* any of them; 0: none */
         char *ready_file;
         gint64 stop_ms;     /* the grace of a stop that waits for a keeper; -1: none */
-        GBytes *request;    /* until a keeper has it */
+        GBytes *request;    /* until a keeper has taken it */
         gint64 dying_until; /* monotonic */
         TaskEnd end;        /* in TASK_ENDED */
 } Task;

@@ -1,7 +1,7 @@
-/* What agent and spawner say to each other over their SOCK_SEQPACKET pair: one message is one struct. A spawn
- * request is a WireSpawn and its strings, inline or, above WIRE_INLINE_MAX, in a memfd that comes with the
- * message. Both ends are built together and start together, so there is no versioning. No GLib: the spawner
- * reads this. */
+/* The messages of agent and spawner on their SOCK_SEQPACKET pair: one message is one struct. A spawn request
+ * is a WireSpawn and its strings, inline or, above WIRE_INLINE_MAX, in a memfd that comes with the message.
+ * Both ends are built together and start together, so there is no versioning. No GLib: the spawner reads
+ * this. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,8 @@
 #include "agent/slot.h"
 
 enum {
-        WIRE_INLINE_MAX = 24 * 1024, /* well below the socket's buffer, so that several requests wait in it */
+        WIRE_INLINE_MAX = 24 * 1024,        /* well below the socket's buffer, so that it can queue several
+                                        requests */
         WIRE_PAYLOAD_MAX = 6 * 1024 * 1024, /* a 2 MiB line of one-byte strings, each with its NUL */
         WIRE_TEXT_MAX = 512,
         WIRE_SOCKET_FD = 3, /* descriptors a spawner is started with */
@@ -32,7 +33,7 @@ typedef enum {
         WIRE_SPARE,    /* a cleared state file to be renamed, see record_clear */
         WIRE_GROUPS,   /* "10,20": supplementary groups of as_user */
         WIRE_PLACE,    /* directory of the attempt, of a sandbox */
-        WIRE_PROGRESS, /* file of what the member reports; its result is beside the log (report.h) */
+        WIRE_PROGRESS, /* file with the member's reports; the result is beside the log (report.h) */
         WIRE_EGRESS,   /* a cgroup that limits what the member may connect to */
         WIRE_SLOT_DIRS,
         WIRE_STRINGS = WIRE_SLOT_DIRS + SLOT_CONTROLLERS
@@ -41,28 +42,27 @@ typedef enum {
 typedef struct {
         uint64_t id;
         uint32_t payload;  /* bytes of strings */
-        uint32_t by_memfd; /* they are in the descriptor that came along */
+        uint32_t by_memfd; /* they are in the memfd that was sent along */
         uint32_t n_argv, n_env, n_binds, n_proxy, n_keep;
-        uint32_t n_read_only; /* of `keep`, the first */
+        uint32_t n_read_only; /* number of read-only entries at the start of `keep` */
         int32_t slot;         /* -1: none */
         uint32_t slot_v2;     /* bit per controller */
-        uint32_t
-                as_user; /* the member becomes `uid`, `gid` and its groups; else it stays what the agent is */
+        uint32_t as_user; /* the member becomes `uid`, `gid` and its groups; 0: it keeps those of the agent */
         uint32_t uid, gid;
-        uint32_t confined; /* set-uid programs give the member nothing (no_new_privs) */
+        uint32_t confined; /* set-uid programs give the member no rights (no_new_privs) */
         uint32_t sandbox;  /* SandboxPart bits */
         uint32_t tty;      /* its program has a terminal, held by a host (terminal/terminal.h) */
-        uint32_t shared;   /* by several members, so that somebody has to hold it */
+        uint32_t shared;   /* by several members, so that a holder is needed */
         int32_t ready_ports[TASK_READY_PORTS];
         SlotLimits limits;
         int64_t log_bytes, grace_ms, hangup_ms; /* the last: of `tty` */
 } WireSpawn;
 
 typedef enum {
-        WIRE_SPAWNED = 1, /* keeper; its pidfd comes along */
-        WIRE_BUSY,        /* somebody holds the task's lock: it is kept already */
+        WIRE_SPAWNED = 1, /* keeper; its pidfd is sent along */
+        WIRE_BUSY,        /* another process has the task's lock: it already has a keeper */
         WIRE_KNOWN,       /* its state file has a `started` or `end` record */
-        WIRE_REFUSED,     /* no keeper could be made; text */
+        WIRE_REFUSED,     /* no keeper could be started; text */
         WIRE_STARTED,     /* from the keeper itself: member, time_ms */
 } WireKind;
 
@@ -75,14 +75,13 @@ typedef struct {
         char text[WIRE_TEXT_MAX];
 } WireReply;
 
-/* The signal that asks a keeper to stop its member, with the grace in milliseconds as its value (sigqueue).
- */
+/* The signal that tells a keeper to stop its member; its value is the grace in milliseconds (sigqueue). */
 #define WIRE_STOP_SIGNAL (SIGRTMIN + 4)
-/* The signal that asks a keeper to pass one on to its member, with its number as the value. */
+/* The signal that tells a keeper to pass a signal on to its member; its value is that signal's number. */
 #define WIRE_PASS_SIGNAL (SIGRTMIN + 5)
 
-/* One message, with a descriptor beside it unless `fd` is -1. False with errno. */
+/* Sends one message, with a descriptor unless `fd` is -1. False with errno. */
 bool wire_send(int socket, const void *data, size_t len, int fd, int flags);
-/* Receives one message of at most `size` bytes. *ret_fd is the descriptor beside it (close-on-exec), or -1.
- * Returns as recvmsg: the number of bytes, 0 at the end, -1 with errno. */
+/* Receives one message of at most `size` bytes. *ret_fd is the descriptor sent with it (close-on-exec), or
+ * -1. Returns as recvmsg: the number of bytes, 0 at the end, -1 with errno. */
 ssize_t wire_receive(int socket, void *memory, size_t size, int *ret_fd, int flags);
