@@ -170,14 +170,14 @@ static void started_free(gpointer data)
         g_free(started);
 }
 
-/* How many of these are of the task's role. */
-static int count_role(const TaskStart *members, int n, const char *task)
+/* How many of these, which are sorted by role, are of the role of the first. */
+static int count_role(const TaskStart *members, int n)
 {
-        gsize len = (gsize)(strrchr(task, '.') - task) + 1;
-        int count = 0;
+        gsize len = (gsize)(strrchr(members[0].task, '.') - members[0].task) + 1;
+        int count = 1;
 
-        for (int i = 0; i < n; i++)
-                count += strncmp(members[i].task, task, len) == 0;
+        while (count < n && strncmp(members[count].task, members[0].task, len) == 0)
+                count++;
         return count;
 }
 
@@ -200,8 +200,14 @@ static void start_member(Script *script, const TaskStart *task, int together)
 
 static void script_start(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n)
 {
-        for (int i = 0; i < n; i++)
-                start_member(of(runtime), &members[i], count_role(members, n, members[i].task));
+        while (n > 0) {
+                int together = count_role(members, n);
+
+                for (int i = 0; i < together; i++)
+                        start_member(of(runtime), &members[i], together);
+                members += together;
+                n -= together;
+        }
 }
 
 static void script_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms)
