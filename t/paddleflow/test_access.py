@@ -189,7 +189,7 @@ expected-statuses = [400, 403, 404, 405, 500]
 """
 
 
-@pytest.mark.timeout(3000 if SOAK else 600)
+@pytest.mark.timeout(3000 if SOAK else 1500)
 def test_as_described(make_flow, tmp_path, seed):
     """Schemathesis, as a user and as root."""
     flow = make_flow()

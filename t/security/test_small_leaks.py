@@ -147,7 +147,7 @@ def test_jobs_of_others_are_not_named(make_server):
     ):
         said = ann.get(path).body.decode()
         assert "of-bob" not in said and high not in said, said
-    assert server.job(held)["evictions"] == 1
+    assert server.job(held)["evictions"] >= 1  # the job that waits may evict it a second time
 
 
 # -- what members are given
