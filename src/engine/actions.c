@@ -267,7 +267,7 @@ static char **addresses_before(const Job *job, const Member *member, const Place
 /* A member that starts: what TaskStart borrows from it. */
 typedef struct {
         char **argv; /* its texts are the specification's */
-        char *task, *log, *ready;
+        char *task, *ready;
         char **env, **wait_for;
 } Starting;
 
@@ -277,7 +277,6 @@ static void starting_clear(gpointer data)
 
         g_free(starting->argv);
         g_free(starting->task);
-        g_free(starting->log);
         g_free(starting->ready);
         g_strfreev(starting->env);
         g_strfreev(starting->wait_for);
@@ -291,13 +290,15 @@ static Starting starting_of(Engine *engine, const RuntimeSlot *slot, const Job *
         Starting starting = {
                 .argv = framework_argv(job->spec, member->role),
                 .task = task_format(job, member),
-                .log = ops->log_path(slot->runtime, job->id, job->attempt, role, member->index),
                 .env = framework_environment(&stand->placement, member->role, member->index),
                 .wait_for = ops->gates ? addresses_before(job, member, &stand->placement) : NULL,
         };
 
         if (declares_itself(job, member)) {
-                starting.ready = g_strdup_printf("%s.ready", starting.log);
+                g_autofree char *log =
+                        ops->log_path(slot->runtime, job->id, job->attempt, role, member->index);
+
+                starting.ready = g_strdup_printf("%s.ready", log);
                 starting.env = add_variable(starting.env, "PADDLE_READY_FILE", starting.ready);
         }
         starting.env = add_array(starting.env, engine, job);
