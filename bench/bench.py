@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import beside
 import crowd
 import first
 import kubernetes
@@ -433,6 +434,11 @@ def crowd_rate():
     return crowd.before(sys.modules[__name__])
 
 
+def beside_earlier():
+    """Job rate, submits, scheduler and memory beside an earlier build (BENCH_BASELINE=DIR, its checkout), round by round."""
+    return beside.figures(sys.modules[__name__])
+
+
 def neighbours():
     """p99 of a user's submits while somebody has files hashed, guesses passwords, or opens a crowd of connections."""
     return neighbour.figures(sys.modules[__name__])
@@ -480,6 +486,7 @@ BENCHES = {
     "operator": operator_jobs,
     "operator-restart": operator_restart,
     "queues-rate": crowd_rate,
+    "beside": beside_earlier,
     "queued": crowd_queued,
     "history": crowd_history,
     "list": crowd_list,
