@@ -1,5 +1,5 @@
-/* Jobs that are not there yet, and queues as they might be, in the scheduler's words: for dry runs and
- * what-ifs on a clone. Any thread: from the published catalog and the machine's size. */
+/* For dry runs and what-ifs: a copy of the scheduler, and jobs that do not exist yet and changed queues in its form.
+ * The copy is a command; the rest is for any thread, from the published catalog and the machine's size. */
 #include "engine/state.h"
 
 #include "base/err.h"
@@ -54,4 +54,39 @@ bool engine_fill_queue(Engine *engine, const Queue *queue, SchedQueue *ret)
 
         ret->labels = NULL;
         return queue_fill(engine, catalog, queue, ret);
+}
+
+/* ---- the copy ---- */
+
+typedef struct {
+        Command command;
+        EngineCloned done;
+} Clone;
+
+static bool apply_clone(Engine *engine, Command *command)
+{
+        return true;
+}
+
+/* The copy is made after the commit. It does not depend on its outcome. */
+static void answer_clone(Engine *engine, Command *command, const GError *error)
+{
+        const Clone *clone = (const Clone *)command;
+
+        if (engine && !engine->dead)
+                clone->done(scheduler_clone(engine->scheduler), engine->batch.now, command->arg);
+        else
+                clone->done(NULL, 0, command->arg);
+}
+
+static const CommandOps clone_ops = {
+        .name = "clone scheduler", .size = sizeof(Clone), .apply = apply_clone, .answer = answer_clone
+};
+
+void engine_clone_scheduler(Engine *engine, EngineCloned done, void *arg)
+{
+        Clone *clone = command_new(&clone_ops, NULL, arg);
+
+        clone->done = done;
+        inbox_put(&engine->inbox, &clone->command);
 }

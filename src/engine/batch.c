@@ -61,7 +61,7 @@ static GPtrArray **list_at(Batch *batch, gsize i)
 
 void batch_init(Batch *batch)
 {
-        g_queue_init(&batch->inputs);
+        g_queue_init(&batch->commands);
         g_queue_init(&batch->put_back);
         for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
                 *list_at(batch, i) = g_ptr_array_new_with_free_func(lists[i].free);
@@ -350,16 +350,6 @@ static void restore(Engine *engine)
         engine->pass_due = true;
 }
 
-/* A copy of the scheduler is made as it stands now, whatever became of the batch. */
-static void answer(Engine *engine, Input *input, const GError *error)
-{
-        if (input->cloned && !engine->dead) {
-                input->cloned(scheduler_clone(engine->scheduler), engine->batch.now, input->arg);
-                input->cloned = NULL;
-        }
-        input_answer(input, error);
-}
-
 static void note_failure(Engine *engine, const GError *error)
 {
         engine->retry_at = clock_monotonic_ms() + RETRY_MS;
@@ -375,31 +365,31 @@ static void note_failure(Engine *engine, const GError *error)
 static void keep_observations(Engine *engine, GQueue *ret)
 {
         GQueue kept = G_QUEUE_INIT;
-        Input *input;
+        Command *command;
 
-        while ((input = g_queue_pop_head(&engine->batch.inputs)))
-                g_queue_push_tail(input->kind == INPUT_OBSERVATION ? &kept : ret, input);
-        while ((input = g_queue_pop_tail(&kept)))
-                g_queue_push_head(&engine->held, input);
+        while ((command = g_queue_pop_head(&engine->batch.commands)))
+                g_queue_push_tail(command->ops->is_observation ? &kept : ret, command);
+        while ((command = g_queue_pop_tail(&kept)))
+                g_queue_push_head(&engine->held, command);
 }
 
-/* On a full disk all callers get the error. Any other clean failure is one input's own, and nobody knows
+/* On a full disk all callers get the error. Any other clean failure is caused by one command, and it is not known by
  * which: each command is applied again, alone. */
 static void answer_failed(Engine *engine, const GError *error)
 {
         GQueue commands = G_QUEUE_INIT;
-        Input *input;
+        Command *command;
 
         keep_observations(engine, &commands);
         note_failure(engine, error);
         if (commands.length > 1 && !engine->dead && !err_is(error, ERR_NO_SPACE)) {
                 engine->singly = commands.length;
                 for (GList *link = commands.head; link; link = link->next)
-                        input_again(link->data);
+                        command_again(link->data);
                 inbox_put_back(&engine->inbox, &commands);
         }
-        while ((input = g_queue_pop_head(&commands)))
-                answer(engine, input, error);
+        while ((command = g_queue_pop_head(&commands)))
+                command_answer(engine, command, error);
 }
 
 /* ---- after a commit ---- */
@@ -438,12 +428,12 @@ void batch_count(EngineMetrics *metrics, const Job *was, const Job *now)
 
 static void take_replies(Engine *engine)
 {
-        for (GList *link = engine->batch.inputs.head; link; link = link->next) {
-                Input *input = link->data;
+        for (GList *link = engine->batch.commands.head; link; link = link->next) {
+                Command *command = link->data;
 
-                if (input->live)
-                        input->job = job_ref(input->live->job);
-                engine->metrics.observations += input->kind == INPUT_OBSERVATION;
+                if (command->live)
+                        command->job = job_ref(command->live->job);
+                engine->metrics.observations += command->ops->is_observation;
         }
 }
 
@@ -515,10 +505,10 @@ static void settle_catalog(Engine *engine)
 
 static void answer_all(Engine *engine)
 {
-        Input *input;
+        Command *command;
 
-        while ((input = g_queue_pop_head(&engine->batch.inputs)))
-                answer(engine, input, NULL);
+        while ((command = g_queue_pop_head(&engine->batch.commands)))
+                command_answer(engine, command, NULL);
 }
 
 /* Of an attempt that is over: its job may be finished, and stored. */

@@ -1,4 +1,5 @@
-/* The engine's thread and its doors (see engine.h; the way of a batch is drawn in state.h).
+/* The engine's thread, its start and end, and what other threads read of it (see engine.h; the way of a batch is
+ * drawn in state.h).
  *
  * The thread takes what waits, applies it, lets the clock speak, runs an admission pass, and ends the batch.
  * While a batch is committed the next one collects in the inbox. After a failed commit the clock, the
@@ -15,7 +16,7 @@
 #include "model/array.h"
 
 enum {
-        BATCH_MAX = 512, /* inputs: bounds the time that the first of a batch waits for the last */
+        BATCH_MAX = 512, /* commands: bounds the time that the first of a batch waits for the last */
         USAGE_MS = 60000,
         FLUSH_MS = 1000, /* of the scheduler's journal */
 };
@@ -35,66 +36,23 @@ void engine_new_id(const Engine *engine, char ret[ID_LEN + 1])
 
 /* ---- applying ---- */
 
-/* What it asks for is done when it is answered: after the commit. */
-bool apply_clone(Engine *engine, Input *input)
-{
-        return true;
-}
-
-static void flush_journal(Engine *engine, bool idle);
-
-/* What the passes before this command decided. */
-static bool apply_flush(Engine *engine, Input *input)
-{
-        engine->flush_at = 1; /* it is due */
-        flush_journal(engine, true);
-        return true;
-}
-
-/* The runtime answers. */
-static bool apply_ask(Engine *engine, Input *input)
-{
-        const Cluster *cluster = catalog_cluster(engine->catalog, input->text);
-        Runtime *runtime = slot_of_cluster(engine, cluster)->runtime;
-        g_autoptr(GError) error = NULL;
-
-        if (!input->ask)
-                return true; /* its batch is applied again */
-        if (cluster && runtime_ask(runtime, input->ask)) {
-                input->ask = NULL;
-                return true;
-        }
-        err_set(&error, ERR_UNAVAILABLE, "cluster '%s' is not connected", input->text);
-        runtime_ask_answer(g_steal_pointer(&input->ask), NULL, error);
-        return true;
-}
-
-static bool (*const apply[INPUT_KINDS])(Engine *engine, Input *input) = {
-        [INPUT_SUBMIT] = apply_submit,     [INPUT_ACT] = apply_act,
-        [INPUT_CHANGE] = apply_change,     [INPUT_PUT] = apply_put,
-        [INPUT_DROP] = apply_drop,         [INPUT_PUT_TOKEN] = apply_token,
-        [INPUT_DROP_TOKEN] = apply_token,  [INPUT_CLONE] = apply_clone,
-        [INPUT_FLUSH] = apply_flush,       [INPUT_ASK] = apply_ask,
-        [INPUT_TERMINAL] = apply_terminal, [INPUT_OBSERVATION] = apply_observation,
-};
-
 static bool is_resting(const Engine *engine)
 {
         return engine->retry_at > clock_monotonic_ms();
 }
 
-/* What comes after a kept observation is kept, too: their order matters. */
-static void apply_inputs(Engine *engine, GQueue *inputs, bool resting)
+/* Observations that follow a kept one are kept, too: their order matters. */
+static void apply_all(Engine *engine, GQueue *commands, bool resting)
 {
-        Input *input;
+        Command *command;
 
-        while ((input = g_queue_pop_head(inputs))) {
-                if (resting && input->kind == INPUT_OBSERVATION)
-                        g_queue_push_tail(&engine->held, input);
-                else if (apply[input->kind](engine, input))
-                        g_queue_push_tail(&engine->batch.inputs, input);
+        while ((command = g_queue_pop_head(commands))) {
+                if (resting && command->ops->is_observation)
+                        g_queue_push_tail(&engine->held, command);
+                else if (command->ops->apply(engine, command))
+                        g_queue_push_tail(&engine->batch.commands, command);
                 else
-                        g_queue_push_tail(&engine->batch.put_back, input);
+                        g_queue_push_tail(&engine->batch.put_back, command);
         }
 }
 
@@ -114,14 +72,14 @@ static void fire_timers(Engine *engine)
         }
 }
 
-static void refuse_all(Engine *engine, GQueue *inputs)
+static void refuse_all(Engine *engine, GQueue *commands)
 {
         g_autoptr(GError) error = NULL;
-        Input *input;
+        Command *command;
 
         err_set(&error, ERR_UNAVAILABLE, "the server has to be restarted, because its disk failed");
-        while ((input = g_queue_pop_head(inputs)))
-                input_answer(input, error);
+        while ((command = g_queue_pop_head(commands)))
+                command_answer(engine, command, error);
 }
 
 /* Usage goes with a batch that is there anyway, at most once a minute. */
@@ -151,16 +109,33 @@ static void flush_journal(Engine *engine, bool idle)
                         "error", error->message, NULL);
 }
 
-static void turn(Engine *engine, GQueue *inputs)
+/* The flush of the scheduler's journal: everything that was decided before this command. */
+static bool apply_flush(Engine *engine, Command *command)
 {
-        bool resting = is_resting(engine), idle = inputs->length == 0;
+        engine->flush_at = 1; /* it is due */
+        flush_journal(engine, true);
+        return true;
+}
+
+static const CommandOps flush_ops = { .name = "flush journal",
+                                      .size = sizeof(Command),
+                                      .apply = apply_flush };
+
+void engine_flush_journal(Engine *engine, EngineDone done, void *arg)
+{
+        inbox_put(&engine->inbox, command_new(&flush_ops, done, arg));
+}
+
+static void turn(Engine *engine, GQueue *commands)
+{
+        bool resting = is_resting(engine), idle = commands->length == 0;
 
         batch_begin(engine);
         if (!resting) {
-                apply_inputs(engine, &engine->held, false);
+                apply_all(engine, &engine->held, false);
                 fire_timers(engine);
         }
-        apply_inputs(engine, inputs, resting);
+        apply_all(engine, commands, resting);
         depend_run(engine);
         if (!resting) {
                 engine->retry_at = 0;
@@ -207,7 +182,7 @@ static gint64 next_turn(const Engine *engine)
         return until;
 }
 
-/* The next inputs. False when the engine ends. */
+/* The next commands. False when the engine ends. */
 static bool take(Engine *engine, GQueue *ret)
 {
         guint max = engine->singly > 0 ? 1 : BATCH_MAX;
@@ -220,14 +195,14 @@ static bool take(Engine *engine, GQueue *ret)
 static void *run(void *arg)
 {
         Engine *engine = arg;
-        GQueue inputs = G_QUEUE_INIT;
+        GQueue commands = G_QUEUE_INIT;
 
         pthread_setname_np(pthread_self(), "engine");
-        while (take(engine, &inputs)) {
+        while (take(engine, &commands)) {
                 if (engine->dead)
-                        refuse_all(engine, &inputs);
+                        refuse_all(engine, &commands);
                 else
-                        turn(engine, &inputs);
+                        turn(engine, &commands);
         }
         return NULL;
 }
@@ -382,9 +357,9 @@ static void store_usage(Engine *engine)
                 (void)store_commit(engine->store, &batch, &failure, NULL);
 }
 
-static void input_free_p(gpointer input)
+static void command_free_p(gpointer command)
 {
-        input_free(input);
+        command_free(command);
 }
 
 void engine_free(Engine *engine)
@@ -398,7 +373,7 @@ void engine_free(Engine *engine)
         }
         slots_close(engine);
         inbox_clear(&engine->inbox);
-        g_queue_clear_full(&engine->held, input_free_p);
+        g_queue_clear_full(&engine->held, command_free_p);
         live_clear(engine);
         depend_clear(engine);
         submit_clear(engine);
@@ -418,151 +393,6 @@ void engine_free(Engine *engine)
         g_free(engine->journal_dir);
         g_free(engine->dc);
         g_free(engine);
-}
-
-/* ---- commands ---- */
-
-static void spec_unref_p(gpointer spec)
-{
-        spec_unref(spec);
-}
-
-void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg)
-{
-        Input *input = input_new(INPUT_SUBMIT, done, arg);
-
-        input->user = g_strdup(submission->user);
-        input->admin = submission->admin;
-        input->text = g_strdup(submission->idempotency_key);
-        input->id = g_strdup(submission->id);
-        input->refusal = g_strdup(submission->refusal);
-        input->only_check = submission->only_check;
-        input->specs = g_ptr_array_new_full((guint)submission->n_specs, spec_unref_p);
-        for (int i = 0; i < submission->n_specs; i++)
-                g_ptr_array_add(input->specs, spec_ref(submission->specs[i]));
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_act_array(Engine *engine, gint64 array_seq, const char *id, JobAction action, const char *by,
-                      bool admin, EngineDone done, void *arg)
-{
-        Input *input = input_new(INPUT_ACT, done, arg);
-
-        input->user = g_strdup(by);
-        input->admin = admin;
-        input->text = g_strdup(id);
-        input->array = array_seq;
-        input->action = action;
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_terminal(Engine *engine, const char *job_id, bool there)
-{
-        Input *input = input_new(INPUT_TERMINAL, NULL, NULL);
-
-        input->text = g_strdup(job_id);
-        input->terminals = there ? 1 : -1;
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_act(Engine *engine, const char *job_id, JobAction action, const char *by, bool admin,
-                EngineDone done, void *arg)
-{
-        engine_act_array(engine, 0, job_id, action, by, admin, done, arg);
-}
-
-void engine_change_array(Engine *engine, gint64 array_seq, const char *id, const JobChange *change,
-                         EngineDone done, void *arg)
-{
-        Input *input = input_new(INPUT_CHANGE, done, arg);
-
-        input->user = g_strdup(change->by);
-        input->admin = change->admin;
-        input->text = g_strdup(id);
-        input->array = array_seq;
-        input->queue = g_strdup(change->queue);
-        input->sets_priority = change->priority != NULL;
-        input->priority = change->priority ? *change->priority : 0;
-        input->labels = g_strdupv((char **)change->labels);
-        input->annotations = g_strdupv((char **)change->annotations);
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_change_job(Engine *engine, const char *job_id, const JobChange *change, EngineDone done,
-                       void *arg)
-{
-        engine_change_array(engine, 0, job_id, change, done, arg);
-}
-
-void engine_put(Engine *engine, const Object *object, const char *by, EngineDone done, void *arg)
-{
-        Input *input = input_new(INPUT_PUT, done, arg);
-
-        input->user = g_strdup(by);
-        input->object = object_ref(object);
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_drop(Engine *engine, ObjectKind kind, const char *name, gint64 version, const char *by,
-                 EngineDone done, void *arg)
-{
-        Input *input = input_new(INPUT_DROP, done, arg);
-
-        input->user = g_strdup(by);
-        input->object_kind = kind;
-        input->version = version;
-        input->text = g_strdup(name);
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_clone_scheduler(Engine *engine, EngineCloned done, void *arg)
-{
-        Input *input = input_new(INPUT_CLONE, NULL, arg);
-
-        input->cloned = done;
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_flush_journal(Engine *engine, EngineDone done, void *arg)
-{
-        inbox_put(&engine->inbox, input_new(INPUT_FLUSH, done, arg));
-}
-
-void engine_ask(Engine *engine, const char *cluster, RuntimeAsk *ask)
-{
-        Input *input = input_new(INPUT_ASK, NULL, NULL);
-
-        input->text = g_strdup(cluster);
-        input->ask = ask;
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_put_token(Engine *engine, const Token *token, EngineDone done, void *arg)
-{
-        Input *input = input_new(INPUT_PUT_TOKEN, done, arg);
-
-        input->token = g_new0(Token, 1);
-        *input->token = (Token){ .id = g_strdup(token->id),
-                                 .user = g_strdup(token->user),
-                                 .hash = g_strdup(token->hash),
-                                 .note = g_strdup(token->note),
-                                 .parent = g_strdup(token->parent),
-                                 .login = token->login,
-                                 .scope = token->scope,
-                                 .queue = g_strdup(token->queue),
-                                 .maker = g_strdup(token->maker),
-                                 .authority = g_strdup(token->authority),
-                                 .created = token->created,
-                                 .expires = token->expires };
-        inbox_put(&engine->inbox, input);
-}
-
-void engine_drop_token(Engine *engine, const char *id, EngineDone done, void *arg)
-{
-        Input *input = input_new(INPUT_DROP_TOKEN, done, arg);
-
-        input->text = g_strdup(id);
-        inbox_put(&engine->inbox, input);
 }
 
 /* ---- reading ---- */

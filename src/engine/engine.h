@@ -1,4 +1,4 @@
-/* The engine: the only writer. One thread takes all waiting inputs (commands, observations, timers) and
+/* The engine: the only writer. One thread takes all waiting commands (of clients and runtimes), and
  * applies them to drafts of the live jobs. It asks sched/ for decisions, commits everything in one
  * transaction and publishes the new views. Only then it answers callers and passes actions to the runtime.
  * Nothing is acknowledged before it is durable. Nothing is started before the intent is durable.
@@ -128,7 +128,7 @@ typedef struct {
 void engine_change_job(Engine *engine, const char *job_id, const JobChange *change, EngineDone done,
                        void *arg);
 /* The same for an array: queue and priority of its waiting elements, labels of all open ones. */
-void engine_change_array(Engine *engine, gint64 array_seq, const char *id, const JobChange *change,
+void engine_change_array(Engine *engine, gint64 array_seq, const char *id, const JobChange *wanted,
                          EngineDone done, void *arg);
 
 /* ---- the catalog ---- */

@@ -7,56 +7,6 @@
 #include "base/cond.h"
 #include "base/err.h"
 
-Input *input_new(InputKind kind, EngineDone done, void *arg)
-{
-        Input *input = g_new0(Input, 1);
-
-        input->kind = kind;
-        input->done = done;
-        input->arg = arg;
-        return input;
-}
-
-void input_free(Input *input)
-{
-        if (!input)
-                return;
-        g_free(input->user);
-        g_free(input->text);
-        g_free(input->id);
-        g_free(input->refusal);
-        g_free(input->queue);
-        g_strfreev(input->labels);
-        g_strfreev(input->annotations);
-        g_clear_pointer(&input->specs, g_ptr_array_unref);
-        object_unref(input->object);
-        token_free(input->token);
-        runtime_ask_free(input->ask);
-        observation_free(input->observation);
-        g_clear_error(&input->error);
-        g_clear_pointer(&input->job, job_unref);
-        g_free(input);
-}
-
-void input_again(Input *input)
-{
-        g_clear_error(&input->error);
-        g_clear_pointer(&input->job, job_unref);
-        input->live = NULL;
-        input->repeated = false;
-}
-
-void input_answer(Input *input, const GError *error)
-{
-        if (!error)
-                error = input->error;
-        if (input->cloned && error)
-                input->cloned(NULL, 0, input->arg);
-        if (input->done)
-                input->done(error ? NULL : input->job, input->repeated, error, input->arg);
-        input_free(input);
-}
-
 void inbox_init(Inbox *inbox)
 {
         pthread_mutex_init(&inbox->lock, NULL);
@@ -68,31 +18,31 @@ void inbox_init(Inbox *inbox)
 void inbox_clear(Inbox *inbox)
 {
         g_autoptr(GError) error = NULL;
-        Input *input;
+        Command *command;
 
         err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
-        while ((input = g_queue_pop_head(&inbox->waiting)))
-                input_answer(input, error);
+        while ((command = g_queue_pop_head(&inbox->waiting)))
+                command_answer(NULL, command, error);
         pthread_cond_destroy(&inbox->filled);
         pthread_mutex_destroy(&inbox->lock);
 }
 
-void inbox_put(Inbox *inbox, Input *input)
+void inbox_put(Inbox *inbox, Command *command)
 {
         pthread_mutex_lock(&inbox->lock);
-        g_queue_push_tail(&inbox->waiting, input);
+        g_queue_push_tail(&inbox->waiting, command);
         if (inbox->waiting.length == 1)
                 pthread_cond_signal(&inbox->filled);
         pthread_mutex_unlock(&inbox->lock);
 }
 
-void inbox_put_back(Inbox *inbox, GQueue *inputs)
+void inbox_put_back(Inbox *inbox, GQueue *commands)
 {
-        Input *input;
+        Command *command;
 
         pthread_mutex_lock(&inbox->lock);
-        while ((input = g_queue_pop_tail(inputs)))
-                g_queue_push_head(&inbox->waiting, input);
+        while ((command = g_queue_pop_tail(commands)))
+                g_queue_push_head(&inbox->waiting, command);
         pthread_mutex_unlock(&inbox->lock);
 }
 

@@ -286,20 +286,6 @@ static void settle_timer(Engine *engine, Live *live)
         set_timer(engine, live, hangup ? hangup : life_due(live->job));
 }
 
-bool apply_terminal(Engine *engine, Input *input)
-{
-        Live *live = live_find(engine, input->text);
-        int change = input->terminals;
-
-        input->terminals = 0; /* its batch may be applied again */
-        if (!live || !change)
-                return true;
-        live->terminals += change;
-        live->alone = engine_now(engine);
-        settle_timer(engine, live);
-        return true;
-}
-
 void live_settle(Engine *engine, Live *live)
 {
         bool open = !job_state_is_final(live->job->state);
@@ -312,4 +298,45 @@ void live_settle(Engine *engine, Live *live)
                 return;
         live->unfed = true;
         g_ptr_array_add(engine->unfed, live);
+}
+
+/* ---- the command of a terminal ---- */
+
+typedef struct {
+        Command command;
+        char *job_id;
+        int change; /* of the number of terminals that wait for the job's start */
+} Terminal;
+
+static bool apply_terminal(Engine *engine, Command *command)
+{
+        Terminal *terminal = (Terminal *)command;
+        Live *live = live_find(engine, terminal->job_id);
+        int change = terminal->change;
+
+        terminal->change = 0; /* its batch may be applied again */
+        if (!live || !change)
+                return true;
+        live->terminals += change;
+        live->alone = engine_now(engine);
+        settle_timer(engine, live);
+        return true;
+}
+
+static void free_terminal(Command *command)
+{
+        g_free(((Terminal *)command)->job_id);
+}
+
+static const CommandOps terminal_ops = {
+        .name = "terminal", .size = sizeof(Terminal), .apply = apply_terminal, .free = free_terminal
+};
+
+void engine_terminal(Engine *engine, const char *job_id, bool there)
+{
+        Terminal *terminal = command_new(&terminal_ops, NULL, NULL);
+
+        terminal->job_id = g_strdup(job_id);
+        terminal->change = there ? 1 : -1;
+        inbox_put(&engine->inbox, &terminal->command);
 }

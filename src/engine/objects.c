@@ -1,6 +1,5 @@
-/* The catalog's side of the engine: objects that are put and dropped, what goes with them, what a new server
- * begins with. The catalog of the batch changes with each command; it becomes the engine's with the commit.
- */
+/* The catalog's side of the engine: the commands that put and drop objects, what follows from them, and the objects
+ * of a new server. The catalog of the batch changes with each command. It becomes the engine's with the commit. */
 #include "engine/state.h"
 
 #include <string.h>
@@ -166,23 +165,30 @@ static bool check_version(const Object *was, const Object *object, GError **erro
         return true;
 }
 
-bool apply_put(Engine *engine, Input *input)
+typedef struct {
+        Command command;
+        char *by; /* the caller */
+        Object *object;
+} Put;
+
+static bool apply_put(Engine *engine, Command *command)
 {
-        const Object *was = catalog_find(engine->batch.catalog, input->object->kind, input->object->name);
+        const Put *put = (const Put *)command;
+        const Object *was = catalog_find(engine->batch.catalog, put->object->kind, put->object->name);
         const CatalogFacts known = facts(engine);
         g_autoptr(Object) object = NULL;
         bool shares;
 
-        if (!check_version(was, input->object, &input->error) ||
-            !catalog_check_put(engine->batch.catalog, was, input->object, &known, &input->error))
+        if (!check_version(was, put->object, &command->error) ||
+            !catalog_check_put(engine->batch.catalog, was, put->object, &known, &command->error))
                 return true;
-        object = object_copy(input->object);
+        object = object_copy(put->object);
         if (!was)
                 object->seq = ++engine->object_seq;
         if (!object->created)
                 object->created = engine->batch.now;
         object->updated = engine->batch.now;
-        note_event(engine, "put", object, input->user, &object->version);
+        note_event(engine, "put", object, put->by, &object->version);
         log_out(engine, was, object);
         shares = shares_differ(was, object); /* the catalog gives `was` up */
         change_catalog(engine, catalog_with(engine->batch.catalog, object));
@@ -192,6 +198,37 @@ bool apply_put(Engine *engine, Input *input)
                 feed_shares(engine);
         return true;
 }
+
+static void free_put(Command *command)
+{
+        Put *put = (Put *)command;
+
+        g_free(put->by);
+        object_unref(put->object);
+}
+
+static const CommandOps put_ops = {
+        .name = "put object", .size = sizeof(Put), .apply = apply_put, .free = free_put
+};
+
+void engine_put(Engine *engine, const Object *object, const char *by, EngineDone done, void *arg)
+{
+        Put *put = command_new(&put_ops, done, arg);
+
+        put->by = g_strdup(by);
+        put->object = object_ref(object);
+        inbox_put(&engine->inbox, &put->command);
+}
+
+/* ---- drops ---- */
+
+typedef struct {
+        Command command;
+        char *by;
+        ObjectKind kind;
+        char *name;
+        gint64 version; /* the version to delete; 0: any */
+} Drop;
 
 /* All tokens of a user that goes, those of this batch included. */
 static void drop_tokens(Engine *engine, const char *user)
@@ -232,64 +269,55 @@ static GPtrArray *references(GPtrArray *borrowed)
         return list;
 }
 
-bool apply_drop(Engine *engine, Input *input)
+static bool apply_drop(Engine *engine, Command *command)
 {
-        const Object *object = catalog_find(engine->batch.catalog, input->object_kind, input->text);
+        const Drop *drop = (const Drop *)command;
+        const Object *object = catalog_find(engine->batch.catalog, drop->kind, drop->name);
         const CatalogFacts known = facts(engine);
         g_autoptr(GPtrArray) borrowed = NULL, followers = NULL;
 
         if (!object) {
-                err_set(&input->error, ERR_NOT_FOUND, "%s '%s' does not exist", kind_name(input->object_kind),
-                        input->text);
+                err_set(&command->error, ERR_NOT_FOUND, "%s '%s' does not exist", kind_name(drop->kind),
+                        drop->name);
                 return true;
         }
-        if (input->version && input->version != object->version) {
-                (void)refuse_changed(object, &input->error);
+        if (drop->version && drop->version != object->version) {
+                (void)refuse_changed(object, &command->error);
                 return true;
         }
-        if (!catalog_check_drop(engine->batch.catalog, object, &known, &input->error))
+        if (!catalog_check_drop(engine->batch.catalog, object, &known, &command->error))
                 return true;
         borrowed = catalog_followers(engine->batch.catalog, object);
         followers = references(borrowed);
         for (guint i = followers->len; i > 0; i--)
-                drop_one(engine, g_ptr_array_index(followers, i - 1), input->user);
-        drop_one(engine, catalog_find(engine->batch.catalog, input->object_kind, input->text), input->user);
+                drop_one(engine, g_ptr_array_index(followers, i - 1), drop->by);
+        drop_one(engine, catalog_find(engine->batch.catalog, drop->kind, drop->name), drop->by);
         feed_queues(engine, engine->batch.catalog); /* a queue that could not go before its children */
         return true;
 }
 
-static bool has_text(const GPtrArray *texts, const char *text)
+static void free_drop(Command *command)
 {
-        for (guint i = 0; i < texts->len; i++)
-                if (strcmp(g_ptr_array_index(texts, i), text) == 0)
-                        return true;
-        return false;
+        Drop *drop = (Drop *)command;
+
+        g_free(drop->by);
+        g_free(drop->name);
 }
 
-/* Both may have gone since the request was let in. */
-static bool check_token(Engine *engine, const Token *token, GError **error)
-{
-        g_autoptr(Token) parent = NULL;
+static const CommandOps drop_ops = {
+        .name = "drop object", .size = sizeof(Drop), .apply = apply_drop, .free = free_drop
+};
 
-        if (!catalog_user(engine->batch.catalog, token->user))
-                return err_set(error, ERR_NOT_FOUND, "user '%s' does not exist", token->user);
-        if (!token->parent)
-                return true;
-        parent = store_token_by_hash(engine->store, token->parent, NULL);
-        if (parent && (parent->login == TOKEN_OWN || !has_text(engine->batch.logged_out, parent->user)) &&
-            !has_text(engine->batch.dropped_tokens, parent->id))
-                return true;
-        return err_set(error, ERR_UNAUTHENTICATED,
-                       "the token or log-in that asks for a token has ended\nLog in again.");
-}
-
-bool apply_token(Engine *engine, Input *input)
+void engine_drop(Engine *engine, ObjectKind kind, const char *name, gint64 version, const char *by,
+                 EngineDone done, void *arg)
 {
-        if (input->token && check_token(engine, input->token, &input->error))
-                g_ptr_array_add(engine->batch.tokens, input->token);
-        if (input->kind == INPUT_DROP_TOKEN)
-                g_ptr_array_add(engine->batch.dropped_tokens, g_strdup(input->text));
-        return true;
+        Drop *drop = command_new(&drop_ops, done, arg);
+
+        drop->by = g_strdup(by);
+        drop->kind = kind;
+        drop->name = g_strdup(name);
+        drop->version = version;
+        inbox_put(&engine->inbox, &drop->command);
 }
 
 /* ---- start ---- */

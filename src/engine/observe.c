@@ -252,10 +252,18 @@ static void environment_observed(Engine *engine, const RuntimeSlot *slot, const 
         batch_end_life(engine, live, &life);
 }
 
-bool apply_observation(Engine *engine, Input *input)
+/* ---- the command ---- */
+
+typedef struct {
+        Command command;
+        Observation *observation;
+        Source *source;
+} Observed;
+
+static bool apply_observation(Engine *engine, Command *command)
 {
-        const Observation *observed = input->observation;
-        const Source *source = input->source;
+        const Observation *observed = ((Observed *)command)->observation;
+        const Source *source = ((Observed *)command)->source;
         RuntimeSlot *slot = source->slot;
 
         if (slot->source != source) /* of a runtime that was closed meanwhile */
@@ -271,4 +279,24 @@ bool apply_observation(Engine *engine, Input *input)
         default: task_observed(engine, slot, observed);
         }
         return true;
+}
+
+static void free_observation(Command *command)
+{
+        observation_free(((Observed *)command)->observation);
+}
+
+static const CommandOps observation_ops = { .name = "observation",
+                                            .size = sizeof(Observed),
+                                            .is_observation = true,
+                                            .apply = apply_observation,
+                                            .free = free_observation };
+
+void observe(Observation *observation, void *source)
+{
+        Observed *observed = command_new(&observation_ops, NULL, NULL);
+
+        observed->observation = observation;
+        observed->source = source;
+        inbox_put(&observed->source->engine->inbox, &observed->command);
 }

@@ -519,16 +519,6 @@ bool slots_mark_synced(Engine *engine, bool connected)
 
 /* ---- opening and closing ---- */
 
-static void observe(Observation *observation, void *arg)
-{
-        Source *source = arg;
-        Input *input = input_new(INPUT_OBSERVATION, NULL, NULL);
-
-        input->observation = observation;
-        input->source = source;
-        inbox_put(&source->engine->inbox, input);
-}
-
 void slot_fail_start(const RuntimeSlot *slot, const char *task, gint64 now, const GError *why)
 {
         Observation *observation = g_new0(Observation, 1);

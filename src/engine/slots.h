@@ -42,7 +42,7 @@ void slots_init(Engine *engine);
 /* False with an error if this machine's runtime cannot be opened. */
 bool slots_open(Engine *engine, GError **error);
 void slots_close(Engine *engine);
-void slots_free(Engine *engine); /* call it after slots_close, when no input is left */
+void slots_free(Engine *engine); /* call it after slots_close, when no command is left */
 
 RuntimeSlot *slot_local(const Engine *engine);
 /* Never NULL: a new cluster gets a new slot. `cluster` NULL: this machine's. */

@@ -50,14 +50,14 @@ typedef struct {
 /* The content of one transaction, and its effects. */
 typedef struct {
         gint64 now;
-        GQueue inputs;      /* applied ones, to be answered or kept */
+        GQueue commands;    /* applied ones, to be answered or kept */
         GQueue put_back;    /* these have to wait for the outcome of this batch */
         GPtrArray *dirty;   /* Live, in order of their first touch */
         GPtrArray *ended;   /* Live whose drafts ended, for the jobs that wait for them */
         GPtrArray *events;  /* Event */
         GPtrArray *objects; /* Object, references: to put; those that `catalog` no longer holds are ignored */
         GPtrArray *dropped_objects;       /* Object, references */
-        GPtrArray *tokens, *dropped_jobs; /* borrowed from the inputs; jobs: gint64, owned */
+        GPtrArray *tokens, *dropped_jobs; /* borrowed from the commands; jobs: gint64, owned */
         GPtrArray *dropped_tokens;        /* char, owned */
         GPtrArray *logged_out;            /* char, owned */
         GPtrArray *usage;                 /* Usage */
@@ -242,22 +242,8 @@ void batch_count(EngineMetrics *metrics, const Job *was, const Job *now);
 /* Adds an event that is not about a job; returns its revision. */
 gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *data /* taken */);
 
-/* ---- commands. False: the input has to wait for the outcome of this batch ---- */
+/* ---- submit.c ---- */
 
-bool apply_submit(Engine *engine, Input *input);
-bool apply_act(Engine *engine, Input *input);
-bool apply_terminal(Engine *engine, Input *input); /* live.c */
-bool apply_change(Engine *engine, Input *input);
-/* The parts of apply_act and apply_change for one open job, and for an array (act-array.c). */
-bool act_on_live(Engine *engine, Live *live, Input *input);
-bool check_change(Engine *engine, const Job *job, Input *input, const Queue **ret_queue);
-void change_live(Engine *engine, Live *live, const Queue *queue, Input *input);
-bool apply_act_array(Engine *engine, Input *input);
-bool apply_change_array(Engine *engine, Input *input);
-bool apply_put(Engine *engine, Input *input);
-bool apply_drop(Engine *engine, Input *input);
-bool apply_token(Engine *engine, Input *input);
-bool apply_clone(Engine *engine, Input *input);
 void submit_init(Engine *engine);
 void submit_clear(Engine *engine);
 /* Checks that a job with this specification could ever run in the queue. */
@@ -289,7 +275,8 @@ bool objects_load(Engine *engine, GPtrArray *objects, GError **error);
 
 /* ---- observe.c ---- */
 
-bool apply_observation(Engine *engine, Input *input);
+/* Takes the observation. `source`: the Source (slots.h) of the runtime that reports it. Any thread. */
+void observe(Observation *observation, void *source);
 
 /* ---- admit.c ---- */
 
@@ -308,7 +295,7 @@ RuntimeAttempt attempt_of(const Engine *engine, const Job *job); /* borrows from
 
 /* ---- retain.c ---- */
 
-/* Adds old data to the deletions of this batch. `idle`: no input waits. */
+/* Adds old data to the deletions of this batch. `idle`: no command waits. */
 void retain_events(Engine *engine, bool idle);
 void retain_jobs(Engine *engine);
 bool retain_is_due(const Engine *engine, gint64 now);

@@ -26,6 +26,18 @@ enum {
         TOKEN = 60000, /* of a user's rate: what one job costs, so that each ms adds a whole number */
 };
 
+/* The command. */
+typedef struct {
+        Command command;
+        char *user; /* owner of the jobs */
+        bool admin;
+        GPtrArray *specs; /* Spec */
+        char *key;        /* idempotency key; or NULL */
+        char *id;         /* requested by the client; or NULL */
+        char *refusal;    /* why the job fails immediately; or NULL */
+        bool only_check;  /* a dry run */
+} Submit;
+
 /* One specification of a submission, and the jobs that it makes. */
 typedef struct {
         Spec *spec;                 /* borrowed */
@@ -41,7 +53,7 @@ typedef struct {
 
 typedef struct {
         Engine *engine;
-        Input *input;
+        Submit *submit;
         GPtrArray *entries; /* Entry */
         gint64 n_jobs;
         GHashTable *by_name; /* name -> Entry: the first of it */
@@ -107,11 +119,11 @@ static char *job_name(const Entry *entry, int i)
 /* Named after its program when it has no name; the id's beginning keeps such names apart. */
 static void name_entry(Submission *submission, Entry *entry)
 {
-        const Input *input = submission->input;
+        const Submit *submit = submission->submit;
         g_autofree char *label = NULL;
 
-        if (input->id)
-                g_strlcpy(entry->id, input->id, sizeof entry->id);
+        if (submit->id)
+                g_strlcpy(entry->id, submit->id, sizeof entry->id);
         else
                 engine_new_id(submission->engine, entry->id);
         if (entry->spec->name) {
@@ -122,8 +134,8 @@ static void name_entry(Submission *submission, Entry *entry)
         for (int i = 0; i < NAME_TRIES; i++) {
                 g_free(entry->name);
                 entry->name = g_strdup_printf("%s-%.*s", label, GENERATED_ID, entry->id);
-                if (input->id || (!live_by_name(submission->engine, input->user, entry->name) &&
-                                  !g_hash_table_contains(submission->by_name, entry->name)))
+                if (submit->id || (!live_by_name(submission->engine, submit->user, entry->name) &&
+                                   !g_hash_table_contains(submission->by_name, entry->name)))
                         return;
                 engine_new_id(submission->engine, entry->id);
         }
@@ -155,57 +167,59 @@ static Job *job_at(Engine *engine, gint64 seq)
 }
 
 /* True when `seq` was made from `spec` for this user; what was forgotten cannot be told apart. */
-static bool made_from(Engine *engine, const Input *input, gint64 seq, const Spec *spec)
+static bool made_from(Engine *engine, const Submit *submit, gint64 seq, const Spec *spec)
 {
         g_autoptr(Job) job = job_at(engine, seq);
 
         if (!job)
                 return seq <= engine->seq;
-        return strcmp(job->user, input->user) == 0 && same_spec(job->spec, spec);
+        return strcmp(job->user, submit->user) == 0 && same_spec(job->spec, spec);
 }
 
 /* Jobs of one submission have seqs in a row. */
-static bool check_repeat(Engine *engine, const Job *first, Input *input)
+static bool check_repeat(Engine *engine, const Job *first, Submit *submit)
 {
         g_autofree char *words = NULL;
         gint64 seq = first->seq;
         guint same = 0;
 
-        for (; same < input->specs->len; same++) {
-                const Spec *spec = g_ptr_array_index(input->specs, same);
+        for (; same < submit->specs->len; same++) {
+                const Spec *spec = g_ptr_array_index(submit->specs, same);
 
-                if (!made_from(engine, input, seq, spec))
+                if (!made_from(engine, submit, seq, spec))
                         break;
                 seq += jobs_of(spec);
         }
-        input->repeated = same == input->specs->len;
+        submit->command.repeated = same == submit->specs->len;
         words = job_words(first);
-        return input->repeated || err_set(&input->error, ERR_CONFLICT,
-                                          "idempotency key '%s' was used for %s with another specification\n"
-                                          "Use a new key for a new job.",
-                                          input->text, words);
+        return submit->command.repeated ||
+               err_set(&submit->command.error, ERR_CONFLICT,
+                       "idempotency key '%s' was used for %s with another specification\n"
+                       "Use a new key for a new job.",
+                       submit->key, words);
 }
 
-/* True when the key is known: the outcome is in the input. */
-static bool find_repeat(Engine *engine, Input *input)
+/* True when the key is known: the command then has its outcome. */
+static bool find_repeat(Engine *engine, Submit *submit)
 {
         g_autoptr(GError) error = NULL;
         Live *live;
 
-        if (!input->text)
+        if (!submit->key)
                 return false;
-        live = live_by_key(engine, input->user, input->text);
+        live = live_by_key(engine, submit->user, submit->key);
         if (live) {
-                if (check_repeat(engine, live->job, input))
-                        input->live = live;
+                if (check_repeat(engine, live->job, submit))
+                        submit->command.live = live;
                 return true;
         }
-        input->job = store_job_by_key(engine->store, input->user, input->text, &error);
-        if (input->job)
-                (void)check_repeat(engine, input->job, input); /* its outcome is in input->error */
+        submit->command.job = store_job_by_key(engine->store, submit->user, submit->key, &error);
+        if (submit->command.job)
+                (void)check_repeat(engine, submit->command.job,
+                                   submit); /* its outcome is in submit->command.error */
         else if (!err_is(error, ERR_NOT_FOUND))
-                input->error = g_steal_pointer(&error);
-        return input->job || input->error;
+                submit->command.error = g_steal_pointer(&error);
+        return submit->command.job || submit->command.error;
 }
 
 /* ---- queues and limits ---- */
@@ -396,26 +410,26 @@ static Rate *rate_of(Engine *engine, const char *user)
 static bool check_rate(Submission *submission)
 {
         Engine *engine = submission->engine;
-        Input *input = submission->input;
+        Submit *submit = submission->submit;
         gint64 cost = submission->n_jobs * TOKEN;
         g_autofree char *limit = count_format(engine->config.submit_rate, "job");
         gint64 wait_s;
         Rate *rate;
 
-        if (engine->config.submit_rate <= 0 || input->admin)
+        if (engine->config.submit_rate <= 0 || submit->admin)
                 return true;
-        rate = rate_of(engine, input->user);
+        rate = rate_of(engine, submit->user);
         if (rate->tokens >= cost) {
-                rate->tokens -= input->only_check ? 0 : cost;
+                rate->tokens -= submit->only_check ? 0 : cost;
                 return true;
         }
         wait_s = ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000;
-        err_set(&input->error, ERR_QUOTA,
+        err_set(&submit->command.error, ERR_QUOTA,
                 "'%s' may submit %s in a minute, and asks for %" G_GINT64_FORMAT
                 " more than that\nTry again in %" G_GINT64_FORMAT " s.",
-                input->user, limit, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
+                submit->user, limit, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
         if (cost <= (gint64)engine->config.submit_rate * TOKEN) /* else it never passes */
-                err_add_wait(&input->error, wait_s);
+                err_add_wait(&submit->command.error, wait_s);
         return false;
 }
 
@@ -423,23 +437,23 @@ static bool check_rate(Submission *submission)
 static bool check_user_count(Submission *submission, guint all)
 {
         const Engine *engine = submission->engine;
-        const Input *input = submission->input;
+        const Submit *submit = submission->submit;
         gint64 max = engine->config.max_open_per_user > 0 ? engine->config.max_open_per_user
                                                           : (gint64)MAX(all / 4, 1);
         g_autofree char *has = NULL;
         gint64 open;
 
-        if (input->admin || g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
+        if (submit->admin || g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
                 return true;
-        open = live_open_of(submission->engine, input->user);
+        open = live_open_of(submission->engine, submit->user);
         if (open + submission->n_jobs <= max)
                 return true;
         has = count_format(open, "open job");
-        return err_set(&submission->input->error, ERR_QUOTA,
+        return err_set(&submission->submit->command.error, ERR_QUOTA,
                        "'%s' has %s, and this would be %" G_GINT64_FORMAT
                        " more: one user may have %" G_GINT64_FORMAT
                        " (paddled --max-open-jobs-per-user)\nTry again when some have ended.",
-                       input->user, has, submission->n_jobs, max);
+                       submit->user, has, submission->n_jobs, max);
 }
 
 static bool check_count(Submission *submission)
@@ -449,18 +463,18 @@ static bool check_count(Submission *submission)
         g_autofree char *open = NULL;
 
         if (submission->n_jobs > MAX_JOBS)
-                return err_set(&submission->input->error, ERR_INVALID,
+                return err_set(&submission->submit->command.error, ERR_INVALID,
                                "%" G_GINT64_FORMAT " jobs in one submission: at most %d", submission->n_jobs,
                                MAX_JOBS);
         if (engine->config.may_write &&
-            !engine->config.may_write(submission->input->user, engine->config.may_write_arg,
-                                      &submission->input->error))
+            !engine->config.may_write(submission->submit->user, engine->config.may_write_arg,
+                                      &submission->submit->command.error))
                 return false;
         if (g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
                 return check_user_count(submission, max);
         open = count_format(g_hash_table_size(engine->by_id), "job");
         return err_set(
-                &submission->input->error, ERR_QUOTA,
+                &submission->submit->command.error, ERR_QUOTA,
                 "the server has %s that %s not ended; its limit is %u\nTry again when some have ended.", open,
                 g_hash_table_size(engine->by_id) == 1 ? "has" : "have", max);
 }
@@ -481,49 +495,49 @@ static bool check_queue_counts(Submission *submission)
         }
         g_hash_table_iter_init(&at, counts);
         while (g_hash_table_iter_next(&at, &queue, &n))
-                if (!check_queue_count(submission->engine, queue, submission->input->user, GPOINTER_TO_INT(n),
-                                       &submission->input->error))
+                if (!check_queue_count(submission->engine, queue, submission->submit->user,
+                                       GPOINTER_TO_INT(n), &submission->submit->command.error))
                         return false;
         return true;
 }
 
 /* ---- names ---- */
 
-static bool check_name(Engine *engine, Input *input, const char *name)
+static bool check_name(Engine *engine, Submit *submit, const char *name)
 {
-        Live *live = live_by_name(engine, input->user, name);
+        Live *live = live_by_name(engine, submit->user, name);
 
         if (!live && live_find(engine, name))
                 return err_set(
-                        &input->error, ERR_EXISTS,
+                        &submit->command.error, ERR_EXISTS,
                         "name: '%s' is the id of a job, which would hide this one\nChoose another name.",
                         name);
         if (!live)
                 return true;
-        return err_set(&input->error, ERR_EXISTS,
+        return err_set(&submit->command.error, ERR_EXISTS,
                        "job '%s' (%s) of '%s' is %s: names are unique among a user's open jobs\n"
                        "Choose another name, wait for its end, or `paddle cancel %s`.",
-                       name, live->job->id, input->user, job_state_name(live->job->state), live->job->id);
+                       name, live->job->id, submit->user, job_state_name(live->job->state), live->job->id);
 }
 
 static bool check_entry_names(Submission *submission, const Entry *entry, GHashTable *seen)
 {
-        Input *input = submission->input;
+        Submit *submit = submission->submit;
 
         for (int i = 0; i < entry_jobs(entry); i++) {
                 char *name = job_name(entry, i);
 
                 if (!name_is_valid(name)) {
-                        err_set(&input->error, ERR_INVALID,
+                        err_set(&submit->command.error, ERR_INVALID,
                                 "name: '%s' is longer than %d characters\nGive the array a shorter name.",
                                 name, SPEC_NAME_MAX);
                         g_free(name);
                         return false;
                 }
                 if (!g_hash_table_add(seen, name))
-                        return err_set(&input->error, ERR_EXISTS, "two jobs of the submission are named '%s'",
-                                       name);
-                if (!check_name(submission->engine, input, name))
+                        return err_set(&submit->command.error, ERR_EXISTS,
+                                       "two jobs of the submission are named '%s'", name);
+                if (!check_name(submission->engine, submit, name))
                         return false;
         }
         return true;
@@ -537,7 +551,7 @@ static bool names_end_now(Submission *submission)
 
                 for (int k = 0; k < entry_jobs(entry); k++) {
                         g_autofree char *name = job_name(entry, k);
-                        Live *live = live_by_name(submission->engine, submission->input->user, name);
+                        Live *live = live_by_name(submission->engine, submission->submit->user, name);
 
                         if (live && job_state_is_final(live->job->state))
                                 return true;
@@ -548,21 +562,21 @@ static bool names_end_now(Submission *submission)
 
 /* ---- dependencies ---- */
 
-static bool may_see(const Input *input, const Job *job)
+static bool may_see(const Submit *submit, const Job *job)
 {
-        return input->admin || strcmp(job->user, input->user) == 0;
+        return submit->admin || strcmp(job->user, submit->user) == 0;
 }
 
 /* What the user names; false: nothing. A job of this batch is newer than what is published of it. */
-static bool find_job(Engine *engine, const Input *input, const char *word, Awaited *ret)
+static bool find_job(Engine *engine, const Submit *submit, const char *word, Awaited *ret)
 {
-        g_autoptr(Job) job = engine_look_up(engine, input->user, word, &ret->array, NULL);
-        Live *live = !job          ? live_by_name(engine, input->user, word)
+        g_autoptr(Job) job = engine_look_up(engine, submit->user, word, &ret->array, NULL);
+        Live *live = !job          ? live_by_name(engine, submit->user, word)
                      : !ret->array ? live_by_seq(engine, job->seq)
                                    : NULL;
         Job *found = live ? live->job : job;
 
-        if (!found || !may_see(input, found))
+        if (!found || !may_see(submit, found))
                 return false;
         ret->job = job_ref(found);
         return true;
@@ -575,7 +589,7 @@ static const Awaited *find_awaited(Submission *submission, const char *word)
 
         if (known)
                 return known;
-        if (!find_job(submission->engine, submission->input, word, &found))
+        if (!find_job(submission->engine, submission->submit, word, &found))
                 return NULL;
         known = g_memdup2(&found, sizeof found);
         g_hash_table_insert(submission->awaited, g_strdup(word), known);
@@ -599,14 +613,14 @@ static JobState awaited_state(Engine *engine, const Awaited *awaited)
 static bool resolve_job(Submission *submission, AfterKind kind, const char *word, GStrvBuilder *after)
 {
         Engine *engine = submission->engine;
-        Input *input = submission->input;
+        Submit *submit = submission->submit;
         const Awaited *awaited = find_awaited(submission, word);
         g_autofree char *entry = NULL, *id = NULL, *name = NULL;
         JobState state;
 
         if (!awaited)
-                return err_set(&input->error, ERR_NOT_FOUND, "after: there is no job '%s' of '%s'", word,
-                               input->user);
+                return err_set(&submit->command.error, ERR_NOT_FOUND, "after: there is no job '%s' of '%s'",
+                               word, submit->user);
         id = awaited->array ? job_array_id(engine, awaited->job) : g_strdup(awaited->job->id);
         if (id && awaited_open(engine, awaited)) {
                 entry = g_strdup_printf("%s:%s", after_words[kind], id);
@@ -617,7 +631,7 @@ static bool resolve_job(Submission *submission, AfterKind kind, const char *word
         if (kind == AFTER_ANY || (kind == AFTER_OK) == (state == JOB_SUCCEEDED))
                 return true;
         name = awaited->array ? array_name(awaited->job) : g_strdup(awaited->job->name);
-        return err_set(&input->error, ERR_CONFLICT,
+        return err_set(&submit->command.error, ERR_CONFLICT,
                        "after: '%s:%s' can never hold, as %s '%s' (%s) is %s\nLeave it out, or wait for "
                        "another job.",
                        after_words[kind], word, awaited->array ? "array" : "job", name, id ? id : word,
@@ -635,7 +649,7 @@ static bool resolve_entry(Submission *submission, Entry *entry)
                 Entry *other;
                 g_autofree char *text = NULL;
 
-                if (!after_parse(*at, &kind, &word, &submission->input->error))
+                if (!after_parse(*at, &kind, &word, &submission->submit->command.error))
                         return false;
                 other = g_hash_table_lookup(submission->by_name, word);
                 if (!other) {
@@ -736,7 +750,7 @@ static bool check_cycles(Submission *submission)
                 Entry *entry = g_ptr_array_index(submission->entries, i);
 
                 ok = !entry->after || g_hash_table_contains(walk.done, entry) ||
-                     walk_from(&walk, entry, &submission->input->error);
+                     walk_from(&walk, entry, &submission->submit->command.error);
         }
         g_hash_table_unref(walk.by_id);
         g_hash_table_unref(walk.done);
@@ -834,19 +848,20 @@ bool check_priority(const Engine *engine, const Queue *queue, const char *user, 
 static bool fill_entry(Submission *submission, Entry *entry)
 {
         Engine *engine = submission->engine;
-        Input *input = submission->input;
+        Submit *submit = submission->submit;
 
-        entry->queue = submit_queue(engine, entry->spec->queue, input->user, input->admin, &input->error);
+        entry->queue =
+                submit_queue(engine, entry->spec->queue, submit->user, submit->admin, &submit->command.error);
         return entry->queue &&
-               check_priority(engine, entry->queue, input->user, input->admin, entry->spec->priority,
-                              &input->error) &&
-               check_fit(engine, engine->batch.catalog, entry->queue, entry->spec, &input->error) &&
-               check_namespace(engine, entry->queue, entry->spec, input->admin, &input->error) &&
-               check_words(engine, entry->queue, entry->spec->labels, entry->spec->annotations, input->admin,
-                           &input->error) &&
-               secrets_check(engine_catalog_now(engine), entry->spec, input->user, &input->error) &&
+               check_priority(engine, entry->queue, submit->user, submit->admin, entry->spec->priority,
+                              &submit->command.error) &&
+               check_fit(engine, engine->batch.catalog, entry->queue, entry->spec, &submit->command.error) &&
+               check_namespace(engine, entry->queue, entry->spec, submit->admin, &submit->command.error) &&
+               check_words(engine, entry->queue, entry->spec->labels, entry->spec->annotations, submit->admin,
+                           &submit->command.error) &&
+               secrets_check(engine_catalog_now(engine), entry->spec, submit->user, &submit->command.error) &&
                (!entry->spec->array ||
-                spec_array(entry->spec->array, &entry->indices, &entry->array_max, &input->error));
+                spec_array(entry->spec->array, &entry->indices, &entry->array_max, &submit->command.error));
 }
 
 /* Says which of several entries is meant. */
@@ -854,14 +869,14 @@ static void name_culprit(Submission *submission, guint i)
 {
         const Entry *entry = g_ptr_array_index(submission->entries, i);
 
-        if (submission->input->specs->len > 1)
-                (void)err_prefix(&submission->input->error, "jobs[%u] ('%s'): ", i,
+        if (submission->submit->specs->len > 1)
+                (void)err_prefix(&submission->submit->command.error, "jobs[%u] ('%s'): ", i,
                                  entry->spec->name ? entry->spec->name : "");
 }
 
 static bool make_entries(Submission *submission)
 {
-        GPtrArray *specs = submission->input->specs;
+        GPtrArray *specs = submission->submit->specs;
 
         for (guint i = 0; i < specs->len; i++) {
                 Entry *entry = g_new0(Entry, 1);
@@ -924,7 +939,7 @@ static Job *make_job(Submission *submission, Entry *entry, int i)
 {
         Engine *engine = submission->engine;
         g_autofree char *name = job_name(entry, i);
-        Job *job = job_new(submission->input->user, name, entry->spec, engine->batch.now);
+        Job *job = job_new(submission->submit->user, name, entry->spec, engine->batch.now);
 
         job->seq = ++engine->seq;
         job->spec_seq = entry->first ? entry->first->job->seq : job->seq;
@@ -960,14 +975,14 @@ static void make_jobs(Submission *submission, Entry *entry)
                 if (i == 0)
                         env = submit_environment(engine, job);
                 if (i == 0 && entry == g_ptr_array_index(submission->entries, 0))
-                        job->idempotency_key = g_strdup(submission->input->text);
+                        job->idempotency_key = g_strdup(submission->submit->key);
                 live = batch_add_job(engine, job);
                 if (i == 0)
                         entry->first = live;
                 life = batch_life(engine, live);
                 life_submitted(&life, env);
-                if (submission->input->refusal)
-                        life_refused(&life, g_strdup(submission->input->refusal));
+                if (submission->submit->refusal)
+                        life_refused(&life, g_strdup(submission->submit->refusal));
                 batch_end_life(engine, live, &life);
                 depend_note(engine, job);
         }
@@ -975,20 +990,20 @@ static void make_jobs(Submission *submission, Entry *entry)
 
 static bool check_id(Submission *submission)
 {
-        Input *input = submission->input;
+        Submit *submit = submission->submit;
         g_autoptr(Job) stored = NULL;
 
-        if (!input->id)
+        if (!submit->id)
                 return true;
-        if (submission->n_jobs != 1 || !id_is_valid(input->id))
-                return err_set(&input->error, ERR_INVALID, "id: '%s' cannot be the id of the submission",
-                               input->id);
-        stored = live_find(submission->engine, input->id)
+        if (submission->n_jobs != 1 || !id_is_valid(submit->id))
+                return err_set(&submit->command.error, ERR_INVALID,
+                               "id: '%s' cannot be the id of the submission", submit->id);
+        stored = live_find(submission->engine, submit->id)
                          ? NULL
-                         : store_job_by_id(submission->engine->store, input->id, NULL);
-        if (!stored && !live_find(submission->engine, input->id))
+                         : store_job_by_id(submission->engine->store, submit->id, NULL);
+        if (!stored && !live_find(submission->engine, submit->id))
                 return true;
-        return err_set(&input->error, ERR_EXISTS, "id: there is a job '%s' already", input->id);
+        return err_set(&submit->command.error, ERR_EXISTS, "id: there is a job '%s' already", submit->id);
 }
 
 /* What a check tells of the first job. */
@@ -996,7 +1011,7 @@ static Job *draft(const Submission *submission)
 {
         const Entry *entry = g_ptr_array_index(submission->entries, 0);
         Engine *engine = submission->engine;
-        Job *job = job_new(submission->input->user, entry->name, entry->spec, engine->batch.now);
+        Job *job = job_new(submission->submit->user, entry->name, entry->spec, engine->batch.now);
         Runtime *runtime;
 
         job->queue = g_intern_string(entry->queue->object.name);
@@ -1020,15 +1035,16 @@ static void make_all(Submission *submission)
 {
         for (guint i = 0; i < submission->entries->len; i++)
                 make_jobs(submission, g_ptr_array_index(submission->entries, i));
-        submission->input->live = ((Entry *)g_ptr_array_index(submission->entries, 0))->first;
+        submission->submit->command.live = ((Entry *)g_ptr_array_index(submission->entries, 0))->first;
 }
 
-bool apply_submit(Engine *engine, Input *input)
+static bool apply_submit(Engine *engine, Command *command)
 {
-        Submission submission = { engine, input, NULL, 0, NULL, NULL };
+        Submit *submit = (Submit *)command;
+        Submission submission = { engine, submit, NULL, 0, NULL, NULL };
         bool wait = false;
 
-        if (find_repeat(engine, input))
+        if (find_repeat(engine, submit))
                 return true;
         submission.entries = g_ptr_array_new_with_free_func(entry_free);
         submission.by_name = g_hash_table_new(keyed_hash, g_str_equal);
@@ -1036,8 +1052,8 @@ bool apply_submit(Engine *engine, Input *input)
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
                 if (!wait && check_all(&submission)) {
-                        if (input->only_check)
-                                input->job = draft(&submission);
+                        if (submit->only_check)
+                                command->job = draft(&submission);
                         else
                                 make_all(&submission);
                 }
@@ -1046,4 +1062,42 @@ bool apply_submit(Engine *engine, Input *input)
         g_hash_table_unref(submission.awaited);
         g_ptr_array_unref(submission.entries);
         return !wait;
+}
+
+/* ---- the command ---- */
+
+static void free_submit(Command *command)
+{
+        Submit *submit = (Submit *)command;
+
+        g_free(submit->user);
+        g_free(submit->key);
+        g_free(submit->id);
+        g_free(submit->refusal);
+        g_ptr_array_unref(submit->specs);
+}
+
+static const CommandOps submit_ops = {
+        .name = "submit", .size = sizeof(Submit), .apply = apply_submit, .free = free_submit
+};
+
+static void spec_unref_p(gpointer spec)
+{
+        spec_unref(spec);
+}
+
+void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg)
+{
+        Submit *submit = command_new(&submit_ops, done, arg);
+
+        submit->user = g_strdup(submission->user);
+        submit->admin = submission->admin;
+        submit->key = g_strdup(submission->idempotency_key);
+        submit->id = g_strdup(submission->id);
+        submit->refusal = g_strdup(submission->refusal);
+        submit->only_check = submission->only_check;
+        submit->specs = g_ptr_array_new_full((guint)submission->n_specs, spec_unref_p);
+        for (int i = 0; i < submission->n_specs; i++)
+                g_ptr_array_add(submit->specs, spec_ref(submission->specs[i]));
+        inbox_put(&engine->inbox, &submit->command);
 }

@@ -663,20 +663,67 @@ static void never_called(Job *job, bool repeated, const GError *error, void *arg
         (*answers)++;
 }
 
+static void count_answer(Job *job, bool repeated, const GError *error, void *arg)
+{
+        (*(int *)arg)++;
+}
+
+static void count_clone(Scheduler *clone, gint64 now, void *arg)
+{
+        (*(int *)arg)++;
+        scheduler_free(clone);
+}
+
+static void count_reply(json_t *object, const GError *error, void *arg)
+{
+        (*(int *)arg)++;
+}
+
+/* One command of each kind that is answered. Returns how many. */
+static int ask_everything(Engine *engine, int *answers)
+{
+        const JobChange change = { .by = "ann" };
+        const Token token = { .id = (char *)"t",
+                              .user = (char *)"root",
+                              .hash = (char *)"h",
+                              .parent = (char *)"p",
+                              .note = (char *)"" };
+        g_autoptr(Object) object = object_new(KIND_QUEUE, "q");
+        RuntimeAsk *ask = g_new0(RuntimeAsk, 1);
+
+        *ask = (RuntimeAsk){ .answer = count_reply, .arg = answers };
+        engine_act(engine, "0000000000000000", ACT_HOLD, "ann", false, count_answer, answers);
+        engine_act_array(engine, 1, "0000000000000000", ACT_HOLD, "ann", false, count_answer, answers);
+        engine_change_job(engine, "0000000000000000", &change, count_answer, answers);
+        engine_change_array(engine, 1, "0000000000000000", &change, count_answer, answers);
+        engine_put(engine, object, "root", count_answer, answers);
+        engine_drop(engine, KIND_QUEUE, "q", 0, "root", count_answer, answers);
+        engine_put_token(engine, &token, count_answer, answers);
+        engine_drop_token(engine, "t", count_answer, answers);
+        engine_ask(engine, "nowhere", ask);
+        engine_clone_scheduler(engine, count_clone, answers);
+        engine_flush_journal(engine, count_answer, answers);
+        return 11;
+}
+
 /* Every command is answered once, those too that still wait when the engine ends. */
 static void test_end_answers_all(void)
 {
         House *house = house_new();
         g_autoptr(json_t) object = json_pack("{s:[s]}", "command", "true");
         g_autoptr(Spec) spec = spec_parse(object, NULL);
-        int answers = 0;
+        int answers = 0, others = 0, asked = ask_everything(house->engine, &others);
+
+        engine_terminal(house->engine, "0000000000000000", true); /* has no answer, as observations */
 
         for (int i = 0; i < 2000; i++)
                 engine_submit(house->engine,
                               &(EngineSubmission){ .user = "ann", .specs = &spec, .n_specs = 1 },
                               never_called, &answers);
+        asked += ask_everything(house->engine, &others);
         house_close(house);
         g_assert_cmpint(answers, ==, 2000);
+        g_assert_cmpint(others, ==, asked);
         house_free(house);
 }
 
