@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/cluster.h"
-#include "runtime/kubernetes/registry.h"
+#include "runtime/kubernetes/image/registry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

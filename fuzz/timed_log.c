@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "runtime/kubernetes/timed-log.h"
+#include "runtime/kubernetes/log/timed-log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -43,6 +43,33 @@ def test_no_interface_knows_a_driver():
     assert not found, "\n".join(found)
 
 
+def test_folders_of_a_room_include_one_way():
+    """Includes between folders do not form a circle."""
+    edges = {}
+    allowed = {("cli", "cli/paddleflow")}  # the table of commands names these; they use what all commands use
+    for path in sorted((ROOT / "src").rglob("*.[ch]")):
+        folder = str(path.parent.relative_to(ROOT / "src"))
+        if folder.endswith("test"):
+            continue
+        for included in re.findall(r'^#include "([^"]+)/[^/"]+"', path.read_text(), re.M):
+            if included != folder and (folder, included) not in allowed:
+                edges.setdefault(folder, set()).add(included)
+    circles = []
+
+    def walk(folder, trail):
+        if folder in trail:
+            circles.append(" > ".join([*trail[trail.index(folder) :], folder]))
+        elif folder not in done:
+            for included in sorted(edges.get(folder, ())):
+                walk(included, [*trail, folder])
+            done.add(folder)
+
+    done = set()
+    for folder in sorted(edges):
+        walk(folder, [])
+    assert edges and not circles, "\n".join(circles)
+
+
 def test_every_include_is_spelled_from_src():
     wrong = []
     for path in sorted((ROOT / "src").rglob("*.[ch]")):

@@ -2,7 +2,7 @@
  * Each says that the log had `size` bytes at `time_ms`. Both only grow, unless the clock is set back. Bytes
  * after the last record have the log's mtime. Without such a file all bytes have the same time.
  *
- * The writer of the log (agent/logfile.h, runtime/kubernetes/follow.h) appends records; readers use what
+ * The writer of the log (agent/logfile.h, runtime/kubernetes/log/follow.h) appends records; readers use what
  * exists. */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* Which driver makes the runtime of a cluster (see drivers.h). */
 #include "server/drivers.h"
 
-#include "runtime/kubernetes/credential.h"
+#include "runtime/kubernetes/cluster/credential.h"
 #include "runtime/kubernetes/kubernetes.h"
 
 static Runtime *make_kubernetes(const Cluster *cluster, const DriversConfig *config, GError **error)

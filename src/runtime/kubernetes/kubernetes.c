@@ -17,8 +17,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "model/job.h"
-#include "runtime/kubernetes/credential.h"
-#include "runtime/kubernetes/image.h"
+#include "runtime/kubernetes/cluster/credential.h"
+#include "runtime/kubernetes/image/image.h"
+#include "runtime/kubernetes/pod/volcano-objects.h"
 #include "runtime/kubernetes/state.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/pod/gate.h"
 
 /* ---- starting ---- */
 

@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "runtime/kubernetes/pod-secrets.h"
+#include "runtime/kubernetes/pod/pod-secrets.h"
+#include "runtime/kubernetes/pod/volcano-objects.h"
 
 enum {
         KEPT_MAX_MS = 60000, /* what is kept is looked at so often, since clocks are set */

@@ -8,13 +8,14 @@
 #include "model/job.h"
 #include "package/package.h"
 #include "runtime/environment/environment.h"
-#include "runtime/kubernetes/confinement.h"
-#include "runtime/kubernetes/gate.h"
 #include "runtime/kubernetes/homes.h"
-#include "runtime/kubernetes/image.h"
-#include "runtime/kubernetes/package.h"
-#include "runtime/kubernetes/pod-secrets.h"
-#include "runtime/kubernetes/policy.h"
+#include "runtime/kubernetes/image/image.h"
+#include "runtime/kubernetes/image/package.h"
+#include "runtime/kubernetes/pod/confinement.h"
+#include "runtime/kubernetes/pod/gate.h"
+#include "runtime/kubernetes/pod/pod-secrets.h"
+#include "runtime/kubernetes/pod/policy.h"
+#include "runtime/kubernetes/pod/volcano-objects.h"
 
 enum { RECIPES_MAX = 10000 };
 

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "kube/exec.h"
 #include "kube/timer.h"
-#include "runtime/kubernetes/gate.h"
+#include "runtime/kubernetes/pod/gate.h"
 
 /* A member cannot be told that a connection's other side has sent its end, nor that it is gone. It may answer
  * for as long as it keeps on. What is silent for longer may still have something to say, so that is no end.

@@ -1,0 +1,686 @@
+/* Logs of pods (see follow.h).
+ *
+ *     NEW ─────(a place)────▶ OPEN ◀───(a place, few a second)─── AGAIN
+ *     LEAVING ─(a place)──────┘││└─────(silent, others wait)──────▶ ▲
+ *     LAST ────(a place)───────┘└──(broken off)──▶ RESTING ─────────┘
+ *      ▲
+ *      ├─(its container has ended)── NEW, AGAIN, RESTING, LEAVING
+ *      └─(broken off or refused, after its container has ended)── RESTING
+ *     LEAVING: the same, of one that is about to be stopped
+ *
+ * The server sends what it has of a log from its beginning; where that goes on in the file the times of its
+ * lines say (timed-log.h). A file is open while its stream is. */
+#include "runtime/kubernetes/log/follow.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log-times.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "podspec/pod-log.h"
+#include "runtime/kubernetes/log/timed-log.h"
+
+enum {
+        STREAMS = 1000,
+        OPENING = 16, /* asked for at once: writes wait in the same line */
+        SPARE = 64,   /* places beyond those, for members that are stopped; and as many for what has ended */
+        AGAIN_MS = 500,
+        AGAIN_MAX_MS = 30000,
+        REFUSED_MAX_MS = 300000, /* the node has no answer, or the account no right */
+        LAST_MS = 10000,         /* for the rest of a log, after its container has ended */
+        LEAVING_MS = 10000,      /* for the stream of one that is about to be stopped */
+        ANSWER_MS = 2000,        /* the node of a container that has said nothing yet does not answer */
+        TICK_MS = 200,
+        EACH_TICK = 5, /* streams that are opened again */
+        SILENT_US = 10 * G_USEC_PER_SEC,
+        NOTE_US = G_USEC_PER_SEC, /* between notes of how far a log has come */
+        NS_A_MS = 1000000,
+};
+
+typedef enum {
+        FOLLOW_LAST,
+        FOLLOW_LEAVING,
+        FOLLOW_NEW,
+        FOLLOW_AGAIN,
+        FOLLOW_OPEN,
+        FOLLOW_RESTING,
+        FOLLOW_STATES
+} FollowState;
+
+struct FollowRoom {
+        KubeClient *client;
+        GMainContext *context;
+        guint places;
+        guint opening;            /* of the open ones: neither answered nor waited for */
+        GQueue in[FOLLOW_STATES]; /* Follow; who has waited longest is at the head */
+        GSource *tick;            /* while somebody waits */
+};
+
+struct Follow {
+        FollowRoom *room;
+        FollowConfig config; /* its texts are ours */
+        FollowState state;
+        GList link; /* in the queue of its state */
+        char *url;
+        int fd;
+        gint64 size;   /* of the file */
+        gint64 before; /* of it, what earlier pods wrote; -1: not looked at yet */
+        TimedLog log;
+        LogPlace noted;
+        gint64 noted_us, heard_us;
+        GArray *times;   /* LogTime: when what was appended was written; not noted yet */
+        LogTime time;    /* of the lines since the last of them; size: where they begin */
+        gint64 time_gap; /* ms, between two of them */
+        guint failures;  /* in a row */
+        bool opening;
+        KubeCall *call;
+        GSource *again, *deadline, *answer, *patience;
+        bool unwritable; /* which was said */
+        bool full;       /* the disk is */
+        bool last, leaving;
+        bool flows; /* which was told */
+};
+
+static void drop_timer(GSource **at)
+{
+        if (!*at)
+                return;
+        g_source_destroy(*at);
+        g_clear_pointer(at, g_source_unref);
+}
+
+static void set_timer(GMainContext *context, GSource **at, guint ms, GSourceFunc func, void *arg)
+{
+        drop_timer(at);
+        *at = g_timeout_source_new(ms);
+        g_source_set_callback(*at, func, arg, NULL);
+        g_source_attach(*at, context);
+}
+
+/* ---- into the file ---- */
+
+static bool open_file(const char *path, int *ret_fd, gint64 *ret_size, GError **error)
+{
+        g_autofree char *dir = g_path_get_dirname(path);
+        struct stat st = { 0 };
+
+        if (!file_mkdirs(dir, 0755, error))
+                return false;
+        *ret_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (*ret_fd < 0 || fstat(*ret_fd, &st) < 0)
+                return err_set_errno(error, errno, "cannot open it");
+        *ret_size = st.st_size;
+        return true;
+}
+
+/* ---- the note beside it: UID START [FIRST_NS FIRST_AT LAST_NS LAST_AT] ---- */
+
+enum { NOTE_MAX = 256, NOTE_WORDS = 2, NOTE_WORDS_OF_PLACE = 6 };
+
+static char *note_path(const char *log)
+{
+        return g_strconcat(log, ".pod", NULL);
+}
+
+/* Of the same length for every place, so that it is overwritten whole. */
+static char *format_note(const char *uid, gint64 start, const LogPlace *place)
+{
+        return g_strdup_printf("%s %019" G_GINT64_FORMAT "\n%019" G_GINT64_FORMAT " %019" G_GINT64_FORMAT
+                               " %019" G_GINT64_FORMAT " %019" G_GINT64_FORMAT "\n",
+                               uid, start, place->first_ns, place->first_at, place->last_ns, place->last_at);
+}
+
+/* A file that is shorter than its note lost its end with the machine: then nothing is known. */
+static void parse_place(char **words, gint64 size, LogPlace *ret)
+{
+        LogPlace place;
+
+        if (g_strv_length(words) == NOTE_WORDS_OF_PLACE &&
+            number_parse("first", words[2], 0, G_MAXINT64, &place.first_ns, NULL) &&
+            number_parse("first", words[3], 0, size, &place.first_at, NULL) &&
+            number_parse("last", words[4], 0, G_MAXINT64, &place.last_ns, NULL) &&
+            number_parse("last", words[5], 0, size, &place.last_at, NULL))
+                *ret = place;
+}
+
+/* Where the pod begins in the file, and how far it has come, if that is known; without a note it is a single
+ * pod's. */
+static bool read_note(const char *path, const char *uid, gint64 size, gint64 *ret, LogPlace *ret_place)
+{
+        g_autofree char *text = NULL;
+        g_auto(GStrv) words = NULL;
+        gint64 start = 0;
+        gsize len;
+
+        if (!file_read(path, NOTE_MAX, &text, &len, NULL)) {
+                *ret = 0;
+                return size > 0;
+        }
+        words = g_strsplit_set(g_strchomp(text), " \n", -1);
+        if (g_strv_length(words) < NOTE_WORDS || strcmp(words[0], uid) != 0 ||
+            !number_parse("start", words[1], 0, size, &start, NULL))
+                return false;
+        parse_place(words, size, ret_place);
+        *ret = start;
+        return true;
+}
+
+/* The file has nothing of the pod yet. */
+static void begin_note(Follow *follow)
+{
+        const LogPlace nowhere = { 0 };
+        g_autofree char *path = note_path(follow->config.path);
+        g_autofree char *text = format_note(follow->config.uid, follow->size, &nowhere);
+        g_autoptr(GError) error = NULL;
+
+        follow->before = follow->size;
+        if (!file_replace(path, text, strlen(text), 0644, false, &error))
+                log_warning("where a pod's log begins cannot be noted: after a restart it may be there twice",
+                            "file", path, "reason", error->message, NULL);
+}
+
+static void look_at_note(Follow *follow)
+{
+        g_autofree char *path = note_path(follow->config.path);
+
+        if (!follow->config.uid)
+                follow->before = 0;
+        else if (!read_note(path, follow->config.uid, follow->size, &follow->before, &follow->log.place))
+                begin_note(follow);
+}
+
+/* An older note serves as well, unless the log is rotated before the next one: so it may be late, and fail.
+ * It is written in place, since a file renamed is one that the file system hurries to the disk. */
+static void note_place(Follow *follow)
+{
+        g_autofree char *path = NULL, *text = NULL;
+        fd_auto int fd = -1;
+
+        follow->noted_us = g_get_monotonic_time();
+        if (!follow->config.uid || memcmp(&follow->noted, &follow->log.place, sizeof follow->noted) == 0)
+                return;
+        follow->noted = follow->log.place;
+        path = note_path(follow->config.path);
+        text = format_note(follow->config.uid, follow->before, &follow->noted);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd >= 0)
+                (void)file_write_all(fd, text, strlen(text), NULL);
+}
+
+/* ---- what is written ---- */
+
+static bool write_out(Follow *follow, const char *data, gsize len, GError **error)
+{
+        gint64 room = follow->config.limit > 0 ? MAX(follow->config.limit - follow->size, 0) : G_MAXINT64;
+        gsize part = (gsize)MIN((gint64)len, room);
+
+        follow->size += (gint64)len;
+        return part == 0 || file_write_all(follow->fd, data, part, error);
+}
+
+/* ---- when lines were written (base/log-times.h) ---- */
+
+/* Where it is cut off, records would say more than the file has. */
+static void keep_time(Follow *follow, gint64 size)
+{
+        LogTime record = { .time_ms = follow->time.time_ms, .size = size };
+
+        if (follow->time.time_ms && size > follow->time.size &&
+            (!follow->config.limit || size <= follow->config.limit))
+                g_array_append_val(follow->times, record);
+        follow->time.size = size;
+}
+
+/* A line of this time begins where the file will have `size` bytes. */
+static void begin_time(Follow *follow, gint64 ms, gint64 size)
+{
+        if (ms - follow->time.time_ms < follow->time_gap && ms >= follow->time.time_ms)
+                return;
+        keep_time(follow, size);
+        follow->time.time_ms = ms;
+}
+
+/* Best effort: without them lines are as old as the log's mtime. */
+static void note_times(Follow *follow)
+{
+        g_autofree char *path = g_strconcat(follow->config.path, LOG_TIMES_SUFFIX, NULL);
+        fd_auto int fd = -1;
+        struct stat st;
+
+        if (follow->times->len == 0)
+                return;
+        fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd >= 0 && file_write_all(fd, follow->times->data, follow->times->len * sizeof(LogTime), NULL) &&
+            fstat(fd, &st) == 0)
+                follow->time_gap = log_times_gap_ms((gint64)((gsize)st.st_size / sizeof(LogTime)));
+        g_array_set_size(follow->times, 0);
+}
+
+/* ---- the stream ---- */
+
+static void pump(FollowRoom *room);
+
+static void move(Follow *follow, FollowState to)
+{
+        GQueue *in = follow->room->in;
+
+        g_queue_unlink(&in[follow->state], &follow->link);
+        follow->state = to;
+        g_queue_push_tail_link(&in[to], &follow->link);
+}
+
+static void answered(Follow *follow)
+{
+        drop_timer(&follow->answer);
+        follow->room->opening -= follow->opening;
+        follow->opening = false;
+}
+
+/* Or nothing will: whoever waits with the end of the container need not wait any more. */
+static void tell_flows(Follow *follow)
+{
+        drop_timer(&follow->patience);
+        if (!follow->leaving || follow->flows)
+                return;
+        follow->flows = true;
+        if (follow->config.flows)
+                follow->config.flows(follow->config.arg);
+}
+
+/* A container that is silent is followed all the same, and keeps no other from being so. */
+static gboolean on_no_answer(gpointer arg)
+{
+        Follow *follow = arg;
+
+        answered(follow);
+        tell_flows(follow);
+        pump(follow->room);
+        return G_SOURCE_REMOVE;
+}
+
+static FollowState turn_of(const Follow *follow)
+{
+        if (follow->last)
+                return FOLLOW_LAST;
+        return follow->leaving ? FOLLOW_LEAVING : FOLLOW_AGAIN;
+}
+
+static void close_stream(Follow *follow)
+{
+        answered(follow);
+        if (follow->call)
+                kube_call_cancel(g_steal_pointer(&follow->call));
+        if (follow->fd < 0)
+                return;
+        keep_time(follow, follow->size);
+        note_times(follow);
+        note_place(follow);
+        close(follow->fd);
+        follow->fd = -1;
+}
+
+static gboolean on_rested(gpointer arg)
+{
+        Follow *follow = arg;
+
+        drop_timer(&follow->again);
+        move(follow, turn_of(follow));
+        pump(follow->room);
+        return G_SOURCE_REMOVE;
+}
+
+static void rest(Follow *follow, bool refused)
+{
+        guint64 most = refused ? REFUSED_MAX_MS : AGAIN_MAX_MS;
+        guint64 wait_ms = MIN((guint64)AGAIN_MS << MIN(follow->failures, 16), most);
+
+        follow->failures++;
+        move(follow, FOLLOW_RESTING);
+        set_timer(follow->room->context, &follow->again, (guint)wait_ms, on_rested, follow);
+}
+
+/* What is lost now comes again with the next stream, from where the file ends. */
+static void put_off(Follow *follow, const GError *error)
+{
+        g_array_set_size(follow->times, 0);
+        follow->time.time_ms = 0; /* the file has not what it would be the time of */
+        close_stream(follow);
+        rest(follow, false);
+        follow->full = err_is(error, ERR_NO_SPACE);
+        if (!follow->unwritable)
+                log_warning("a pod's log cannot be written, trying again", "file", follow->config.path,
+                            "reason", error->message, NULL);
+        follow->unwritable = true;
+}
+
+static gboolean on_too_late(gpointer arg);
+
+/* Who had no room for the end of its log has all the time for it from now on. */
+static void note_written(Follow *follow)
+{
+        follow->heard_us = g_get_monotonic_time();
+        follow->failures = 0;
+        if (follow->full && follow->deadline)
+                set_timer(follow->room->context, &follow->deadline, LAST_MS, on_too_late, follow);
+        follow->unwritable = follow->full = false;
+}
+
+static bool append(Follow *follow, const GString *text, const LogPlace *was)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (!write_out(follow, text->str, text->len, &error)) {
+                follow->log.place = *was;
+                put_off(follow, error);
+                return false;
+        }
+        note_written(follow);
+        if (follow->heard_us - follow->noted_us >= NOTE_US) {
+                keep_time(follow, follow->size);
+                note_times(follow);
+                note_place(follow);
+        }
+        return true;
+}
+
+/* Line by line, since each may have another time. */
+static void read_lines(Follow *follow, const char *data, gsize len, GString *text)
+{
+        const char *end = data + len;
+
+        while (data < end) {
+                const char *newline = memchr(data, '\n', (gsize)(end - data));
+                const char *next = newline ? newline + 1 : end;
+                gint64 size = follow->size + (gint64)text->len;
+
+                timed_log_read(&follow->log, data, (gsize)(next - data), text);
+                if (follow->size + (gint64)text->len > size)
+                        begin_time(follow, follow->log.place.last_ns / NS_A_MS, size);
+                data = next;
+        }
+}
+
+static bool on_data(const char *data, gsize len, void *arg)
+{
+        Follow *follow = arg;
+        g_autoptr(GString) text = g_string_new(NULL);
+        LogPlace was = follow->log.place;
+
+        if (follow->opening) {
+                answered(follow);
+                tell_flows(follow);
+                pump(follow->room);
+        }
+        read_lines(follow, data, len, text);
+        if (text->len == 0 || pod_log_is_farewell(text->str, text->len) || append(follow, text, &was))
+                return true;
+        pump(follow->room);
+        return false;
+}
+
+static void tell_said(const Follow *follow)
+{
+        const char *said = follow->log.said;
+
+        if (*said && !pod_log_is_farewell(said, strlen(said)))
+                log_warning("a pod's log was broken off by its node", "pod", follow->config.pod, "reason",
+                            said, NULL);
+}
+
+/* What there is of it is written once more, behind a mark. */
+static bool begin_anew(Follow *follow)
+{
+        g_autoptr(GString) gap = g_string_new(timed_log_gap);
+        LogPlace was = follow->log.place;
+
+        follow->log.place = (LogPlace){ 0 };
+        if (!append(follow, gap, &was))
+                return false;
+        if (follow->config.uid)
+                begin_note(follow);
+        else
+                follow->before = follow->size;
+        return true;
+}
+
+/* There is no such log. Whoever refuses for another reason (an API server that has just come back, and does
+ * not know our rights yet) may grant it in a moment. */
+static bool is_missing(const KubeReply *reply)
+{
+        return reply->error && (reply->status == 400 || reply->status == 404);
+}
+
+static void on_end(const KubeReply *reply, void *arg)
+{
+        Follow *follow = arg;
+        FollowRoom *room = follow->room;
+        bool is_short = !reply->error && timed_log_is_short(&follow->log);
+
+        follow->call = NULL;
+        tell_said(follow);
+        if (is_short && !begin_anew(follow)) {
+                pump(room);
+                return;
+        }
+        close_stream(follow);
+        rest(follow, reply->error && reply->status >= 400);
+        if (is_missing(reply))
+                tell_flows(follow);
+        if (follow->last && !is_short && (!reply->error || is_missing(reply)))
+                follow->config.done(follow->config.arg);
+        pump(room);
+}
+
+static void open_stream(Follow *follow)
+{
+        g_autoptr(GError) error = NULL;
+
+        move(follow, FOLLOW_OPEN);
+        if (!open_file(follow->config.path, &follow->fd, &follow->size, &error)) {
+                put_off(follow, error);
+                return;
+        }
+        follow->time = (LogTime){ .size = follow->size };
+        if (follow->before < 0)
+                look_at_note(follow);
+        timed_log_begin(&follow->log, follow->before, follow->size);
+        follow->heard_us = g_get_monotonic_time();
+        follow->opening = true;
+        follow->room->opening++;
+        set_timer(follow->room->context, &follow->answer, ANSWER_MS, on_no_answer, follow);
+        follow->call = kube_stream(follow->room->client, follow->url, 0, on_data, on_end, follow);
+}
+
+/* ---- whose turn it is ---- */
+
+/* Opens the first that is in this state; false: nobody is, or there is no place. */
+static bool open_one(FollowRoom *room, FollowState state)
+{
+        guint places = room->places + (state == FOLLOW_LAST      ? 2 * SPARE
+                                       : state == FOLLOW_LEAVING ? SPARE
+                                                                 : 0);
+
+        if (!room->in[state].length || room->in[FOLLOW_OPEN].length >= places || room->opening >= OPENING)
+                return false;
+        open_stream(g_queue_peek_head(&room->in[state]));
+        return true;
+}
+
+/* Who has been silent for long lets others in; else it is looked at later. */
+static void ask_for_place(FollowRoom *room)
+{
+        Follow *follow = g_queue_peek_head(&room->in[FOLLOW_OPEN]);
+
+        if (follow->last || follow->leaving || g_get_monotonic_time() - follow->heard_us < SILENT_US) {
+                move(follow, FOLLOW_OPEN);
+                return;
+        }
+        close_stream(follow);
+        move(follow, FOLLOW_AGAIN);
+}
+
+static bool somebody_waits(const FollowRoom *room)
+{
+        return room->in[FOLLOW_LAST].length || room->in[FOLLOW_LEAVING].length ||
+               room->in[FOLLOW_NEW].length || room->in[FOLLOW_AGAIN].length;
+}
+
+static gboolean on_tick(gpointer arg)
+{
+        FollowRoom *room = arg;
+
+        for (int i = 0; i < EACH_TICK && somebody_waits(room); i++) {
+                if (room->in[FOLLOW_OPEN].length >= room->places)
+                        ask_for_place(room);
+                pump(room);
+                (void)open_one(room, FOLLOW_AGAIN);
+        }
+        if (!somebody_waits(room))
+                drop_timer(&room->tick);
+        return room->tick ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
+}
+
+static void pump(FollowRoom *room)
+{
+        while (open_one(room, FOLLOW_LAST) || open_one(room, FOLLOW_LEAVING) || open_one(room, FOLLOW_NEW))
+                ;
+        if (somebody_waits(room) && !room->tick)
+                set_timer(room->context, &room->tick, TICK_MS, on_tick, room);
+}
+
+FollowRoom *follow_room_new(KubeClient *client, GMainContext *context, guint streams)
+{
+        FollowRoom *room = g_new0(FollowRoom, 1);
+
+        room->client = client;
+        room->context = context;
+        room->places = streams ? streams : STREAMS;
+        return room;
+}
+
+void follow_room_free(FollowRoom *room)
+{
+        if (!room)
+                return;
+        drop_timer(&room->tick);
+        g_free(room);
+}
+
+/* ---- one of them ---- */
+
+/* Where the disk is full the end could not be recorded either: the pod, which has the log, stays until then.
+ */
+static gboolean on_too_late(gpointer arg)
+{
+        Follow *follow = arg;
+
+        if (follow->full)
+                return G_SOURCE_CONTINUE;
+        log_warning("the end of a pod's log did not come in time", "pod", follow->config.pod, NULL);
+        follow->config.done(follow->config.arg);
+        return G_SOURCE_REMOVE;
+}
+
+static gboolean on_impatient(gpointer arg)
+{
+        Follow *follow = arg;
+
+        log_warning("a pod is stopped before its log could be followed: the end of it may be missing", "pod",
+                    follow->config.pod, NULL);
+        tell_flows(follow);
+        return G_SOURCE_REMOVE;
+}
+
+bool follow_leaving(Follow *follow)
+{
+        FollowRoom *room = follow->room;
+
+        if (follow->last || follow->flows)
+                return true;
+        if (follow->leaving)
+                return false;
+        follow->leaving = true;
+        follow->failures = 0;
+        if (follow->state == FOLLOW_OPEN) {
+                follow->flows = !follow->opening;
+        } else {
+                drop_timer(&follow->again);
+                move(follow, FOLLOW_LEAVING);
+                pump(room);
+        }
+        if (!follow->flows)
+                set_timer(room->context, &follow->patience, LEAVING_MS, on_impatient, follow);
+        return follow->flows;
+}
+
+void follow_last(Follow *follow)
+{
+        FollowRoom *room = follow->room;
+
+        if (follow->last)
+                return;
+        follow->last = true;
+        drop_timer(&follow->patience);
+        follow->failures = 0;
+        set_timer(room->context, &follow->deadline, LAST_MS, on_too_late, follow);
+        if (follow->state == FOLLOW_OPEN)
+                return;
+        drop_timer(&follow->again);
+        move(follow, FOLLOW_LAST);
+        pump(room);
+}
+
+Follow *follow_new(FollowRoom *room, const FollowConfig *config)
+{
+        Follow *follow = g_new0(Follow, 1);
+        g_autofree char *path = kube_path(&kube_pods, config->namespace, config->pod, "log");
+
+        follow->room = room;
+        follow->config = *config;
+        follow->config.path = g_strdup(config->path);
+        follow->config.pod = g_strdup(config->pod);
+        follow->config.uid = g_strdup(config->uid);
+        follow->config.namespace = follow->config.container = NULL;
+        follow->before = -1;
+        follow->times = g_array_new(FALSE, FALSE, sizeof(LogTime));
+        follow->time_gap = LOG_TIMES_GAP_MS;
+        follow->url = g_strdup_printf("%s?container=%s&timestamps=true&%s=true", path, config->container,
+                                      config->previous ? "previous" : "follow");
+        follow->fd = -1;
+        follow->state = FOLLOW_NEW;
+        follow->link.data = follow;
+        g_queue_push_tail_link(&room->in[FOLLOW_NEW], &follow->link);
+        pump(room);
+        return follow;
+}
+
+void follow_free(Follow *follow)
+{
+        if (!follow)
+                return;
+        g_queue_unlink(&follow->room->in[follow->state], &follow->link);
+        close_stream(follow);
+        drop_timer(&follow->again);
+        drop_timer(&follow->deadline);
+        drop_timer(&follow->patience);
+        g_array_free(follow->times, TRUE);
+        g_free((char *)follow->config.path);
+        g_free((char *)follow->config.pod);
+        g_free((char *)follow->config.uid);
+        g_free(follow->url);
+        g_free(follow);
+}
+
+bool follow_is_of_another(const char *log, const char *uid)
+{
+        g_autofree char *path = note_path(log), *text = NULL;
+        gsize len;
+
+        return file_read(path, NOTE_MAX, &text, &len, NULL) && strchr(text, ' ') &&
+               strncmp(text, uid, strlen(uid)) != 0;
+}

@@ -1,0 +1,599 @@
+/* Making objects in order (see make.h). */
+#include "runtime/kubernetes/object/make.h"
+
+#include <malloc.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "podspec/objects.h"
+#include "runtime/kubernetes/pod/gate.h"
+
+enum {
+        RETRY_MS = 1000,
+        WAIT_MAX_MS = 10000, /* where somebody has to do something about it */
+        ACTIVE_MAX = 128,    /* makings that do not wait; twice what a client has in flight */
+        DENIED_MAX = 15,
+        SETTLE_MAX = 60, /* tries in a namespace that was just made, until it can be used */
+};
+
+struct MakingRoom {
+        GHashTable *first; /* key of an object that is being made -> Making */
+        guint active;
+        GQueue line;  /* Making; of the others */
+        bool crowded; /* there was a line */
+        bool moving;  /* it is being let in */
+};
+
+struct Making {
+        MakingConfig config;
+        json_t *objects;
+        char *text;    /* of the objects, while it has no place; objects is NULL then */
+        bool active;   /* it has a place */
+        bool in_doubt; /* a try has failed, and may have made the object all the same */
+        bool stood;    /* the object of before was there already */
+        gsize at;      /* the one that is being made */
+        gsize gate_at; /* where the gate is; 0: it is not among them */
+        int settling;  /* tries since the namespace was made; 0: it was there */
+        int denied;    /* tries that were */
+        guint wait_ms; /* before it is asked again; 0: it did not say no */
+        char *uid;     /* of the first */
+        KubeCall *call;
+        GSource *retry;
+        char *key;     /* of the object that is being made here for others, too; or NULL */
+        GQueue behind; /* Making; who waits for it */
+        GQueue *in;    /* the one of these that this one is in; or NULL */
+        GList link;
+};
+
+static const KubeKind *const kinds[] = {
+        &kube_services,    &kube_secrets,
+        &kube_config_maps, &kube_stateful_sets,
+        &kube_jobs,        &kube_paddle_jobs,
+        &kube_tf_jobs,     &kube_pytorch_jobs,
+        &kube_mpi_jobs,    &kube_spark_applications,
+        &kube_pods,        &kube_network_policies,
+};
+
+static const KubeKind *kind_of(const json_t *object)
+{
+        const char *name = kube_get_text(object, "kind");
+
+        for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+                if (strcmp(kinds[i]->kind, name) == 0)
+                        return kinds[i];
+        g_assert_not_reached();
+}
+
+static const char *namespace_of(const Making *making)
+{
+        return kube_namespace(json_array_get(making->objects, 0));
+}
+
+/* Of the attempt; the gate is everybody's. */
+static bool is_owned(const json_t *object)
+{
+        return kind_of(object) != &kube_pods && kube_label(object, "paddle-job-id");
+}
+
+static bool has_owned(const Making *making)
+{
+        for (gsize i = 1; i < json_array_size(making->objects); i++)
+                if (is_owned(json_array_get(making->objects, i)))
+                        return true;
+        return false;
+}
+
+/* ---- the gate ---- */
+
+static const json_t *pod_spec_of(const json_t *object)
+{
+        const json_t *template = kube_get(object, "spec.template.spec");
+
+        return template ? template : json_object_get(object, "spec");
+}
+
+static bool needs_gate(const json_t *objects)
+{
+        const json_t *object;
+        gsize i;
+
+        json_array_foreach(objects, i, object) {
+                if (gate_is_used(pod_spec_of(object)))
+                        return true;
+        }
+        return false;
+}
+
+static void add_gate(Making *making)
+{
+        const json_t *first = json_array_get(making->objects, 0);
+
+        if (making->at > 0 || making->gate_at ||
+            g_hash_table_contains(making->config.gates, kube_namespace(first)) ||
+            !needs_gate(making->objects))
+                return;
+        json_array_insert_new(making->objects, 1, gate_config_map(kube_namespace(first)));
+        making->gate_at = 1;
+}
+
+/* ---- trees and texts ---- */
+
+/* What waits may be nested deeper than what is taken from outside. */
+json_t *making_tree(const char *text)
+{
+        json_t *tree = json_loads(text, JSON_ALLOW_NUL, NULL);
+
+        g_assert(tree); /* we wrote it */
+        return tree;
+}
+
+/* As text it takes an eighth of the memory. */
+static void fold(Making *making)
+{
+        if (making->text)
+                return;
+        making->text = json_format(making->objects);
+        g_clear_pointer(&making->objects, json_decref);
+}
+
+static void unfold(Making *making)
+{
+        if (!making->text)
+                return;
+        making->objects = making_tree(making->text);
+        g_clear_pointer(&making->text, g_free);
+}
+
+/* ---- one after the other ---- */
+
+static void send(Making *making);
+static void go_ahead(Making *making);
+static void step_aside(Making *making);
+
+static gboolean on_retry(gpointer arg)
+{
+        Making *making = arg;
+
+        g_clear_pointer(&making->retry, g_source_unref);
+        go_ahead(making);
+        return G_SOURCE_REMOVE;
+}
+
+/* Keeps its place: where nobody answers, others would fare no better. */
+static void try_again_in(Making *making, guint ms)
+{
+        making->retry = g_timeout_source_new(ms);
+        g_source_set_callback(making->retry, on_retry, making, NULL);
+        g_source_attach(making->retry, making->config.context);
+}
+
+/* It takes nobody's place meanwhile, nor do those who wait for it. */
+static void let_others_in(Making *making)
+{
+        step_aside(making);
+        for (GList *at = making->behind.head; at; at = at->next)
+                step_aside(at->data);
+}
+
+static void try_again(Making *making)
+{
+        making->wait_ms = 0;
+        try_again_in(making, RETRY_MS);
+        let_others_in(making);
+}
+
+/* Ever more slowly: somebody has to give something back, or a new credential. */
+static void wait_for_better(Making *making, const GError *error)
+{
+        making->wait_ms = CLAMP(making->wait_ms * 2, RETRY_MS, WAIT_MAX_MS);
+        try_again_in(making, making->wait_ms);
+        let_others_in(making);
+        making->config.waits(error, making->config.arg);
+}
+
+/* A server that has just started knows no rights for some seconds, and a namespace that somebody has just
+ * made has no account for pods. What a policy or a quota refuses stays so. */
+static bool is_new(Making *making, const GError *error)
+{
+        return err_is(error, ERR_DENIED) &&
+               (strstr(error->message, " cannot ") ||
+                strstr(error->message, "serviceaccount \"default\" not found")) &&
+               making->denied++ < DENIED_MAX;
+}
+
+/* A namespace that is being deleted is made anew when it has gone. */
+static bool is_of_ending_namespace(const GError *error)
+{
+        return err_is(error, ERR_DENIED) && strstr(error->message, "because it is being terminated");
+}
+
+/* Nobody answered; what was asked for may have been done. */
+static bool is_outage(const GError *error)
+{
+        return err_is(error, ERR_TIMEOUT) || err_is(error, ERR_UNREACHABLE);
+}
+
+/* Not for now: somebody has to do something about it. */
+static bool is_refusal(const GError *error)
+{
+        return err_is(error, ERR_QUOTA) || err_is(error, ERR_UNAUTHENTICATED) ||
+               err_is(error, ERR_UNAVAILABLE) || is_of_ending_namespace(error);
+}
+
+/* False: another try would do no better. It may free. */
+static bool put_off(Making *making, const GError *error)
+{
+        making->in_doubt |= is_outage(error) || err_is(error, ERR_UNAVAILABLE);
+        if (is_refusal(error)) {
+                wait_for_better(making, error);
+        } else if (is_outage(error)) {
+                making->wait_ms = 0;
+                try_again_in(making, RETRY_MS);
+        } else if (is_new(making, error)) {
+                try_again(making);
+        } else {
+                return false;
+        }
+        return true;
+}
+
+static void go_on(Making *making);
+static void leave(Making *making);
+
+static void finish(Making *making, const GError *error)
+{
+        leave(making);
+        making->config.done(error, making->config.arg);
+}
+
+/* Others go on, or see for themselves. */
+static void let_go(Making *making, bool made)
+{
+        GQueue behind = making->behind;
+        Making *next;
+
+        if (!making->key)
+                return;
+        g_hash_table_remove(making->config.room->first, making->key);
+        g_clear_pointer(&making->key, g_free);
+        g_queue_init(&making->behind);
+        for (GList *at = behind.head; at; at = at->next)
+                ((Making *)at->data)->in = &behind;
+        while ((next = g_queue_peek_head(&behind))) {
+                g_queue_unlink(&behind, &next->link);
+                next->in = NULL;
+                if (made)
+                        go_on(next);
+                else
+                        go_ahead(next);
+        }
+}
+
+static void go_on(Making *making)
+{
+        making->wait_ms = 0;
+        making->in_doubt = false;
+        unfold(making);
+        let_go(making, true);
+        if (making->at > 0 && making->at == making->gate_at)
+                g_hash_table_add(making->config.gates, g_strdup(namespace_of(making)));
+        if (++making->at < json_array_size(making->objects))
+                go_ahead(making);
+        else
+                finish(making, NULL);
+}
+
+/* The API server's message names the missing right, but not what it is needed for. */
+static GError *why_no_secret(const Making *making, const GError *error)
+{
+        bool lacks_right = err_is(error, ERR_DENIED) && strstr(error->message, " cannot ");
+        g_autofree char *hint = lacks_right
+                                        ? g_strdup_printf("\nLet the account of the cluster create Secrets "
+                                                          "in namespace '%s'.",
+                                                          namespace_of(making))
+                                        : NULL;
+        GError *why = NULL;
+
+        err_set(&why, error->code, "a Secret that the job needs cannot be made: %s%s", error->message,
+                hint ? hint : "");
+        return why;
+}
+
+static void fail(Making *making, const GError *error)
+{
+        const json_t *object = json_array_get(making->objects, making->at);
+        g_autoptr(GError) why =
+                kind_of(object) == &kube_secrets ? why_no_secret(making, error) : g_error_copy(error);
+
+        finish(making, why);
+}
+
+/* True when there was none. It may free. */
+static bool passed(Making *making, const GError *error)
+{
+        if (!error)
+                return true;
+        if (!put_off(making, error))
+                fail(making, error);
+        return false;
+}
+
+/* The first was there: who it is. When it went meanwhile, it is made again. */
+static void on_found(const KubeReply *reply, void *arg)
+{
+        Making *making = arg;
+
+        making->call = NULL;
+        if (err_is(reply->error, ERR_NOT_FOUND)) {
+                try_again(making);
+        } else if (passed(making, reply->error)) {
+                making->uid = g_strdup(kube_uid(reply->object));
+                go_on(making);
+        }
+}
+
+static void find_first(Making *making)
+{
+        const json_t *object = json_array_get(making->objects, 0);
+        KubeRequest request = { .verb = KUBE_GET,
+                                .kind = kind_of(object),
+                                .namespace = kube_namespace(object),
+                                .name = kube_name(object) };
+
+        making->call = kube_send(making->config.client, &request, on_found, making);
+}
+
+/* ---- the namespace ---- */
+
+static bool lacks_namespace(const KubeReply *reply)
+{
+        return reply->error && err_is(reply->error, ERR_NOT_FOUND) &&
+               g_strcmp0(kube_get_text(reply->object, "details.kind"), "namespaces") == 0;
+}
+
+/* What lives in a new namespace comes with it a moment later. */
+static bool is_settling(const Making *making, const KubeReply *reply)
+{
+        return making->settling > 0 && making->settling < SETTLE_MAX && reply->error &&
+               err_is(reply->error, ERR_DENIED) && strstr(reply->error->message, "serviceaccount");
+}
+
+static void on_namespace_made(const KubeReply *reply, void *arg)
+{
+        Making *making = arg;
+        g_autoptr(GError) error = NULL;
+
+        making->call = NULL;
+        if (!reply->error || err_is(reply->error, ERR_EXISTS)) {
+                making->settling = 1;
+                g_hash_table_remove(making->config.gates,
+                                    namespace_of(making)); /* it went with the old one */
+                add_gate(making);
+                send(making);
+        } else if (!put_off(making, reply->error)) {
+                err_set(&error, reply->error->code, "there is no namespace '%s', and it cannot be made: %s",
+                        namespace_of(making), reply->error->message);
+                finish(making, error);
+        }
+}
+
+static void make_namespace(Making *making)
+{
+        g_autoptr(json_t) body = podspec_object(&kube_namespaces, NULL, namespace_of(making), NULL);
+        KubeRequest request = { .verb = KUBE_CREATE, .kind = &kube_namespaces, .body = body };
+
+        podspec_label(body, "owner", "paddleflow");
+        making->call = kube_send(making->config.client, &request, on_namespace_made, making);
+}
+
+/* ---- replies ---- */
+
+static void on_made(const KubeReply *reply, void *arg)
+{
+        Making *making = arg;
+        bool exists = reply->error && err_is(reply->error, ERR_EXISTS);
+
+        making->call = NULL;
+        making->stood = exists;
+        if (is_settling(making, reply)) {
+                making->settling++;
+                try_again(making);
+                return;
+        }
+        if (lacks_namespace(reply) && !making->settling) {
+                make_namespace(making);
+                return;
+        }
+        if (exists && making->at == 0 && has_owned(making)) {
+                find_first(making);
+        } else if (exists || passed(making, reply->error)) {
+                if (making->at == 0 && !exists)
+                        making->uid = g_strdup(kube_uid(reply->object));
+                go_on(making);
+        }
+}
+
+static void set_owner(const Making *making, json_t *object)
+{
+        const json_t *first = json_array_get(making->objects, 0);
+        g_autofree char *version = kube_api_version(kind_of(first));
+
+        json_object_set_new(json_object_get(object, "metadata"), "ownerReferences",
+                            json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion", version, "kind",
+                                      kube_get_text(first, "kind"), "name", kube_name(first), "uid",
+                                      making->uid));
+}
+
+/* All pods of an attempt want the same service before them. What the service owns must know it: such makings
+ * look for themselves. */
+static bool joins_another(Making *making, const json_t *object)
+{
+        g_autofree char *key = NULL;
+        Making *first;
+
+        if (kind_of(object) == &kube_pods || making->key || has_owned(making))
+                return false;
+        key = g_strjoin("/", kind_of(object)->plural, kube_namespace(object), kube_name(object), NULL);
+        first = g_hash_table_lookup(making->config.room->first, key);
+        if (!first) {
+                making->key = g_steal_pointer(&key);
+                g_hash_table_insert(making->config.room->first, making->key, making);
+                return false;
+        }
+        making->in = &first->behind;
+        g_queue_push_tail_link(making->in, &making->link);
+        if (!first->active)
+                step_aside(making);
+        return true;
+}
+
+static void send(Making *making)
+{
+        json_t *object = json_array_get(making->objects, making->at);
+        KubeRequest request = { .verb = KUBE_CREATE,
+                                .kind = kind_of(object),
+                                .namespace = kube_namespace(object),
+                                .body = object };
+
+        if (joins_another(making, object))
+                return;
+        if (making->at > 0 && is_owned(object))
+                set_owner(making, object);
+        making->call = kube_send(making->config.client, &request, on_made, making);
+}
+
+/* ---- the line ---- */
+
+static void begin(Making *making)
+{
+        making->active = true;
+        making->config.room->active++;
+        unfold(making);
+        add_gate(making);
+        send(making);
+}
+
+static void line_up(Making *making)
+{
+        MakingRoom *room = making->config.room;
+
+        fold(making);
+        making->in = &room->line;
+        g_queue_push_tail_link(making->in, &making->link);
+        room->crowded = true;
+}
+
+/* Who has no place waits for one. */
+static void go_ahead(Making *making)
+{
+        if (making->active)
+                send(making);
+        else if (making->config.room->active < ACTIVE_MAX)
+                begin(making);
+        else
+                line_up(making);
+}
+
+/* As many as there are places for. Those who are let in may give theirs back at once. */
+static void next_in_line(MakingRoom *room)
+{
+        Making *making;
+
+        if (room->moving)
+                return;
+        room->moving = true;
+        while (room->active < ACTIVE_MAX && (making = g_queue_peek_head(&room->line))) {
+                g_queue_unlink(&room->line, &making->link);
+                making->in = NULL;
+                begin(making);
+        }
+        room->moving = false;
+        if (room->active == 0 && room->crowded) { /* what thousands of them took goes back */
+                room->crowded = false;
+                malloc_trim(0);
+        }
+}
+
+static void give_place(Making *making)
+{
+        if (!making->active)
+                return;
+        making->active = false;
+        making->config.room->active--;
+        next_in_line(making->config.room);
+}
+
+static void step_aside(Making *making)
+{
+        fold(making);
+        give_place(making);
+}
+
+/* It is over, well or not. */
+static void leave(Making *making)
+{
+        let_go(making, false);
+        give_place(making);
+}
+
+MakingRoom *making_room_new(void)
+{
+        MakingRoom *room = g_new0(MakingRoom, 1);
+
+        room->first = g_hash_table_new(g_str_hash, g_str_equal);
+        return room;
+}
+
+void making_room_free(MakingRoom *room)
+{
+        if (!room)
+                return;
+        g_hash_table_unref(room->first);
+        g_free(room);
+}
+
+Making *making_new(const MakingConfig *config, json_t *objects)
+{
+        Making *making = g_new0(Making, 1);
+
+        making->config = *config;
+        making->link.data = making;
+        making->objects = objects;
+        go_ahead(making);
+        return making;
+}
+
+bool making_is_idle(const Making *making)
+{
+        return making->in || (making->retry && making->wait_ms > 0);
+}
+
+bool making_stood(const Making *making)
+{
+        return making->stood;
+}
+
+bool making_is_in_doubt(const Making *making)
+{
+        return making->in_doubt;
+}
+
+void making_free(Making *making)
+{
+        if (!making)
+                return;
+        if (making->in)
+                g_queue_unlink(making->in, &making->link);
+        leave(making);
+        if (making->call)
+                kube_call_cancel(making->call);
+        if (making->retry) {
+                g_source_destroy(making->retry);
+                g_source_unref(making->retry);
+        }
+        json_decref(making->objects);
+        g_free(making->text);
+        g_free(making->uid);
+        g_free(making);
+}
