@@ -130,24 +130,32 @@ Life batch_life(Engine *engine, Live *live)
                        .orders = is_ordered(engine, slot, live->job) };
 }
 
-static void add_event(Batch *batch, Job *job, LifeNote *note)
+static Event *add_event(Batch *batch, const char *kind)
 {
         Event *event = g_new0(Event, 1);
 
-        event->revision = job->revision = ++batch->revision;
-        event->time = job->updated = batch->now;
-        event->job_seq = job->seq;
-        g_strlcpy(event->job_id, job->id, sizeof event->job_id);
-        event->user = g_strdup(job->user);
-        event->kind = g_strdup(note->kind);
-        event->data = g_steal_pointer(&note->data);
+        event->revision = ++batch->revision;
+        event->time = batch->now;
+        event->kind = g_strdup(kind);
         g_ptr_array_add(batch->events, event);
+        return event;
+}
+
+static void add_job_event(Batch *batch, Job *job, LifeNote *note)
+{
+        Event *event = add_event(batch, note->kind);
+
+        event->subject = (Subject){ SUBJECT_JOB, job->seq, .owner = g_strdup(job->user) };
+        g_strlcpy(event->subject.id, job->id, sizeof event->subject.id);
+        event->data = g_steal_pointer(&note->data);
+        job->revision = event->revision;
+        job->updated = event->time;
 }
 
 void batch_end_life(Engine *engine, Live *live, Life *life)
 {
         for (guint i = 0; i < life->notes->len; i++)
-                add_event(&engine->batch, live->job, &g_array_index(life->notes, LifeNote, i));
+                add_job_event(&engine->batch, live->job, &g_array_index(life->notes, LifeNote, i));
         g_clear_pointer(&life->notes, g_array_unref);
         if (job_state_is_final(live->job->state))
                 g_ptr_array_add(engine->batch.ended, live);
@@ -156,16 +164,11 @@ void batch_end_life(Engine *engine, Live *live, Life *life)
 
 gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *data)
 {
-        Batch *batch = &engine->batch;
-        Event *event = g_new0(Event, 1);
+        Event *event = add_event(&engine->batch, kind);
 
-        event->revision = ++batch->revision;
-        event->time = batch->now;
-        event->user = g_strdup(user);
-        event->kind = g_strdup(kind);
+        event->subject.owner = g_strdup(user);
         event->data = json_format(data);
         json_decref(data);
-        g_ptr_array_add(batch->events, event);
         return event->revision;
 }
 

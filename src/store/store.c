@@ -6,7 +6,7 @@ void event_free(Event *event)
         if (!event)
                 return;
         g_free(event->name);
-        g_free(event->user);
+        g_free(event->subject.owner);
         g_free(event->kind);
         g_free(event->data);
         g_free(event);

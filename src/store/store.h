@@ -10,21 +10,9 @@
 #include "model/access.h"
 #include "model/job.h"
 #include "model/object.h"
+#include "store/event.h"
 
 typedef struct Store Store;
-
-typedef struct {
-        gint64 revision;         /* grows by one; assigned by the engine */
-        gint64 time;             /* ms */
-        gint64 job_seq;          /* 0: not about a job */
-        char job_id[ID_LEN + 1]; /* "" if it is not about a job */
-        char *name;              /* of the job; set by queries, not stored with the event */
-        char *user;              /* owner of the job, who may see the event */
-        char *kind;              /* "job.queued", "member.exited", ... (doc/guide/rest.md, "An event") */
-        char *data;              /* JSON object */
-} Event;
-void event_free(Event *event);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Event, event_free)
 
 /* How a token was created. A change of the password deletes the tokens of log-ins, and those created with
  * such tokens. */
@@ -156,12 +144,17 @@ bool store_array_by_name(Store *store, const char *user, const char *name, gint6
 /* Its elements in one of these states (as in JobQuery), in ascending order. */
 GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int limit, GError **error);
 
-/* Events with revision > since, oldest first, at most `limit`. Either of one job (job_seq > 0), or of the `n`
- * jobs from `first_seq` on; visible to `user` (NULL: all). ERR_GONE if since is below the horizon. For jobs,
- * since 0 is allowed and means all that are kept. */
-GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *user, int limit,
-                        GError **error);
-GPtrArray *store_events_of(Store *store, gint64 since, gint64 first_seq, int n, int limit, GError **error);
+typedef struct {
+        gint64 since;        /* events with a larger revision */
+        SubjectKind subject; /* events of subjects of this kind; SUBJECT_NONE: all events */
+        gint64 seq;          /* ... of the subject with this number */
+        int n;               /* > 0: of the `n` subjects from `seq` on, for example the jobs of an array */
+        const char *owner;   /* events of this user's subjects; NULL: of all */
+        int limit;           /* 1.. */
+} EventQuery;
+/* Oldest first. ERR_GONE if `since` is below the horizon. With a subject, `since` 0 is allowed and means all events
+ * that are kept. */
+GPtrArray *store_events(Store *store, const EventQuery *query, GError **error);
 gint64 store_events_horizon(Store *store); /* the committed one; any thread */
 
 Token *store_token_by_hash(Store *store, const char *hash, GError **error); /* ERR_NOT_FOUND */

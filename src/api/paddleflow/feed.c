@@ -58,16 +58,16 @@ static GPtrArray *sockets_for(Feed *feed, const char *user)
 
 static void send_job(Feed *feed, const Catalog *catalog, const Event *event)
 {
-        g_autoptr(GPtrArray) sockets = sockets_for(feed, event->user);
+        g_autoptr(GPtrArray) sockets = sockets_for(feed, event->subject.owner);
         g_autoptr(Job) job = NULL;
         g_autoptr(json_t) shown = NULL;
         g_autofree char *text = NULL;
 
         if (sockets->len == 0)
                 return;
-        job = engine_job(feed->flow->engine, event->job_id);
+        job = engine_job(feed->flow->engine, event->subject.id);
         if (!job)
-                job = store_job_by_id(feed->flow->store, event->job_id, NULL);
+                job = store_job_by_id(feed->flow->store, event->subject.id, NULL);
         if (!job)
                 return; /* forgotten meanwhile */
         shown = job_show(feed->flow, catalog, job, true);
@@ -79,7 +79,8 @@ static void send_job(Feed *feed, const Catalog *catalog, const Event *event)
 /* Of a job that changed several times its present state is sent once. Returns up to where that was. */
 static gint64 send_since(Feed *feed, gint64 since)
 {
-        g_autoptr(GPtrArray) events = store_events(feed->flow->store, since, 0, NULL, EVENTS, NULL);
+        g_autoptr(GPtrArray) events =
+                store_events(feed->flow->store, &(EventQuery){ .since = since, .limit = EVENTS }, NULL);
         g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
         g_autoptr(Catalog) catalog = engine_catalog(feed->flow->engine);
 
@@ -88,7 +89,7 @@ static gint64 send_since(Feed *feed, gint64 since)
         for (guint i = 0; i < events->len; i++) {
                 const Event *event = events->pdata[i];
 
-                if (*event->job_id && g_hash_table_add(seen, (char *)event->job_id))
+                if (event->subject.kind == SUBJECT_JOB && g_hash_table_add(seen, (char *)event->subject.id))
                         send_job(feed, catalog, event);
         }
         return events->len < EVENTS ? G_MAXINT64 : ((const Event *)events->pdata[events->len - 1])->revision;

@@ -14,8 +14,8 @@ json_t *api_format_event(const Event *event)
         json_t *data = event->data ? json_loads(event->data, 0, NULL) : NULL;
 
         return json_pack("{s:I, s:s, s:s, s:s?, s:s?, s:s, s:o}", "revision", (json_int_t)event->revision,
-                         "time", time, "job", event->job_id, "name", event->name, "user", event->user, "kind",
-                         event->kind, "data", data ? data : json_object());
+                         "time", time, "job", event->subject.id, "name", event->name, "user",
+                         event->subject.owner, "kind", event->kind, "data", data ? data : json_object());
 }
 
 typedef struct {
@@ -29,10 +29,14 @@ typedef struct {
 /* Jobs of an array have numbers in a row. */
 static GPtrArray *read_events(Api *api, const Follow *about, int limit, GError **error)
 {
-        return about->n_jobs
-                       ? store_events_of(api->store, about->since, about->job_seq, about->n_jobs, limit,
-                                         error)
-                       : store_events(api->store, about->since, about->job_seq, about->user, limit, error);
+        const EventQuery query = { .since = about->since,
+                                   .subject = about->job_seq ? SUBJECT_JOB : SUBJECT_NONE,
+                                   .seq = about->job_seq,
+                                   .n = about->n_jobs,
+                                   .owner = about->n_jobs ? NULL : about->user,
+                                   .limit = limit };
+
+        return store_events(api->store, &query, error);
 }
 
 static void set_jobs(Follow *about, const Job *job, gint64 array)
@@ -112,7 +116,8 @@ static void reply_gone(Api *api, HttpRequest *request, const GError *error)
 static bool within_horizon(Api *api, HttpRequest *request, gint64 since)
 {
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) probe = store_events(api->store, since, 0, NULL, 1, &error);
+        g_autoptr(GPtrArray) probe =
+                store_events(api->store, &(EventQuery){ .since = since, .limit = 1 }, &error);
 
         if (!probe)
                 reply_gone(api, request, error);

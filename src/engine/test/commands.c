@@ -537,13 +537,15 @@ static void test_keeps_events(void)
 
                 run_and_end(house, id, 1);
         }
-        while ((events = store_events(house->store, 0, 0, NULL, 1000,
+        while ((events = store_events(house->store, &(EventQuery){ .limit = 1000 },
                                       &error))) { /* until an idle moment came */
                 g_clear_pointer(&events, g_ptr_array_unref);
                 house_pass(house, 0);
         }
         g_assert_true(err_is(error, ERR_GONE));
-        events = store_events(house->store, engine_revision(house->engine) - 100, 0, NULL, 1000, NULL);
+        events = store_events(house->store,
+                              &(EventQuery){ .since = engine_revision(house->engine) - 100, .limit = 1000 },
+                              NULL);
         g_assert_cmpint(events->len, ==, 100);
         house_free(house);
 }

@@ -402,7 +402,9 @@ char *house_events(House *house, const char *id)
 {
         g_autoptr(Job) job = house_job(house, id);
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) events = store_events(house->store, 0, job->seq, NULL, 1000, &error);
+        g_autoptr(GPtrArray) events =
+                store_events(house->store,
+                             &(EventQuery){ .subject = SUBJECT_JOB, .seq = job->seq, .limit = 1000 }, &error);
         g_autoptr(GString) kinds = g_string_new(NULL);
 
         g_assert_no_error(error);

@@ -186,12 +186,12 @@ static void test_object_events(void)
 
         house_queue(house, "q", "{}");
         g_assert_true(house_drop(house, KIND_QUEUE, "q", NULL));
-        events = store_events(house->store, since, 0, NULL, 10, NULL);
+        events = store_events(house->store, &(EventQuery){ .since = since, .limit = 10 }, NULL);
         g_assert_cmpuint(events->len, ==, 2);
         event = events->pdata[0];
         g_assert_cmpstr(event->kind, ==, "queue.put");
         g_assert_cmpstr(event->data, ==, "{\"name\":\"q\",\"by\":\"root\"}");
-        g_assert_null(event->user);
+        g_assert_null(event->subject.owner);
         event = events->pdata[1];
         g_assert_cmpstr(event->kind, ==, "queue.dropped");
         house_free(house);

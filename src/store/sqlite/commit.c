@@ -12,6 +12,13 @@
 
 enum { EVENTS_PER_DROP = 2000 }; /* deleted in one batch: a few milliseconds */
 
+/* Two statements of each kind of subject: its subjects of a deleted user are renamed, and then their events. */
+#define DISOWN_ID(constant, number, table) DISOWN_##constant, DISOWN_EVENTS_##constant,
+#define DISOWN_SQL(constant, number, table)                                                                  \
+        [DISOWN_##constant] = "UPDATE " table " SET user = ?2 WHERE user = ?1",                              \
+        [DISOWN_EVENTS_##constant] = "UPDATE event SET user = ?2 WHERE subject_kind = " #number              \
+                                     " AND subject_seq IN (SELECT seq FROM " table " WHERE user = ?2)",
+
 enum {
         BEGIN,
         COMMIT,
@@ -30,14 +37,12 @@ enum {
         TOKEN_INSERT,
         TOKEN_DROP,
         LOG_OUT,
-        JOBS_DISOWN,
-        EVENTS_DISOWN,
         KEEP_COUNTERS,
         KEEP_OBJECT_SEQ,
         JOB_SPEC,
         JOB_DROP,
         SPEC_DROP,
-        JOB_EVENTS_DROP,
+        EVENTS_OF_DROP,
         HORIZON_SET,
         EVENTS_DROP,
         BOOT_ID_SET,
@@ -47,6 +52,7 @@ enum {
         LOAD_JOBS,
         LOAD_OBJECTS,
         LOAD_USAGE,
+        SUBJECT_KINDS(DISOWN_ID) /* two of each kind */
         N_SQL,
 };
 
@@ -68,8 +74,9 @@ const char *const writer_sql[] = {
         [SPEC_INSERT] = "INSERT INTO job_spec (seq, spec) VALUES (?1, ?2)",
         [LABEL_INSERT] = "INSERT OR IGNORE INTO job_label (label, seq) VALUES (?2, ?1)",
         [LABELS_DROP] = "DELETE FROM job_label WHERE seq = ?1",
-        [EVENT_INSERT] = "INSERT INTO event (revision, time, job_seq, job_id, user, kind, data)"
-                         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        [EVENT_INSERT] =
+                "INSERT INTO event (revision, time, subject_kind, subject_seq, subject_id, user, kind, data)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         [OBJECT_PUT] = "INSERT INTO object (seq, kind, name, body) VALUES (?1, ?2, ?3, ?4)"
                        " ON CONFLICT (seq) DO UPDATE SET body = excluded.body",
         [OBJECT_DROP] = "DELETE FROM object WHERE seq = ?1 AND kind = ?2",
@@ -83,9 +90,6 @@ const char *const writer_sql[] = {
                        " SELECT token.id FROM gone CROSS JOIN token ON token.maker = gone.id)"
                        " DELETE FROM token WHERE id IN gone",
         [LOG_OUT] = "DELETE FROM token WHERE user = ?1 AND login <> 0",
-        [JOBS_DISOWN] = "UPDATE job SET user = ?2 WHERE user = ?1",
-        [EVENTS_DISOWN] = "UPDATE event SET user = ?2 WHERE job_seq > 0"
-                          " AND job_seq IN (SELECT seq FROM job WHERE user = ?2)",
         /* The newest row may be among the dropped ones; its number is never given again. */
         [KEEP_COUNTERS] =
                 "UPDATE state SET"
@@ -98,7 +102,7 @@ const char *const writer_sql[] = {
         [SPEC_DROP] =
                 "DELETE FROM job_spec WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM job WHERE seq = ?1)"
                 " AND NOT EXISTS (SELECT 1 FROM job INDEXED BY job_shares WHERE spec = ?1 AND spec <> seq)",
-        [JOB_EVENTS_DROP] = "DELETE FROM event WHERE job_seq > 0 AND job_seq = ?1",
+        [EVENTS_OF_DROP] = "DELETE FROM event WHERE subject_kind = ?1 AND subject_seq = ?2",
         [HORIZON_SET] = "UPDATE state SET events_horizon = max(events_horizon, ?1)",
         [EVENTS_DROP] = "DELETE FROM event WHERE revision IN (SELECT revision FROM event"
                         " WHERE revision <= (SELECT events_horizon FROM state) ORDER BY revision LIMIT ?1)",
@@ -113,9 +117,15 @@ const char *const writer_sql[] = {
                       "WHERE phase = 1 ORDER BY job.seq",
         [LOAD_OBJECTS] = "SELECT seq, kind, name, body FROM object ORDER BY seq",
         [LOAD_USAGE] = "SELECT queue, user, usage, at FROM usage ORDER BY queue, user",
+        SUBJECT_KINDS(DISOWN_SQL)
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(writer_sql) == N_SQL);
 const int writer_n_sql = N_SQL;
+
+#define DISOWN_SUBJECTS(constant, number, table) DISOWN_##constant,
+#define DISOWN_EVENTS(constant, number, table) DISOWN_EVENTS_##constant,
+static const int disown_subjects[] = { SUBJECT_KINDS(DISOWN_SUBJECTS) };
+static const int disown_events[] = { SUBJECT_KINDS(DISOWN_EVENTS) };
 
 enum { PHASE_OPEN = 1 }; /* of the column `phase`; a job that ended has its state there */
 
@@ -240,11 +250,12 @@ static bool insert_event(Conn *conn, const Event *event, GError **error)
 {
         conn_bind_int(conn, EVENT_INSERT, 1, event->revision);
         conn_bind_int(conn, EVENT_INSERT, 2, event->time);
-        conn_bind_int(conn, EVENT_INSERT, 3, event->job_seq);
-        conn_bind_text(conn, EVENT_INSERT, 4, event->job_id);
-        conn_bind_text(conn, EVENT_INSERT, 5, event->user);
-        conn_bind_text(conn, EVENT_INSERT, 6, event->kind);
-        conn_bind_text(conn, EVENT_INSERT, 7, event->data);
+        conn_bind_int(conn, EVENT_INSERT, 3, event->subject.kind);
+        conn_bind_int(conn, EVENT_INSERT, 4, event->subject.seq);
+        conn_bind_text(conn, EVENT_INSERT, 5, event->subject.id);
+        conn_bind_text(conn, EVENT_INSERT, 6, event->subject.owner);
+        conn_bind_text(conn, EVENT_INSERT, 7, event->kind);
+        conn_bind_text(conn, EVENT_INSERT, 8, event->data);
         return conn_run(conn, EVENT_INSERT, error);
 }
 
@@ -309,18 +320,27 @@ static guint length(const GPtrArray *list)
         return list ? list->len : 0;
 }
 
-/* What a user who goes has left is no later one's of that name: "NAME#SEQ" is nobody's name. */
-static bool disown(Conn *conn, const StoreBatch *batch, int stmt, GError **error)
+/* Rename a deleted user's subjects, so that a later user of that name does not inherit them. No user can have the
+ * name "NAME#SEQ". */
+static bool disown_one(Conn *conn, const Object *user, const int *stmts, int n, GError **error)
+{
+        g_autofree char *former = g_strdup_printf("%s#%" G_GINT64_FORMAT, user->name, user->seq);
+
+        for (int i = 0; i < n; i++) {
+                conn_bind_text(conn, stmts[i], 1, user->name);
+                conn_bind_text(conn, stmts[i], 2, former);
+                if (!conn_run(conn, stmts[i], error))
+                        return false;
+        }
+        return true;
+}
+
+static bool disown(Conn *conn, const StoreBatch *batch, const int *stmts, int n, GError **error)
 {
         for (guint i = 0; i < length(batch->dropped_objects); i++) {
                 const Object *object = g_ptr_array_index(batch->dropped_objects, i);
-                g_autofree char *former = g_strdup_printf("%s#%" G_GINT64_FORMAT, object->name, object->seq);
 
-                if (object->kind != KIND_USER)
-                        continue;
-                conn_bind_text(conn, stmt, 1, object->name);
-                conn_bind_text(conn, stmt, 2, former);
-                if (!conn_run(conn, stmt, error))
+                if (object->kind == KIND_USER && !disown_one(conn, object, stmts, n, error))
                         return false;
         }
         return true;
@@ -330,6 +350,13 @@ static bool drop_by(Conn *conn, int stmt, gint64 seq, GError **error)
 {
         conn_bind_int(conn, stmt, 1, seq);
         return conn_run(conn, stmt, error);
+}
+
+static bool drop_events(Conn *conn, SubjectKind kind, gint64 seq, GError **error)
+{
+        conn_bind_int(conn, EVENTS_OF_DROP, 1, kind);
+        conn_bind_int(conn, EVENTS_OF_DROP, 2, seq);
+        return conn_run(conn, EVENTS_OF_DROP, error);
 }
 
 /* The specification goes with the last job that shares it. */
@@ -346,7 +373,7 @@ static bool drop_job(Conn *conn, const gint64 *seq, GError **error)
         }
         return step != STEP_ERROR && drop_by(conn, JOB_DROP, *seq, error) &&
                drop_by(conn, SPEC_DROP, spec, error) && drop_by(conn, LABELS_DROP, *seq, error) &&
-               drop_by(conn, JOB_EVENTS_DROP, *seq, error);
+               drop_events(conn, SUBJECT_JOB, *seq, error);
 }
 
 static bool move_horizon(Conn *conn, gint64 horizon, GError **error)
@@ -401,12 +428,12 @@ static bool write_batch(Conn *conn, const StoreBatch *batch, GError **error)
         if (!conn_run(conn, BEGIN, error) || !write_objects(conn, batch, error))
                 return false;
         WRITE_EACH(batch->changed_jobs, Job, change_job)
-        if (!disown(conn, batch, JOBS_DISOWN, error))
+        if (!disown(conn, batch, disown_subjects, G_N_ELEMENTS(disown_subjects), error))
                 return false;
         WRITE_EACH(batch->new_jobs, Job, insert_job)
         WRITE_EACH(batch->events, Event, insert_event)
-        if (!disown(conn, batch, EVENTS_DISOWN, error) || !write_tokens(conn, batch, error) ||
-            !drop_old(conn, batch, error))
+        if (!disown(conn, batch, disown_events, G_N_ELEMENTS(disown_events), error) ||
+            !write_tokens(conn, batch, error) || !drop_old(conn, batch, error))
                 return false;
         if (batch->boot_id && !set_boot_id(conn, batch->boot_id, error))
                 return false;

@@ -18,11 +18,15 @@
 #define SEQS(from, which)                                                                                    \
         "SELECT job.seq FROM " from " WHERE " which " AND job.seq < ?1 AND job.seq >= ?2" FILTER             \
         " ORDER BY job.seq DESC LIMIT ?4"
-/* ?1 after, ?2 to, ?3 user, ?4 job, ?5 limit, ?6 the job behind the last */
-#define EVENTS(which)                                                                                        \
-        "SELECT revision, time, job_seq, job_id, user, kind, data,"                                          \
-        " (SELECT name FROM job WHERE seq = job_seq) FROM event WHERE " which                                \
-        " AND revision > ?1 AND revision <= ?2 AND (?3 IS NULL OR user = ?3) ORDER BY revision LIMIT ?5"
+#define SUBJECT_NAME(constant, number, table)                                                                \
+        " WHEN " #number " THEN (SELECT name FROM " table " WHERE seq = subject_seq)"
+/* ?1 after, ?2 to, ?3 owner, ?4 limit, ?5 kind of subject, ?6 its seq, ?7 the seq behind the last */
+#define EVENTS(from, which)                                                                                  \
+        "SELECT revision, time, subject_kind, subject_seq, subject_id, user, kind, data,"                    \
+        " CASE subject_kind" SUBJECT_KINDS(                                                                  \
+                SUBJECT_NAME) " END FROM " from " WHERE revision > ?1"                                       \
+                              " AND revision <= ?2 AND (?3 IS NULL OR user = ?3)" which                      \
+                              " ORDER BY revision LIMIT ?4"
 
 #define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
 
@@ -58,9 +62,12 @@ const char *const reader_sql[] = {
                      "WHERE job.seq >= ?4 AND job.seq < ?5 AND queue = ?1 AND started > 0 AND started < ?3"
                      " AND (phase = 1 OR updated > ?2) ORDER BY job.seq LIMIT ?6",
         [EVENTS_BOUNDS] = "SELECT events_horizon, coalesce((SELECT max(revision) FROM event), 0) FROM state",
-        [EVENTS_SINCE] = EVENTS("?4 = 0"),
-        [EVENTS_OF_JOB] = EVENTS("job_seq > 0 AND job_seq = ?4"),
-        [EVENTS_OF_JOBS] = EVENTS("job_seq > 0 AND job_seq >= ?4 AND job_seq < ?6"),
+        [EVENTS_SINCE] = EVENTS("event", ""),
+        [EVENTS_OF_ONE] =
+                EVENTS("event INDEXED BY event_subject", " AND subject_kind = ?5 AND subject_seq = ?6"),
+        /* A follower asks for the newest few: those are found by their revisions. */
+        [EVENTS_OF_SEVERAL] = EVENTS("event NOT INDEXED", " AND subject_kind = ?5 AND subject_seq >= ?6"
+                                                          " AND subject_seq < ?7"),
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
         [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };
@@ -226,26 +233,24 @@ GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int 
 
 static Event *read_event(Conn *conn, int stmt)
 {
-        g_autofree char *job_id = conn_text(conn, stmt, 3);
+        g_autofree char *id = conn_text(conn, stmt, 4);
         Event *event = g_new0(Event, 1);
 
         event->revision = conn_int(conn, stmt, 0);
         event->time = conn_int(conn, stmt, 1);
-        event->job_seq = conn_int(conn, stmt, 2);
-        g_strlcpy(event->job_id, job_id, sizeof event->job_id);
-        event->user = conn_text(conn, stmt, 4);
-        event->kind = conn_text(conn, stmt, 5);
-        event->data = conn_text(conn, stmt, 6);
-        event->name = conn_text(conn, stmt, 7);
+        event->subject.kind = (SubjectKind)conn_int(conn, stmt, 2);
+        event->subject.seq = conn_int(conn, stmt, 3);
+        g_strlcpy(event->subject.id, id, sizeof event->subject.id);
+        event->subject.owner = conn_text(conn, stmt, 5);
+        event->kind = conn_text(conn, stmt, 6);
+        event->data = conn_text(conn, stmt, 7);
+        event->name = conn_text(conn, stmt, 8);
         return event;
 }
 
 typedef struct {
-        gint64 after, last; /* looked at so far; the newest there is */
-        gint64 job_seq;
-        int n_jobs; /* 0: one, or all */
-        const char *user;
-        int limit;
+        const EventQuery *query;
+        gint64 after, last; /* revisions: read up to here; the newest one */
         GPtrArray *events;
 } EventScan;
 
@@ -259,7 +264,7 @@ static bool check_horizon(EventScan *scan, Conn *conn, GError **error)
                 return false;
         horizon = conn_int(conn, EVENTS_BOUNDS, 0);
         scan->last = conn_int(conn, EVENTS_BOUNDS, 1);
-        if (scan->after == 0 && scan->job_seq > 0)
+        if (scan->after == 0 && scan->query->subject != SUBJECT_NONE)
                 scan->after = horizon;
         if (scan->after >= horizon)
                 return true;
@@ -272,56 +277,45 @@ static bool check_horizon(EventScan *scan, Conn *conn, GError **error)
 
 static bool read_events(EventScan *scan, Conn *conn, GError **error)
 {
-        int stmt = scan->n_jobs > 0 ? EVENTS_OF_JOBS : scan->job_seq > 0 ? EVENTS_OF_JOB : EVENTS_SINCE;
+        const EventQuery *query = scan->query;
+        bool all = query->subject == SUBJECT_NONE;
+        int stmt = all ? EVENTS_SINCE : query->n > 0 ? EVENTS_OF_SEVERAL : EVENTS_OF_ONE;
         gint64 to;
         Step step;
 
         if (!check_horizon(scan, conn, error))
                 return false;
-        to = scan->user && !scan->job_seq ? MIN(scan->last, scan->after + READ_WINDOW) : scan->last;
+        to = all && query->owner ? MIN(scan->last, scan->after + READ_WINDOW) : scan->last;
         conn_bind_int(conn, stmt, 1, scan->after);
         conn_bind_int(conn, stmt, 2, to);
-        conn_bind_text(conn, stmt, 3, scan->user);
-        conn_bind_int(conn, stmt, 4, scan->job_seq);
-        conn_bind_int(conn, stmt, 5, scan->limit - (int)scan->events->len);
-        if (scan->n_jobs > 0)
-                conn_bind_int(conn, stmt, 6, scan->job_seq + scan->n_jobs);
+        conn_bind_text(conn, stmt, 3, query->owner);
+        conn_bind_int(conn, stmt, 4, query->limit - (int)scan->events->len);
+        if (!all) {
+                conn_bind_int(conn, stmt, 5, query->subject);
+                conn_bind_int(conn, stmt, 6, query->seq);
+        }
+        if (query->n > 0)
+                conn_bind_int(conn, stmt, 7, query->seq + query->n);
         while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
                 g_ptr_array_add(scan->events, read_event(conn, stmt));
         scan->after = MAX(scan->after, to);
         return step == STEP_DONE;
 }
 
-static GPtrArray *scan_events(Store *store, EventScan *scan, GError **error)
+GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)
 {
         g_autoptr(GPtrArray) events = g_ptr_array_new_with_free_func((GDestroyNotify)event_free);
+        EventScan scan = { query, .after = query->since, .last = query->since + 1, .events = events };
 
-        scan->events = events;
-        scan->last = scan->after + 1;
-        while (scan->after < scan->last && events->len < (guint)scan->limit) {
+        while (scan.after < scan.last && events->len < (guint)query->limit) {
                 Conn *conn = pool_take(&store->pool, error);
-                bool ok = conn && read_events(scan, conn, error);
+                bool ok = conn && read_events(&scan, conn, error);
 
                 pool_give(&store->pool, conn);
                 if (!ok)
                         return NULL;
         }
         return g_steal_pointer(&events);
-}
-
-GPtrArray *store_events(Store *store, gint64 since, gint64 job_seq, const char *user, int limit,
-                        GError **error)
-{
-        EventScan scan = { .after = since, .job_seq = job_seq, .user = user, .limit = limit };
-
-        return scan_events(store, &scan, error);
-}
-
-GPtrArray *store_events_of(Store *store, gint64 since, gint64 first_seq, int n, int limit, GError **error)
-{
-        EventScan scan = { .after = since, .job_seq = first_seq, .n_jobs = n, .limit = limit };
-
-        return scan_events(store, &scan, error);
 }
 
 gint64 store_events_horizon(Store *store)

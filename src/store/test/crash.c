@@ -72,7 +72,7 @@ static void check(const char *dir, gint64 acknowledged)
         g_assert_cmpuint(jobs->len, ==, state.last_seq);
         for (guint i = 0; i < jobs->len; i++)
                 g_assert_cmpint(((Job *)jobs->pdata[i])->seq, ==, i + 1);
-        g_autoptr(GPtrArray) events = store_events(store, 0, 0, NULL, 1000000, &error);
+        g_autoptr(GPtrArray) events = store_events(store, &(EventQuery){ .limit = 1000000 }, &error);
         g_assert_cmpuint(events->len, ==, state.last_seq);
 }
 

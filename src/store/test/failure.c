@@ -36,7 +36,7 @@ static void assert_holds(Store *store, gint64 n)
         g_assert_cmpint(state.last_revision, ==, n);
         g_assert_cmpuint(jobs->len, ==, n);
         g_autoptr(GPtrArray) events =
-                store_events(store, 0, 0, NULL, 100000, &error); /* a reader sees the same */
+                store_events(store, &(EventQuery){ .limit = 100000 }, &error); /* a reader sees the same */
         g_assert_no_error(error);
         g_assert_cmpuint(events->len, ==, n);
 }

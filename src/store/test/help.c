@@ -60,9 +60,8 @@ Event *make_event(gint64 revision, const Job *job, const char *kind)
         event->kind = g_strdup(kind);
         event->data = g_strdup("{\"state\":\"queued\"}");
         if (job) {
-                event->job_seq = job->seq;
-                event->user = g_strdup(job->user);
-                g_strlcpy(event->job_id, job->id, sizeof event->job_id);
+                event->subject = (Subject){ SUBJECT_JOB, job->seq, .owner = g_strdup(job->user) };
+                g_strlcpy(event->subject.id, job->id, sizeof event->subject.id);
         }
         return event;
 }

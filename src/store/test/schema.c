@@ -156,6 +156,67 @@ static void test_awaited_arrays(void)
         g_assert_false(store_array_by_name(store, "bob", "s-w", &array, NULL));
 }
 
+static char *list_events(Store *store, EventQuery query)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) events = NULL;
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        query.limit = 100;
+        events = store_events(store, &query, &error);
+        g_assert_no_error(error);
+        for (guint i = 0; i < events->len; i++) {
+                const Event *event = events->pdata[i];
+
+                g_string_append_printf(text, "%d %s: %d/%d '%s' '%s' of %s; ", (int)event->revision,
+                                       event->kind, event->subject.kind, (int)event->subject.seq,
+                                       event->subject.id, event->name ? event->name : "-",
+                                       event->subject.owner ? event->subject.owner : "-");
+        }
+        return g_strdup(text->str);
+}
+
+static void assert_listed(Store *store, EventQuery query, const char *want)
+{
+        g_autofree char *got = list_events(store, query);
+
+        g_assert_cmpstr(got, ==, want);
+}
+
+/* Events of before the migration are about jobs or about no subject. An event about a subject of another kind is
+ * not one of the job with the same number. */
+static void test_subjects(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Store) store = NULL;
+        Conn conn = open_file(dir);
+
+        g_assert_true(schema_migrate(&conn, schema_migrations, 5, &error));
+        conn_close(&conn);
+        run_sql(dir, "INSERT INTO job_spec VALUES (7, '{\"command\":[\"true\"]}');"
+                     "INSERT INTO job VALUES (7, '00000000000000aa', 'ann', 'a', 'default', 1, 1, 1, 0, 7, 0,"
+                     "  NULL, '{}');"
+                     "INSERT INTO event VALUES (1, 10, 0, '', NULL, 'queue.put', '{}'),"
+                     " (2, 10, 7, '00000000000000aa', 'ann', 'job.queued', '{}');");
+        store_close(open_store(dir));
+        run_sql(dir,
+                "INSERT INTO event (revision, time, subject_kind, subject_seq, subject_id, user, kind, data)"
+                " VALUES (3, 10, 99, 7, 'other', 'bob', 'other.put', '{}')");
+        store = open_store(dir);
+        assert_listed(store, (EventQuery){ 0 },
+                      "1 queue.put: 0/0 '' '-' of -; 2 job.queued: 1/7 '00000000000000aa' 'a' of ann; "
+                      "3 other.put: 99/7 'other' '-' of bob; ");
+        assert_listed(store, (EventQuery){ .owner = "bob" }, "3 other.put: 99/7 'other' '-' of bob; ");
+        assert_listed(store, (EventQuery){ .subject = SUBJECT_JOB, .seq = 7 },
+                      "2 job.queued: 1/7 '00000000000000aa' 'a' of ann; ");
+        assert_listed(store, (EventQuery){ .subject = SUBJECT_JOB, .seq = 6, .n = 2 },
+                      "2 job.queued: 1/7 '00000000000000aa' 'a' of ann; ");
+        assert_listed(store, (EventQuery){ .subject = SUBJECT_JOB, .seq = 5, .n = 2 }, "");
+        assert_listed(store, (EventQuery){ .subject = (SubjectKind)99, .seq = 7 },
+                      "3 other.put: 99/7 'other' '-' of bob; ");
+}
+
 static void test_empty_file(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
@@ -309,6 +370,7 @@ int main(int argc, char **argv)
         g_test_add_func("/schema/migrate", test_migrate);
         g_test_add_func("/schema/first-version", test_first_version);
         g_test_add_func("/schema/awaited-arrays", test_awaited_arrays);
+        g_test_add_func("/schema/subjects", test_subjects);
         g_test_add_func("/schema/empty-file", test_empty_file);
         g_test_add_func("/schema/settings", test_settings);
         g_test_add_func("/schema/newer", test_newer);

@@ -22,7 +22,7 @@ static void test_empty(void)
         g_assert_no_error(error);
         g_assert_cmpuint(jobs->len, ==, 0);
         g_assert_cmpint(next, ==, 0);
-        g_autoptr(GPtrArray) events = store_events(store, 0, 0, NULL, 10, &error);
+        g_autoptr(GPtrArray) events = store_events(store, &(EventQuery){ .limit = 10 }, &error);
         g_assert_no_error(error);
         g_assert_cmpuint(events->len, ==, 0);
 }
@@ -164,7 +164,7 @@ static void test_all_or_nothing(void)
         error = commit_fails(store, batch, STORE_FAILED_CLEAN);
         g_clear_error(&error);
         g_assert_cmpint(last_seq(store), ==, 1);
-        events = store_events(store, 1, 0, NULL, 10, &error);
+        events = store_events(store, &(EventQuery){ .since = 1, .limit = 10 }, &error);
         g_assert_no_error(error);
         g_assert_cmpuint(events->len, ==, 0);
 
@@ -262,8 +262,13 @@ static void test_load(void)
 static void assert_events(Store *store, gint64 since, gint64 job, const char *user, int limit,
                           const char *want)
 {
+        const EventQuery query = { .since = since,
+                                   .subject = job ? SUBJECT_JOB : SUBJECT_NONE,
+                                   .seq = job,
+                                   .owner = user,
+                                   .limit = limit };
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) events = store_events(store, since, job, user, limit, &error);
+        g_autoptr(GPtrArray) events = store_events(store, &query, &error);
         g_autoptr(GString) got = g_string_new(NULL);
 
         g_assert_no_error(error);
@@ -310,14 +315,16 @@ static void test_events(void)
         assert_events(store, 0, 2, "bob", 2, "7 8 ");
         assert_events(store, 0, 0, "bob", 100, "7 8 9 ");
         assert_events(store, 5, 0, "ann", 100, "10 ");
-        g_autoptr(GPtrArray) events = store_events(store, 9, 0, NULL, 1, &error);
+        g_autoptr(GPtrArray) events = store_events(store, &(EventQuery){ .since = 9, .limit = 1 }, &error);
         const Event *event = events->pdata[0];
-        g_assert_cmpstr(event->job_id, ==, ann->id);
-        g_assert_cmpstr(event->user, ==, "ann");
+        g_assert_cmpint(event->subject.kind, ==, SUBJECT_JOB);
+        g_assert_cmpint(event->subject.seq, ==, 1);
+        g_assert_cmpstr(event->subject.id, ==, ann->id);
+        g_assert_cmpstr(event->subject.owner, ==, "ann");
+        g_assert_cmpstr(event->name, ==, "a");
         g_assert_cmpstr(event->kind, ==, "job.queued");
         g_assert_cmpstr(event->data, ==, "{\"state\":\"queued\"}");
         g_assert_cmpint(event->time, ==, 5010);
-        g_assert_cmpint(event->job_seq, ==, 1);
 }
 
 static void test_horizon(void)
@@ -334,10 +341,14 @@ static void test_horizon(void)
                 batch->in.events_horizon = round ? 2 : 4;
                 commit(store, batch);
                 g_assert_cmpint(store_events_horizon(store), ==, 4);
-                g_assert_null(store_events(store, 3, 0, NULL, 100, &error));
+                g_assert_null(store_events(store, &(EventQuery){ .since = 3, .limit = 100 }, &error));
                 g_assert_true(err_is(error, ERR_GONE));
                 g_clear_error(&error);
-                g_assert_null(store_events(store, 3, 1, "ann", 100, &error));
+                g_assert_null(store_events(
+                        store,
+                        &(EventQuery){
+                                .since = 3, .subject = SUBJECT_JOB, .seq = 1, .owner = "ann", .limit = 100 },
+                        &error));
                 g_assert_true(err_is(error, ERR_GONE));
                 assert_events(store, 4, 0, NULL, 100, "5 6 7 8 9 10 ");
                 assert_events(store, 0, 1, NULL, 100, "5 10 ");

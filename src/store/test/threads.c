@@ -49,7 +49,8 @@ static void check_events(Shared *shared)
 {
         gint64 since = shared->committed;
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) events = store_events(shared->store, since, 0, NULL, 1000, &error);
+        g_autoptr(GPtrArray) events =
+                store_events(shared->store, &(EventQuery){ .since = since, .limit = 1000 }, &error);
 
         g_assert_no_error(error);
         g_assert_cmpuint(events->len % WHOLE, ==, 0);
@@ -107,7 +108,8 @@ static void *list_on(void *arg)
 
         while (!shared->stop) {
                 g_autoptr(GError) error = NULL;
-                g_autoptr(GPtrArray) events = store_events(shared->store, 0, 0, NULL, 4000, &error);
+                g_autoptr(GPtrArray) events =
+                        store_events(shared->store, &(EventQuery){ .limit = 4000 }, &error);
 
                 g_assert_no_error(error);
                 shared->reads++;
