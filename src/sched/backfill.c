@@ -37,8 +37,8 @@ static const GArray *ends_of(Node *node)
         g_array_set_size(node->ends, 0);
         for (guint i = 0; i < node->tasks->len; i++) {
                 const NodeTask *at = &g_array_index(node->tasks, NodeTask, i);
-                const Ask *ask = job_ask(at->job);
-                TaskEnd end = { task_end(at), &ask->roles[ask_role_of(ask, at->task)].each };
+                const Gang *gang = job_gang(at->job);
+                TaskEnd end = { task_end(at), &gang->roles[gang_role_of(gang, at->task)].each };
 
                 g_array_append_val(node->ends, end);
         }
@@ -82,9 +82,9 @@ static Resources room_at(Node *node, gint64 time)
 
 /* ---- gangs of one kind of task ---- */
 
-static int compare_openings(gconstpointer a, gconstpointer b)
+static int compare_slots(gconstpointer a, gconstpointer b)
 {
-        const Opening *x = a, *y = b;
+        const FutureSlot *x = a, *y = b;
 
         if (x->time != y->time)
                 return x->time < y->time ? -1 : 1;
@@ -92,7 +92,7 @@ static int compare_openings(gconstpointer a, gconstpointer b)
 }
 
 /* When the node holds how many more, before `bound`; what is free now is at time 0. */
-static void add_openings(GArray *openings, Node *node, const Class *class, int most, gint64 bound)
+static void add_slots(GArray *slots, Node *node, const Class *class, int most, gint64 bound)
 {
         const GArray *ends;
         Resources room = node->free;
@@ -101,37 +101,37 @@ static void add_openings(GArray *openings, Node *node, const Class *class, int m
         amounts_subtract(&room, &node->planned);
         had = room_slots(&room, class, most);
         if (had > 0) {
-                Opening opening = { 0, node, (int)had };
+                FutureSlot slot = { 0, node, (int)had };
 
-                g_array_append_val(openings, opening);
+                g_array_append_val(slots, slot);
         }
         if (had == most || first_end(node) >= bound || room_slots(&node->total, class, 1) == 0)
                 return;
         ends = ends_of(node);
         for (guint i = 0; i < ends->len && had < most; i++, had = has) {
                 const TaskEnd *end = &g_array_index(ends, TaskEnd, i);
-                Opening opening = { end->time, node, 0 };
+                FutureSlot slot = { end->time, node, 0 };
 
-                if (opening.time >= bound)
+                if (slot.time >= bound)
                         return;
                 amounts_add(&room, end->each);
                 has = MAX(had, room_slots(&room, class, most));
-                opening.n = (int)(has - had);
-                if (opening.n > 0)
-                        g_array_append_val(openings, opening);
+                slot.n = (int)(has - had);
+                if (slot.n > 0)
+                        g_array_append_val(slots, slot);
         }
 }
 
 /* Sorts, and drops what comes after the first `most` tasks. True: something did. */
-static bool cut(GArray *openings, int most)
+static bool cut(GArray *slots, int most)
 {
         int n = 0;
 
-        g_array_sort(openings, compare_openings);
-        for (guint i = 0; i < openings->len; i++) {
-                n += g_array_index(openings, Opening, i).n;
-                if (n >= most && i + 1 < openings->len) {
-                        g_array_set_size(openings, i + 1);
+        g_array_sort(slots, compare_slots);
+        for (guint i = 0; i < slots->len; i++) {
+                n += g_array_index(slots, FutureSlot, i).n;
+                if (n >= most && i + 1 < slots->len) {
+                        g_array_set_size(slots, i + 1);
                         return true;
                 }
         }
@@ -161,36 +161,35 @@ static void add_hold(Reservation *r, Node *node, const Resources *each, int n)
         hold_more(r->holds, node, &amount);
 }
 
-/* The first openings of all nodes, some more than are needed: complete up to the last of them, or altogether.
- */
-static void find_openings(Scheduler *s, Ask *ask, int role)
+/* The first future slots of all nodes, more than are needed: complete up to the last of them, or altogether. */
+static void find_slots(Scheduler *s, Gang *gang, int role)
 {
-        GArray *openings = ask->openings;
-        Class *class = ask->classes[role];
-        int most = 4 * ask->need[role] + 64;
+        GArray *slots = gang->slots;
+        Class *class = gang->classes[role];
+        int most = 4 * gang->need[role] + 64;
         gint64 bound = G_MAXINT64;
 
-        ask->openings_cut = false;
-        g_array_set_size(openings, 0);
+        gang->slots_cut = false;
+        g_array_set_size(slots, 0);
         for (guint i = 0; i < s->nodes->len && bound > 0; i++) {
                 if (class->eligible[i])
-                        add_openings(openings, s->nodes->pdata[i], class, ask->need[role], bound);
-                if ((int)openings->len < 2 * most || !cut(openings, most))
+                        add_slots(slots, s->nodes->pdata[i], class, gang->need[role], bound);
+                if ((int)slots->len < 2 * most || !cut(slots, most))
                         continue;
-                ask->openings_cut = true;
-                bound = g_array_index(openings, Opening, openings->len - 1).time; /* later nodes come later */
+                gang->slots_cut = true;
+                bound = g_array_index(slots, FutureSlot, slots->len - 1).time; /* later nodes come later */
         }
-        ask->openings_cut = cut(openings, most) || ask->openings_cut;
-        if (openings->len > 0)
-                ask->openings_last = g_array_index(openings, Opening, openings->len - 1);
+        gang->slots_cut = cut(slots, most) || gang->slots_cut;
+        if (slots->len > 0)
+                gang->slots_last = g_array_index(slots, FutureSlot, slots->len - 1);
 }
 
-static bool same_openings(const GArray *a, const GArray *b)
+static bool same_slots(const GArray *a, const GArray *b)
 {
         if (a->len != b->len)
                 return false;
         for (guint i = 0; i < a->len; i++) {
-                const Opening *x = &g_array_index(a, Opening, i), *y = &g_array_index(b, Opening, i);
+                const FutureSlot *x = &g_array_index(a, FutureSlot, i), *y = &g_array_index(b, FutureSlot, i);
 
                 if (x->time != y->time || x->n != y->n || x->node != y->node)
                         return false;
@@ -199,148 +198,148 @@ static bool same_openings(const GArray *a, const GArray *b)
 }
 
 /* All that is known are places that are free now, on nodes that come before it. */
-static bool is_beyond(const Ask *ask, const Node *node)
+static bool is_beyond(const Gang *gang, const Node *node)
 {
-        return ask->openings_cut && ask->openings_last.time == 0 && node->id > ask->openings_last.node->id;
+        return gang->slots_cut && gang->slots_last.time == 0 && node->id > gang->slots_last.node->id;
 }
 
-static bool is_chosen(const Ask *ask, const Node *node)
+static bool is_chosen(const Gang *gang, const Node *node)
 {
-        for (guint i = 0; i < ask->chosen->len; i++)
-                if (g_array_index(ask->chosen, Opening, i).node == node)
+        for (guint i = 0; i < gang->chosen->len; i++)
+                if (g_array_index(gang->chosen, FutureSlot, i).node == node)
                         return true;
         return false;
 }
 
-/* Brings the openings of one node up to date. `was`, `is`: room to work in. What is held on a node of those
- * that were chosen depends on what else ends there, too. */
-static void refresh_openings(Ask *ask, int role, Node *node, GArray *was, GArray *is)
+/* Brings the future slots of one node up to date. `was`, `is`: scratch arrays. What is held on a chosen node
+ * also depends on what else ends there. */
+static void refresh_slots(Gang *gang, int role, Node *node, GArray *was, GArray *is)
 {
-        GArray *openings = ask->openings;
-        gint64 bound = ask->openings_cut ? ask->openings_last.time + 1 : G_MAXINT64;
+        GArray *slots = gang->slots;
+        gint64 bound = gang->slots_cut ? gang->slots_last.time + 1 : G_MAXINT64;
 
-        ask->openings_version += is_chosen(ask, node);
+        gang->slots_version += is_chosen(gang, node);
         g_array_set_size(was, 0);
         g_array_set_size(is, 0);
-        for (guint i = 0; i < openings->len; i++)
-                if (g_array_index(openings, Opening, i).node == node)
-                        g_array_append_vals(was, &g_array_index(openings, Opening, i), 1);
-        if (ask->classes[role]->eligible[node->id])
-                add_openings(is, node, ask->classes[role], ask->need[role], bound);
-        while (ask->openings_cut && is->len > 0 &&
-               compare_openings(&g_array_index(is, Opening, is->len - 1), &ask->openings_last) > 0)
+        for (guint i = 0; i < slots->len; i++)
+                if (g_array_index(slots, FutureSlot, i).node == node)
+                        g_array_append_vals(was, &g_array_index(slots, FutureSlot, i), 1);
+        if (gang->classes[role]->eligible[node->id])
+                add_slots(is, node, gang->classes[role], gang->need[role], bound);
+        while (gang->slots_cut && is->len > 0 &&
+               compare_slots(&g_array_index(is, FutureSlot, is->len - 1), &gang->slots_last) > 0)
                 g_array_set_size(is, is->len - 1);
-        g_array_sort(was, compare_openings);
-        if (same_openings(was, is))
+        g_array_sort(was, compare_slots);
+        if (same_slots(was, is))
                 return;
-        for (guint i = openings->len; i > 0; i--)
-                if (g_array_index(openings, Opening, i - 1).node == node)
-                        (void)g_array_remove_index_fast(openings, i - 1);
-        g_array_append_vals(openings, is->data, is->len);
-        g_array_sort(openings, compare_openings);
+        for (guint i = slots->len; i > 0; i--)
+                if (g_array_index(slots, FutureSlot, i - 1).node == node)
+                        (void)g_array_remove_index_fast(slots, i - 1);
+        g_array_append_vals(slots, is->data, is->len);
+        g_array_sort(slots, compare_slots);
 }
 
 /* False: too much has changed. *ret_touched: something of what is known. What was planned and undone changes
  * few nodes many times. */
-static bool follow_openings(Scheduler *s, Ask *ask, int role, bool *ret_touched)
+static bool follow_slots(Scheduler *s, Gang *gang, int role, bool *ret_touched)
 {
         g_autoptr(GArray) was = NULL, is = NULL;
         guint left = s->nodes->len / 4 + 16;
         gint64 stamp = ++s->uses;
 
-        if (ask->openings_room != cluster_find(s, ask->cluster)->version ||
-            ask->openings_cursor < s->changes_base)
+        if (gang->slots_room != cluster_find(s, gang->cluster)->version ||
+            gang->slots_cursor < s->changes_base)
                 return false;
-        for (guint64 at = ask->openings_cursor - s->changes_base; at < s->changes->len; at++) {
+        for (guint64 at = gang->slots_cursor - s->changes_base; at < s->changes->len; at++) {
                 Node *node = s->nodes->pdata[g_array_index(s->changes, int, at)];
 
-                if (!node || node->stamp == stamp || is_beyond(ask, node))
+                if (!node || node->stamp == stamp || is_beyond(gang, node))
                         continue;
                 if (left-- == 0)
                         return false;
                 node->stamp = stamp;
                 if (!was) {
-                        was = g_array_new(FALSE, FALSE, sizeof(Opening));
-                        is = g_array_new(FALSE, FALSE, sizeof(Opening));
+                        was = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
+                        is = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
                 }
-                refresh_openings(ask, role, node, was, is);
+                refresh_slots(gang, role, node, was, is);
         }
         *ret_touched = was != NULL;
         return true;
 }
 
-static int count_openings(const Ask *ask)
+static int count_slots(const Gang *gang)
 {
         int n = 0;
 
-        for (guint i = 0; i < ask->openings->len; i++)
-                n += g_array_index(ask->openings, Opening, i).n;
+        for (guint i = 0; i < gang->slots->len; i++)
+                n += g_array_index(gang->slots, FutureSlot, i).n;
         return n;
 }
 
 /* Those that the gang would take, first come first; short of it, all there are. */
-static void choose(Ask *ask, int need)
+static void choose(Gang *gang, int need)
 {
-        GArray *chosen = ask->chosen;
+        GArray *chosen = gang->chosen;
 
-        for (guint i = 0; need > 0 && i < ask->openings->len; i++) {
-                Opening opening = g_array_index(ask->openings, Opening, i);
+        for (guint i = 0; need > 0 && i < gang->slots->len; i++) {
+                FutureSlot slot = g_array_index(gang->slots, FutureSlot, i);
 
-                opening.n = MIN(opening.n, need);
-                need -= opening.n;
-                g_array_append_val(chosen, opening);
+                slot.n = MIN(slot.n, need);
+                need -= slot.n;
+                g_array_append_val(chosen, slot);
         }
-        ask->openings_time = need > 0 ? G_MAXINT64 : g_array_index(chosen, Opening, chosen->len - 1).time;
+        gang->slots_time = need > 0 ? G_MAXINT64 : g_array_index(chosen, FutureSlot, chosen->len - 1).time;
 }
 
-/* The openings are kept from pass to pass and follow the log of changes of nodes. */
-static void sync_openings(Scheduler *s, Ask *ask, int role)
+/* The future slots are kept from pass to pass and follow the log of changes of nodes. */
+static void sync_slots(Scheduler *s, Gang *gang, int role)
 {
         bool touched = true;
         GArray *was;
 
-        if (!ask->openings) {
-                ask->openings = g_array_new(FALSE, FALSE, sizeof(Opening));
-                ask->chosen = g_array_new(FALSE, FALSE, sizeof(Opening));
+        if (!gang->slots) {
+                gang->slots = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
+                gang->chosen = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
         }
-        class_sync(s, ask->classes[role]);
-        if (!follow_openings(s, ask, role, &touched) ||
-            (ask->openings_cut && count_openings(ask) < ask->need[role])) {
-                find_openings(s, ask, role);
-                ask->openings_room = cluster_find(s, ask->cluster)->version;
-                ask->openings_version++;
+        class_sync(s, gang->classes[role]);
+        if (!follow_slots(s, gang, role, &touched) ||
+            (gang->slots_cut && count_slots(gang) < gang->need[role])) {
+                find_slots(s, gang, role);
+                gang->slots_room = cluster_find(s, gang->cluster)->version;
+                gang->slots_version++;
                 touched = true;
         }
-        ask->openings_cursor = s->changes_base + s->changes->len;
+        gang->slots_cursor = s->changes_base + s->changes->len;
         if (!touched)
                 return;
-        was = ask->chosen;
-        ask->chosen = g_array_new(FALSE, FALSE, sizeof(Opening));
-        choose(ask, ask->need[role]);
-        ask->openings_version += !same_openings(was, ask->chosen);
+        was = gang->chosen;
+        gang->chosen = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
+        choose(gang, gang->need[role]);
+        gang->slots_version += !same_slots(was, gang->chosen);
         g_array_unref(was);
 }
 
 /* Nothing has changed since the last time. */
-static bool is_synced(const Scheduler *s, const Ask *ask)
+static bool is_synced(const Scheduler *s, const Gang *gang)
 {
-        return ask->openings && ask->openings_room == cluster_find(s, ask->cluster)->version &&
-               ask->openings_cursor == s->changes_base + s->changes->len;
+        return gang->slots && gang->slots_room == cluster_find(s, gang->cluster)->version &&
+               gang->slots_cursor == s->changes_base + s->changes->len;
 }
 
-static gint64 time_of_one_kind(Scheduler *s, Ask *ask, int role)
+static gint64 time_of_one_kind(Scheduler *s, Gang *gang, int role)
 {
-        if (!is_synced(s, ask))
-                sync_openings(s, ask, role);
-        return ask->openings_time;
+        if (!is_synced(s, gang))
+                sync_slots(s, gang, role);
+        return gang->slots_time;
 }
 
-static void hold_chosen(Reservation *r, const Ask *ask, int role)
+static void hold_chosen(Reservation *r, const Gang *gang, int role)
 {
-        for (guint i = 0; i < ask->chosen->len; i++) {
-                const Opening *opening = &g_array_index(ask->chosen, Opening, i);
+        for (guint i = 0; i < gang->chosen->len; i++) {
+                const FutureSlot *slot = &g_array_index(gang->chosen, FutureSlot, i);
 
-                add_hold(r, opening->node, &ask->roles[role].each, opening->n);
+                add_hold(r, slot->node, &gang->roles[role].each, slot->n);
         }
 }
 
@@ -374,20 +373,20 @@ static Node *best_fit(Scheduler *s, const Class *class, const Resources *rooms, 
         return best;
 }
 
-static bool place_at(Scheduler *s, Reservation *r, const Ask *ask, Resources *rooms, const Domain *within)
+static bool place_at(Scheduler *s, Reservation *r, const Gang *gang, Resources *rooms, const Domain *within)
 {
         g_array_set_size(r->holds, 0);
-        for (int i = 0; i < ask->n_roles; i++) {
-                int role = ask->order[i];
+        for (int i = 0; i < gang->n_roles; i++) {
+                int role = gang->order[i];
 
-                for (int left = ask->need[role]; left > 0;) {
-                        Node *node = best_fit(s, ask->classes[role], rooms, within);
-                        gint64 n = node ? room_slots(&rooms[node->id], ask->classes[role], left) : 0;
+                for (int left = gang->need[role]; left > 0;) {
+                        Node *node = best_fit(s, gang->classes[role], rooms, within);
+                        gint64 n = node ? room_slots(&rooms[node->id], gang->classes[role], left) : 0;
 
                         if (!node)
                                 return false;
-                        amounts_add_times(&rooms[node->id], &ask->roles[role].each, -n);
-                        add_hold(r, node, &ask->roles[role].each, (int)n);
+                        amounts_add_times(&rooms[node->id], &gang->roles[role].each, -n);
+                        add_hold(r, node, &gang->roles[role].each, (int)n);
                         left -= (int)n;
                 }
         }
@@ -396,54 +395,54 @@ static bool place_at(Scheduler *s, Reservation *r, const Ask *ask, Resources *ro
 
 typedef struct {
         Reservation *r;
-        const Ask *ask;
+        const Gang *gang;
 } Holding;
 
 static bool hold_some(Node *node, int role, int n, void *arg)
 {
         Holding *holding = arg;
 
-        add_hold(holding->r, node, &holding->ask->roles[role].each, n);
+        add_hold(holding->r, node, &holding->gang->roles[role].each, n);
         return true;
 }
 
-static bool pack_at(Scheduler *s, Reservation *r, const Ask *ask, const Resources *rooms,
+static bool pack_at(Scheduler *s, Reservation *r, const Gang *gang, const Resources *rooms,
                     const Domain *within)
 {
         g_autoptr(GArray) spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
-        Holding holding = { r, ask };
+        Holding holding = { r, gang };
         int a, b;
 
         g_array_set_size(r->holds, 0);
-        if (!pack_roles(ask, &a, &b))
+        if (!pack_roles(gang, &a, &b))
                 return false;
         for (guint i = 0; i < s->nodes->len; i++)
-                if (ask->classes[a]->eligible[i] && is_within(s, s->nodes->pdata[i], within))
-                        pack_add(spots, ask, s->nodes->pdata[i], &rooms[i]);
-        return pack_ask(ask, (PackSpot *)(void *)spots->data, (int)spots->len, hold_some, &holding);
+                if (gang->classes[a]->eligible[i] && is_within(s, s->nodes->pdata[i], within))
+                        pack_add(spots, gang, s->nodes->pdata[i], &rooms[i]);
+        return pack_gang(gang, (PackSpot *)(void *)spots->data, (int)spots->len, hold_some, &holding);
 }
 
-static bool gang_fits(Scheduler *s, Reservation *r, const Ask *ask, const Resources *rooms,
+static bool gang_fits(Scheduler *s, Reservation *r, const Gang *gang, const Resources *rooms,
                       const Domain *within)
 {
         g_autofree Resources *left = g_memdup2(rooms, sizeof *rooms * s->nodes->len);
 
-        return place_at(s, r, ask, left, within) || pack_at(s, r, ask, rooms, within);
+        return place_at(s, r, gang, left, within) || pack_at(s, r, gang, rooms, within);
 }
 
-static bool fits_at(Scheduler *s, Reservation *r, const Ask *ask, gint64 time)
+static bool fits_at(Scheduler *s, Reservation *r, const Gang *gang, gint64 time)
 {
         g_autofree Resources *rooms = g_new0(Resources, s->nodes->len);
 
         for (guint i = 0; i < s->nodes->len; i++)
                 if (s->nodes->pdata[i])
                         rooms[i] = room_at(s->nodes->pdata[i], time);
-        if (!ask->topology_required)
-                return gang_fits(s, r, ask, rooms, NULL);
+        if (!gang->topology_required)
+                return gang_fits(s, r, gang, rooms, NULL);
         for (guint i = 0; i < s->domains->len; i++) {
                 const Domain *domain = s->domains->pdata[i];
 
-                if (domain->level == ask->topology && gang_fits(s, r, ask, rooms, domain))
+                if (domain->level == gang->topology && gang_fits(s, r, gang, rooms, domain))
                         return true;
         }
         return false;
@@ -477,35 +476,35 @@ static GArray *known_ends(const Scheduler *s)
         return ends;
 }
 
-static gint64 time_by_search(Scheduler *s, Reservation *r, const Ask *ask)
+static gint64 time_by_search(Scheduler *s, Reservation *r, const Gang *gang)
 {
         g_autoptr(GArray) ends = NULL;
         guint low = 0, high;
 
         if (s->searches++ >= SEARCHES_MAX)
                 return G_MAXINT64;
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0)
-                        class_sync(s, ask->classes[role]);
+        for (int role = 0; role < gang->n_roles; role++)
+                if (gang->need[role] > 0)
+                        class_sync(s, gang->classes[role]);
         ends = known_ends(s);
         high = ends->len - 1;
-        if (!fits_at(s, r, ask, g_array_index(ends, gint64, high)))
+        if (!fits_at(s, r, gang, g_array_index(ends, gint64, high)))
                 return G_MAXINT64;
         while (low < high) {
                 guint middle = low + (high - low) / 2;
 
-                if (fits_at(s, r, ask, g_array_index(ends, gint64, middle)))
+                if (fits_at(s, r, gang, g_array_index(ends, gint64, middle)))
                         high = middle;
                 else
                         low = middle + 1;
         }
-        (void)fits_at(s, r, ask, g_array_index(ends, gint64, high));
+        (void)fits_at(s, r, gang, g_array_index(ends, gint64, high));
         return high == 0 ? 0 : g_array_index(ends, gint64, high);
 }
 
 /* ---- queues ---- */
 
-static bool is_under(const Lane *queue, const Lane *above)
+static bool is_under(const QueueNode *queue, const QueueNode *above)
 {
         for (; queue; queue = queue->parent)
                 if (queue == above)
@@ -522,18 +521,18 @@ static int compare_job_ends(gconstpointer a, gconstpointer b)
 
 static Resources job_holds(const Job *job)
 {
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
         Resources sum = { 0 };
 
-        for (int role = 0, task = 0; role < ask->n_roles; role++)
-                for (int i = 0; i < ask->roles[role].replicas; i++, task++)
+        for (int role = 0, task = 0; role < gang->n_roles; role++)
+                for (int i = 0; i < gang->roles[role].replicas; i++, task++)
                         if (job->run->tasks[task].node >= 0)
-                                amounts_add(&sum, &ask->roles[role].each);
+                                amounts_add(&sum, &gang->roles[role].each);
         return sum;
 }
 
 /* Of the queue's own jobs, ascending. Starts add to it, everything else has it made anew. */
-static GArray *own_ends(Lane *queue)
+static GArray *own_ends(QueueNode *queue)
 {
         if (queue->ends_stale)
                 g_array_set_size(queue->ends, 0);
@@ -550,7 +549,7 @@ static GArray *own_ends(Lane *queue)
 }
 
 /* A new reference. */
-static GArray *ends_under(const Scheduler *s, Lane *above)
+static GArray *ends_under(const Scheduler *s, QueueNode *above)
 {
         GArray *ends;
 
@@ -558,7 +557,7 @@ static GArray *ends_under(const Scheduler *s, Lane *above)
                 return g_array_ref(own_ends(above));
         ends = g_array_new(FALSE, FALSE, sizeof(JobEnd));
         for (guint i = 0; i < s->queues->len; i++) {
-                Lane *queue = s->queues->pdata[i];
+                QueueNode *queue = s->queues->pdata[i];
                 const GArray *own = queue && is_under(queue, above) ? own_ends(queue) : NULL;
 
                 if (own)
@@ -568,7 +567,7 @@ static GArray *ends_under(const Scheduler *s, Lane *above)
         return ends;
 }
 
-static bool is_over(const Lane *queue, const Resources *alloc, const Resources *more, guint32 mask)
+static bool is_over(const QueueNode *queue, const Resources *alloc, const Resources *more, guint32 mask)
 {
         FOR_KINDS(kind, mask & queue->max_mask)
         if (alloc->amount[kind] > queue->max.amount[kind] - more->amount[kind])
@@ -584,7 +583,7 @@ static void subtract_held(Resources *alloc, const JobEnd *end)
 }
 
 /* What the queue will use at `time`. alloc: when the first `at` of those who end have ended. */
-static void note_alloc(Lane *queue, const GArray *ends, guint at, Resources alloc, gint64 time)
+static void note_alloc(QueueNode *queue, const GArray *ends, guint at, Resources alloc, gint64 time)
 {
         for (; at < ends->len && g_array_index(ends, JobEnd, at).end <= time; at++)
                 subtract_held(&alloc, &g_array_index(ends, JobEnd, at));
@@ -594,7 +593,7 @@ static void note_alloc(Lane *queue, const GArray *ends, guint at, Resources allo
 }
 
 /* When `queue` itself has room for `need` below its max. */
-static gint64 time_of_max(const Scheduler *s, Lane *queue, const Resources *need, guint32 mask)
+static gint64 time_of_max(const Scheduler *s, QueueNode *queue, const Resources *need, guint32 mask)
 {
         g_autoptr(GArray) ends = NULL;
         Resources alloc = queue->alloc;
@@ -615,7 +614,7 @@ static gint64 time_of_max(const Scheduler *s, Lane *queue, const Resources *need
 }
 
 /* What it will use then. Many who wait ask for the time of the same head. */
-static Resources alloc_at(const Scheduler *s, Lane *queue, gint64 time)
+static Resources alloc_at(const Scheduler *s, QueueNode *queue, gint64 time)
 {
         if (queue->then != time || queue->then_charges != queue->charges) {
                 g_autoptr(GArray) ends = ends_under(s, queue);
@@ -627,12 +626,12 @@ static Resources alloc_at(const Scheduler *s, Lane *queue, gint64 time)
 
 /* ---- the reservation ---- */
 
-static int only_role(const Ask *ask)
+static int only_role(const Gang *gang)
 {
         int only = -1;
 
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0) {
+        for (int role = 0; role < gang->n_roles; role++)
+                if (gang->need[role] > 0) {
                         if (only >= 0)
                                 return -1;
                         only = role;
@@ -640,13 +639,13 @@ static int only_role(const Ask *ask)
         return only;
 }
 
-static guint32 over_max_kinds(const Lane *queue, const Ask *ask)
+static guint32 over_max_kinds(const QueueNode *queue, const Gang *gang)
 {
         guint32 kinds = 0;
 
         for (; queue; queue = queue->parent)
-                FOR_KINDS(kind, ask->mask & queue->max_mask)
-        if (queue->alloc.amount[kind] + ask->need_total.amount[kind] > queue->max.amount[kind])
+                FOR_KINDS(kind, gang->mask & queue->max_mask)
+        if (queue->alloc.amount[kind] + gang->need_total.amount[kind] > queue->max.amount[kind])
                 kinds |= 1u << kind;
         return kinds;
 }
@@ -663,7 +662,7 @@ static void deduct_released(Reservation *r)
         }
 }
 
-static bool has_max(const Lane *queue)
+static bool has_max(const QueueNode *queue)
 {
         for (; queue; queue = queue->parent)
                 if (queue->max_mask)
@@ -672,29 +671,29 @@ static bool has_max(const Lane *queue)
 }
 
 /* A time that has come already is as good as now. */
-static void find_time(Scheduler *s, Lane *queue, Reservation *r)
+static void find_time(Scheduler *s, QueueNode *queue, Reservation *r)
 {
-        Ask *ask = shape_ask(queue->head_shape);
-        int role = only_role(ask);
+        Gang *gang = shape_gang(queue->head_shape);
+        int role = only_role(gang);
 
-        if (role >= 0 && !ask->topology_required) {
-                r->time = time_of_one_kind(s, ask, role);
+        if (role >= 0 && !gang->topology_required) {
+                r->time = time_of_one_kind(s, gang, role);
                 if (r->time != G_MAXINT64)
-                        hold_chosen(r, ask, role);
+                        hold_chosen(r, gang, role);
         } else {
-                r->time = time_by_search(s, r, ask);
+                r->time = time_by_search(s, r, gang);
         }
         r->of_room = r->time;
-        for (Lane *above = queue; above && r->time != G_MAXINT64; above = above->parent)
-                r->time = MAX(r->time, time_of_max(s, above, &ask->need_total, ask->mask));
+        for (QueueNode *above = queue; above && r->time != G_MAXINT64; above = above->parent)
+                r->time = MAX(r->time, time_of_max(s, above, &gang->need_total, gang->mask));
         if (r->time != G_MAXINT64) {
                 deduct_released(r);
                 return;
         }
         g_array_set_size(r->holds, 0);
-        r->lacking = over_max_kinds(queue, ask);
+        r->lacking = over_max_kinds(queue, gang);
         if (r->of_room > 0)
-                r->lacking |= ask_lacking(s, ask);
+                r->lacking |= gang_lacking(s, gang);
 }
 
 static bool same_holds(const GArray *a, const GArray *b)
@@ -709,50 +708,50 @@ static bool is_the_same(const Reservation *a, const Reservation *b)
                memcmp(&a->need, &b->need, sizeof a->need) == 0 && same_holds(a->holds, b->holds);
 }
 
-static bool is_simple(const Ask *ask)
+static bool is_simple(const Gang *gang)
 {
-        return only_role(ask) >= 0 && !ask->topology_required;
+        return only_role(gang) >= 0 && !gang->topology_required;
 }
 
-bool reservation_is_simple(const Lane *queue)
+bool reservation_is_simple(const QueueNode *queue)
 {
-        return is_simple(shape_ask(queue->head_shape));
+        return is_simple(shape_gang(queue->head_shape));
 }
 
-/* Nothing that it depends on has changed: the head's openings, and where a maximum is in play, what its
+/* Nothing that it depends on has changed: the head's future slots, and where a maximum is in play, what its
  * queues use. Of an unknown time it depends on the whole room what is lacking, unless that is a maximum. */
-static bool still_holds(Scheduler *s, Lane *queue, const Reservation *r)
+static bool still_holds(Scheduler *s, QueueNode *queue, const Reservation *r)
 {
-        Ask *ask = shape_ask(queue->head_shape);
+        Gang *gang = shape_gang(queue->head_shape);
 
-        return r->key == queue->head && r->ask == ask && reservation_is_simple(queue) &&
+        return r->key == queue->head && r->gang == gang && reservation_is_simple(queue) &&
                r->config == s->config_version && (r->time != G_MAXINT64 || r->of_room == 0) &&
-               (r->charges == lane_charges(queue) || (r->time != G_MAXINT64 && !has_max(queue))) &&
-               time_of_one_kind(s, ask, only_role(ask)) != G_MAXINT64 &&
-               r->openings_version == ask->openings_version;
+               (r->charges == queue_charges(queue) || (r->time != G_MAXINT64 && !has_max(queue))) &&
+               time_of_one_kind(s, gang, only_role(gang)) != G_MAXINT64 &&
+               r->slots_version == gang->slots_version;
 }
 
-static void work_out(Scheduler *s, Lane *queue, Reservation *r)
+static void work_out(Scheduler *s, QueueNode *queue, Reservation *r)
 {
-        Ask *ask = shape_ask(queue->head_shape);
+        Gang *gang = shape_gang(queue->head_shape);
         Reservation new = { .key = queue->head,
-                            .ask = ask,
+                            .gang = gang,
                             .queue = queue,
-                            .need = ask->need_total,
+                            .need = gang->need_total,
                             .config = s->config_version,
-                            .charges = lane_charges(queue) };
+                            .charges = queue_charges(queue) };
 
         if (still_holds(s, queue, r))
                 return;
         new.holds = g_array_new(FALSE, FALSE, sizeof(Hold));
         find_time(s, queue, &new);
-        new.openings_version = ask->openings_version;
+        new.slots_version = gang->slots_version;
         new.version = is_the_same(r, &new) ? r->version : ++s->reservations;
         g_array_unref(r->holds);
         *r = new;
 }
 
-const Reservation *reservation_get(Scheduler *s, Lane *queue)
+const Reservation *reservation_get(Scheduler *s, QueueNode *queue)
 {
         if (!queue->reservation) {
                 queue->reservation = g_new0(Reservation, 1);
@@ -767,31 +766,31 @@ const Reservation *reservation_get(Scheduler *s, Lane *queue)
         return queue->reservation;
 }
 
-bool reservation_is_timed(Scheduler *s, const Lane *queue)
+bool reservation_is_timed(Scheduler *s, const QueueNode *queue)
 {
-        const Ask *ask = shape_ask(queue->head_shape);
+        const Gang *gang = shape_gang(queue->head_shape);
         gint64 slots = 0;
         Class *class;
         int role;
 
         if (!reservation_is_simple(queue) || has_max(queue))
                 return false;
-        role = only_role(ask);
-        class = ask->classes[role];
+        role = only_role(gang);
+        class = gang->classes[role];
         class_sync(s, class);
-        for (guint i = 0; i < s->nodes->len && slots < ask->need[role]; i++) {
+        for (guint i = 0; i < s->nodes->len && slots < gang->need[role]; i++) {
                 Node *node = s->nodes->pdata[i];
                 Resources room;
 
                 if (!class->eligible[i] || room_slots(&node->total, class, 1) == 0 || !all_end(node))
                         continue;
                 room = room_at(node, G_MAXINT64);
-                slots += room_slots(&room, class, ask->need[role]);
+                slots += room_slots(&room, class, gang->need[role]);
         }
-        return slots >= ask->need[role];
+        return slots >= gang->need[role];
 }
 
-guint32 reservation_denies(Scheduler *s, Lane *queue)
+guint32 reservation_denies(Scheduler *s, QueueNode *queue)
 {
         const Reservation *r = reservation_get(s, queue);
 
@@ -803,17 +802,17 @@ guint32 reservation_denies(Scheduler *s, Lane *queue)
 /* Where a max above both is short, there is room for both at the head's time. */
 static bool maxima_let(const Scheduler *s, const Reservation *r, const Shape *shape)
 {
-        const Ask *ask = shape_ask(shape);
+        const Gang *gang = shape_gang(shape);
         Resources both = r->need;
 
-        amounts_add(&both, &ask->need_total);
-        for (Lane *queue = lane_common(r->queue, shape_queue(shape)); queue; queue = queue->parent) {
+        amounts_add(&both, &gang->need_total);
+        for (QueueNode *queue = queue_common(r->queue, shape_queue(shape)); queue; queue = queue->parent) {
                 Resources alloc = queue->alloc;
 
-                if (!is_over(queue, &alloc, &both, ask->mask))
+                if (!is_over(queue, &alloc, &both, gang->mask))
                         continue;
                 alloc = alloc_at(s, queue, r->time);
-                if (is_over(queue, &alloc, &both, ask->mask))
+                if (is_over(queue, &alloc, &both, gang->mask))
                         return false;
         }
         return true;
@@ -863,7 +862,7 @@ static bool may_pass(const Scheduler *s, const Shape *shape, const Reservation *
         if (ends_before(s, shape, r))
                 return true;
         if (r->time == G_MAXINT64)
-                return (shape_ask(shape)->mask & r->lacking) == 0;
+                return (shape_gang(shape)->mask & r->lacking) == 0;
         if (!maxima_let(s, r, shape))
                 return false;
         for (guint i = 0; i < r->holds->len; i++) {
@@ -875,35 +874,35 @@ static bool may_pass(const Scheduler *s, const Shape *shape, const Reservation *
 }
 
 /* What is planned leaves free what is held, perhaps after it was planned anew. */
-static bool plan_beside(Pass *pass, Ask *ask, const GArray *holds)
+static bool plan_beside(Pass *pass, Gang *gang, const GArray *holds)
 {
         Cause cause;
         bool fits;
 
         if (!touches(&pass->plan, holds) || plan_spares(holds))
                 return true;
-        plan_undo(pass->s, &pass->plan, ask);
+        plan_undo(pass->s, &pass->plan, gang);
         hold_back(holds, true);
-        fits = plan_gang(pass->s, &pass->plan, ask, &cause);
+        fits = plan_gang(pass->s, &pass->plan, gang, &cause);
         hold_back(holds, false);
         return fits;
 }
 
 /* The queue whose head guards its reservation against this group, which would go beyond its queue's min. */
-static Lane *guard_of(const Scheduler *s, const Group *group)
+static QueueNode *guard_of(const Scheduler *s, const Group *group)
 {
-        Lane *queue = group->queue, *guard = cluster_find(s, queue->cluster)->guarding;
-        const Ask *ask = group->ask;
+        QueueNode *queue = group->queue, *guard = cluster_find(s, queue->cluster)->guarding;
+        const Gang *gang = group->gang;
 
         if (!guard || guard == queue ||
-            lane_is_within_min(queue, lane_common(queue, guard), &ask->need_total, ask->mask))
+            queue_is_within_min(queue, queue_common(queue, guard), &gang->need_total, gang->mask))
                 return NULL;
         return guard;
 }
 
 static guint64 guard_version(Scheduler *s, const Shape *shape)
 {
-        Lane *guard = guard_of(s, shape->group);
+        QueueNode *guard = guard_of(s, shape->group);
 
         return guard ? reservation_get(s, guard)->version : 0;
 }
@@ -914,9 +913,9 @@ static bool lasts(Scheduler *s, const Shape *shape, DecisionRule rule)
 {
         const Guarded *was = &shape->group->guarded[rule == RULE_BACKFILL];
 
-        return was->charges == lane_charges(shape_queue(shape)) &&
+        return was->charges == queue_charges(shape_queue(shape)) &&
                (was->alone ||
-                (was->stir == ask_stir(shape_ask(shape)) && was->guard == guard_version(s, shape))) &&
+                (was->stir == gang_stir(shape_gang(shape)) && was->guard == guard_version(s, shape))) &&
                was->own == (rule == RULE_BACKFILL ? reservation_get(s, shape_queue(shape))->version : 0);
 }
 
@@ -953,8 +952,8 @@ static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own,
         group->guarded[rule == RULE_BACKFILL] = (Guarded){ .pass = s->pass,
                                                            .span = shape_span(shape),
                                                            .alone = alone,
-                                                           .charges = lane_charges(shape_queue(shape)),
-                                                           .stir = ask_stir(shape_ask(shape)),
+                                                           .charges = queue_charges(shape_queue(shape)),
+                                                           .stir = gang_stir(shape_gang(shape)),
                                                            .own = own ? own->version : 0,
                                                            .guard = guard ? guard->version : 0 };
 }
@@ -963,42 +962,42 @@ static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own,
 
 bool is_kept_by_guard(Scheduler *s, const Group *group, gint64 *ret_span)
 {
-        const Ask *ask = group->ask;
-        Lane *guard;
+        const Gang *gang = group->gang;
+        QueueNode *guard;
 
-        if (ask->kept_by == 0 || ask->kept_stir != ask_stir(ask))
+        if (gang->kept_by == 0 || gang->kept_stir != gang_stir(gang))
                 return false;
         guard = guard_of(s, group);
-        *ret_span = ask->kept_span;
-        return guard && reservation_get(s, guard)->version == ask->kept_by;
+        *ret_span = gang->kept_span;
+        return guard && reservation_get(s, guard)->version == gang->kept_by;
 }
 
 /* Of one kind of task: with less held it would fit if it did with more. The guard lets it pass but for what
  * it holds. */
 static bool note_kept(Scheduler *s, Plan *plan, const Shape *shape, const Reservation *guard)
 {
-        Ask *ask = shape_ask(shape);
+        Gang *gang = shape_gang(shape);
         Cause cause;
         bool fits;
 
-        if (!is_simple(ask) || ends_before(s, shape, guard))
+        if (!is_simple(gang) || ends_before(s, shape, guard))
                 return false;
         hold_back(guard->holds, true);
-        fits = plan_gang(s, plan, ask, &cause);
+        fits = plan_gang(s, plan, gang, &cause);
         hold_back(guard->holds, false);
         if (fits) {
-                plan_undo(s, plan, ask);
+                plan_undo(s, plan, gang);
                 return false;
         }
-        ask->kept_by = guard->version;
-        ask->kept_stir = ask_stir(ask);
-        ask->kept_span = shape_span(shape);
+        gang->kept_by = guard->version;
+        gang->kept_stir = gang_stir(gang);
+        gang->kept_span = shape_span(shape);
         return true;
 }
 
 static bool keeps(Scheduler *s, Plan *plan, const Shape *shape)
 {
-        Lane *by = guard_of(s, shape->group);
+        QueueNode *by = guard_of(s, shape->group);
         const Reservation *guard = by ? reservation_get(s, by) : NULL;
 
         return guard && guard->time != G_MAXINT64 && note_kept(s, plan, shape, guard);
@@ -1006,17 +1005,17 @@ static bool keeps(Scheduler *s, Plan *plan, const Shape *shape)
 
 bool finds_no_room(Scheduler *s, const Shape *shape)
 {
-        Ask *ask = shape_ask(shape);
+        Gang *gang = shape_gang(shape);
         Plan plan;
         Cause cause;
         bool fits;
 
         plan_init(&plan);
-        fits = plan_gang(s, &plan, ask, &cause);
+        fits = plan_gang(s, &plan, gang, &cause);
         if (fits)
-                plan_undo(s, &plan, ask);
+                plan_undo(s, &plan, gang);
         else
-                ask_close(ask, cause);
+                gang_close(gang, cause);
         fits = fits && !keeps(s, &plan, shape);
         plan_clear(&plan);
         return !fits;
@@ -1025,7 +1024,7 @@ bool finds_no_room(Scheduler *s, const Shape *shape)
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Scheduler *s = pass->s;
-        Lane *queue = shape_queue(shape), *by = guard_of(s, shape->group);
+        QueueNode *queue = shape_queue(shape), *by = guard_of(s, shape->group);
         const Reservation *own = rule == RULE_BACKFILL ? reservation_get(s, queue) : NULL;
         const Reservation *guard = by ? reservation_get(s, by) : NULL;
         g_autoptr(GArray) holds = NULL;
@@ -1038,9 +1037,9 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
         alone = own && !may_pass(s, shape, own, holds);
         kept = !alone && guard && guard->time != G_MAXINT64;
         if (!alone && (!kept || may_pass(s, shape, guard, holds)) &&
-            plan_beside(pass, shape_ask(shape), holds))
+            plan_beside(pass, shape_gang(shape), holds))
                 return true;
-        plan_undo(s, &pass->plan, shape_ask(shape));
+        plan_undo(s, &pass->plan, shape_gang(shape));
         if (kept)
                 (void)note_kept(s, &pass->plan, shape, guard);
         note_delay(s, shape, own, guard, alone, rule);
@@ -1049,17 +1048,17 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
 
 /* ---- the phase ---- */
 
-static bool next_behind(Scheduler *s, Lane *queue, guint32 *ret_kinds)
+static bool next_behind(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
         const Shape *shape;
 
-        if (!queue->head_shape || !queue->backfill || lane_is_settled(s, queue))
+        if (!queue->head_shape || !queue->backfill || queue_is_settled(s, queue))
                 return false;
-        shape = lane_behind(s, queue);
+        shape = queue_behind(s, queue);
         if (shape)
-                *ret_kinds = shape_ask(shape)->mask;
+                *ret_kinds = shape_gang(shape)->mask;
         else
-                lane_settle(s, queue);
+                queue_settle(s, queue);
         return shape != NULL;
 }
 
@@ -1067,11 +1066,11 @@ static bool next_behind(Scheduler *s, Lane *queue, guint32 *ret_kinds)
 void phase_backfill(Pass *pass, Cluster *cluster)
 {
         Scheduler *s = pass->s;
-        Lane *queue;
+        QueueNode *queue;
 
         active_fill(s, cluster, next_behind);
         while ((queue = active_best(cluster))) {
-                Shape *shape = lane_is_settled(s, queue) ? NULL : lane_behind(s, queue);
+                Shape *shape = queue_is_settled(s, queue) ? NULL : queue_behind(s, queue);
 
                 if (shape)
                         (void)start_first(pass, shape, RULE_BACKFILL);

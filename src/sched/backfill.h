@@ -10,30 +10,30 @@ typedef struct {
 } Hold;
 
 struct Reservation {
-        guint64 version; /* changes when the reservation blocks something else than before */
-        gint64 key;      /* the head */
-        const Ask *ask;  /* its request */
-        guint32 openings_version;
+        guint64 version;  /* changes when the reservation blocks something else than before */
+        gint64 key;       /* the head */
+        const Gang *gang; /* its request */
+        guint32 slots_version;
         gint64 time;     /* when it fits, possibly in the past; G_MAXINT64: unknown */
         gint64 of_room;  /* the same, by the capacity of nodes alone; 0: now */
         guint64 charges; /* of its queue, and ... */
         guint32 config;  /* ... the version of the queues' configuration, for which it holds */
         guint32 lacking; /* kinds that it lacks now */
         Resources need;
-        Lane *queue;
+        QueueNode *queue;
         GArray *holds; /* Hold; none if the time is unknown */
 };
 
 /* Of this pass. It is worked out when it is asked for first: by the guard as soon as it guards, by others
  * before anything is backfilled, so that what is remembered from earlier passes makes no difference. */
-const Reservation *reservation_get(Scheduler *s, Lane *queue);
+const Reservation *reservation_get(Scheduler *s, QueueNode *queue);
 /* True if the head is a gang of one kind of task without constraints on its place: no search is needed. */
-bool reservation_is_simple(const Lane *queue);
+bool reservation_is_simple(const QueueNode *queue);
 /* True if it is clear, without computing it, that the time at which the head fits is known. */
-bool reservation_is_timed(Scheduler *s, const Lane *queue);
+bool reservation_is_timed(Scheduler *s, const QueueNode *queue);
 /* The kinds that no job behind the queue's head may take, because the time at which the head will fit is
  * unknown. */
-guint32 reservation_denies(Scheduler *s, Lane *queue);
+guint32 reservation_denies(Scheduler *s, QueueNode *queue);
 /* True if trying is useless: it would delay a head that it has to respect. */
 bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule);
 /* True if this is known for some time limit in the group. */
@@ -50,6 +50,6 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);
 
 /* ---- settle.c ---- */
 /* Records that nothing has started behind the queue's head, and nothing is left to be tried in this pass. */
-void lane_settle(Scheduler *s, Lane *queue);
+void queue_settle(Scheduler *s, QueueNode *queue);
 /* True if that was recorded, and all causes of it are unchanged. */
-bool lane_is_settled(Scheduler *s, Lane *queue);
+bool queue_is_settled(Scheduler *s, QueueNode *queue);

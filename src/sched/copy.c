@@ -12,7 +12,7 @@ SchedNode node_view(const Node *node)
                             .labels = (const char *const *)node->labels->labels };
 }
 
-SchedQueue lane_view(const Lane *queue)
+SchedQueue queue_view(const QueueNode *queue)
 {
         return (SchedQueue){ .id = queue->id,
                              .cluster = queue->cluster,
@@ -54,21 +54,21 @@ GPtrArray *jobs_sorted(const Scheduler *s)
 
 static int compare_depths(gconstpointer a, gconstpointer b)
 {
-        const Lane *x = *(const Lane *const *)a, *y = *(const Lane *const *)b;
-        int order = lane_depth(x) - lane_depth(y);
+        const QueueNode *x = *(const QueueNode *const *)a, *y = *(const QueueNode *const *)b;
+        int order = queue_depth(x) - queue_depth(y);
 
         return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-GPtrArray *lanes_sorted(const Scheduler *s)
+GPtrArray *queues_sorted(const Scheduler *s)
 {
-        GPtrArray *lanes = g_ptr_array_new();
+        GPtrArray *queues = g_ptr_array_new();
 
         for (guint i = 0; i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        g_ptr_array_add(lanes, s->queues->pdata[i]);
-        g_ptr_array_sort(lanes, compare_depths);
-        return lanes;
+                        g_ptr_array_add(queues, s->queues->pdata[i]);
+        g_ptr_array_sort(queues, compare_depths);
+        return queues;
 }
 
 /* ---- restoring ---- */
@@ -80,18 +80,18 @@ void restore_past(Job *job, const Past *past)
 
 bool restore_going(Scheduler *s, Job *job, const SchedTask *going)
 {
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
 
-        for (int i = 0; i < ask->n_tasks; i++) {
+        for (int i = 0; i < gang->n_tasks; i++) {
                 Node *node = node_find(s, going[i].node);
 
                 if (going[i].node < 0)
                         continue;
-                if (!node || node->cluster != ask->cluster || job->run->tasks[i].node >= 0 ||
+                if (!node || node->cluster != gang->cluster || job->run->tasks[i].node >= 0 ||
                     (node->devices & going[i].devices) ||
-                    !job_can_hold(node, &ask->roles[ask_role_of(ask, i)].each))
+                    !job_can_hold(node, &gang->roles[gang_role_of(gang, i)].each))
                         return false;
-                node_take(s, node, &ask->roles[ask_role_of(ask, i)].each, going[i].devices);
+                node_take(s, node, &gang->roles[gang_role_of(gang, i)].each, going[i].devices);
                 job_place_task(s, job, i, going[i]);
                 job_task_releasing(s, job, i, 1);
                 job_let_task_go(s, job, i);
@@ -113,11 +113,11 @@ static void restore_hopeless(Group *copy, const Group *group)
 {
         if (copy->hopeless != group->hopeless)
                 copy->judged = 0;
-        if (copy->ask->hopeless != group->ask->hopeless)
-                copy->ask->judged = 0;
+        if (copy->gang->hopeless != group->gang->hopeless)
+                copy->gang->judged = 0;
         copy->hopeless = group->hopeless;
-        copy->ask->hopeless = group->ask->hopeless;
-        copy->queue->unjudged = copy->queue->unjudged || copy->judged == 0 || copy->ask->judged == 0;
+        copy->gang->hopeless = group->gang->hopeless;
+        copy->queue->unjudged = copy->queue->unjudged || copy->judged == 0 || copy->gang->judged == 0;
 }
 
 static void copy_jobs(const Scheduler *s, Scheduler *clone)
@@ -150,7 +150,7 @@ static void copy_nominations(const Scheduler *s, Scheduler *clone)
         for (guint i = 0; i < s->nominations->len; i++) {
                 const Nomination *old = s->nominations->pdata[i];
                 Nomination *copy = g_memdup2(old, sizeof *old);
-                int n = job_ask(job_find(s, old->key))->n_tasks;
+                int n = job_gang(job_find(s, old->key))->n_tasks;
 
                 copy->tasks = g_memdup2(old->tasks, sizeof *old->tasks * (gsize)n);
                 copy->victims = g_array_copy(old->victims);
@@ -166,8 +166,8 @@ static void copy_closed(const Scheduler *s, Scheduler *clone)
 
         g_hash_table_iter_init(&iter, s->jobs);
         while (g_hash_table_iter_next(&iter, NULL, &p))
-                if (job_ask(p)->closed)
-                        ask_close(job_ask(job_find(clone, ((Job *)p)->key)), job_ask(p)->cause);
+                if (job_gang(p)->closed)
+                        gang_close(job_gang(job_find(clone, ((Job *)p)->key)), job_gang(p)->cause);
 }
 
 static void copy_usage(const Scheduler *s, Scheduler *clone)
@@ -186,8 +186,8 @@ static void copy_usage(const Scheduler *s, Scheduler *clone)
 static void copy_queue_memory(const Scheduler *s, Scheduler *clone)
 {
         for (guint i = 0; i < s->queues->len; i++) {
-                const Lane *old = s->queues->pdata[i];
-                Lane *copy = lane_find(clone, (int)i);
+                const QueueNode *old = s->queues->pdata[i];
+                QueueNode *copy = queue_find(clone, (int)i);
 
                 if (!old)
                         continue;
@@ -205,7 +205,7 @@ Scheduler *scheduler_clone(const Scheduler *s)
         g_autofree char *topology = g_strjoinv(",", s->topology);
         SchedulerConfig config = { s->nominated_ms, s->cooldown_ms, s->half_life_ms, topology };
         Scheduler *clone = scheduler_new(&config);
-        g_autoptr(GPtrArray) lanes = lanes_sorted(s);
+        g_autoptr(GPtrArray) queues = queues_sorted(s);
 
         clone->now = s->now;
         for (guint i = 0; i < s->nodes->len; i++)
@@ -214,8 +214,8 @@ Scheduler *scheduler_clone(const Scheduler *s)
 
                         (void)scheduler_put_node(clone, &node);
                 }
-        for (guint i = 0; i < lanes->len; i++) {
-                SchedQueue queue = lane_view(lanes->pdata[i]);
+        for (guint i = 0; i < queues->len; i++) {
+                SchedQueue queue = queue_view(queues->pdata[i]);
 
                 (void)scheduler_put_queue(clone, &queue);
         }

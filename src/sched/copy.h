@@ -10,8 +10,8 @@ bool restore_going(Scheduler *s, Job *job, const SchedTask *going);
 /* Capacity that is being freed for a listed job; the nomination becomes the scheduler's. */
 void restore_nomination(Scheduler *s, Nomination *nomination);
 SchedNode node_view(const Node *node);
-SchedQueue lane_view(const Lane *queue);
+SchedQueue queue_view(const QueueNode *queue);
 /* All jobs by key; the caller's. */
 GPtrArray *jobs_sorted(const Scheduler *s);
 /* Queues, parents before their children, else by id; the caller's. */
-GPtrArray *lanes_sorted(const Scheduler *s);
+GPtrArray *queues_sorted(const Scheduler *s);

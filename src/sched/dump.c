@@ -38,7 +38,7 @@ static void dump_going(const Job *job, GString *out)
 {
         g_string_append(out, "going");
         append_number(out, job->key);
-        for (int i = 0; i < job_ask(job)->n_tasks; i++) {
+        for (int i = 0; i < job_gang(job)->n_tasks; i++) {
                 const SchedTask *going = &job->run->going[i];
 
                 if (going->node < 0)
@@ -86,7 +86,7 @@ static void dump_usage(const Scheduler *s, GString *out)
                                      5);
         }
         for (guint i = 0; i < s->queues->len; i++) {
-                const Lane *queue = s->queues->pdata[i];
+                const QueueNode *queue = s->queues->pdata[i];
 
                 if (queue)
                         line_numbers(out, "used-in-all",
@@ -96,13 +96,13 @@ static void dump_usage(const Scheduler *s, GString *out)
 
 static void dump_nomination(const Scheduler *s, const Nomination *nomination, GString *out)
 {
-        const Ask *ask = job_ask(job_find(s, nomination->key));
+        const Gang *gang = job_gang(job_find(s, nomination->key));
 
         g_string_append(out, "nominated");
         append_number(out, nomination->key);
         append_number(out, nomination->until);
-        append_number(out, ask->n_need);
-        for (int i = 0; i < ask->n_tasks; i++)
+        append_number(out, gang->n_need);
+        for (int i = 0; i < gang->n_tasks; i++)
                 if (nomination->tasks[i].node >= 0) {
                         append_number(out, i);
                         append_number(out, nomination->tasks[i].node);
@@ -113,7 +113,7 @@ static void dump_nomination(const Scheduler *s, const Nomination *nomination, GS
         g_string_append_c(out, '\n');
 }
 
-/* Each closed ask once, by the lowest key of those that ask it. */
+/* Each closed gang once, by the lowest key of its jobs. */
 static void dump_closed(const Scheduler *s, GString *out)
 {
         g_autoptr(GPtrArray) jobs = jobs_sorted(s);
@@ -122,8 +122,8 @@ static void dump_closed(const Scheduler *s, GString *out)
         for (guint i = 0; i < jobs->len; i++) {
                 const Job *job = jobs->pdata[i];
 
-                if (job_ask(job)->closed && g_hash_table_add(seen, job_ask(job)))
-                        line_numbers(out, "closed", (gint64[]){ job->key, job_ask(job)->cause }, 2);
+                if (job_gang(job)->closed && g_hash_table_add(seen, job_gang(job)))
+                        line_numbers(out, "closed", (gint64[]){ job->key, job_gang(job)->cause }, 2);
         }
 }
 
@@ -138,7 +138,7 @@ static gint64 count_lines(const char *text, gsize len)
 
 bool scheduler_dump(const Scheduler *s, GString *out)
 {
-        g_autoptr(GPtrArray) lanes = lanes_sorted(s);
+        g_autoptr(GPtrArray) queues = queues_sorted(s);
         gsize start = out->len;
 
         dump_config(s, out);
@@ -148,8 +148,8 @@ bool scheduler_dump(const Scheduler *s, GString *out)
 
                         line_node(out, &node);
                 }
-        for (guint i = 0; i < lanes->len; i++) {
-                SchedQueue queue = lane_view(lanes->pdata[i]);
+        for (guint i = 0; i < queues->len; i++) {
+                SchedQueue queue = queue_view(queues->pdata[i]);
 
                 line_queue(out, &queue);
         }
@@ -225,7 +225,7 @@ static bool load_queue(Loader *loader, Line *line)
 {
         SchedQueue queue;
 
-        return (line_read_queue(line, &loader->room, &queue) && !lane_find(loader->s, queue.id) &&
+        return (line_read_queue(line, &loader->room, &queue) && !queue_find(loader->s, queue.id) &&
                 scheduler_put_queue(loader->s, &queue)) ||
                wrong(loader, "is not a queue, or one that is there already, or below none");
 }
@@ -260,7 +260,7 @@ static bool load_going_tasks(Line *line, const Job *job, SchedTask *going)
         do {
                 gint64 task, node, low, high;
 
-                if (!line_int(line, 0, job_ask(job)->n_tasks - 1, &task) ||
+                if (!line_int(line, 0, job_gang(job)->n_tasks - 1, &task) ||
                     !line_int(line, 0, SCHED_ID_MAX, &node) || !line_int(line, 0, G_MAXUINT32, &low) ||
                     !line_int(line, 0, G_MAXUINT32, &high) || going[task].node >= 0)
                         return false;
@@ -269,11 +269,11 @@ static bool load_going_tasks(Line *line, const Job *job, SchedTask *going)
         return true;
 }
 
-static SchedTask *no_tasks(const Ask *ask)
+static SchedTask *no_tasks(const Gang *gang)
 {
-        SchedTask *tasks = g_new(SchedTask, ask->n_tasks);
+        SchedTask *tasks = g_new(SchedTask, gang->n_tasks);
 
-        for (int i = 0; i < ask->n_tasks; i++)
+        for (int i = 0; i < gang->n_tasks; i++)
                 tasks[i] = (SchedTask){ .node = -1 };
         return tasks;
 }
@@ -287,7 +287,7 @@ static bool load_going(Loader *loader, Line *line)
         if (!line_int(line, 1, G_MAXINT64, &key) || !(job = job_find(loader->s, key)) ||
             job->state != SCHED_RUNNING || job->run->going)
                 return wrong(loader, "is not of a running job, once");
-        going = no_tasks(job_ask(job));
+        going = no_tasks(job_gang(job));
         return (load_going_tasks(line, job, going) && restore_going(loader->s, job, going)) ||
                wrong(loader, "says of tasks where they cannot stand");
 }
@@ -301,10 +301,10 @@ static bool load_used(Loader *loader, Line *line)
         if (!line_int(line, 0, SCHED_ID_MAX, &queue) || !line_int(line, 0, G_MAXINT, &user) ||
             !line_int(line, 0, G_MAXINT64 / 4, &usage.value) ||
             !line_int(line, 0, SCHED_TIME_MAX, &usage.at) || !line_int(line, 0, RATE_MAX, &usage.rate) ||
-            !line_done(line) || !lane_find(loader->s, (int)queue))
+            !line_done(line) || !queue_find(loader->s, (int)queue))
                 return wrong(loader, "is not QUEUE USER VALUE AT RATE");
         account = account_get(loader->s, (int)queue, (int)user);
-        for (Lane *lane = lane_find(loader->s, (int)queue); lane; lane = lane->parent)
+        for (QueueNode *lane = queue_find(loader->s, (int)queue); lane; lane = lane->parent)
                 lane->usage.rate += usage.rate - account->usage.rate;
         account->usage = usage;
         return true;
@@ -313,9 +313,9 @@ static bool load_used(Loader *loader, Line *line)
 static bool load_used_in_all(Loader *loader, Line *line)
 {
         gint64 id;
-        Lane *queue;
+        QueueNode *queue;
 
-        if (!line_int(line, 0, SCHED_ID_MAX, &id) || !(queue = lane_find(loader->s, (int)id)) ||
+        if (!line_int(line, 0, SCHED_ID_MAX, &id) || !(queue = queue_find(loader->s, (int)id)) ||
             !line_int(line, 0, G_MAXINT64 / 4, &queue->usage.value) ||
             !line_int(line, 0, SCHED_TIME_MAX, &queue->usage.at) || !line_done(line))
                 return wrong(loader, "is not QUEUE VALUE AT");
@@ -323,20 +323,20 @@ static bool load_used_in_all(Loader *loader, Line *line)
 }
 
 /* As many tasks of each role as its gang has, on nodes of its cluster. */
-static bool load_planned(Loader *loader, Line *line, const Ask *ask, SchedTask *tasks)
+static bool load_planned(Loader *loader, Line *line, const Gang *gang, SchedTask *tasks)
 {
-        g_autofree int *left = g_memdup2(ask->need, sizeof *left * (gsize)ask->n_roles);
+        g_autofree int *left = g_memdup2(gang->need, sizeof *left * (gsize)gang->n_roles);
         gint64 n;
 
-        if (!line_int(line, 0, ask->n_need, &n) || n != ask->n_need)
+        if (!line_int(line, 0, gang->n_need, &n) || n != gang->n_need)
                 return false;
         for (; n > 0; n--) {
                 gint64 task, id;
                 const Node *node;
 
-                if (!line_int(line, 0, ask->n_tasks - 1, &task) || !line_int(line, 0, SCHED_ID_MAX, &id) ||
-                    !(node = node_find(loader->s, (int)id)) || node->cluster != ask->cluster ||
-                    tasks[task].node >= 0 || left[ask_role_of(ask, (int)task)]-- == 0)
+                if (!line_int(line, 0, gang->n_tasks - 1, &task) || !line_int(line, 0, SCHED_ID_MAX, &id) ||
+                    !(node = node_find(loader->s, (int)id)) || node->cluster != gang->cluster ||
+                    tasks[task].node >= 0 || left[gang_role_of(gang, (int)task)]-- == 0)
                         return false;
                 tasks[task].node = (int)id;
         }
@@ -357,12 +357,12 @@ static bool load_victims(Loader *loader, Line *line, GArray *victims)
         return line_done(line);
 }
 
-static bool is_promised_too_much(const Scheduler *s, const Ask *ask)
+static bool is_promised_too_much(const Scheduler *s, const Gang *gang)
 {
-        const Cluster *cluster = cluster_find(s, ask->cluster);
+        const Cluster *cluster = cluster_find(s, gang->cluster);
 
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
-                if (ask->need_total.amount[kind] > SCHED_AMOUNT_MAX - cluster->planned.amount[kind])
+                if (gang->need_total.amount[kind] > SCHED_AMOUNT_MAX - cluster->planned.amount[kind])
                         return true;
         return false;
 }
@@ -376,9 +376,9 @@ static bool load_nominated(Loader *loader, Line *line)
         if (line_int(line, 1, G_MAXINT64, &nomination->key) &&
             line_int(line, 0, SCHED_TIME_MAX, &nomination->until) &&
             (job = job_find(loader->s, nomination->key)) && job->place == PLACE_LISTED &&
-            !is_promised_too_much(loader->s, job_ask(job))) {
-                nomination->tasks = no_tasks(job_ask(job));
-                if (load_planned(loader, line, job_ask(job), nomination->tasks) &&
+            !is_promised_too_much(loader->s, job_gang(job))) {
+                nomination->tasks = no_tasks(job_gang(job));
+                if (load_planned(loader, line, job_gang(job), nomination->tasks) &&
                     load_victims(loader, line, nomination->victims)) {
                         restore_nomination(loader->s, nomination);
                         return true;
@@ -396,7 +396,7 @@ static bool load_closed(Loader *loader, Line *line)
         if (!line_int(line, 1, G_MAXINT64, &key) || !line_int(line, 1, CAUSES - 1, &cause) ||
             !line_done(line) || !(job = job_find(loader->s, key)))
                 return wrong(loader, "is not JOB CAUSE");
-        ask_close(job_ask(job), (Cause)cause);
+        gang_close(job_gang(job), (Cause)cause);
         return true;
 }
 

@@ -40,7 +40,7 @@ static bool is_about_room(Cause cause)
 
 static bool is_behind_head(const Shape *shape)
 {
-        const Lane *queue = shape_queue(shape);
+        const QueueNode *queue = shape_queue(shape);
 
         return queue->head != 0 && shape->first && shape->first->key != queue->head;
 }
@@ -56,21 +56,22 @@ static bool is_kept_behind_head(const Shape *shape)
 /* What the last pass found of the jobs of this shape. */
 static Cause shape_cause(const Scheduler *s, const Shape *shape)
 {
-        const Ask *ask = shape_ask(shape);
+        const Gang *gang = shape_gang(shape);
         Cause limited = shape_limited(shape);
         int kind;
 
-        if (ask->hopeless != CAUSE_NONE)
-                return ask->hopeless;
+        if (gang->hopeless != CAUSE_NONE)
+                return gang->hopeless;
         if (shape->group->hopeless != CAUSE_NONE)
                 return shape->group->hopeless;
         if (limited != CAUSE_NONE)
                 return limited;
-        if (lane_over_max(s, shape_queue(shape), &ask->need_total, ask->mask, NOW, &kind))
+        if (queue_over_max(s, shape_queue(shape), &gang->need_total, gang->mask, NOW, &kind))
                 return CAUSE_QUEUE_MAX;
-        if (ask->closed && shape->cause != CAUSE_LENT)
-                return ask->cause;
-        if (is_behind_head(shape) && ((shape_queue(shape)->denied & ask->mask) || is_kept_behind_head(shape)))
+        if (gang->closed && shape->cause != CAUSE_LENT)
+                return gang->cause;
+        if (is_behind_head(shape) &&
+            ((shape_queue(shape)->denied & gang->mask) || is_kept_behind_head(shape)))
                 return CAUSE_RESERVED;
         return is_about_room(shape->cause) ? shape->cause : CAUSE_NONE;
 }
@@ -85,7 +86,7 @@ static Cause job_cause(const Scheduler *s, const Job *job)
                 return CAUSE_HELD;
         if (job->place == PLACE_TIMER)
                 return CAUSE_NOT_BEFORE;
-        if (!lane_is_startable(job_queue(job)))
+        if (!queue_is_startable(job_queue(job)))
                 return CAUSE_QUEUE_CLOSED;
         if (job->place == PLACE_NOMINATED)
                 return CAUSE_NOMINATED;
@@ -110,8 +111,8 @@ Cause scheduler_cause(const Scheduler *s, gint64 key)
 typedef struct {
         const Scheduler *s;
         const Job *job;
-        const Ask *ask;
-        Lane *queue;
+        const Gang *gang;
+        QueueNode *queue;
         const Cluster *cluster;
         gint64 now;
         Reason *reasons;
@@ -134,20 +135,20 @@ static Reason *add_kind(Answer *answer, Cause cause, int kind)
         Reason *reason = add(answer, cause);
 
         reason->kind = kind;
-        reason->asked = answer->ask->need_total.amount[kind];
+        reason->asked = answer->gang->need_total.amount[kind];
         return reason;
 }
 
 static bool is_eligible(const Answer *answer, const Node *node)
 {
-        return node && node->usable && node->cluster == answer->ask->cluster &&
-               labels_carry(node->labels, answer->ask->job_labels) &&
-               labels_carry(node->labels, answer->ask->queue_labels);
+        return node && node->usable && node->cluster == answer->gang->cluster &&
+               labels_carry(node->labels, answer->gang->job_labels) &&
+               labels_carry(node->labels, answer->gang->queue_labels);
 }
 
 static void explain_place(Answer *answer)
 {
-        const Lane *queue = answer->queue;
+        const QueueNode *queue = answer->queue;
 
         if (answer->job->held)
                 (void)add(answer, CAUSE_HELD);
@@ -169,22 +170,22 @@ static bool explain_hopeless(Answer *answer)
                 (void)add(answer, CAUSE_NO_NODES);
                 return true;
         }
-        if (lane_never(answer->queue, answer->ask, &kind, &queue)) {
+        if (queue_never(answer->queue, answer->gang, &kind, &queue)) {
                 Reason *reason = add_kind(answer, CAUSE_TOO_LARGE, kind);
 
                 reason->queue = queue;
-                reason->limit = lane_find(answer->s, queue)->max.amount[kind];
+                reason->limit = queue_find(answer->s, queue)->max.amount[kind];
                 return true;
         }
-        FOR_KINDS(lacking, answer->ask->mask)
-        if (answer->ask->need_total.amount[lacking] > answer->cluster->total.amount[lacking]) {
+        FOR_KINDS(lacking, answer->gang->mask)
+        if (answer->gang->need_total.amount[lacking] > answer->cluster->total.amount[lacking]) {
                 add_kind(answer, CAUSE_TOO_LARGE, (int)lacking)->limit =
                         answer->cluster->total.amount[lacking];
                 return true;
         }
-        if (answer->ask->hopeless == CAUSE_NONE)
+        if (answer->gang->hopeless == CAUSE_NONE)
                 return false;
-        (void)add(answer, answer->ask->hopeless);
+        (void)add(answer, answer->gang->hopeless);
         return true;
 }
 
@@ -192,8 +193,8 @@ static void explain_limits(Answer *answer)
 {
         const Shape *shape = answer->job->shape;
         int kind;
-        Lane *over = lane_over_max(answer->s, answer->queue, &answer->ask->need_total, answer->ask->mask, NOW,
-                                   &kind);
+        QueueNode *over = queue_over_max(answer->s, answer->queue, &answer->gang->need_total,
+                                         answer->gang->mask, NOW, &kind);
 
         if (shape->array && shape->array_max > 0 && shape->array->running >= shape->array_max)
                 add(answer, CAUSE_ARRAY_LIMIT)->limit = shape->array_max;
@@ -238,11 +239,11 @@ static gint64 free_of(const Answer *answer, int kind)
 static void explain_reserved(Answer *answer)
 {
         const Scheduler *s = answer->s;
-        const Lane *by = answer->queue;
+        const QueueNode *by = answer->queue;
         Reason *reason;
         int kind;
-        Lane *keeper =
-                lane_kept_from(s, answer->queue, &answer->ask->need_total, answer->ask->mask, NOW, &kind);
+        QueueNode *keeper =
+                queue_kept_from(s, answer->queue, &answer->gang->need_total, answer->gang->mask, NOW, &kind);
 
         if (keeper) {
                 reason = add_kind(answer, CAUSE_RESERVED, kind);
@@ -250,12 +251,12 @@ static void explain_reserved(Answer *answer)
                 reason->free = free_of(answer, kind);
                 return;
         }
-        if (answer->ask->closed || shape_cause(s, answer->job->shape) != CAUSE_RESERVED)
+        if (answer->gang->closed || shape_cause(s, answer->job->shape) != CAUSE_RESERVED)
                 return;
-        if (by->head == answer->job->key && lane_find(s, answer->cluster->guard))
-                by = lane_find(s, answer->cluster->guard);
-        kind = answer->ask->mask ? __builtin_ctz(answer->ask->mask) : RESOURCE_CPU;
-        FOR_KINDS(lacking, answer->ask->mask & (by->reservation ? by->reservation->lacking : 0))
+        if (by->head == answer->job->key && queue_find(s, answer->cluster->guard))
+                by = queue_find(s, answer->cluster->guard);
+        kind = answer->gang->mask ? __builtin_ctz(answer->gang->mask) : RESOURCE_CPU;
+        FOR_KINDS(lacking, answer->gang->mask & (by->reservation ? by->reservation->lacking : 0))
         kind = (int)lacking;
         reason = add_kind(answer, CAUSE_RESERVED, kind);
         reason->free = free_of(answer, kind);
@@ -263,17 +264,17 @@ static void explain_reserved(Answer *answer)
         reason->time = by->head_start;
 }
 
-static const Lane *most_borrowed(const Answer *answer, int kind, gint64 *ret_sum)
+static const QueueNode *most_borrowed(const Answer *answer, int kind, gint64 *ret_sum)
 {
-        const Lane *most = NULL;
+        const QueueNode *most = NULL;
         gint64 best = 0;
 
         *ret_sum = 0;
         for (guint i = 0; i < answer->s->queues->len; i++) {
-                const Lane *queue = answer->s->queues->pdata[i];
+                const QueueNode *queue = answer->s->queues->pdata[i];
                 gint64 more;
 
-                if (!queue || queue->cluster != answer->ask->cluster || queue == answer->queue ||
+                if (!queue || queue->cluster != answer->gang->cluster || queue == answer->queue ||
                     queue->n_children > 0)
                         continue;
                 more = queue->alloc.amount[kind] - queue->min.amount[kind];
@@ -288,11 +289,11 @@ static const Lane *most_borrowed(const Answer *answer, int kind, gint64 *ret_sum
 
 static void explain_lent(Answer *answer, int kind)
 {
-        const Lane *queue = answer->queue, *other;
+        const QueueNode *queue = answer->queue, *other;
         gint64 sum, owed = queue->min.amount[kind] - queue->alloc.amount[kind];
         Reason *reason;
 
-        if (owed < answer->ask->need_total.amount[kind] || !(other = most_borrowed(answer, kind, &sum)))
+        if (owed < answer->gang->need_total.amount[kind] || !(other = most_borrowed(answer, kind, &sum)))
                 return;
         reason = add_kind(answer, CAUSE_LENT, kind);
         reason->queue = queue->id;
@@ -307,14 +308,14 @@ static void first_to_end(const Answer *answer, int kind, Reason *ret)
         gint64 first = G_MAXINT64;
 
         for (guint i = 0; i < answer->s->queues->len; i++) {
-                const Lane *queue = answer->s->queues->pdata[i];
+                const QueueNode *queue = answer->s->queues->pdata[i];
 
-                for (guint j = 0; queue && queue->cluster == answer->ask->cluster && j < queue->running->len;
+                for (guint j = 0; queue && queue->cluster == answer->gang->cluster && j < queue->running->len;
                      j++) {
                         const Job *job = queue->running->pdata[j];
                         gint64 end = job_end(job);
 
-                        if (job_ask(job)->full_total.amount[kind] == 0 || end > first ||
+                        if (job_gang(job)->full_total.amount[kind] == 0 || end > first ||
                             (end == first && job->key > ret->key) || end == G_MAXINT64)
                                 continue;
                         first = end;
@@ -328,11 +329,11 @@ static bool explain_lacking(Answer *answer)
 {
         bool any = false;
 
-        FOR_KINDS(kind, answer->ask->mask)
+        FOR_KINDS(kind, answer->gang->mask)
         {
                 Reason *reason;
 
-                if (answer->ask->need_total.amount[kind] <= free_of(answer, (int)kind))
+                if (answer->gang->need_total.amount[kind] <= free_of(answer, (int)kind))
                         continue;
                 any = true;
                 explain_lent(answer, (int)kind);
@@ -357,11 +358,11 @@ static void explain_fragmented(Answer *answer)
                 if (!is_eligible(answer, node))
                         continue;
                 room = node_room(node);
-                for (int role = 0; role < answer->ask->n_roles; role++)
-                        FOR_KINDS(kind, answer->ask->need[role] > 0 ? answer->ask->classes[role]->mask : 0)
-                nodes[kind] += room.amount[kind] < answer->ask->roles[role].each.amount[kind];
+                for (int role = 0; role < answer->gang->n_roles; role++)
+                        FOR_KINDS(kind, answer->gang->need[role] > 0 ? answer->gang->classes[role]->mask : 0)
+                nodes[kind] += room.amount[kind] < answer->gang->roles[role].each.amount[kind];
         }
-        FOR_KINDS(kind, answer->ask->mask)
+        FOR_KINDS(kind, answer->gang->mask)
         if (most < 0 || nodes[kind] > nodes[most])
                 most = (int)kind;
         if (most < 0)
@@ -374,13 +375,13 @@ static void explain_fragmented(Answer *answer)
 
 static void explain_room(Answer *answer)
 {
-        if (!answer->ask->closed || answer->job->place == PLACE_NOMINATED)
+        if (!answer->gang->closed || answer->job->place == PLACE_NOMINATED)
                 return;
         if (explain_lacking(answer))
                 return;
-        if (answer->ask->cause == CAUSE_TOPOLOGY) {
-                add(answer, CAUSE_TOPOLOGY)->label = answer->ask->topology < answer->s->n_levels
-                                                             ? answer->s->topology[answer->ask->topology]
+        if (answer->gang->cause == CAUSE_TOPOLOGY) {
+                add(answer, CAUSE_TOPOLOGY)->label = answer->gang->topology < answer->s->n_levels
+                                                             ? answer->s->topology[answer->gang->topology]
                                                              : NULL;
                 return;
         }
@@ -450,9 +451,9 @@ int scheduler_explain(const Scheduler *s, gint64 key, gint64 now, Reason ret[REA
 
         if (!job || job->state != SCHED_PENDING)
                 return 0;
-        answer.ask = job_ask(job);
+        answer.gang = job_gang(job);
         answer.queue = job_queue(job);
-        answer.cluster = cluster_find(s, answer.ask->cluster);
+        answer.cluster = cluster_find(s, answer.gang->cluster);
         explain_place(&answer);
         if (!explain_hopeless(&answer)) {
                 explain_limits(&answer);

@@ -21,7 +21,7 @@ static gint64 sum_or_most(gint64 a, gint64 b)
         return b < 0 || __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
 }
 
-static gint64 share_ppm(const Scheduler *s, const Lane *queue)
+static gint64 share_ppm(const Scheduler *s, const QueueNode *queue)
 {
         const Cluster *cluster = cluster_find(s, queue->cluster);
         gint64 share = 0;
@@ -37,7 +37,7 @@ static gint64 share_ppm(const Scheduler *s, const Lane *queue)
 }
 
 /* Of its min and in nobody's use of its own; what is reserved cannot be lent. */
-static gint64 unused(const Lane *queue, int kind)
+static gint64 unused(const QueueNode *queue, int kind)
 {
         return MAX(0, queue->min.amount[kind] - MAX(queue->alloc.amount[kind], queue->reserved.amount[kind]));
 }
@@ -49,14 +49,14 @@ static void fill_lent(const Scheduler *s, const Cluster *cluster, SchedulerFigur
                 gint64 sum = 0, lent;
 
                 for (guint i = 0; i < s->queues->len; i++) {
-                        const Lane *queue = s->queues->pdata[i];
+                        const QueueNode *queue = s->queues->pdata[i];
 
                         if (queue && queue->cluster == cluster->id && queue->n_children == 0)
                                 sum = sum_or_most(sum, unused(queue, kind));
                 }
                 lent = MAX(0, sum - MAX(0, cluster->free.amount[kind]));
                 for (guint i = 0; sum > 0 && i < s->queues->len; i++) {
-                        const Lane *queue = s->queues->pdata[i];
+                        const QueueNode *queue = s->queues->pdata[i];
 
                         if (!queue || queue->cluster != cluster->id || queue->n_children > 0)
                                 continue;
@@ -69,7 +69,7 @@ static void fill_lent(const Scheduler *s, const Cluster *cluster, SchedulerFigur
         }
 }
 
-static void fill_queue(const Scheduler *s, const Lane *queue, QueueFigures *ret)
+static void fill_queue(const Scheduler *s, const QueueNode *queue, QueueFigures *ret)
 {
         ret->id = queue->id;
         ret->used = queue->alloc;
@@ -117,7 +117,7 @@ static bool comes_before(Scheduler *s, const Job *a, const Job *b)
 }
 
 /* Keeps `job` if it is among the first, and says so. */
-static bool keep_first(Scheduler *s, Lane *queue, const Job *job)
+static bool keep_first(Scheduler *s, QueueNode *queue, const Job *job)
 {
         int at = SCHED_FIGURE_HEADS;
 
@@ -130,7 +130,7 @@ static bool keep_first(Scheduler *s, Lane *queue, const Job *job)
 }
 
 /* The order of users is another one from pass to pass. */
-void lane_has_more(Scheduler *s, Lane *queue, const Job *job)
+void queue_has_more(Scheduler *s, QueueNode *queue, const Job *job)
 {
         queue->heads_stale = true;
         queue->first_stale = queue->first_stale || queue->order == QUEUE_ORDER_FAIR;
@@ -138,7 +138,7 @@ void lane_has_more(Scheduler *s, Lane *queue, const Job *job)
                 (void)keep_first(s, queue, job);
 }
 
-void lane_has_less(Lane *queue, const Job *job)
+void queue_has_less(QueueNode *queue, const Job *job)
 {
         queue->heads_stale = true;
         queue->first_stale = queue->first_stale || queue->order == QUEUE_ORDER_FAIR;
@@ -154,7 +154,7 @@ static const Job *job_behind(const Job *job)
         return g_sequence_iter_is_end(iter) ? NULL : g_sequence_get(iter);
 }
 
-static void keep_first_of(Scheduler *s, Lane *queue, const Shape *shape)
+static void keep_first_of(Scheduler *s, QueueNode *queue, const Shape *shape)
 {
         const Job *last = queue->first[SCHED_FIGURE_HEADS - 1], *job = shape->first;
 
@@ -164,7 +164,7 @@ static void keep_first_of(Scheduler *s, Lane *queue, const Shape *shape)
                 job = job_behind(job);
 }
 
-static void find_first(Scheduler *s, Lane *queue)
+static void find_first(Scheduler *s, QueueNode *queue)
 {
         memset(queue->first, 0, sizeof queue->first);
         for (guint i = 0; i < queue->groups->len; i++) {
@@ -176,7 +176,7 @@ static void find_first(Scheduler *s, Lane *queue)
         queue->first_stale = false;
 }
 
-void lane_find_heads(Scheduler *s, Lane *queue)
+void queue_find_heads(Scheduler *s, QueueNode *queue)
 {
         if (queue->first_stale)
                 find_first(s, queue);

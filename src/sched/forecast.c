@@ -7,7 +7,7 @@ static Job *next_to_end(const Scheduler *s, gint64 *ret_time)
         Job *next = NULL;
 
         for (guint i = 0; i < s->queues->len; i++) {
-                const Lane *queue = s->queues->pdata[i];
+                const QueueNode *queue = s->queues->pdata[i];
 
                 for (guint j = 0; queue && j < queue->running->len; j++) {
                         Job *job = queue->running->pdata[j];

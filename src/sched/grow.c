@@ -23,16 +23,16 @@ static bool somebody_waits(Scheduler *s, const Group *group)
  */
 static guint32 wanted_by(Scheduler *s, Group *group)
 {
-        Ask *ask = group->ask;
-        Lane *over;
+        Gang *gang = group->gang;
+        QueueNode *over;
         int kind;
 
         if (group_hopeless(s, group) != CAUSE_NONE || !somebody_waits(s, group))
                 return 0;
-        over = lane_over_max(s, group->queue, &ask->need_total, ask->mask, NOW, &kind);
+        over = queue_over_max(s, group->queue, &gang->need_total, gang->mask, NOW, &kind);
         if (!over)
-                return ask->closed ? ask_lacking(s, ask) : ask->mask;
-        over->wanted |= ask->mask & over->max_mask;
+                return gang->closed ? gang_lacking(s, gang) : gang->mask;
+        over->wanted |= gang->mask & over->max_mask;
         return 0;
 }
 
@@ -46,15 +46,15 @@ static guint32 taken_by_all(const Scheduler *s)
         return kinds;
 }
 
-static bool is_serving(const Lane *queue, const Cluster *cluster)
+static bool is_serving(const QueueNode *queue, const Cluster *cluster)
 {
-        return queue && queue->cluster == cluster->id && lane_is_startable(queue);
+        return queue && queue->cluster == cluster->id && queue_is_startable(queue);
 }
 
 /* Who kept all from growing in the last pass does so still. */
 static bool is_still_wanting(Scheduler *s, const Cluster *cluster)
 {
-        const Lane *queue = lane_find(s, cluster->wanting);
+        const QueueNode *queue = queue_find(s, cluster->wanting);
 
         return is_serving(queue, cluster) && cluster->wanting_group < queue->groups->len &&
                (wanted_by(s, queue->groups->pdata[cluster->wanting_group]) & taken_by_all(s)) != 0;
@@ -69,9 +69,9 @@ static bool look_for_wanted(Scheduler *s, Growth *growth, Cluster *cluster)
                 return false;
         for (guint i = 0; i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        ((Lane *)s->queues->pdata[i])->wanted = 0;
+                        ((QueueNode *)s->queues->pdata[i])->wanted = 0;
         for (guint i = 0; i < s->queues->len; i++) {
-                const Lane *queue = s->queues->pdata[i];
+                const QueueNode *queue = s->queues->pdata[i];
 
                 for (guint j = 0; is_serving(queue, cluster) && j < queue->groups->len; j++) {
                         growth->wanted |= wanted_by(s, queue->groups->pdata[j]);
@@ -85,7 +85,7 @@ static bool look_for_wanted(Scheduler *s, Growth *growth, Cluster *cluster)
         return true;
 }
 
-static bool is_wanted(const Growth *growth, const Lane *queue, guint32 kinds)
+static bool is_wanted(const Growth *growth, const QueueNode *queue, guint32 kinds)
 {
         guint32 wanted = growth->wanted;
 
@@ -99,13 +99,13 @@ static bool is_wanted(const Growth *growth, const Lane *queue, guint32 kinds)
 /* The value of the label within which the job's tasks have to stay; NULL: anywhere. */
 static const Domain *domain_of(Scheduler *s, const Job *job)
 {
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
 
-        for (int i = 0; ask->topology_required && i < ask->n_tasks; i++) {
+        for (int i = 0; gang->topology_required && i < gang->n_tasks; i++) {
                 const Node *node = node_find(s, job->run->tasks[i].node);
 
-                if (node && node->domains[ask->topology] >= 0)
-                        return s->domains->pdata[node->domains[ask->topology]];
+                if (node && node->domains[gang->topology] >= 0)
+                        return s->domains->pdata[node->domains[gang->topology]];
         }
         return NULL;
 }
@@ -113,17 +113,17 @@ static const Domain *domain_of(Scheduler *s, const Job *job)
 static bool grow_role(Growth *growth, Job *job, int role)
 {
         Scheduler *s = growth->pass->s;
-        Ask *ask = job_ask(job);
-        Class *class = ask->classes[role];
-        int task = ask->first[role], kind;
+        Gang *gang = job_gang(job);
+        Class *class = gang->classes[role];
+        int task = gang->first[role], kind;
         Node *node;
 
-        while (task < ask->first[role] + ask->roles[role].replicas && job->run->tasks[task].node >= 0)
+        while (task < gang->first[role] + gang->roles[role].replicas && job->run->tasks[task].node >= 0)
                 task++;
-        if (task == ask->first[role] + ask->roles[role].replicas ||
+        if (task == gang->first[role] + gang->roles[role].replicas ||
             is_wanted(growth, job_queue(job), class->mask) ||
-            lane_over_max(s, job_queue(job), &class->each, class->mask, NOW, &kind) ||
-            lane_kept_from(s, job_queue(job), &class->each, class->mask, NOW, &kind))
+            queue_over_max(s, job_queue(job), &class->each, class->mask, NOW, &kind) ||
+            queue_kept_from(s, job_queue(job), &class->each, class->mask, NOW, &kind))
                 return false;
         node = place_best(s, class, domain_of(s, job));
         if (!node)
@@ -137,7 +137,7 @@ static bool grow_role(Growth *growth, Job *job, int role)
 
 static bool grow(Growth *growth, Job *job)
 {
-        for (int role = 0; role < job_ask(job)->n_roles; role++)
+        for (int role = 0; role < job_gang(job)->n_roles; role++)
                 if (grow_role(growth, job, role)) {
                         if (!g_ptr_array_find(growth->grown, job, NULL))
                                 g_ptr_array_add(growth->grown, job);
@@ -159,11 +159,11 @@ static int compare_growers(gconstpointer a, gconstpointer b)
         return (x->key > y->key) - (x->key < y->key);
 }
 
-static bool next_grower(Scheduler *s, Lane *queue, guint32 *ret_kinds)
+static bool next_grower(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
         if (queue->growers->len == 0)
                 return false;
-        *ret_kinds = amounts_mask(&job_ask(queue->growers->pdata[0])->full_total);
+        *ret_kinds = amounts_mask(&job_gang(queue->growers->pdata[0])->full_total);
         return true;
 }
 
@@ -173,18 +173,18 @@ static bool collect(Scheduler *s, const Cluster *cluster)
 
         for (guint i = 0; i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        g_ptr_array_set_size(((Lane *)s->queues->pdata[i])->growers, 0);
+                        g_ptr_array_set_size(((QueueNode *)s->queues->pdata[i])->growers, 0);
         for (guint i = 0; i < s->elastic->len; i++) {
                 Job *job = s->elastic->pdata[i];
 
-                if (job_queue(job)->cluster != cluster->id || !lane_is_startable(job_queue(job)))
+                if (job_queue(job)->cluster != cluster->id || !queue_is_startable(job_queue(job)))
                         continue;
                 g_ptr_array_add(job_queue(job)->growers, job);
                 any = true;
         }
         for (guint i = 0; any && i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        g_ptr_array_sort(((Lane *)s->queues->pdata[i])->growers, compare_growers);
+                        g_ptr_array_sort(((QueueNode *)s->queues->pdata[i])->growers, compare_growers);
         return any;
 }
 
@@ -206,7 +206,7 @@ void phase_grow(Pass *pass, Cluster *cluster)
         Scheduler *s = pass->s;
         Growth growth = { .pass = pass };
         g_autoptr(GPtrArray) grown = NULL;
-        Lane *queue;
+        QueueNode *queue;
 
         if (s->elastic->len == 0 || !look_for_wanted(s, &growth, cluster) || !collect(s, cluster))
                 return;

@@ -44,7 +44,7 @@ static guint64 mix_usage(guint64 h, const Usage *usage)
         return mix(mix(mix(h, (guint64)usage->value), (guint64)usage->at), (guint64)usage->rate);
 }
 
-static guint64 lane_hash(const Lane *queue)
+static guint64 queue_hash(const QueueNode *queue)
 {
         guint64 h = mix(mix(2, (guint64)queue->id), (guint64)queue->cluster);
 
@@ -59,14 +59,14 @@ static guint64 lane_hash(const Lane *queue)
         return mix_usage(h, &queue->usage);
 }
 
-static guint64 ask_digest(const Ask *ask)
+static guint64 gang_digest(const Gang *gang)
 {
-        guint64 h = mix(mix(3, (guint64)ask->topology), ask->topology_required);
+        guint64 h = mix(mix(3, (guint64)gang->topology), gang->topology_required);
 
-        h = mix_text(h, ask->job_labels->text);
-        for (int i = 0; i < ask->n_roles; i++) {
-                h = mix_resources(h, &ask->roles[i].each);
-                h = mix(mix(h, (guint64)ask->roles[i].replicas), (guint64)ask->roles[i].min);
+        h = mix_text(h, gang->job_labels->text);
+        for (int i = 0; i < gang->n_roles; i++) {
+                h = mix_resources(h, &gang->roles[i].each);
+                h = mix(mix(h, (guint64)gang->roles[i].replicas), (guint64)gang->roles[i].min);
         }
         return h;
 }
@@ -74,7 +74,7 @@ static guint64 ask_digest(const Ask *ask)
 static guint64 job_digest(const Job *job)
 {
         const Shape *shape = job->shape;
-        guint64 h = mix(ask_digest(job_ask(job)), (guint64)job->key);
+        guint64 h = mix(gang_digest(job_gang(job)), (guint64)job->key);
 
         h = mix(mix(h, (guint64)job_queue(job)->id), (guint64)shape->user);
         h = mix(mix(h, (guint64)shape->priority), (guint64)job->submitted);
@@ -84,8 +84,8 @@ static guint64 job_digest(const Job *job)
         h = mix(h, job->state);
         if (job->run) {
                 h = mix(mix(h, (guint64)job->run->started), (guint64)job->run->saved);
-                h = mix_tasks(h, job->run->tasks, job_ask(job)->n_tasks);
-                h = mix_tasks(h, job->run->going, job_ask(job)->n_tasks);
+                h = mix_tasks(h, job->run->tasks, job_gang(job)->n_tasks);
+                h = mix_tasks(h, job->run->going, job_gang(job)->n_tasks);
         }
         if (job->past)
                 h = mix(mix(mix(h, job->past->victim), (guint64)job->past->safe_until),
@@ -97,7 +97,7 @@ static guint64 nomination_hash(const Scheduler *s, const Nomination *nomination)
 {
         guint64 h = mix(mix(4, (guint64)nomination->key), (guint64)nomination->until);
 
-        h = mix_tasks(h, nomination->tasks, job_ask(job_find(s, nomination->key))->n_tasks);
+        h = mix_tasks(h, nomination->tasks, job_gang(job_find(s, nomination->key))->n_tasks);
         for (guint i = 0; i < nomination->victims->len; i++)
                 h = mix(h, (guint64)g_array_index(nomination->victims, gint64, i));
         return h;
@@ -124,7 +124,7 @@ guint64 scheduler_hash(const Scheduler *s)
                         h = mix(h, node_hash(s->nodes->pdata[i]));
         for (guint i = 0; i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        h = mix(h, lane_hash(s->queues->pdata[i]));
+                        h = mix(h, queue_hash(s->queues->pdata[i]));
         g_hash_table_iter_init(&iter, s->jobs);
         while (g_hash_table_iter_next(&iter, NULL, &p))
                 sum += job_digest(p);

@@ -1,4 +1,4 @@
-/* What many jobs have in common is kept once: sets of labels, classes of tasks, asks, groups, shapes, and the
+/* What many jobs have in common is kept once: sets of labels, classes of tasks, gangs, groups, shapes, and the
  * accounts of users in queues. Each is found in a table by its contents and lives as long as somebody refers
  * to it; an account also as long as its usage is not forgotten. */
 #include "sched/state.h"
@@ -125,11 +125,11 @@ static gboolean class_equal(gconstpointer a, gconstpointer b)
                x->queue_labels == y->queue_labels && memcmp(&x->each, &y->each, sizeof x->each) == 0;
 }
 
-static Class *class_intern(Scheduler *s, const Ask *ask, const Resources *each)
+static Class *class_intern(Scheduler *s, const Gang *gang, const Resources *each)
 {
-        Class key = { .cluster = ask->cluster,
-                      .job_labels = ask->job_labels,
-                      .queue_labels = ask->queue_labels,
+        Class key = { .cluster = gang->cluster,
+                      .job_labels = gang->job_labels,
+                      .queue_labels = gang->queue_labels,
                       .each = *each };
         Class *class = g_hash_table_lookup(s->classes, &key);
 
@@ -138,7 +138,7 @@ static Class *class_intern(Scheduler *s, const Ask *ask, const Resources *each)
                 (void)labels_ref(class->job_labels);
                 (void)labels_ref(class->queue_labels);
                 class->mask = amounts_mask(each);
-                class->asks = g_ptr_array_new();
+                class->gangs = g_ptr_array_new();
                 g_hash_table_add(s->classes, class);
         }
         class->refs++;
@@ -153,21 +153,21 @@ static void class_unref(Scheduler *s, Class *class)
         labels_unref(s, class->job_labels);
         labels_unref(s, class->queue_labels);
         class_clear_index(class);
-        g_ptr_array_unref(class->asks);
+        g_ptr_array_unref(class->gangs);
         g_free(class);
 }
 
-/* ---- asks ---- */
+/* ---- gangs ---- */
 
-static guint ask_hash(gconstpointer p)
+static guint gang_hash(gconstpointer p)
 {
-        const Ask *ask = p;
-        guint64 h = mix((guint64)ask->cluster, (guint64)ask->topology * 2 + ask->topology_required);
+        const Gang *gang = p;
+        guint64 h = mix((guint64)gang->cluster, (guint64)gang->topology * 2 + gang->topology_required);
 
-        h = mix_pointer(mix_pointer(h, ask->job_labels), ask->queue_labels);
-        for (int i = 0; i < ask->n_roles; i++) {
-                h = mix_resources(h, &ask->roles[i].each);
-                h = mix(mix(h, (guint64)ask->roles[i].replicas), (guint64)ask->roles[i].min);
+        h = mix_pointer(mix_pointer(h, gang->job_labels), gang->queue_labels);
+        for (int i = 0; i < gang->n_roles; i++) {
+                h = mix_resources(h, &gang->roles[i].each);
+                h = mix(mix(h, (guint64)gang->roles[i].replicas), (guint64)gang->roles[i].min);
         }
         return (guint)h;
 }
@@ -178,9 +178,9 @@ static bool role_equal(const SchedRole *a, const SchedRole *b)
                memcmp(&a->each, &b->each, sizeof a->each) == 0;
 }
 
-static gboolean ask_equal(gconstpointer a, gconstpointer b)
+static gboolean gang_equal(gconstpointer a, gconstpointer b)
 {
-        const Ask *x = a, *y = b;
+        const Gang *x = a, *y = b;
 
         if (x->cluster != y->cluster || x->topology != y->topology || x->n_roles != y->n_roles ||
             x->topology_required != y->topology_required || x->job_labels != y->job_labels ||
@@ -193,7 +193,7 @@ static gboolean ask_equal(gconstpointer a, gconstpointer b)
 }
 
 /* Larger requests first: they are harder to place. */
-static bool asks_more(const Resources *a, const Resources *b)
+static bool is_larger(const Resources *a, const Resources *b)
 {
         static const int kinds[] = { RESOURCE_GPU, RESOURCE_CPU, RESOURCE_MEMORY };
 
@@ -206,85 +206,86 @@ static bool asks_more(const Resources *a, const Resources *b)
         return false;
 }
 
-static void ask_order_roles(Ask *ask)
+static void gang_order_roles(Gang *gang)
 {
-        for (int i = 0; i < ask->n_roles; i++) {
+        for (int i = 0; i < gang->n_roles; i++) {
                 int at = i;
 
-                for (; at > 0 && asks_more(&ask->roles[i].each, &ask->roles[ask->order[at - 1]].each); at--)
-                        ask->order[at] = ask->order[at - 1];
-                ask->order[at] = i;
+                for (; at > 0 && is_larger(&gang->roles[i].each, &gang->roles[gang->order[at - 1]].each);
+                     at--)
+                        gang->order[at] = gang->order[at - 1];
+                gang->order[at] = i;
         }
 }
 
 /* The gang of a job whose minimum is nothing is one task: a job that runs has something that runs. */
-static void ask_sum_up(Scheduler *s, Ask *ask)
+static void gang_sum_up(Scheduler *s, Gang *gang)
 {
-        for (int i = 0; i < ask->n_roles; i++) {
-                const SchedRole *role = &ask->roles[i];
+        for (int i = 0; i < gang->n_roles; i++) {
+                const SchedRole *role = &gang->roles[i];
 
-                ask->need[i] = role->min;
-                ask->first[i] = ask->n_tasks;
-                ask->n_tasks += role->replicas;
-                ask->n_need += role->min;
+                gang->need[i] = role->min;
+                gang->first[i] = gang->n_tasks;
+                gang->n_tasks += role->replicas;
+                gang->n_need += role->min;
         }
-        for (int i = 0; i < ask->n_roles && ask->n_need == 0; i++)
-                ask->n_need = ask->need[i] = MIN(1, ask->roles[i].replicas);
-        for (int i = 0; i < ask->n_roles; i++) {
-                amounts_add_times(&ask->need_total, &ask->roles[i].each, ask->need[i]);
-                amounts_add_times(&ask->full_total, &ask->roles[i].each, ask->roles[i].replicas);
-                ask->classes[i] = class_intern(s, ask, &ask->roles[i].each);
-                if (ask->need[i] > 0 && !g_ptr_array_find(ask->classes[i]->asks, ask, NULL))
-                        g_ptr_array_add(ask->classes[i]->asks, ask);
+        for (int i = 0; i < gang->n_roles && gang->n_need == 0; i++)
+                gang->n_need = gang->need[i] = MIN(1, gang->roles[i].replicas);
+        for (int i = 0; i < gang->n_roles; i++) {
+                amounts_add_times(&gang->need_total, &gang->roles[i].each, gang->need[i]);
+                amounts_add_times(&gang->full_total, &gang->roles[i].each, gang->roles[i].replicas);
+                gang->classes[i] = class_intern(s, gang, &gang->roles[i].each);
+                if (gang->need[i] > 0 && !g_ptr_array_find(gang->classes[i]->gangs, gang, NULL))
+                        g_ptr_array_add(gang->classes[i]->gangs, gang);
         }
-        ask->mask = amounts_mask(&ask->need_total);
+        gang->mask = amounts_mask(&gang->need_total);
 }
 
-static Ask *ask_intern(Scheduler *s, const Ask *key)
+static Gang *gang_intern(Scheduler *s, const Gang *key)
 {
-        Ask *ask = g_hash_table_lookup(s->asks, key);
+        Gang *gang = g_hash_table_lookup(s->gangs, key);
 
-        if (ask)
-                return ask;
-        ask = g_new0(Ask, 1);
-        ask->cluster = key->cluster;
-        ask->job_labels = labels_ref(key->job_labels);
-        ask->queue_labels = labels_ref(key->queue_labels);
-        ask->topology = key->topology;
-        ask->topology_required = key->topology_required;
-        ask->n_roles = key->n_roles;
-        ask->roles = g_memdup2(key->roles, sizeof *key->roles * (gsize)key->n_roles);
-        ask->need = g_new0(int, key->n_roles);
-        ask->first = g_new0(int, key->n_roles);
-        ask->order = g_new0(int, key->n_roles);
-        ask->classes = g_new0(Class *, key->n_roles);
-        ask_order_roles(ask);
-        ask_sum_up(s, ask);
-        g_hash_table_add(s->asks, ask);
-        return ask;
+        if (gang)
+                return gang;
+        gang = g_new0(Gang, 1);
+        gang->cluster = key->cluster;
+        gang->job_labels = labels_ref(key->job_labels);
+        gang->queue_labels = labels_ref(key->queue_labels);
+        gang->topology = key->topology;
+        gang->topology_required = key->topology_required;
+        gang->n_roles = key->n_roles;
+        gang->roles = g_memdup2(key->roles, sizeof *key->roles * (gsize)key->n_roles);
+        gang->need = g_new0(int, key->n_roles);
+        gang->first = g_new0(int, key->n_roles);
+        gang->order = g_new0(int, key->n_roles);
+        gang->classes = g_new0(Class *, key->n_roles);
+        gang_order_roles(gang);
+        gang_sum_up(s, gang);
+        g_hash_table_add(s->gangs, gang);
+        return gang;
 }
 
-static void ask_unref(Scheduler *s, Ask *ask)
+static void gang_unref(Scheduler *s, Gang *gang)
 {
-        if (--ask->refs > 0)
+        if (--gang->refs > 0)
                 return;
-        ask_open(ask);
-        sim_forget(s, ask);
-        g_hash_table_remove(s->asks, ask);
-        for (int i = 0; i < ask->n_roles; i++) {
-                (void)g_ptr_array_remove(ask->classes[i]->asks, ask);
-                class_unref(s, ask->classes[i]);
+        gang_open(gang);
+        sim_forget(s, gang);
+        g_hash_table_remove(s->gangs, gang);
+        for (int i = 0; i < gang->n_roles; i++) {
+                (void)g_ptr_array_remove(gang->classes[i]->gangs, gang);
+                class_unref(s, gang->classes[i]);
         }
-        labels_unref(s, ask->job_labels);
-        labels_unref(s, ask->queue_labels);
-        g_clear_pointer(&ask->openings, g_array_unref);
-        g_clear_pointer(&ask->chosen, g_array_unref);
-        g_free(ask->roles);
-        g_free(ask->need);
-        g_free(ask->first);
-        g_free(ask->order);
-        g_free(ask->classes);
-        g_free(ask);
+        labels_unref(s, gang->job_labels);
+        labels_unref(s, gang->queue_labels);
+        g_clear_pointer(&gang->slots, g_array_unref);
+        g_clear_pointer(&gang->chosen, g_array_unref);
+        g_free(gang->roles);
+        g_free(gang->need);
+        g_free(gang->first);
+        g_free(gang->order);
+        g_free(gang->classes);
+        g_free(gang);
 }
 
 /* ---- groups ---- */
@@ -293,26 +294,26 @@ static guint group_hash(gconstpointer p)
 {
         const Group *group = p;
 
-        return (guint)mix_pointer(mix_pointer(0, group->queue), group->ask);
+        return (guint)mix_pointer(mix_pointer(0, group->queue), group->gang);
 }
 
 static gboolean group_equal(gconstpointer a, gconstpointer b)
 {
         const Group *x = a, *y = b;
 
-        return x->queue == y->queue && x->ask == y->ask;
+        return x->queue == y->queue && x->gang == y->gang;
 }
 
-static Group *group_intern(Scheduler *s, Lane *queue, Ask *ask)
+static Group *group_intern(Scheduler *s, QueueNode *queue, Gang *gang)
 {
-        Group key = { .queue = queue, .ask = ask }, *group = g_hash_table_lookup(s->groups, &key);
+        Group key = { .queue = queue, .gang = gang }, *group = g_hash_table_lookup(s->groups, &key);
 
         if (group)
                 return group;
         group = g_new0(Group, 1);
         group->queue = queue;
-        group->ask = ask;
-        ask->refs++;
+        group->gang = gang;
+        gang->refs++;
         group->shapes = g_ptr_array_new();
         group->index = -1;
         group->shortest = G_MAXINT64;
@@ -329,7 +330,7 @@ static void group_unref(Scheduler *s, Group *group)
         if (group->noted)
                 (void)g_ptr_array_remove_fast(group->queue->noted, group);
         g_ptr_array_unref(group->shapes);
-        ask_unref(s, group->ask);
+        gang_unref(s, group->gang);
         g_free(group);
 }
 
@@ -441,16 +442,16 @@ static Shape *shape_make(Scheduler *s, const Shape *key)
 
 Shape *shape_intern(Scheduler *s, const SchedJob *job)
 {
-        Lane *queue = lane_find(s, job->queue);
+        QueueNode *queue = queue_find(s, job->queue);
         LabelSet *labels = labels_intern(s, job->labels);
-        Ask ask = { .cluster = queue->cluster,
-                    .job_labels = labels,
-                    .queue_labels = queue->labels,
-                    .topology = job->topology,
-                    .topology_required = job->topology >= 0 && job->topology_required,
-                    .n_roles = job->n_roles,
-                    .roles = (SchedRole *)job->roles };
-        Shape key = { .group = group_intern(s, queue, ask_intern(s, &ask)),
+        Gang gang = { .cluster = queue->cluster,
+                      .job_labels = labels,
+                      .queue_labels = queue->labels,
+                      .topology = job->topology,
+                      .topology_required = job->topology >= 0 && job->topology_required,
+                      .n_roles = job->n_roles,
+                      .roles = (SchedRole *)job->roles };
+        Shape key = { .group = group_intern(s, queue, gang_intern(s, &gang)),
                       .user = job->user,
                       .priority = job->priority,
                       .array = job->array > 0 ? array_get(s, job->array) : NULL,
@@ -490,7 +491,7 @@ void intern_init(Scheduler *s)
 {
         s->label_sets = g_hash_table_new(label_set_hash, label_set_equal);
         s->classes = g_hash_table_new(class_hash, class_equal);
-        s->asks = g_hash_table_new(ask_hash, ask_equal);
+        s->gangs = g_hash_table_new(gang_hash, gang_equal);
         s->groups = g_hash_table_new(group_hash, group_equal);
         s->shapes = g_hash_table_new(shape_hash, shape_equal);
         s->accounts = g_hash_table_new_full(account_hash, account_equal, g_free, NULL);
@@ -501,11 +502,11 @@ void intern_init(Scheduler *s)
 void intern_clear(Scheduler *s)
 {
         g_assert(g_hash_table_size(s->shapes) == 0 && g_hash_table_size(s->groups) == 0 &&
-                 g_hash_table_size(s->asks) == 0 && g_hash_table_size(s->classes) == 0 &&
+                 g_hash_table_size(s->gangs) == 0 && g_hash_table_size(s->classes) == 0 &&
                  g_hash_table_size(s->arrays) == 0 && g_hash_table_size(s->label_sets) == 0);
         g_hash_table_unref(s->label_sets);
         g_hash_table_unref(s->classes);
-        g_hash_table_unref(s->asks);
+        g_hash_table_unref(s->gangs);
         g_hash_table_unref(s->groups);
         g_hash_table_unref(s->shapes);
         g_hash_table_unref(s->accounts);

@@ -33,7 +33,7 @@ static GSequenceIter *insert(GSequence *sequence, Job *job, GCompareDataFunc com
         return g_sequence_insert_sorted(sequence, job, compare, NULL);
 }
 
-static void queue_count_pending(Lane *queue, const Resources *r, int sign)
+static void queue_count_pending(QueueNode *queue, const Resources *r, int sign)
 {
         for (; queue; queue = queue->parent)
                 if (sign > 0)
@@ -67,7 +67,7 @@ static void list_in_shape(Scheduler *s, Job *job)
         }
         group->queue->listings++;
         job->iter = insert(shape->jobs, job, job_compare_age);
-        lane_has_more(s, group->queue, job);
+        queue_has_more(s, group->queue, job);
         if (!shape->first || job_compare_age(job, shape->first, NULL) < 0) {
                 set_first(shape, job);
                 shape_comes_earlier(s, shape);
@@ -79,7 +79,7 @@ static void unlist_in_shape(Job *job)
         Shape *shape = job->shape, *last;
         Group *group = shape->group, *last_group;
 
-        lane_has_less(group->queue, job);
+        queue_has_less(group->queue, job);
         group->queue->listings++;
         if (group->queue->vain_key == job->key)
                 group->queue->vain_key = 0; /* it may come back as another one */
@@ -118,7 +118,7 @@ void job_list(Scheduler *s, Job *job)
         }
         job->place = PLACE_LISTED;
         list_in_shape(s, job);
-        queue_count_pending(job_queue(job), &job_ask(job)->full_total, 1);
+        queue_count_pending(job_queue(job), &job_gang(job)->full_total, 1);
 }
 
 void job_unlist(Scheduler *s, Job *job)
@@ -127,7 +127,7 @@ void job_unlist(Scheduler *s, Job *job)
         case PLACE_NOWHERE: return;
         case PLACE_TIMER: g_sequence_remove(job->iter); break;
         case PLACE_LISTED: unlist_in_shape(job); /* fall through */
-        case PLACE_NOMINATED: queue_count_pending(job_queue(job), &job_ask(job)->full_total, -1); break;
+        case PLACE_NOMINATED: queue_count_pending(job_queue(job), &job_gang(job)->full_total, -1); break;
         }
         job->place = PLACE_NOWHERE;
         job->iter = NULL;
@@ -141,20 +141,20 @@ void job_nominate(Scheduler *s, Job *job)
         job->place = PLACE_NOMINATED;
 }
 
-int ask_role_of(const Ask *ask, int task)
+int gang_role_of(const Gang *gang, int task)
 {
         int role = 0;
 
-        while (task >= ask->first[role] + ask->roles[role].replicas)
+        while (task >= gang->first[role] + gang->roles[role].replicas)
                 role++;
         return role;
 }
 
 static const Resources *each_of(const Job *job, int task)
 {
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
 
-        return &ask->roles[ask_role_of(ask, task)].each;
+        return &gang->roles[gang_role_of(gang, task)].each;
 }
 
 /* ---- when tasks end ---- */
@@ -202,7 +202,7 @@ static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *e
                 node->releasing.amount[i] += amount;
                 if (node->usable)
                         cluster->releasing.amount[i] += amount;
-                for (Lane *queue = job_queue(job); queue && amount != 0; queue = queue->parent) {
+                for (QueueNode *queue = job_queue(job); queue && amount != 0; queue = queue->parent) {
                         queue->releasing.amount[i] += amount;
                         queue->charges++;
                 }
@@ -222,7 +222,7 @@ void job_task_releasing(Scheduler *s, Job *job, int task, int sign)
 
 void job_releasing(Scheduler *s, Job *job, int sign)
 {
-        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+        for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (job->run->tasks[i].node >= 0)
                         job_task_releasing(s, job, i, sign);
 }
@@ -236,7 +236,7 @@ static void add_task(Scheduler *s, Job *job, int task, const SchedTask *at)
 
         g_array_append_val(node->tasks, entry);
         note_end(node, &entry);
-        lane_charge(job_queue(job), each, 1);
+        queue_charge(job_queue(job), each, 1);
         amounts_add(&job->shape->account->alloc, each);
 }
 
@@ -254,7 +254,7 @@ static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
                 }
         }
         node->ends_stale = true;
-        lane_charge(job_queue(job), each, -1);
+        queue_charge(job_queue(job), each, -1);
         amounts_subtract(&job->shape->account->alloc, each);
         node_give(s, node, each, at->devices);
         node_opened(s, node);
@@ -265,7 +265,7 @@ static bool is_below_full(const Job *job)
 {
         if (job->state != SCHED_RUNNING || job->run->going || job->held)
                 return false;
-        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+        for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (job->run->tasks[i].node < 0)
                         return true;
         return false;
@@ -273,11 +273,11 @@ static bool is_below_full(const Job *job)
 
 static void count_elastic(Scheduler *s, const Job *job, int sign)
 {
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
 
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
-                for (int role = 0; role < ask->n_roles; role++)
-                        if (ask->roles[role].replicas > 0 && !(ask->classes[role]->mask >> kind & 1)) {
+                for (int role = 0; role < gang->n_roles; role++)
+                        if (gang->roles[role].replicas > 0 && !(gang->classes[role]->mask >> kind & 1)) {
                                 s->elastic_without[kind] += sign;
                                 break;
                         }
@@ -309,7 +309,7 @@ void job_remark_elastic(Scheduler *s, Job *job)
         }
 }
 
-static void others_may_start(Lane *queue)
+static void others_may_start(QueueNode *queue)
 {
         queue->tops_stale = true;
         queue->listings++;
@@ -318,7 +318,7 @@ static void others_may_start(Lane *queue)
 /* The lowest that runs; another one is looked for when it may have gone. */
 static void count_priority(const Shape *shape, int sign)
 {
-        Lane *queue = shape_queue(shape);
+        QueueNode *queue = shape_queue(shape);
 
         if (!shape->preemptable || shape->priority > queue->lowest)
                 return;
@@ -335,9 +335,9 @@ static void count_running(Scheduler *s, Job *job, int sign)
         shape->account->running += sign;
         if (shape->array)
                 shape->array->running += sign;
-        for (Lane *queue = shape_queue(shape); queue; queue = queue->parent)
+        for (QueueNode *queue = shape_queue(shape); queue; queue = queue->parent)
                 queue->n_running += sign;
-        shape_queue(shape)->n_flexible += sign * ask_is_flexible(shape_ask(shape));
+        shape_queue(shape)->n_flexible += sign * gang_is_flexible(shape_gang(shape));
         count_priority(shape, sign);
         shape_queue(shape)->vain_key = 0;
         /* others of the user or of the array may or may not start now */
@@ -350,11 +350,11 @@ static void count_running(Scheduler *s, Job *job, int sign)
 
 static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
 {
-        const Ask *ask = job_ask(job);
-        Lane *queue = job_queue(job);
+        const Gang *gang = job_gang(job);
+        QueueNode *queue = job_queue(job);
         Run *run = g_new0(Run, 1);
 
-        run->tasks = g_memdup2(tasks, sizeof *tasks * (gsize)ask->n_tasks);
+        run->tasks = g_memdup2(tasks, sizeof *tasks * (gsize)gang->n_tasks);
         run->started = started;
         run->elastic = -1;
         run->index = queue->running->len;
@@ -365,7 +365,7 @@ static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks, gint64 sta
 
                 g_array_append_val(queue->ends, end);
         }
-        for (int i = 0; i < ask->n_tasks; i++)
+        for (int i = 0; i < gang->n_tasks; i++)
                 if (tasks[i].node >= 0)
                         add_task(s, job, i, &tasks[i]);
         count_running(s, job, 1);
@@ -374,7 +374,7 @@ static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks, gint64 sta
 
 void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
 {
-        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+        for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (tasks[i].node >= 0)
                         node_take(s, node_find(s, tasks[i].node), each_of(job, i), tasks[i].devices);
         begin_run(s, job, tasks, started);
@@ -386,7 +386,7 @@ void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
 void job_start(Scheduler *s, Job *job, const SchedTask *tasks)
 {
         job_unlist(s, job);
-        for (Lane *queue = job_queue(job); queue; queue = queue->parent)
+        for (QueueNode *queue = job_queue(job); queue; queue = queue->parent)
                 queue->n_pending--;
         job->state = SCHED_RUNNING;
         begin_run(s, job, tasks, s->now);
@@ -407,7 +407,7 @@ void job_release_going(Scheduler *s, Job *job)
 {
         g_autofree SchedTask *going = g_steal_pointer(&job->run->going);
 
-        for (int i = 0; going && i < job_ask(job)->n_tasks; i++)
+        for (int i = 0; going && i < job_gang(job)->n_tasks; i++)
                 if (going[i].node >= 0) {
                         add_releasing(s, job, node_find(s, going[i].node), each_of(job, i), -1);
                         remove_task(s, job, i, &going[i]);
@@ -417,13 +417,13 @@ void job_release_going(Scheduler *s, Job *job)
 void job_release(Scheduler *s, Job *job)
 {
         Run *run = job->run;
-        Lane *queue = job_queue(job);
+        QueueNode *queue = job_queue(job);
         Job *last = queue->running->pdata[queue->running->len - 1];
 
         job_release_going(s, job);
         if (job->state == SCHED_ENDING)
                 job_releasing(s, job, -1);
-        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+        for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (run->tasks[i].node >= 0)
                         remove_task(s, job, i, &run->tasks[i]);
         leave_elastic(s, job);
@@ -444,8 +444,8 @@ void job_let_task_go(Scheduler *s, Job *job, int task)
         Run *run = job->run;
 
         if (!run->going) {
-                run->going = g_new(SchedTask, job_ask(job)->n_tasks);
-                for (int i = 0; i < job_ask(job)->n_tasks; i++)
+                run->going = g_new(SchedTask, job_gang(job)->n_tasks);
+                for (int i = 0; i < job_gang(job)->n_tasks; i++)
                         run->going[i] = (SchedTask){ .node = -1 };
         }
         run->going[task] = run->tasks[task];

@@ -1,35 +1,35 @@
-/* What there is not enough of: whether an ask could fit one day, and which kinds of resources it lacks now.
+/* What there is not enough of: whether a gang could fit one day, and which kinds of resources it lacks now.
  * Worked out when somebody wants to know, and remembered until the room changes. */
 #include "sched/state.h"
 
 /* ---- for ever ---- */
 
-static Cause role_hopeless(Scheduler *s, const Ask *ask, int role)
+static Cause role_hopeless(Scheduler *s, const Gang *gang, int role)
 {
-        Class *class = ask->classes[role];
+        Class *class = gang->classes[role];
         gint64 slots = 0;
 
         class_sync(s, class);
-        for (guint i = 0; i < s->nodes->len && slots < ask->need[role]; i++) {
+        for (guint i = 0; i < s->nodes->len && slots < gang->need[role]; i++) {
                 const Node *node = s->nodes->pdata[i];
 
                 if (class->eligible[i])
-                        slots += room_slots(&node->total, class, ask->need[role]);
+                        slots += room_slots(&node->total, class, gang->need[role]);
         }
         if (slots == 0)
                 return CAUSE_NO_NODE_FITS;
-        return slots < ask->need[role] ? CAUSE_TOO_LARGE : CAUSE_NONE;
+        return slots < gang->need[role] ? CAUSE_TOO_LARGE : CAUSE_NONE;
 }
 
-static Cause judge(Scheduler *s, const Ask *ask, const Cluster *cluster)
+static Cause judge(Scheduler *s, const Gang *gang, const Cluster *cluster)
 {
         if (cluster->n_usable == 0)
                 return CAUSE_NO_NODES;
-        FOR_KINDS(kind, ask->mask)
-        if (ask->need_total.amount[kind] > cluster->total.amount[kind])
+        FOR_KINDS(kind, gang->mask)
+        if (gang->need_total.amount[kind] > cluster->total.amount[kind])
                 return CAUSE_TOO_LARGE;
-        for (int role = 0; role < ask->n_roles; role++) {
-                Cause cause = ask->need[role] > 0 ? role_hopeless(s, ask, role) : CAUSE_NONE;
+        for (int role = 0; role < gang->n_roles; role++) {
+                Cause cause = gang->need[role] > 0 ? role_hopeless(s, gang, role) : CAUSE_NONE;
 
                 if (cause != CAUSE_NONE)
                         return cause;
@@ -37,22 +37,22 @@ static Cause judge(Scheduler *s, const Ask *ask, const Cluster *cluster)
         return CAUSE_NONE;
 }
 
-Cause ask_hopeless(Scheduler *s, Ask *ask)
+Cause gang_hopeless(Scheduler *s, Gang *gang)
 {
-        const Cluster *cluster = cluster_get(s, ask->cluster);
+        const Cluster *cluster = cluster_get(s, gang->cluster);
 
-        if (ask->judged != cluster->version) {
-                ask->hopeless = judge(s, ask, cluster);
-                ask->judged = cluster->version;
+        if (gang->judged != cluster->version) {
+                gang->hopeless = judge(s, gang, cluster);
+                gang->judged = cluster->version;
         }
-        return ask->hopeless;
+        return gang->hopeless;
 }
 
-bool lane_never(const Lane *queue, const Ask *ask, int *ret_kind, int *ret_queue)
+bool queue_never(const QueueNode *queue, const Gang *gang, int *ret_kind, int *ret_queue)
 {
         for (; queue; queue = queue->parent)
-                FOR_KINDS(kind, ask->mask & queue->max_mask)
-        if (ask->need_total.amount[kind] > queue->max.amount[kind]) {
+                FOR_KINDS(kind, gang->mask & queue->max_mask)
+        if (gang->need_total.amount[kind] > queue->max.amount[kind]) {
                 *ret_kind = (int)kind;
                 *ret_queue = queue->id;
                 return true;
@@ -62,14 +62,14 @@ bool lane_never(const Lane *queue, const Ask *ask, int *ret_kind, int *ret_queue
 
 Cause group_hopeless(Scheduler *s, Group *group)
 {
-        Cause cause = ask_hopeless(s, group->ask);
+        Cause cause = gang_hopeless(s, group->gang);
         int kind, queue;
 
         if (group->judged == s->config_version + 1)
                 return group->hopeless != CAUSE_NONE ? group->hopeless : cause;
         group->judged = s->config_version + 1;
         group->hopeless = CAUSE_NONE;
-        if (lane_never(group->queue, group->ask, &kind, &queue))
+        if (queue_never(group->queue, group->gang, &kind, &queue))
                 group->hopeless = CAUSE_TOO_LARGE;
         return group->hopeless != CAUSE_NONE ? group->hopeless : cause;
 }
@@ -77,9 +77,9 @@ Cause group_hopeless(Scheduler *s, Group *group)
 /* ---- now ---- */
 
 /* The kinds of which all nodes together, each by itself, have no place for so many tasks. */
-static guint32 short_of_places(Scheduler *s, const Ask *ask, int role)
+static guint32 short_of_places(Scheduler *s, const Gang *gang, int role)
 {
-        Class *class = ask->classes[role];
+        Class *class = gang->classes[role];
         gint64 slots[RESOURCE_KINDS_MAX] = { 0 };
         guint32 lacking = 0;
 
@@ -94,37 +94,37 @@ static guint32 short_of_places(Scheduler *s, const Ask *ask, int role)
                 slots[kind] += MAX(0, room.amount[kind]) / class->each.amount[kind];
         }
         FOR_KINDS(kind, class->mask)
-        lacking |= (guint32)(slots[kind] < ask->need[role]) << kind;
+        lacking |= (guint32)(slots[kind] < gang->need[role]) << kind;
         return lacking;
 }
 
-static guint32 short_in_all(const Scheduler *s, const Ask *ask)
+static guint32 short_in_all(const Scheduler *s, const Gang *gang)
 {
-        const Cluster *cluster = cluster_find(s, ask->cluster);
+        const Cluster *cluster = cluster_find(s, gang->cluster);
         guint32 lacking = 0;
 
-        FOR_KINDS(kind, ask->mask)
+        FOR_KINDS(kind, gang->mask)
         {
                 gint64 kept = cluster->planned.amount[kind] - cluster->releasing.amount[kind];
 
-                if (ask->need_total.amount[kind] > cluster->free.amount[kind] - MAX(0, kept))
+                if (gang->need_total.amount[kind] > cluster->free.amount[kind] - MAX(0, kept))
                         lacking |= 1u << kind;
         }
         return lacking;
 }
 
-guint32 ask_lacking(Scheduler *s, Ask *ask)
+guint32 gang_lacking(Scheduler *s, Gang *gang)
 {
-        guint32 lacking = short_in_all(s, ask);
+        guint32 lacking = short_in_all(s, gang);
 
         if (lacking)
                 return lacking;
-        if (ask->lacking_version == s->versions)
-                return ask->lacking;
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0)
-                        lacking |= short_of_places(s, ask, role);
-        ask->lacking = lacking ? lacking : ask->mask;
-        ask->lacking_version = s->versions;
-        return ask->lacking;
+        if (gang->lacking_version == s->versions)
+                return gang->lacking;
+        for (int role = 0; role < gang->n_roles; role++)
+                if (gang->need[role] > 0)
+                        lacking |= short_of_places(s, gang, role);
+        gang->lacking = lacking ? lacking : gang->mask;
+        gang->lacking_version = s->versions;
+        return gang->lacking;
 }

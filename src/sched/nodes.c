@@ -158,47 +158,47 @@ gint32 node_score(const Node *node, const Class *class, const Resources *room)
         return score;
 }
 
-/* ---- asks that are known not to fit ---- */
+/* ---- gangs that are known not to fit ---- */
 
-void ask_close(Ask *ask, Cause cause)
+void gang_close(Gang *gang, Cause cause)
 {
-        ask->cause = cause;
-        if (ask->closed)
+        gang->cause = cause;
+        if (gang->closed)
                 return;
-        ask->closed = true;
-        for (int i = 0; i < ask->n_roles; i++)
-                ask->classes[i]->n_closed++;
+        gang->closed = true;
+        for (int i = 0; i < gang->n_roles; i++)
+                gang->classes[i]->n_closed++;
 }
 
-void ask_open(Ask *ask)
+void gang_open(Gang *gang)
 {
-        if (!ask->closed)
+        if (!gang->closed)
                 return;
-        ask->closed = false;
-        for (int i = 0; i < ask->n_roles; i++)
-                ask->classes[i]->n_closed--;
+        gang->closed = false;
+        for (int i = 0; i < gang->n_roles; i++)
+                gang->classes[i]->n_closed--;
 }
 
 void node_roomier(Node *node)
 {
         for (guint i = 0; i < node->tasks->len; i++) {
-                Lane *queue = job_queue(g_array_index(node->tasks, NodeTask, i).job);
+                QueueNode *queue = job_queue(g_array_index(node->tasks, NodeTask, i).job);
 
                 if (!queue->vain_by_max)
                         queue->vain_key = 0;
         }
 }
 
-guint64 ask_stir(const Ask *ask)
+guint64 gang_stir(const Gang *gang)
 {
         guint64 stir = 0;
 
-        for (int i = 0; i < ask->n_roles; i++)
-                stir += ask->classes[i]->stir;
+        for (int i = 0; i < gang->n_roles; i++)
+                stir += gang->classes[i]->stir;
         return stir;
 }
 
-/* A task of a closed ask has to fit there for the ask to fit anywhere: elsewhere nothing has changed. */
+/* A task of a closed gang has to fit there for the gang to fit anywhere: elsewhere nothing has changed. */
 void node_opened(Scheduler *s, Node *node)
 {
         GHashTableIter iter;
@@ -211,8 +211,8 @@ void node_opened(Scheduler *s, Node *node)
                 if (class->cluster != node->cluster || !fits_free(node, class))
                         continue;
                 class->stir++;
-                for (guint i = 0; class->n_closed > 0 && i < class->asks->len; i++)
-                        ask_open(class->asks->pdata[i]);
+                for (guint i = 0; class->n_closed > 0 && i < class->gangs->len; i++)
+                        gang_open(class->gangs->pdata[i]);
         }
 }
 

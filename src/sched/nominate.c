@@ -26,24 +26,24 @@ Nomination *nomination_find(const Scheduler *s, gint64 key)
 void nomination_plan(Scheduler *s, const Nomination *nomination, int sign)
 {
         const Job *job = job_find(s, nomination->key);
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
 
-        for (int role = 0, task = 0; role < ask->n_roles; role++)
-                for (int i = 0; i < ask->roles[role].replicas; i++, task++) {
+        for (int role = 0, task = 0; role < gang->n_roles; role++)
+                for (int i = 0; i < gang->roles[role].replicas; i++, task++) {
                         Node *node = node_find(s, nomination->tasks[task].node);
 
                         if (!node)
                                 continue;
-                        node_plan(s, node, &ask->roles[role].each, sign);
+                        node_plan(s, node, &gang->roles[role].each, sign);
                         if (sign < 0)
                                 node_opened(s, node);
                 }
-        for (Lane *queue = job_queue(job); queue; queue = queue->parent) {
+        for (QueueNode *queue = job_queue(job); queue; queue = queue->parent) {
                 queue->charges++;
                 if (sign > 0)
-                        amounts_add(&queue->planned, &ask->need_total);
+                        amounts_add(&queue->planned, &gang->need_total);
                 else
-                        amounts_subtract(&queue->planned, &ask->need_total);
+                        amounts_subtract(&queue->planned, &gang->need_total);
         }
 }
 
@@ -58,7 +58,7 @@ void nomination_end(Scheduler *s, Nomination *nomination)
 {
         Job *job = job_find(s, nomination->key);
 
-        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+        for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (node_find(s, nomination->tasks[i].node))
                         node_roomier(node_find(s, nomination->tasks[i].node));
 
@@ -80,7 +80,7 @@ void nominations_leave_node(Scheduler *s, int node)
 {
         for (guint i = s->nominations->len; i > 0; i--) {
                 Nomination *nomination = s->nominations->pdata[i - 1];
-                int n = job_ask(job_find(s, nomination->key))->n_tasks;
+                int n = job_gang(job_find(s, nomination->key))->n_tasks;
 
                 for (int task = 0; task < n; task++)
                         if (nomination->tasks[task].node == node) {
@@ -97,7 +97,7 @@ static bool stays(const Job *job, const SchedJob *put)
                 return false;
         if (!job->run->going)
                 return put->state == SCHED_RUNNING;
-        for (int i = 0; i < job_ask(job)->n_tasks; i++)
+        for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (job->run->going[i].node >= 0 && put->tasks[i].node == job->run->going[i].node)
                         return true;
         return false;

@@ -80,13 +80,13 @@ static bool pack_two(const PackSpot *spots, int n, const Class *a, int need_a, c
         return fits;
 }
 
-bool pack_roles(const Ask *ask, int *ret_a, int *ret_b)
+bool pack_roles(const Gang *gang, int *ret_a, int *ret_b)
 {
         int n = 0;
 
         *ret_a = *ret_b = -1;
-        for (int role = 0; role < ask->n_roles; role++) {
-                if (ask->need[role] == 0)
+        for (int role = 0; role < gang->n_roles; role++) {
+                if (gang->need[role] == 0)
                         continue;
                 if (n++ == 0)
                         *ret_a = role;
@@ -95,7 +95,7 @@ bool pack_roles(const Ask *ask, int *ret_a, int *ret_b)
         }
         if (n != 2)
                 return false;
-        if (ask->need[*ret_b] < ask->need[*ret_a]) {
+        if (gang->need[*ret_b] < gang->need[*ret_a]) {
                 int a = *ret_a;
 
                 *ret_a = *ret_b;
@@ -104,13 +104,13 @@ bool pack_roles(const Ask *ask, int *ret_a, int *ret_b)
         return true;
 }
 
-bool pack_ask(const Ask *ask, const PackSpot *spots, int n, PackPut put, void *arg)
+bool pack_gang(const Gang *gang, const PackSpot *spots, int n, PackPut put, void *arg)
 {
         int a, b;
         g_autofree int *on_a = g_new(int, n + 1), *on_b = g_new(int, n + 1);
 
-        if (!pack_roles(ask, &a, &b) ||
-            !pack_two(spots, n, ask->classes[a], ask->need[a], ask->classes[b], ask->need[b], on_a, on_b))
+        if (!pack_roles(gang, &a, &b) ||
+            !pack_two(spots, n, gang->classes[a], gang->need[a], gang->classes[b], gang->need[b], on_a, on_b))
                 return false;
         for (int i = 0; i < n; i++) {
                 if (on_a[i] > 0 && !put(spots[i].node, a, on_a[i], arg))
@@ -121,12 +121,12 @@ bool pack_ask(const Ask *ask, const PackSpot *spots, int n, PackPut put, void *a
         return true;
 }
 
-void pack_add(GArray *spots, const Ask *ask, Node *node, const Resources *room)
+void pack_add(GArray *spots, const Gang *gang, Node *node, const Resources *room)
 {
         PackSpot spot = { node, *room };
 
-        for (int role = 0; role < ask->n_roles; role++)
-                if (ask->need[role] > 0 && room_slots(room, ask->classes[role], 1) > 0) {
+        for (int role = 0; role < gang->n_roles; role++)
+                if (gang->need[role] > 0 && room_slots(room, gang->classes[role], 1) > 0) {
                         g_array_append_val(spots, spot);
                         return;
                 }

@@ -9,11 +9,11 @@ typedef struct {
 } PackSpot;
 
 /* True if the gang has exactly two roles; *ret_a is the one with fewer tasks. */
-bool pack_roles(const Ask *ask, int *ret_a, int *ret_b);
+bool pack_roles(const Gang *gang, int *ret_a, int *ret_b);
 /* Adds the node if a task of the gang fits into `room`. */
-void pack_add(GArray *spots, const Ask *ask, Node *node, const Resources *room);
+void pack_add(GArray *spots, const Gang *gang, Node *node, const Resources *room);
 /* Puts `n` tasks of the role on `node`; false: they do not fit after all. */
 typedef bool (*PackPut)(Node *node, int role, int n, void *arg);
 /* Calls `put` for each place of the packing. False: the gang does not have two roles, or does not fit, or
  * `put` returned false (then the caller undoes what was put). */
-bool pack_ask(const Ask *ask, const PackSpot *spots, int n, PackPut put, void *arg);
+bool pack_gang(const Gang *gang, const PackSpot *spots, int n, PackPut put, void *arg);

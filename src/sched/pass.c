@@ -20,7 +20,7 @@ void pass_decide(Pass *pass, DecisionKind kind, DecisionRule rule, const Job *jo
                               .rule = rule,
                               .key = job->key,
                               .for_key = for_key,
-                              .n_tasks = kind == DECIDE_EVICT ? 0 : job_ask(job)->n_tasks,
+                              .n_tasks = kind == DECIDE_EVICT ? 0 : job_gang(job)->n_tasks,
                               .first_task = pass->ret->tasks->len };
 
         g_array_append_vals(pass->ret->tasks, job->run->tasks, (guint)decision.n_tasks);
@@ -66,16 +66,16 @@ static void list_due(Scheduler *s)
 static bool start_nominated(Pass *pass, Job *job)
 {
         Scheduler *s = pass->s;
-        Ask *ask = job_ask(job);
+        Gang *gang = job_gang(job);
         g_autofree SchedTask *tasks = NULL;
         Cause cause;
 
         pass->ret->considered++;
-        if (!lane_lets(s, job->shape) || shape_limited(job->shape) != CAUSE_NONE ||
-            !plan_gang(s, &pass->plan, ask, &cause))
+        if (!queue_lets(s, job->shape) || shape_limited(job->shape) != CAUSE_NONE ||
+            !plan_gang(s, &pass->plan, gang, &cause))
                 return false;
-        tasks = g_new(SchedTask, ask->n_tasks);
-        plan_tasks(&pass->plan, ask, tasks);
+        tasks = g_new(SchedTask, gang->n_tasks);
+        plan_tasks(&pass->plan, gang, tasks);
         g_array_set_size(pass->plan.placed, 0);
         job_start(s, job, tasks);
         pass_decide_start(pass, RULE_NOMINATED, job);
@@ -91,10 +91,10 @@ void phase_nominated(Pass *pass)
                 Nomination *nomination = nominations->pdata[i];
                 Job *job = job_find(s, nomination->key);
                 bool over = nomination->until <= s->now || nomination->victims->len == 0 ||
-                            !lane_is_startable(job_queue(job));
+                            !queue_is_startable(job_queue(job));
 
                 nomination_plan(s, nomination, -1);
-                if ((lane_is_startable(job_queue(job)) && start_nominated(pass, job)) || over)
+                if ((queue_is_startable(job_queue(job)) && start_nominated(pass, job)) || over)
                         nomination_end(s, nomination);
                 else
                         nomination_plan(s, nomination, 1);
@@ -106,7 +106,7 @@ void phase_nominated(Pass *pass)
 static void forget_heads(Scheduler *s, const Cluster *cluster)
 {
         for (guint i = 0; i < s->queues->len; i++) {
-                Lane *queue = s->queues->pdata[i];
+                QueueNode *queue = s->queues->pdata[i];
 
                 if (!queue || queue->cluster != cluster->id)
                         continue;
@@ -125,36 +125,36 @@ static bool waits_for_room(const Shape *head)
 
 /* What comes next in a queue that may start jobs: its top; or, where whatever fits may start, something
  * behind its blocked top. */
-static Shape *next_shape(Scheduler *s, Lane *queue)
+static Shape *next_shape(Scheduler *s, QueueNode *queue)
 {
-        if (queue->groups->len == 0 || !lane_is_startable(queue))
+        if (queue->groups->len == 0 || !queue_is_startable(queue))
                 return NULL;
         if (!queue->head_shape)
-                return lane_top(s, queue);
-        return queue->backfill ? NULL : lane_behind(s, queue);
+                return queue_top(s, queue);
+        return queue->backfill ? NULL : queue_behind(s, queue);
 }
 
-static bool next_of_all(Scheduler *s, Lane *queue, guint32 *ret_kinds)
+static bool next_of_all(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
         const Shape *shape = next_shape(s, queue);
 
         if (shape)
-                *ret_kinds = shape_ask(shape)->mask;
+                *ret_kinds = shape_gang(shape)->mask;
         return shape != NULL;
 }
 
 /* Only what stays within the guaranteed share of its queue. */
-static bool next_of_guaranteed(Scheduler *s, Lane *queue, guint32 *ret_kinds)
+static bool next_of_guaranteed(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
         const Shape *shape = next_shape(s, queue);
-        const Ask *ask = shape ? shape_ask(shape) : NULL;
+        const Gang *gang = shape ? shape_gang(shape) : NULL;
 
-        if (ask)
-                *ret_kinds = ask->mask;
-        return ask && lane_is_within_min(queue, NULL, &ask->need_total, ask->mask);
+        if (gang)
+                *ret_kinds = gang->mask;
+        return gang && queue_is_within_min(queue, NULL, &gang->need_total, gang->mask);
 }
 
-static void set_head(Pass *pass, Lane *queue, Shape *shape, NextKinds next)
+static void set_head(Pass *pass, QueueNode *queue, Shape *shape, NextKinds next)
 {
         Cluster *cluster = cluster_find(pass->s, queue->cluster);
 
@@ -167,7 +167,7 @@ static void set_head(Pass *pass, Lane *queue, Shape *shape, NextKinds next)
         active_moved(pass->s, queue, next);
 }
 
-static void serve(Pass *pass, Lane *queue, NextKinds next)
+static void serve(Pass *pass, QueueNode *queue, NextKinds next)
 {
         Shape *shape = next_shape(pass->s, queue);
 
@@ -180,7 +180,7 @@ static void serve(Pass *pass, Lane *queue, NextKinds next)
 
 static void allocate(Pass *pass, Cluster *cluster, NextKinds next)
 {
-        Lane *queue;
+        QueueNode *queue;
 
         active_fill(pass->s, cluster, next);
         while ((queue = active_best(cluster)))
@@ -201,10 +201,10 @@ void phase_allocate(Pass *pass, Cluster *cluster)
 static void find_heads(Scheduler *s)
 {
         for (guint i = 0; i < s->queues->len; i++) {
-                Lane *queue = s->queues->pdata[i];
+                QueueNode *queue = s->queues->pdata[i];
 
                 if (queue && queue->heads_stale)
-                        lane_find_heads(s, queue);
+                        queue_find_heads(s, queue);
         }
 }
 
@@ -260,7 +260,7 @@ gint64 scheduler_due(const Scheduler *s)
         for (guint i = 0; i < s->nominations->len; i++)
                 earlier(&due, s->now, ((Nomination *)s->nominations->pdata[i])->until);
         for (guint i = 0; i < s->queues->len; i++) {
-                const Lane *queue = s->queues->pdata[i];
+                const QueueNode *queue = s->queues->pdata[i];
 
                 for (guint j = 0; queue && j < queue->running->len; j++) {
                         const Job *job = queue->running->pdata[j];

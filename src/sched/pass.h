@@ -23,17 +23,17 @@ int shape_compare(Scheduler *s, const Shape *a, const Shape *b); /* in one queue
 Cause shape_limited(const Shape *shape);                         /* the limit of its array or user that it has
                                                                     reached; CAUSE_NONE: none */
 /* The shape with the first waiting job in `queue` that may start; NULL: none. */
-Shape *lane_top(Scheduler *s, Lane *queue);
+Shape *queue_top(Scheduler *s, QueueNode *queue);
 /* The same behind its blocked head, of the shapes that were not tried in this pass. */
-Shape *lane_behind(Scheduler *s, Lane *queue);
+Shape *queue_behind(Scheduler *s, QueueNode *queue);
 /* True if no job of a group behind the head can start, as far as nodes and the guard are concerned. */
 bool group_still_waits(Scheduler *s, Group *group);
-bool lane_lets(Scheduler *s, Shape *shape); /* no limit of a queue prevents it; records the cause */
+bool queue_lets(Scheduler *s, Shape *shape); /* no limit of a queue prevents it; records the cause */
 /* Starts the first job of `shape`, or records the cause. */
 bool start_first(Pass *pass, Shape *shape, DecisionRule rule);
 
 /* ---- figures.c ---- */
-void lane_find_heads(Scheduler *s, Lane *queue);
+void queue_find_heads(Scheduler *s, QueueNode *queue);
 
 /* ---- the phases ---- */
 void phase_nominated(Pass *pass);

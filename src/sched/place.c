@@ -15,19 +15,19 @@ void plan_clear(Plan *plan)
         g_array_unref(plan->placed);
 }
 
-void plan_undo(Scheduler *s, Plan *plan, const Ask *ask)
+void plan_undo(Scheduler *s, Plan *plan, const Gang *gang)
 {
         for (guint i = plan->placed->len; i > 0; i--) {
                 const Placement *at = &g_array_index(plan->placed, Placement, i - 1);
 
-                node_give(s, node_find(s, at->node), &ask->roles[at->role].each, at->devices);
+                node_give(s, node_find(s, at->node), &gang->roles[at->role].each, at->devices);
         }
         g_array_set_size(plan->placed, 0);
 }
 
-static void put(Scheduler *s, Plan *plan, const Ask *ask, int role, Node *node)
+static void put(Scheduler *s, Plan *plan, const Gang *gang, int role, Node *node)
 {
-        const Resources *each = &ask->roles[role].each;
+        const Resources *each = &gang->roles[role].each;
         Placement at = { role, node->id, node_pick_devices(s, node, each->gpus) };
 
         node_take(s, node, each, at.devices);
@@ -35,12 +35,12 @@ static void put(Scheduler *s, Plan *plan, const Ask *ask, int role, Node *node)
 }
 
 /* Returns how many. A node that was the fullest is still when it has become fuller. */
-static int put_on(Scheduler *s, Plan *plan, const Ask *ask, int role, Node *node, int most)
+static int put_on(Scheduler *s, Plan *plan, const Gang *gang, int role, Node *node, int most)
 {
         int n = 0;
 
-        for (; n < most && node_fits(node, ask->classes[role]); n++)
-                put(s, plan, ask, role, node);
+        for (; n < most && node_fits(node, gang->classes[role]); n++)
+                put(s, plan, gang, role, node);
         return n;
 }
 
@@ -75,27 +75,27 @@ Node *place_best(Scheduler *s, Class *class, const Domain *domain)
 typedef struct {
         Scheduler *s;
         Plan *plan;
-        const Ask *ask;
+        const Gang *gang;
 } Putting;
 
 static bool put_some(Node *node, int role, int n, void *arg)
 {
         Putting *putting = arg;
 
-        return put_on(putting->s, putting->plan, putting->ask, role, node, n) == n;
+        return put_on(putting->s, putting->plan, putting->gang, role, node, n) == n;
 }
 
 /* Two roles that are in each other's way. */
-static bool pack(Scheduler *s, Plan *plan, Ask *ask, const Domain *domain)
+static bool pack(Scheduler *s, Plan *plan, Gang *gang, const Domain *domain)
 {
         g_autoptr(GArray) spots = NULL;
-        Putting putting = { s, plan, ask };
+        Putting putting = { s, plan, gang };
         const Class *class;
         int a, b;
 
-        if (!pack_roles(ask, &a, &b))
+        if (!pack_roles(gang, &a, &b))
                 return false;
-        class = ask->classes[a]; /* both are eligible for the same nodes */
+        class = gang->classes[a]; /* both are eligible for the same nodes */
         spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
         for (guint i = 0; i < s->nodes->len; i++) {
                 Node *node = s->nodes->pdata[i];
@@ -108,36 +108,36 @@ static bool pack(Scheduler *s, Plan *plan, Ask *ask, const Domain *domain)
                 room = node_room(node);
                 if (node->hold)
                         amounts_subtract(&room, node->hold);
-                pack_add(spots, ask, node, &room);
+                pack_add(spots, gang, node, &room);
         }
-        if (pack_ask(ask, (PackSpot *)(void *)spots->data, (int)spots->len, put_some, &putting))
+        if (pack_gang(gang, (PackSpot *)(void *)spots->data, (int)spots->len, put_some, &putting))
                 return true;
-        plan_undo(s, plan, ask);
+        plan_undo(s, plan, gang);
         return false;
 }
 
-static bool place_role(Scheduler *s, Plan *plan, Ask *ask, int role, const Domain *domain)
+static bool place_role(Scheduler *s, Plan *plan, Gang *gang, int role, const Domain *domain)
 {
-        for (int left = ask->need[role]; left > 0;) {
-                Node *node = place_best(s, ask->classes[role], domain);
+        for (int left = gang->need[role]; left > 0;) {
+                Node *node = place_best(s, gang->classes[role], domain);
 
                 if (!node)
                         return false;
-                left -= put_on(s, plan, ask, role, node, left);
+                left -= put_on(s, plan, gang, role, node, left);
         }
         return true;
 }
 
 /* `domain` NULL: anywhere. */
-static bool place(Scheduler *s, Plan *plan, Ask *ask, const Domain *domain)
+static bool place(Scheduler *s, Plan *plan, Gang *gang, const Domain *domain)
 {
-        for (int i = 0; i < ask->n_roles; i++)
-                if (!place_role(s, plan, ask, ask->order[i], domain)) {
+        for (int i = 0; i < gang->n_roles; i++)
+                if (!place_role(s, plan, gang, gang->order[i], domain)) {
                         plan->discards += plan->placed->len > 0;
                         if (mutant_is(s, MUTANT_GANG_PARTIAL) && plan->placed->len > 0)
                                 return true;
-                        plan_undo(s, plan, ask);
-                        return pack(s, plan, ask, domain);
+                        plan_undo(s, plan, gang);
+                        return pack(s, plan, gang, domain);
                 }
         return true;
 }
@@ -172,7 +172,7 @@ static int compare_choices(gconstpointer a, gconstpointer b)
 }
 
 /* The values of one label that may hold the gang, fullest first. */
-static GArray *choices_of(Scheduler *s, Ask *ask, int level)
+static GArray *choices_of(Scheduler *s, Gang *gang, int level)
 {
         GArray *choices = g_array_new(FALSE, FALSE, sizeof(Choice));
 
@@ -180,13 +180,13 @@ static GArray *choices_of(Scheduler *s, Ask *ask, int level)
                 Choice choice = { .domain = s->domains->pdata[i] };
                 bool holds = choice.domain->level == level;
 
-                for (int at = ask->n_roles - 1; at >= 0 && holds; at--) {
-                        int role = ask->order[at];
+                for (int at = gang->n_roles - 1; at >= 0 && holds; at--) {
+                        int role = gang->order[at];
 
-                        if (ask->need[role] == 0)
+                        if (gang->need[role] == 0)
                                 continue;
-                        choice.spare = slots_in(choice.domain, ask->classes[role], SCHED_TASKS_MAX);
-                        choice.spare -= ask->need[role];
+                        choice.spare = slots_in(choice.domain, gang->classes[role], SCHED_TASKS_MAX);
+                        choice.spare -= gang->need[role];
                         holds = choice.spare >= 0;
                 }
                 if (holds)
@@ -196,53 +196,53 @@ static GArray *choices_of(Scheduler *s, Ask *ask, int level)
         return choices;
 }
 
-static bool place_within(Scheduler *s, Plan *plan, Ask *ask, int level)
+static bool place_within(Scheduler *s, Plan *plan, Gang *gang, int level)
 {
-        g_autoptr(GArray) choices = choices_of(s, ask, level);
+        g_autoptr(GArray) choices = choices_of(s, gang, level);
 
         for (guint i = 0; i < choices->len; i++)
-                if (place(s, plan, ask, g_array_index(choices, Choice, i).domain))
+                if (place(s, plan, gang, g_array_index(choices, Choice, i).domain))
                         return true;
         return false;
 }
 
-static Cause why_not(const Scheduler *s, const Ask *ask)
+static Cause why_not(const Scheduler *s, const Gang *gang)
 {
-        const Cluster *cluster = cluster_find(s, ask->cluster);
+        const Cluster *cluster = cluster_find(s, gang->cluster);
 
         if (!cluster || cluster->n_usable == 0)
                 return CAUSE_NO_NODES;
-        FOR_KINDS(kind, ask->mask)
-        if (ask->need_total.amount[kind] > cluster->free.amount[kind])
+        FOR_KINDS(kind, gang->mask)
+        if (gang->need_total.amount[kind] > cluster->free.amount[kind])
                 return CAUSE_RESOURCES;
         return CAUSE_FRAGMENTED;
 }
 
-bool plan_gang(Scheduler *s, Plan *plan, Ask *ask, Cause *ret_cause)
+bool plan_gang(Scheduler *s, Plan *plan, Gang *gang, Cause *ret_cause)
 {
         *ret_cause = CAUSE_NONE;
-        for (int i = 0; i < ask->n_roles; i++)
-                if (ask->need[i] > 0)
-                        class_sync(s, ask->classes[i]);
-        for (int level = s->n_levels - 1; ask->topology >= 0 && level >= ask->topology; level--)
-                if (place_within(s, plan, ask, level))
+        for (int i = 0; i < gang->n_roles; i++)
+                if (gang->need[i] > 0)
+                        class_sync(s, gang->classes[i]);
+        for (int level = s->n_levels - 1; gang->topology >= 0 && level >= gang->topology; level--)
+                if (place_within(s, plan, gang, level))
                         return true;
-        if (place(s, plan, ask, NULL)) {
-                if (ask->topology < 0 || !ask->topology_required)
+        if (place(s, plan, gang, NULL)) {
+                if (gang->topology < 0 || !gang->topology_required)
                         return true;
-                plan_undo(s, plan, ask);
+                plan_undo(s, plan, gang);
                 *ret_cause = CAUSE_TOPOLOGY;
                 return false;
         }
-        *ret_cause = why_not(s, ask);
+        *ret_cause = why_not(s, gang);
         return false;
 }
 
-void plan_tasks(const Plan *plan, const Ask *ask, SchedTask *ret)
+void plan_tasks(const Plan *plan, const Gang *gang, SchedTask *ret)
 {
-        g_autofree int *next = g_memdup2(ask->first, sizeof *next * (gsize)ask->n_roles);
+        g_autofree int *next = g_memdup2(gang->first, sizeof *next * (gsize)gang->n_roles);
 
-        for (int i = 0; i < ask->n_tasks; i++)
+        for (int i = 0; i < gang->n_tasks; i++)
                 ret[i] = (SchedTask){ .node = -1 };
         for (guint i = 0; i < plan->placed->len; i++) {
                 const Placement *at = &g_array_index(plan->placed, Placement, i);

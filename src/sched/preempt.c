@@ -49,7 +49,7 @@ static bool take_jobs(Scheduler *s, Marks *marks, const GArray *victims, Shape *
 /* ---- what is known to be in vain ---- */
 
 /* The lowest priority that runs in the queue and may be preempted. */
-static int lowest_running(Lane *queue)
+static int lowest_running(QueueNode *queue)
 {
         if (!queue->lowest_stale)
                 return queue->lowest;
@@ -65,7 +65,7 @@ static int lowest_running(Lane *queue)
 }
 
 /* Whole jobs may be taken, too. */
-static bool may_evict(const Scheduler *s, Lane *queue, const Shape *nominee)
+static bool may_evict(const Scheduler *s, QueueNode *queue, const Shape *nominee)
 {
         int lowest = lowest_running(queue);
 
@@ -74,7 +74,7 @@ static bool may_evict(const Scheduler *s, Lane *queue, const Shape *nominee)
                 (mutant_is(s, MUTANT_PREEMPT_EQUAL) && lowest == nominee->priority));
 }
 
-static bool has_lower(const Scheduler *s, Lane *queue, const Shape *nominee)
+static bool has_lower(const Scheduler *s, QueueNode *queue, const Shape *nominee)
 {
         return (queue->n_flexible > 0 && lowest_running(queue) <= nominee->priority) ||
                may_evict(s, queue, nominee);
@@ -83,18 +83,18 @@ static bool has_lower(const Scheduler *s, Lane *queue, const Shape *nominee)
 /* The first job found no room before, and since then nobody of the queue came, went or became fair game.
  * Where a queue's max was in the way, what those queues use is what it was; else on no node on which the
  * queue has tasks there will be more room, and on the others there are no more places. */
-static bool is_in_vain(Scheduler *s, Lane *queue, const Shape *nominee)
+static bool is_in_vain(Scheduler *s, QueueNode *queue, const Shape *nominee)
 {
-        Ask *ask = shape_ask(nominee);
+        Gang *gang = shape_gang(nominee);
         guint64 changes;
 
         if (queue->vain_key != shape_first(nominee)->key || s->now >= queue->vain_until ||
             queue->vain_config != s->config_version || queue->vain_lacking != lacking_later(s, nominee))
                 return false;
         if (queue->vain_by_max)
-                return queue->vain_charges == lane_charges(queue);
-        changes = sim_changes(s, ask);
-        if (changes != queue->vain_changes && sim_slots_outside(s, ask, queue) > queue->vain_slots)
+                return queue->vain_charges == queue_charges(queue);
+        changes = sim_changes(s, gang);
+        if (changes != queue->vain_changes && sim_slots_outside(s, gang, queue) > queue->vain_slots)
                 return false;
         queue->vain_changes = changes;
         return true;
@@ -102,26 +102,26 @@ static bool is_in_vain(Scheduler *s, Lane *queue, const Shape *nominee)
 
 static bool is_over_max(const Scheduler *s, const Shape *nominee)
 {
-        const Ask *ask = shape_ask(nominee);
+        const Gang *gang = shape_gang(nominee);
         int kind;
 
-        return lane_over_max(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind) != NULL;
+        return queue_over_max(s, shape_queue(nominee), &gang->need_total, gang->mask, LATER, &kind) != NULL;
 }
 
 /* Whether it was a matter of nodes alone; of more than one sum it is not known what would change it. */
 static bool is_simple(const Scheduler *s, const Shape *nominee)
 {
-        const Ask *ask = shape_ask(nominee);
+        const Gang *gang = shape_gang(nominee);
         int kind, roles = 0;
 
-        for (int role = 0; role < ask->n_roles; role++)
-                roles += ask->need[role] > 0;
-        return roles == 1 && !ask->topology_required && !is_over_max(s, nominee) &&
-               !lane_kept_from(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind);
+        for (int role = 0; role < gang->n_roles; role++)
+                roles += gang->need[role] > 0;
+        return roles == 1 && !gang->topology_required && !is_over_max(s, nominee) &&
+               !queue_kept_from(s, shape_queue(nominee), &gang->need_total, gang->mask, LATER, &kind);
 }
 
 /* by_max: whoever goes, a queue's max would be in the way. */
-static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee, bool by_max)
+static void note_vain(Scheduler *s, QueueNode *queue, const Shape *nominee, bool by_max)
 {
         const Past *past = shape_first(nominee)->past;
 
@@ -132,10 +132,10 @@ static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee, bool by_m
         queue->vain_config = s->config_version;
         queue->vain_lacking = lacking_later(s, nominee);
         queue->vain_by_max = by_max;
-        queue->vain_charges = lane_charges(queue);
+        queue->vain_charges = queue_charges(queue);
         if (!by_max) {
-                queue->vain_slots = sim_slots_outside(s, shape_ask(nominee), queue);
-                queue->vain_changes = sim_changes(s, shape_ask(nominee));
+                queue->vain_slots = sim_slots_outside(s, shape_gang(nominee), queue);
+                queue->vain_changes = sim_changes(s, shape_gang(nominee));
         }
         queue->vain_until = G_MAXINT64;
         for (guint i = 0; i < queue->running->len; i++) {
@@ -151,7 +151,7 @@ static void note_vain(Scheduler *s, Lane *queue, const Shape *nominee, bool by_m
 /* ---- the phase ---- */
 
 /* False: *ret_by_max says whether it is a queue's max that is in the way, whoever goes. */
-static bool look_for_room(Pass *pass, Lane *queue, Shape *nominee, bool *ret_by_max)
+static bool look_for_room(Pass *pass, QueueNode *queue, Shape *nominee, bool *ret_by_max)
 {
         Scheduler *s = pass->s;
         guint32 lacking = lacking_later(s, nominee);
@@ -173,7 +173,7 @@ static bool look_for_room(Pass *pass, Lane *queue, Shape *nominee, bool *ret_by_
         return found;
 }
 
-static bool make_room(Pass *pass, Lane *queue, Shape *nominee)
+static bool make_room(Pass *pass, QueueNode *queue, Shape *nominee)
 {
         Scheduler *s = pass->s;
         bool by_max;
@@ -189,27 +189,27 @@ static bool make_room(Pass *pass, Lane *queue, Shape *nominee)
 }
 
 /* Only where somebody is blocked, and somebody might make room. */
-static bool next_blocked(Scheduler *s, Lane *queue, guint32 *ret_kinds)
+static bool next_blocked(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
         const Shape *top;
 
         if (!queue->head_shape ||
             (queue->n_flexible == 0 && (queue->preemption == PREEMPT_NEVER || queue->running->len == 0)))
                 return false;
-        top = lane_top(s, queue);
+        top = queue_top(s, queue);
         if (top)
-                *ret_kinds = shape_ask(top)->mask;
+                *ret_kinds = shape_gang(top)->mask;
         return top != NULL;
 }
 
 void phase_preempt(Pass *pass, Cluster *cluster)
 {
         Scheduler *s = pass->s;
-        Lane *queue;
+        QueueNode *queue;
 
         active_fill(s, cluster, next_blocked);
         while ((queue = active_best(cluster)))
-                if (make_room(pass, queue, lane_top(s, queue)))
+                if (make_room(pass, queue, queue_top(s, queue)))
                         active_moved(s, queue, next_blocked);
                 else
                         active_remove(s, queue);

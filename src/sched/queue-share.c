@@ -8,7 +8,7 @@
  * grow, so only the path that was just served has to sink. */
 #include "sched/state.h"
 
-bool lane_is_startable(const Lane *queue)
+bool queue_is_startable(const QueueNode *queue)
 {
         for (; queue; queue = queue->parent)
                 if (queue->state != QUEUE_OPEN && queue->state != QUEUE_CLOSING)
@@ -16,13 +16,13 @@ bool lane_is_startable(const Lane *queue)
         return true;
 }
 
-void lane_stale(Lane *queue)
+void queue_stale(QueueNode *queue)
 {
         for (; queue; queue = queue->parent)
                 queue->share_stale = true;
 }
 
-void lane_charge(Lane *queue, const Resources *r, int sign)
+void queue_charge(QueueNode *queue, const Resources *r, int sign)
 {
         for (; queue; queue = queue->parent) {
                 if (sign > 0)
@@ -34,7 +34,7 @@ void lane_charge(Lane *queue, const Resources *r, int sign)
         }
 }
 
-guint64 lane_charges(const Lane *queue)
+guint64 queue_charges(const QueueNode *queue)
 {
         guint64 charges = 0;
 
@@ -46,8 +46,8 @@ guint64 lane_charges(const Lane *queue)
 
 /* ---- limits ---- */
 
-Lane *lane_over_max(const Scheduler *s, Lane *queue, const Resources *ask, guint32 mask, When when,
-                    int *ret_kind)
+QueueNode *queue_over_max(const Scheduler *s, QueueNode *queue, const Resources *want, guint32 mask,
+                          When when, int *ret_kind)
 {
         if (mutant_is(s, MUTANT_QUEUE_OVER_MAX))
                 return NULL;
@@ -58,7 +58,7 @@ Lane *lane_over_max(const Scheduler *s, Lane *queue, const Resources *ask, guint
                         gint64 promised = queue->planned.amount[kind] - queue->releasing.amount[kind];
 
                         used += when == LATER ? promised : MAX(0, promised);
-                        if (used > queue->max.amount[kind] - ask->amount[kind]) {
+                        if (used > queue->max.amount[kind] - want->amount[kind]) {
                                 *ret_kind = (int)kind;
                                 return queue;
                         }
@@ -66,7 +66,7 @@ Lane *lane_over_max(const Scheduler *s, Lane *queue, const Resources *ask, guint
         return NULL;
 }
 
-static bool is_above(const Lane *queue, const Lane *below)
+static bool is_above(const QueueNode *queue, const QueueNode *below)
 {
         for (; below; below = below->parent)
                 if (below == queue)
@@ -74,7 +74,7 @@ static bool is_above(const Lane *queue, const Lane *below)
         return false;
 }
 
-static bool is_counted_above(const Lane *queue, const Lane *path)
+static bool is_counted_above(const QueueNode *queue, const QueueNode *path)
 {
         for (queue = queue->parent; queue && !is_above(queue, path); queue = queue->parent)
                 if (queue->keeps)
@@ -82,15 +82,15 @@ static bool is_counted_above(const Lane *queue, const Lane *path)
         return false;
 }
 
-Lane *lane_kept_from(const Scheduler *s, const Lane *queue, const Resources *ask, guint32 mask, When when,
-                     int *ret_kind)
+QueueNode *queue_kept_from(const Scheduler *s, const QueueNode *queue, const Resources *want, guint32 mask,
+                           When when, int *ret_kind)
 {
         const Cluster *cluster = cluster_find(s, queue->cluster);
-        Lane *first = NULL;
+        QueueNode *first = NULL;
         Resources kept = { 0 };
 
         for (guint i = 0; i < cluster->keepers->len; i++) {
-                Lane *other = cluster->keepers->pdata[i];
+                QueueNode *other = cluster->keepers->pdata[i];
 
                 if (is_above(other, queue) || is_counted_above(other, queue))
                         continue;
@@ -106,7 +106,7 @@ Lane *lane_kept_from(const Scheduler *s, const Lane *queue, const Resources *ask
 
                 if (when == LATER)
                         room += cluster->releasing.amount[kind] - cluster->planned.amount[kind];
-                if (kept.amount[kind] > 0 && ask->amount[kind] > room - kept.amount[kind]) {
+                if (kept.amount[kind] > 0 && want->amount[kind] > room - kept.amount[kind]) {
                         *ret_kind = (int)kind;
                         return first;
                 }
@@ -114,7 +114,7 @@ Lane *lane_kept_from(const Scheduler *s, const Lane *queue, const Resources *ask
         return NULL;
 }
 
-bool lane_is_within_min(const Lane *queue, const Lane *apart, const Resources *ask, guint32 mask)
+bool queue_is_within_min(const QueueNode *queue, const QueueNode *apart, const Resources *want, guint32 mask)
 {
         for (; queue && queue != apart; queue = queue->parent) {
                 guint32 named = mask & queue->min_mask;
@@ -125,7 +125,7 @@ bool lane_is_within_min(const Lane *queue, const Lane *apart, const Resources *a
                         gint64 used = queue->alloc.amount[kind] - queue->releasing.amount[kind] +
                                       queue->planned.amount[kind];
 
-                        within = within && used + ask->amount[kind] <= queue->min.amount[kind];
+                        within = within && used + want->amount[kind] <= queue->min.amount[kind];
                 }
                 if (within)
                         return true;
@@ -133,7 +133,7 @@ bool lane_is_within_min(const Lane *queue, const Lane *apart, const Resources *a
         return false;
 }
 
-Lane *lane_common(Lane *a, Lane *b)
+QueueNode *queue_common(QueueNode *a, QueueNode *b)
 {
         for (; a; a = a->parent)
                 if (is_above(a, b))
@@ -144,7 +144,7 @@ Lane *lane_common(Lane *a, Lane *b)
 /* ---- order ---- */
 
 /* Takes num/den when it is more. */
-static void raise_share(Lane *queue, gint64 num, gint64 den)
+static void raise_share(QueueNode *queue, gint64 num, gint64 den)
 {
         if ((Wide)(guint64)num * (guint64)queue->share_den > (Wide)(guint64)queue->share_num * (guint64)den) {
                 queue->share_num = num;
@@ -154,7 +154,7 @@ static void raise_share(Lane *queue, gint64 num, gint64 den)
 
 /* A leaf above its min counts with all it holds beyond it; a queue of queues only with what it is asked for
  * next, so that one child's use of one kind does not keep another child from a kind that is hardly used. */
-static void work_out_share(const Scheduler *s, Lane *queue)
+static void work_out_share(const Scheduler *s, QueueNode *queue)
 {
         const Cluster *cluster = cluster_find(s, queue->cluster);
         guint32 named = queue->min_mask & queue->next;
@@ -178,14 +178,14 @@ static void work_out_share(const Scheduler *s, Lane *queue)
         }
 }
 
-void lane_share(const Scheduler *s, Lane *queue)
+void queue_share(const Scheduler *s, QueueNode *queue)
 {
         if (queue->share_stale)
                 work_out_share(s, queue);
 }
 
 /* a / b against c / d, each by its weight. */
-static int compare_fractions(const Lane *a, gint64 a_num, gint64 a_den, const Lane *b, gint64 b_num,
+static int compare_fractions(const QueueNode *a, gint64 a_num, gint64 a_den, const QueueNode *b, gint64 b_num,
                              gint64 b_den, bool weigh)
 {
         Wide left = (Wide)(guint64)a_num * (guint64)b_den, right = (Wide)(guint64)b_num * (guint64)a_den;
@@ -198,7 +198,7 @@ static int compare_fractions(const Lane *a, gint64 a_num, gint64 a_den, const La
 }
 
 /* Asked for again and again while queues are put in order. */
-static gint64 used_of_late(const Scheduler *s, Lane *queue)
+static gint64 used_of_late(const Scheduler *s, QueueNode *queue)
 {
         const Usage *is = &queue->usage, *was = &queue->seen;
 
@@ -211,14 +211,14 @@ static gint64 used_of_late(const Scheduler *s, Lane *queue)
         return queue->seen_usage;
 }
 
-int lane_compare(const Scheduler *s, Lane *a, Lane *b)
+int queue_compare(const Scheduler *s, QueueNode *a, QueueNode *b)
 {
         int order;
 
         if (a->priority != b->priority)
                 return a->priority > b->priority ? -1 : 1;
-        lane_share(s, a);
-        lane_share(s, b);
+        queue_share(s, a);
+        queue_share(s, b);
         if (a->below != b->below)
                 return a->below ? -1 : 1;
         order = compare_fractions(a, a->share_num, a->share_den, b, b->share_num, b->share_den, !a->below);
@@ -229,7 +229,7 @@ int lane_compare(const Scheduler *s, Lane *a, Lane *b)
 
 /* ---- heaps ---- */
 
-int lane_depth(const Lane *queue)
+int queue_depth(const QueueNode *queue)
 {
         int n = 0;
 
@@ -244,7 +244,7 @@ static void sift_down(const Scheduler *s, GPtrArray *heap, guint at)
                 guint best = at;
 
                 for (guint child = 2 * at + 1; child <= 2 * at + 2 && child < heap->len; child++)
-                        if (lane_compare(s, heap->pdata[child], heap->pdata[best]) < 0)
+                        if (queue_compare(s, heap->pdata[child], heap->pdata[best]) < 0)
                                 best = child;
                 if (best == at)
                         return;
@@ -256,7 +256,7 @@ static void sift_down(const Scheduler *s, GPtrArray *heap, guint at)
         }
 }
 
-static GPtrArray *heap_of(const Scheduler *s, const Lane *queue)
+static GPtrArray *heap_of(const Scheduler *s, const QueueNode *queue)
 {
         return queue->parent ? queue->parent->active : cluster_find(s, queue->cluster)->active;
 }
@@ -267,7 +267,7 @@ static void heapify(const Scheduler *s, GPtrArray *heap)
                 sift_down(s, heap, i - 1);
 }
 
-static void set_next(Lane *queue, guint32 kinds)
+static void set_next(QueueNode *queue, guint32 kinds)
 {
         if (queue->next == kinds)
                 return;
@@ -276,14 +276,14 @@ static void set_next(Lane *queue, guint32 kinds)
 }
 
 /* The children's heap, and what is asked of the parent by the best of them. */
-static void settle(const Scheduler *s, Lane *queue)
+static void settle(const Scheduler *s, QueueNode *queue)
 {
         heapify(s, queue->active);
         if (!queue->serves && queue->active->len > 0)
-                set_next(queue, ((Lane *)queue->active->pdata[0])->next);
+                set_next(queue, ((QueueNode *)queue->active->pdata[0])->next);
 }
 
-static void enter_active(const Scheduler *s, Lane *queue)
+static void enter_active(const Scheduler *s, QueueNode *queue)
 {
         for (; queue && !queue->is_active; queue = queue->parent) {
                 queue->is_active = true;
@@ -298,7 +298,7 @@ void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
 
         g_ptr_array_set_size(cluster->active, 0);
         for (guint i = 0; i < s->queues->len; i++) {
-                Lane *queue = s->queues->pdata[i];
+                QueueNode *queue = s->queues->pdata[i];
 
                 if (!queue || queue->cluster != cluster->id)
                         continue;
@@ -308,7 +308,7 @@ void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
                         g_ptr_array_add(parents, queue);
         }
         for (guint i = 0; i < s->queues->len; i++) {
-                Lane *queue = s->queues->pdata[i];
+                QueueNode *queue = s->queues->pdata[i];
 
                 if (!queue || queue->cluster != cluster->id || !next(s, queue, &kinds))
                         continue;
@@ -318,14 +318,14 @@ void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
         }
         for (int depth = SCHED_DEPTH_MAX; depth >= 0; depth--)
                 for (guint i = 0; i < parents->len; i++)
-                        if (lane_depth(parents->pdata[i]) == depth)
+                        if (queue_depth(parents->pdata[i]) == depth)
                                 settle(s, parents->pdata[i]);
         heapify(s, cluster->active);
 }
 
-Lane *active_best(const Cluster *cluster)
+QueueNode *active_best(const Cluster *cluster)
 {
-        Lane *queue = cluster->active->len > 0 ? cluster->active->pdata[0] : NULL;
+        QueueNode *queue = cluster->active->len > 0 ? cluster->active->pdata[0] : NULL;
 
         while (queue && !queue->serves)
                 queue = queue->active->pdata[0];
@@ -333,16 +333,16 @@ Lane *active_best(const Cluster *cluster)
 }
 
 /* The best of its siblings has changed: it sinks, and so does its parent in turn. */
-static void sink(const Scheduler *s, Lane *queue)
+static void sink(const Scheduler *s, QueueNode *queue)
 {
         for (; queue; queue = queue->parent) {
                 sift_down(s, heap_of(s, queue), 0);
                 if (queue->parent && !queue->parent->serves)
-                        set_next(queue->parent, ((Lane *)queue->parent->active->pdata[0])->next);
+                        set_next(queue->parent, ((QueueNode *)queue->parent->active->pdata[0])->next);
         }
 }
 
-void active_remove(Scheduler *s, Lane *queue)
+void active_remove(Scheduler *s, QueueNode *queue)
 {
         queue->serves = false;
         while (queue && !queue->serves && queue->active->len == 0) {
@@ -355,11 +355,11 @@ void active_remove(Scheduler *s, Lane *queue)
                 queue = queue->parent;
         }
         if (queue && queue->active->len > 0 && !queue->serves)
-                set_next(queue, ((Lane *)queue->active->pdata[0])->next);
+                set_next(queue, ((QueueNode *)queue->active->pdata[0])->next);
         sink(s, queue);
 }
 
-void active_moved(Scheduler *s, Lane *queue, NextKinds next)
+void active_moved(Scheduler *s, QueueNode *queue, NextKinds next)
 {
         guint32 kinds;
 

@@ -18,13 +18,13 @@ typedef struct {
 
 /* ---- who owes ---- */
 
-static gint64 borrowed(const Lane *queue, guint32 kind)
+static gint64 borrowed(const QueueNode *queue, guint32 kind)
 {
         return queue->alloc.amount[kind] - queue->releasing.amount[kind] - queue->min.amount[kind];
 }
 
 /* The largest part of the cluster that it borrowed, of the kinds that are lacking. */
-static void borrowed_share(const Claim *claim, const Lane *queue, gint64 *num, gint64 *den)
+static void borrowed_share(const Claim *claim, const QueueNode *queue, gint64 *num, gint64 *den)
 {
         *num = 0;
         *den = 1;
@@ -41,17 +41,17 @@ static void borrowed_share(const Claim *claim, const Lane *queue, gint64 *num, g
 }
 
 /* The reclaimer is owed on a level that the other has no part in. */
-static bool is_owed_by(const Claim *claim, Lane *other)
+static bool is_owed_by(const Claim *claim, QueueNode *other)
 {
-        Lane *own = shape_queue(claim->nominee);
-        const Ask *ask = shape_ask(claim->nominee);
+        QueueNode *own = shape_queue(claim->nominee);
+        const Gang *gang = shape_gang(claim->nominee);
 
         return other != own &&
-               lane_is_within_min(own, lane_common(own, other), &ask->need_total, claim->lacking);
+               queue_is_within_min(own, queue_common(own, other), &gang->need_total, claim->lacking);
 }
 
 /* What `queue` keeps in any case. */
-static gint64 floor_of(const Lane *queue, int kind)
+static gint64 floor_of(const QueueNode *queue, int kind)
 {
         gint64 demand = (gint64)((guint64)queue->alloc.amount[kind] + (guint64)queue->pending.amount[kind]);
 
@@ -59,9 +59,9 @@ static gint64 floor_of(const Lane *queue, int kind)
                                                   : MIN(queue->min.amount[kind], demand);
 }
 
-static bool may_give(const Claim *claim, const Lane *queue, const Resources *amount)
+static bool may_give(const Claim *claim, const QueueNode *queue, const Resources *amount)
 {
-        const Lane *common = lane_common(shape_queue(claim->nominee), (Lane *)queue);
+        const QueueNode *common = queue_common(shape_queue(claim->nominee), (QueueNode *)queue);
 
         if (mutant_is(claim->s, MUTANT_RECLAIM_BELOW_MIN))
                 return true;
@@ -76,18 +76,18 @@ static bool may_give(const Claim *claim, const Lane *queue, const Resources *amo
 /* ---- taking ---- */
 
 /* Takes one surplus task of the queue, or nothing. */
-static bool take_surplus(Claim *claim, Lane *queue)
+static bool take_surplus(Claim *claim, QueueNode *queue)
 {
         const GArray *victims = victims_of(claim->s, queue);
 
         for (guint i = queue->n_flexible > 0 ? queue->next_victim : victims->len; i < victims->len; i++) {
                 Job *job = g_array_index(victims, Victim, i).job;
-                const Ask *ask = job_ask(job);
+                const Gang *gang = job_gang(job);
                 int task = -1;
 
                 if (victim_may_go(claim->s, job, claim->job))
                         task = surplus_task(&claim->marks, job, claim->lacking);
-                if (task >= 0 && may_give(claim, queue, &ask->roles[ask_role_of(ask, task)].each)) {
+                if (task >= 0 && may_give(claim, queue, &gang->roles[gang_role_of(gang, task)].each)) {
                         marks_add_task(claim->s, &claim->marks, job, task);
                         return true;
                 }
@@ -98,18 +98,18 @@ static bool take_surplus(Claim *claim, Lane *queue)
 
 static Resources still_held(const Job *job)
 {
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
         Resources sum = { 0 };
 
-        for (int role = 0, task = 0; role < ask->n_roles; role++)
-                for (int i = 0; i < ask->roles[role].replicas; i++, task++)
+        for (int role = 0, task = 0; role < gang->n_roles; role++)
+                for (int i = 0; i < gang->roles[role].replicas; i++, task++)
                         if (job->run->tasks[task].node >= 0)
-                                amounts_add(&sum, &ask->roles[role].each);
+                                amounts_add(&sum, &gang->roles[role].each);
         return sum;
 }
 
 /* Takes one job of the queue, or nothing. What was marked of its surplus is part of it. */
-static bool take_job(Claim *claim, Lane *queue)
+static bool take_job(Claim *claim, QueueNode *queue)
 {
         const GArray *victims = victims_of(claim->s, queue);
 
@@ -152,7 +152,7 @@ static void set_marked(Claim *claim, Job *job, bool marked)
 
 /* Gives the queue marked jobs back, the last first, until it may give `job` instead. False, with all as it
  * was: that is no gain. */
-static bool exchange(Claim *claim, Lane *queue, Job *job)
+static bool exchange(Claim *claim, QueueNode *queue, Job *job)
 {
         GArray *marks = claim->marks.marks;
         Resources held = still_held(job), given = { 0 };
@@ -185,7 +185,7 @@ static bool exchange(Claim *claim, Lane *queue, Job *job)
 
 /* When those that lose least stand in the way of one that suffices: takes that one instead of them, or
  * nothing. What is marked grows with each. */
-static bool take_instead(Claim *claim, Lane *queue)
+static bool take_instead(Claim *claim, QueueNode *queue)
 {
         const GArray *victims = victims_of(claim->s, queue);
 
@@ -202,13 +202,13 @@ static bool take_instead(Claim *claim, Lane *queue)
 }
 
 /* The queue that borrowed most of those that may still give; NULL: none. */
-static Lane *most_borrowed(Claim *claim)
+static QueueNode *most_borrowed(Claim *claim)
 {
-        Lane *most = NULL;
+        QueueNode *most = NULL;
         gint64 most_num = 0, most_den = 1;
 
         for (guint i = 0; i < claim->s->queues->len; i++) {
-                Lane *queue = claim->s->queues->pdata[i];
+                QueueNode *queue = claim->s->queues->pdata[i];
                 gint64 num, den;
 
                 if (!queue || queue->cluster != claim->cluster->id || queue->running->len == 0 ||
@@ -226,9 +226,9 @@ static Lane *most_borrowed(Claim *claim)
         return most;
 }
 
-static bool take(Claim *claim, bool (*take_one)(Claim *claim, Lane *queue))
+static bool take(Claim *claim, bool (*take_one)(Claim *claim, QueueNode *queue))
 {
-        Lane *queue;
+        QueueNode *queue;
 
         for (guint i = 0; i < claim->s->queues->len; i++)
                 if ((queue = claim->s->queues->pdata[i])) {
@@ -249,7 +249,7 @@ static bool take(Claim *claim, bool (*take_one)(Claim *claim, Lane *queue))
 static bool is_lent(const Claim *claim)
 {
         for (guint i = 0; i < claim->s->queues->len; i++) {
-                Lane *queue = claim->s->queues->pdata[i];
+                QueueNode *queue = claim->s->queues->pdata[i];
                 gint64 num, den;
 
                 if (!queue || queue->cluster != claim->cluster->id || queue->running->len == 0)
@@ -283,29 +283,29 @@ static bool reclaim(Pass *pass, Claim *claim)
         return found;
 }
 
-static bool claim_next(Pass *pass, Cluster *cluster, Lane *queue)
+static bool claim_next(Pass *pass, Cluster *cluster, QueueNode *queue)
 {
-        Claim claim = { .s = pass->s, .cluster = cluster, .nominee = lane_top(pass->s, queue) };
-        const Ask *ask = shape_ask(claim.nominee);
+        Claim claim = { .s = pass->s, .cluster = cluster, .nominee = queue_top(pass->s, queue) };
+        const Gang *gang = shape_gang(claim.nominee);
 
         claim.job = shape_first(claim.nominee);
         claim.lacking = lacking_later(claim.s, claim.nominee);
-        return lane_is_within_min(queue, NULL, &ask->need_total, claim.lacking) && reclaim(pass, &claim);
+        return queue_is_within_min(queue, NULL, &gang->need_total, claim.lacking) && reclaim(pass, &claim);
 }
 
-static bool next_blocked(Scheduler *s, Lane *queue, guint32 *ret_kinds)
+static bool next_blocked(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
-        const Shape *top = queue->head_shape ? lane_top(s, queue) : NULL;
+        const Shape *top = queue->head_shape ? queue_top(s, queue) : NULL;
 
         if (top)
-                *ret_kinds = shape_ask(top)->mask;
+                *ret_kinds = shape_gang(top)->mask;
         return top != NULL;
 }
 
 void phase_reclaim(Pass *pass, Cluster *cluster)
 {
         Scheduler *s = pass->s;
-        Lane *queue;
+        QueueNode *queue;
 
         active_fill(s, cluster, next_blocked);
         while ((queue = active_best(cluster)))

@@ -75,7 +75,7 @@ static void node_free(Scheduler *s, Node *node)
         g_free(node);
 }
 
-static void queue_free(Scheduler *s, Lane *queue)
+static void queue_free(Scheduler *s, QueueNode *queue)
 {
         labels_unref(s, queue->labels);
         g_free(queue->name);
@@ -293,7 +293,7 @@ static Node *node_make(Scheduler *s, int id)
         return node;
 }
 
-static void open_asks(Scheduler *s, int cluster)
+static void open_gangs(Scheduler *s, int cluster)
 {
         GHashTableIter iter;
         gpointer p;
@@ -301,17 +301,17 @@ static void open_asks(Scheduler *s, int cluster)
         g_hash_table_iter_init(&iter, s->classes);
         while (g_hash_table_iter_next(&iter, &p, NULL))
                 ((Class *)p)->stir++;
-        g_hash_table_iter_init(&iter, s->asks);
+        g_hash_table_iter_init(&iter, s->gangs);
         while (g_hash_table_iter_next(&iter, &p, NULL))
-                if (((Ask *)p)->cluster == cluster)
-                        ask_open(p);
+                if (((Gang *)p)->cluster == cluster)
+                        gang_open(p);
 }
 
 /* The room has changed: shares of it, and what was in vain. */
 static void stale_queues(Scheduler *s)
 {
         for (guint i = 0; i < s->queues->len; i++) {
-                Lane *queue = s->queues->pdata[i];
+                QueueNode *queue = s->queues->pdata[i];
 
                 if (queue) {
                         queue->share_stale = true;
@@ -347,7 +347,7 @@ bool scheduler_put_node(Scheduler *s, const SchedNode *put)
         count_node(cluster_get(s, node->cluster), node, 1);
         enter_domains(s, node);
         node_changed(s, node);
-        open_asks(s, node->cluster);
+        open_gangs(s, node->cluster);
         stale_queues(s);
         return true;
 }
@@ -376,13 +376,13 @@ static bool parent_is_sane(const Scheduler *s, const SchedQueue *put)
 
         if (put->parent < 0)
                 return true;
-        for (const Lane *queue = lane_find(s, put->parent); queue; queue = queue->parent, depth++)
+        for (const QueueNode *queue = queue_find(s, put->parent); queue; queue = queue->parent, depth++)
                 if (queue->cluster != put->cluster || queue->id == put->id || depth >= SCHED_DEPTH_MAX)
                         return false;
-        return lane_find(s, put->parent) != NULL;
+        return queue_find(s, put->parent) != NULL;
 }
 
-static bool queue_is_sane(const Scheduler *s, const SchedQueue *put, const Lane *old)
+static bool queue_is_sane(const Scheduler *s, const SchedQueue *put, const QueueNode *old)
 {
         if (put->id < 0 || put->id >= SCHED_ID_MAX || put->cluster < 0 || !amounts_are_sane(&put->min) ||
             !amounts_are_sane(&put->reserved) || put->weight < 1 || put->weight > SCHED_WEIGHT_MAX ||
@@ -395,9 +395,9 @@ static bool queue_is_sane(const Scheduler *s, const SchedQueue *put, const Lane 
 }
 
 /* What `queue` holds, from or to all those above it. */
-static void move_sums(Lane *queue, Scheduler *s, int sign)
+static void move_sums(QueueNode *queue, Scheduler *s, int sign)
 {
-        for (Lane *above = queue->parent; above; above = above->parent) {
+        for (QueueNode *above = queue->parent; above; above = above->parent) {
                 above->charges++;
                 for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
                         above->alloc.amount[i] += sign * queue->alloc.amount[i];
@@ -415,12 +415,12 @@ static void move_sums(Lane *queue, Scheduler *s, int sign)
         }
         if (queue->parent)
                 queue->parent->n_children += sign;
-        lane_stale(queue);
+        queue_stale(queue);
 }
 
-static Lane *queue_make(Scheduler *s, int id)
+static QueueNode *queue_make(Scheduler *s, int id)
 {
-        Lane *queue = g_new0(Lane, 1);
+        QueueNode *queue = g_new0(QueueNode, 1);
 
         queue->id = id;
         queue->groups = g_ptr_array_new();
@@ -444,12 +444,12 @@ static Lane *queue_make(Scheduler *s, int id)
 
 static int compare_queue_ids(gconstpointer a, gconstpointer b)
 {
-        const Lane *x = *(const Lane *const *)a, *y = *(const Lane *const *)b;
+        const QueueNode *x = *(const QueueNode *const *)a, *y = *(const QueueNode *const *)b;
 
         return (x->id > y->id) - (x->id < y->id);
 }
 
-static void set_keeper(Scheduler *s, Lane *queue, bool keeps)
+static void set_keeper(Scheduler *s, QueueNode *queue, bool keeps)
 {
         GPtrArray *keepers = cluster_get(s, queue->cluster)->keepers;
 
@@ -469,7 +469,7 @@ static guint32 limited_kinds(const Resources *max)
         return mask;
 }
 
-static void set_queue(Scheduler *s, Lane *queue, const SchedQueue *put)
+static void set_queue(Scheduler *s, QueueNode *queue, const SchedQueue *put)
 {
         queue->state = put->state;
         queue->min = put->min;
@@ -502,7 +502,7 @@ static int compare_jobs(gconstpointer a, gconstpointer b)
 
 /* The queue's labels have changed, so its jobs ask for something else. Those that are being shrunk will be
  * put anew in any case. */
-static void reshape_jobs(Scheduler *s, Lane *queue)
+static void reshape_jobs(Scheduler *s, QueueNode *queue)
 {
         g_autoptr(GPtrArray) jobs = g_ptr_array_new();
         GHashTableIter iter;
@@ -523,7 +523,7 @@ static void reshape_jobs(Scheduler *s, Lane *queue)
 
 bool scheduler_put_queue(Scheduler *s, const SchedQueue *put)
 {
-        Lane *queue = lane_find(s, put->id);
+        QueueNode *queue = queue_find(s, put->id);
         LabelSet *labels, *old;
 
         if (!queue_is_sane(s, put, queue))
@@ -535,7 +535,7 @@ bool scheduler_put_queue(Scheduler *s, const SchedQueue *put)
                 queue = queue_make(s, put->id);
         }
         (void)cluster_get(s, put->cluster);
-        queue->parent = lane_find(s, put->parent);
+        queue->parent = queue_find(s, put->parent);
         set_queue(s, queue, put);
         move_sums(queue, s, 1);
         labels = labels_intern(s, put->labels);
@@ -554,7 +554,7 @@ static gboolean account_is_of(gpointer key, gpointer value, gpointer queue)
 
 bool scheduler_drop_queue(Scheduler *s, int id)
 {
-        Lane *queue = lane_find(s, id);
+        QueueNode *queue = queue_find(s, id);
 
         if (!queue || queue->n_jobs > 0 || queue->n_children > 0)
                 return false;
@@ -632,7 +632,7 @@ bool job_can_hold(const Node *node, const Resources *each)
 static bool tasks_are_sane(const Scheduler *s, const SchedJob *put, const Job *old)
 {
         g_autoptr(GHashTable) own = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-        int cluster = lane_find(s, put->queue)->cluster, task = 0;
+        int cluster = queue_find(s, put->queue)->cluster, task = 0;
 
         for (int role = 0; role < put->n_roles; role++)
                 for (int i = 0; i < put->roles[role].replicas; i++, task++) {
@@ -661,7 +661,7 @@ static bool job_is_sane(const Scheduler *s, const SchedJob *put, const Job *old)
         Resources sum = { 0 };
         gint64 tasks = 0;
 
-        if (put->key <= 0 || !lane_find(s, put->queue) || put->n_roles < 0 ||
+        if (put->key <= 0 || !queue_find(s, put->queue) || put->n_roles < 0 ||
             put->n_roles > SCHED_ROLES_MAX || ABS(put->priority) > SCHED_PRIORITY_MAX || put->array < 0 ||
             put->array_max < 0 || !is_time(put->time_limit_ms) || !is_time(put->grace_ms) ||
             !is_time(put->submitted) || !is_time(put->not_before) || !is_time(put->started) ||
@@ -691,7 +691,7 @@ static bool is_unchanged(const Job *job, const Shape *shape, const SchedJob *put
 
 static void count_job(const Job *job, int sign)
 {
-        for (Lane *queue = job_queue(job); queue; queue = queue->parent) {
+        for (QueueNode *queue = job_queue(job); queue; queue = queue->parent) {
                 queue->n_jobs += sign;
                 if (job->state == SCHED_PENDING)
                         queue->n_pending += sign;
@@ -733,7 +733,7 @@ bool scheduler_put_job(Scheduler *s, const SchedJob *put)
                 return true;
         }
         if (put->state != SCHED_PENDING)
-                tasks = g_memdup2(put->tasks, sizeof *tasks * (gsize)shape_ask(shape)->n_tasks);
+                tasks = g_memdup2(put->tasks, sizeof *tasks * (gsize)shape_gang(shape)->n_tasks);
         if (job) {
                 nominations_job_changes(s, job, put);
                 remember(s, job, put->state);
@@ -771,7 +771,7 @@ void scheduler_drop_job(Scheduler *s, gint64 key)
 
 void scheduler_put_usage(Scheduler *s, int queue_id, int user, gint64 value, gint64 at)
 {
-        Lane *queue = lane_find(s, queue_id);
+        QueueNode *queue = queue_find(s, queue_id);
         Account *account;
         gint64 before;
 
@@ -840,7 +840,7 @@ bool scheduler_node(const Scheduler *s, int id, Resources *ret_used, guint64 *re
 bool job_view(const Job *job, SchedJob *ret)
 {
         const Shape *shape = job->shape;
-        const Ask *ask = shape_ask(shape);
+        const Gang *gang = shape_gang(shape);
 
         *ret = (SchedJob){
                 .key = job->key,
@@ -855,11 +855,11 @@ bool job_view(const Job *job, SchedJob *ret)
                 .preemptable = shape->preemptable,
                 .array = shape->array ? shape->array->id : 0,
                 .array_max = shape->array_max,
-                .topology = ask->topology,
-                .topology_required = ask->topology_required,
-                .labels = ask->job_labels->labels[0] ? (const char *const *)ask->job_labels->labels : NULL,
-                .n_roles = ask->n_roles,
-                .roles = ask->roles,
+                .topology = gang->topology,
+                .topology_required = gang->topology_required,
+                .labels = gang->job_labels->labels[0] ? (const char *const *)gang->job_labels->labels : NULL,
+                .n_roles = gang->n_roles,
+                .roles = gang->roles,
                 .state = job->state,
                 .started = job->run ? job->run->started : 0,
                 .saved = job->run ? job->run->saved : 0,

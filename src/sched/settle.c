@@ -1,19 +1,18 @@
-/* Queues behind whose blocked head nothing could start, and for which nothing has changed since: they cost a
- * pass a comparison instead of a look at everything that waits.
+/* Queues behind whose blocked head nothing could start. While nothing has changed for such a queue, it costs a
+ * pass one comparison instead of a look at everything that waits.
  *
- * Why a group of jobs did not start is a matter of the queue's maxima and of its own reservation, which
- * change with what its queues use (lane_charges) and with the head's openings; or of nodes or of the guard,
- * and then the group is watched: a closed ask stays closed until somebody opens it, another one waits for
- * room to become free where it fits. That time passes lets nobody start: what would end too late before, does
- * so now.
- */
+ * A group of jobs did not start because of the queue's maxima or its own reservation: these change with the use
+ * of its queues (queue_charges) and with the head's future slots. Or it did not start because of the nodes or the
+ * guard: then the group is watched. A closed gang stays closed until it is opened; another one waits until
+ * capacity becomes free where it fits. Time passing never enables a start: a job that would have ended too late
+ * still would. */
 #include "sched/backfill.h"
 
 /* A group, and why it did not start. */
 typedef struct {
         Group *group;
-        const Ask *ask; /* the group's, which most looks end at */
-        guint64 stir;   /* when it was not closed */
+        const Gang *gang; /* the group's, which most looks end at */
+        guint64 stir;     /* when it was not closed */
         bool closed;
 } Watch;
 
@@ -22,14 +21,14 @@ void settled_clear(Settled *settled)
         g_clear_pointer(&settled->watches, g_array_unref);
 }
 
-static const Lane *guard_now(const Scheduler *s, const Lane *queue)
+static const QueueNode *guard_now(const Scheduler *s, const QueueNode *queue)
 {
         return cluster_find(s, queue->cluster)->guarding;
 }
 
-static guint64 guarded_now(Scheduler *s, const Lane *queue)
+static guint64 guarded_now(Scheduler *s, const QueueNode *queue)
 {
-        Lane *guard = cluster_find(s, queue->cluster)->guarding;
+        QueueNode *guard = cluster_find(s, queue->cluster)->guarding;
 
         return guard ? reservation_get(s, guard)->version : 0;
 }
@@ -47,7 +46,7 @@ static bool somebody_could(const Group *group)
 
 static Watch watch_of(Group *group)
 {
-        return (Watch){ group, group->ask, ask_stir(group->ask), group->ask->closed };
+        return (Watch){ group, group->gang, gang_stir(group->gang), group->gang->closed };
 }
 
 static void watch(Settled *settled, Group *group)
@@ -59,18 +58,18 @@ static void watch(Settled *settled, Group *group)
         g_array_append_val(settled->watches, entry);
 }
 
-static void settle_group(Scheduler *s, Lane *queue, Group *group)
+static void settle_group(Scheduler *s, QueueNode *queue, Group *group)
 {
-        const Ask *ask = group->ask;
+        const Gang *gang = group->gang;
         const Guarded *was = &group->guarded[1];
         int kind;
 
         if (group_hopeless(s, group) != CAUSE_NONE ||
-            lane_over_max(s, queue, &ask->need_total, ask->mask, NOW, &kind))
+            queue_over_max(s, queue, &gang->need_total, gang->mask, NOW, &kind))
                 return;
-        if (ask->closed) {
+        if (gang->closed) {
                 watch(&queue->settled, group);
-        } else if ((queue->denied_pass == s->pass && (ask->mask & queue->denied)) ||
+        } else if ((queue->denied_pass == s->pass && (gang->mask & queue->denied)) ||
                    (was->pass == s->pass && was->alone && group->kept == 0)) {
                 queue->settled.by_reservation = true;
         } else if (somebody_could(group)) {
@@ -78,7 +77,7 @@ static void settle_group(Scheduler *s, Lane *queue, Group *group)
         }
 }
 
-void lane_settle(Scheduler *s, Lane *queue)
+void queue_settle(Scheduler *s, QueueNode *queue)
 {
         Settled *settled = &queue->settled;
         const Cluster *cluster = cluster_find(s, queue->cluster);
@@ -96,7 +95,7 @@ void lane_settle(Scheduler *s, Lane *queue)
                 return;
         settled->head = queue->head;
         settled->listings = queue->listings;
-        settled->charges = lane_charges(queue);
+        settled->charges = queue_charges(queue);
         settled->config = s->config_version;
         settled->room = cluster->version;
         settled->guard = guard_now(s, queue);
@@ -106,17 +105,17 @@ void lane_settle(Scheduler *s, Lane *queue)
 
 /* ---- trusting it ---- */
 
-static bool is_unchanged(const Scheduler *s, const Lane *queue)
+static bool is_unchanged(const Scheduler *s, const QueueNode *queue)
 {
         const Settled *settled = &queue->settled;
         const Cluster *cluster = cluster_find(s, queue->cluster);
 
         return settled->head != 0 && settled->head == queue->head && settled->listings == queue->listings &&
                settled->config == s->config_version && settled->room == cluster->version &&
-               settled->charges == lane_charges(queue) && cluster->keepers->len == 0;
+               settled->charges == queue_charges(queue) && cluster->keepers->len == 0;
 }
 
-static bool is_due_to_the_same_guard(Scheduler *s, const Lane *queue)
+static bool is_due_to_the_same_guard(Scheduler *s, const QueueNode *queue)
 {
         const Settled *settled = &queue->settled;
 
@@ -128,12 +127,12 @@ static bool is_due_to_the_same_guard(Scheduler *s, const Lane *queue)
 static bool is_as_it_was(const Watch *entry, bool guard)
 {
         if (entry->closed)
-                return entry->ask->closed;
-        return guard && !entry->ask->closed && entry->stir == ask_stir(entry->ask);
+                return entry->gang->closed;
+        return guard && !entry->gang->closed && entry->stir == gang_stir(entry->gang);
 }
 
 /* False: on one that is worked out too seldom to be relied on. */
-static bool depend_on_reservation(Scheduler *s, Lane *queue)
+static bool depend_on_reservation(Scheduler *s, QueueNode *queue)
 {
         Settled *settled = &queue->settled;
 
@@ -144,8 +143,8 @@ static bool depend_on_reservation(Scheduler *s, Lane *queue)
         return settled->by_reservation;
 }
 
-/* What has changed seldom lets anybody start: one look for each ask tells that to all queues. */
-static bool is_still_watched(Scheduler *s, Lane *queue)
+/* Few changes enable a start: one look for each gang answers for all queues. */
+static bool is_still_watched(Scheduler *s, QueueNode *queue)
 {
         Settled *settled = &queue->settled;
         bool guard = is_due_to_the_same_guard(s, queue);
@@ -169,7 +168,7 @@ static bool is_still_watched(Scheduler *s, Lane *queue)
         return true;
 }
 
-bool lane_is_settled(Scheduler *s, Lane *queue)
+bool queue_is_settled(Scheduler *s, QueueNode *queue)
 {
         const Settled *settled = &queue->settled;
 

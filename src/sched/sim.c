@@ -1,5 +1,5 @@
-/* What would fit later, when everything that was told to go has gone and everything promised has come: for an
- * ask, how many tasks of each role fit on each node then, and their sums. The counts are kept from pass to
+/* What would fit later, when everything that was told to go has gone and everything promised has come: for a
+ * gang, how many tasks of each role fit on each node then, and their sums. The counts are kept from pass to
  * pass and follow the log of changes of nodes, so that after a further victim was marked it costs one node to
  * know whether the gang fits. */
 #include "sched/pack.h"
@@ -8,7 +8,7 @@
 enum { SIMS_MAX = 64 };
 
 struct Sim {
-        Ask *ask;
+        Gang *gang;
         int places; /* values of the label within which the gang has to stand; else 1 */
         int n_nodes;
         gint64 *slots;   /* by place and role */
@@ -21,27 +21,27 @@ struct Sim {
 
 /* ---- counting ---- */
 
-static int place_of(const Ask *ask, const Node *node)
+static int place_of(const Gang *gang, const Node *node)
 {
-        return ask->topology_required ? node->domains[ask->topology] : 0;
+        return gang->topology_required ? node->domains[gang->topology] : 0;
 }
 
 static void count(Scheduler *s, Sim *sim, const Node *node)
 {
-        const Ask *ask = sim->ask;
-        int place = place_of(ask, node);
-        int *of_node = sim->node_slots + (gsize)node->id * (gsize)ask->n_roles;
+        const Gang *gang = sim->gang;
+        int place = place_of(gang, node);
+        int *of_node = sim->node_slots + (gsize)node->id * (gsize)gang->n_roles;
         Resources room;
 
         if (place < 0)
                 return;
         room = node_later(node);
-        for (int role = 0; role < ask->n_roles; role++) {
+        for (int role = 0; role < gang->n_roles; role++) {
                 int n = 0;
 
-                if (ask->need[role] > 0 && ask->classes[role]->eligible[node->id])
-                        n = (int)room_slots(&room, ask->classes[role], ask->need[role]);
-                sim->slots[place * ask->n_roles + role] += n - of_node[role];
+                if (gang->need[role] > 0 && gang->classes[role]->eligible[node->id])
+                        n = (int)room_slots(&room, gang->classes[role], gang->need[role]);
+                sim->slots[place * gang->n_roles + role] += n - of_node[role];
                 sim->changes += n != of_node[role];
                 of_node[role] = n;
         }
@@ -49,15 +49,15 @@ static void count(Scheduler *s, Sim *sim, const Node *node)
 
 static void build(Scheduler *s, Sim *sim)
 {
-        gsize roles = (gsize)sim->ask->n_roles;
+        gsize roles = (gsize)sim->gang->n_roles;
 
-        for (int role = 0; role < sim->ask->n_roles; role++)
-                if (sim->ask->need[role] > 0)
-                        class_sync(s, sim->ask->classes[role]);
-        sim->built = cluster_get(s, sim->ask->cluster)->version;
+        for (int role = 0; role < sim->gang->n_roles; role++)
+                if (sim->gang->need[role] > 0)
+                        class_sync(s, sim->gang->classes[role]);
+        sim->built = cluster_get(s, sim->gang->cluster)->version;
         sim->changes++;
         sim->n_nodes = (int)s->nodes->len;
-        sim->places = sim->ask->topology_required ? (int)s->domains->len : 1;
+        sim->places = sim->gang->topology_required ? (int)s->domains->len : 1;
         g_free(sim->slots);
         g_free(sim->node_slots);
         sim->slots = g_new0(gint64, (gsize)sim->places * roles + 1);
@@ -69,10 +69,10 @@ static void build(Scheduler *s, Sim *sim)
 
 static void follow(Scheduler *s, Sim *sim)
 {
-        if (sim->built != cluster_get(s, sim->ask->cluster)->version || sim->cursor < s->changes_base) {
+        if (sim->built != cluster_get(s, sim->gang->cluster)->version || sim->cursor < s->changes_base) {
                 build(s, sim);
         } else {
-                gint64 stamp = ++s->uses; /* what was marked and undone for another ask changed many times */
+                gint64 stamp = ++s->uses; /* what was marked and undone for another gang changed many times */
 
                 for (guint64 at = sim->cursor - s->changes_base; at < s->changes->len; at++) {
                         int id = g_array_index(s->changes, int, at);
@@ -98,17 +98,17 @@ void sim_free(Sim *sim)
         g_free(sim);
 }
 
-static Sim *find(const Scheduler *s, const Ask *ask)
+static Sim *find(const Scheduler *s, const Gang *gang)
 {
         for (guint i = 0; i < s->sims->len; i++)
-                if (((Sim *)s->sims->pdata[i])->ask == ask)
+                if (((Sim *)s->sims->pdata[i])->gang == gang)
                         return s->sims->pdata[i];
         return NULL;
 }
 
-void sim_forget(Scheduler *s, const Ask *ask)
+void sim_forget(Scheduler *s, const Gang *gang)
 {
-        Sim *sim = find(s, ask);
+        Sim *sim = find(s, gang);
 
         if (sim) {
                 (void)g_ptr_array_remove_fast(s->sims, sim);
@@ -116,7 +116,7 @@ void sim_forget(Scheduler *s, const Ask *ask)
         }
 }
 
-static Sim *make(Scheduler *s, Ask *ask)
+static Sim *make(Scheduler *s, Gang *gang)
 {
         Sim *sim = g_new0(Sim, 1), *oldest = NULL;
 
@@ -127,48 +127,48 @@ static Sim *make(Scheduler *s, Ask *ask)
                         oldest = other;
         }
         if (oldest)
-                sim_forget(s, oldest->ask);
-        sim->ask = ask;
+                sim_forget(s, oldest->gang);
+        sim->gang = gang;
         build(s, sim);
         sim->cursor = s->changes_base + s->changes->len;
         g_ptr_array_add(s->sims, sim);
         return sim;
 }
 
-Sim *sim_get(Scheduler *s, Ask *ask)
+Sim *sim_get(Scheduler *s, Gang *gang)
 {
-        Sim *sim = find(s, ask);
+        Sim *sim = find(s, gang);
 
         if (!sim)
-                sim = make(s, ask);
+                sim = make(s, gang);
         sim->last_used = ++s->uses;
         follow(s, sim);
         return sim;
 }
 
-guint64 sim_changes(Scheduler *s, Ask *ask)
+guint64 sim_changes(Scheduler *s, Gang *gang)
 {
-        return sim_get(s, ask)->changes;
+        return sim_get(s, gang)->changes;
 }
 
-gint64 sim_slots_outside(Scheduler *s, Ask *ask, const Lane *queue)
+gint64 sim_slots_outside(Scheduler *s, Gang *gang, const QueueNode *queue)
 {
-        const Sim *sim = sim_get(s, ask);
+        const Sim *sim = sim_get(s, gang);
         gint64 sum = 0, stamp = ++s->uses;
 
-        for (int i = 0; i < sim->places * ask->n_roles; i++)
+        for (int i = 0; i < sim->places * gang->n_roles; i++)
                 sum += sim->slots[i];
         for (guint i = 0; i < queue->running->len; i++) {
                 const Job *job = queue->running->pdata[i];
 
-                for (int task = 0; task < job_ask(job)->n_tasks; task++) {
+                for (int task = 0; task < job_gang(job)->n_tasks; task++) {
                         Node *node = node_find(s, job->run->tasks[task].node);
 
                         if (!node || node->stamp == stamp)
                                 continue;
                         node->stamp = stamp;
-                        for (int role = 0; role < ask->n_roles; role++)
-                                sum -= sim->node_slots[(gsize)node->id * (gsize)ask->n_roles + (gsize)role];
+                        for (int role = 0; role < gang->n_roles; role++)
+                                sum -= sim->node_slots[(gsize)node->id * (gsize)gang->n_roles + (gsize)role];
                 }
         }
         return sum;
@@ -190,7 +190,7 @@ static int compare_spots(gconstpointer a, gconstpointer b)
         return (x->node->id > y->node->id) - (x->node->id < y->node->id);
 }
 
-static GArray *spots_for(Scheduler *s, const Ask *ask, const Class *class, int place)
+static GArray *spots_for(Scheduler *s, const Gang *gang, const Class *class, int place)
 {
         GArray *spots = g_array_new(FALSE, FALSE, sizeof(Spot));
 
@@ -198,7 +198,7 @@ static GArray *spots_for(Scheduler *s, const Ask *ask, const Class *class, int p
                 Node *node = s->nodes->pdata[i];
                 Resources room;
 
-                if (!node || !class->eligible[i] || place_of(ask, node) != place)
+                if (!node || !class->eligible[i] || place_of(gang, node) != place)
                         continue;
                 room = node_later(node);
                 if (room_slots(&room, class, 1) > 0) {
@@ -212,19 +212,19 @@ static GArray *spots_for(Scheduler *s, const Ask *ask, const Class *class, int p
 }
 
 /* Plans the role's tasks; returns how many there was no place for. */
-static int plan_role(Scheduler *s, const Ask *ask, int role, int place, SchedTask *tasks)
+static int plan_role(Scheduler *s, const Gang *gang, int role, int place, SchedTask *tasks)
 {
-        g_autoptr(GArray) spots = spots_for(s, ask, ask->classes[role], place);
-        int left = ask->need[role], task = ask->first[role];
+        g_autoptr(GArray) spots = spots_for(s, gang, gang->classes[role], place);
+        int left = gang->need[role], task = gang->first[role];
 
         for (guint i = 0; i < spots->len && left > 0; i++) {
                 Node *node = g_array_index(spots, Spot, i).node;
                 Resources room = node_later(node);
-                gint64 n = room_slots(&room, ask->classes[role], left);
+                gint64 n = room_slots(&room, gang->classes[role], left);
 
                 for (; n > 0; n--, left--) {
                         tasks[task++].node = node->id;
-                        node_plan(s, node, &ask->roles[role].each, 1);
+                        node_plan(s, node, &gang->roles[role].each, 1);
                 }
         }
         return left;
@@ -232,14 +232,14 @@ static int plan_role(Scheduler *s, const Ask *ask, int role, int place, SchedTas
 
 typedef struct {
         Scheduler *s;
-        const Ask *ask;
+        const Gang *gang;
         SchedTask *tasks;
 } Planning;
 
 static bool plan_some(Node *node, int role, int n, void *arg)
 {
         Planning *planning = arg;
-        int task = planning->ask->first[role];
+        int task = planning->gang->first[role];
 
         for (; n > 0; task++)
                 if (planning->tasks[task].node < 0) {
@@ -249,89 +249,90 @@ static bool plan_some(Node *node, int role, int n, void *arg)
         return true;
 }
 
-static void plan_nothing(const Ask *ask, SchedTask *tasks)
+static void plan_nothing(const Gang *gang, SchedTask *tasks)
 {
-        for (int i = 0; i < ask->n_tasks; i++)
+        for (int i = 0; i < gang->n_tasks; i++)
                 tasks[i] = (SchedTask){ .node = -1 };
 }
 
 /* Two roles that are in each other's way. */
-static bool pack_in(Scheduler *s, const Ask *ask, int place, SchedTask *tasks)
+static bool pack_in(Scheduler *s, const Gang *gang, int place, SchedTask *tasks)
 {
         g_autoptr(GArray) spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
-        Planning planning = { s, ask, tasks };
+        Planning planning = { s, gang, tasks };
         int a, b;
 
-        plan_nothing(ask, tasks);
-        if (!pack_roles(ask, &a, &b))
+        plan_nothing(gang, tasks);
+        if (!pack_roles(gang, &a, &b))
                 return false;
         for (guint i = 0; i < s->nodes->len; i++) {
                 Node *node = s->nodes->pdata[i];
                 Resources room;
 
-                if (!ask->classes[a]->eligible[i] || place_of(ask, node) != place)
+                if (!gang->classes[a]->eligible[i] || place_of(gang, node) != place)
                         continue;
                 room = node_later(node);
-                pack_add(spots, ask, node, &room);
+                pack_add(spots, gang, node, &room);
         }
-        return pack_ask(ask, (PackSpot *)(void *)spots->data, (int)spots->len, plan_some, &planning);
+        return pack_gang(gang, (PackSpot *)(void *)spots->data, (int)spots->len, plan_some, &planning);
 }
 
-static bool plan_in(Scheduler *s, const Ask *ask, int place, SchedTask *tasks)
+static bool plan_in(Scheduler *s, const Gang *gang, int place, SchedTask *tasks)
 {
         int left = 0;
 
-        plan_nothing(ask, tasks);
-        for (int i = 0; i < ask->n_roles && left == 0; i++)
-                if (ask->need[ask->order[i]] > 0)
-                        left = plan_role(s, ask, ask->order[i], place, tasks);
-        for (int i = 0; i < ask->n_tasks; i++)
+        plan_nothing(gang, tasks);
+        for (int i = 0; i < gang->n_roles && left == 0; i++)
+                if (gang->need[gang->order[i]] > 0)
+                        left = plan_role(s, gang, gang->order[i], place, tasks);
+        for (int i = 0; i < gang->n_tasks; i++)
                 if (tasks[i].node >= 0)
-                        node_plan(s, node_find(s, tasks[i].node), &ask->roles[ask_role_of(ask, i)].each, -1);
-        return left == 0 || pack_in(s, ask, place, tasks);
+                        node_plan(s, node_find(s, tasks[i].node), &gang->roles[gang_role_of(gang, i)].each,
+                                  -1);
+        return left == 0 || pack_in(s, gang, place, tasks);
 }
 
 static bool has_slots(const Sim *sim, int place)
 {
-        for (int role = 0; role < sim->ask->n_roles; role++)
-                if (sim->slots[place * sim->ask->n_roles + role] < sim->ask->need[role])
+        for (int role = 0; role < sim->gang->n_roles; role++)
+                if (sim->slots[place * sim->gang->n_roles + role] < sim->gang->need[role])
                         return false;
         return true;
 }
 
-static bool is_of_one_role(const Ask *ask)
+static bool is_of_one_role(const Gang *gang)
 {
         int n = 0;
 
-        for (int role = 0; role < ask->n_roles; role++)
-                n += ask->need[role] > 0;
+        for (int role = 0; role < gang->n_roles; role++)
+                n += gang->need[role] > 0;
         return n <= 1;
 }
 
-bool sim_fits(Scheduler *s, Ask *ask)
+bool sim_fits(Scheduler *s, Gang *gang)
 {
-        const Sim *sim = sim_get(s, ask);
+        const Sim *sim = sim_get(s, gang);
 
         for (int place = 0; place < sim->places; place++) {
                 g_autofree SchedTask *tasks = NULL;
 
                 if (!has_slots(sim, place))
                         continue;
-                if (is_of_one_role(ask))
+                if (is_of_one_role(gang))
                         return true;
-                tasks = g_new(SchedTask, ask->n_tasks);
-                if (plan_in(s, ask, place, tasks))
+                tasks = g_new(SchedTask, gang->n_tasks);
+                if (plan_in(s, gang, place, tasks))
                         return true;
         }
         return false;
 }
 
-bool sim_place(Scheduler *s, Ask *ask, SchedTask *tasks)
+bool sim_place(Scheduler *s, Gang *gang, SchedTask *tasks)
 {
-        const Sim *sim = sim_get(s, ask);
+        const Sim *sim = sim_get(s, gang);
 
         for (int place = 0; place < sim->places; place++)
-                if (has_slots(sim, place) && plan_in(s, ask, place, tasks))
+                if (has_slots(sim, place) && plan_in(s, gang, place, tasks))
                         return true;
         return false;
 }

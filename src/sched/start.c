@@ -56,7 +56,7 @@ int shape_compare(Scheduler *s, const Shape *a, const Shape *b)
 
 Cause shape_limited(const Shape *shape)
 {
-        const Lane *queue = shape_queue(shape);
+        const QueueNode *queue = shape_queue(shape);
 
         if (shape->array && shape->array_max > 0 && shape->array->running >= shape->array_max)
                 return CAUSE_ARRAY_LIMIT;
@@ -74,7 +74,7 @@ static void forget_behind(Group *group)
 void shape_comes_earlier(Scheduler *s, Shape *shape)
 {
         Group *group = shape->group;
-        Lane *queue = group->queue;
+        QueueNode *queue = group->queue;
 
         queue->top_stale = true;
         if (queue->order == QUEUE_ORDER_FAIR)
@@ -116,7 +116,7 @@ static int compare_ranks(gconstpointer a, gconstpointer b, gpointer s)
 }
 
 /* The users that somebody waits for come in the order in which they came before. */
-static bool is_ranked(Scheduler *s, const Lane *queue)
+static bool is_ranked(Scheduler *s, const QueueNode *queue)
 {
         for (guint i = 1; i < queue->ranking->len; i++) {
                 Account *a = queue->ranking->pdata[i - 1], *b = queue->ranking->pdata[i];
@@ -128,7 +128,7 @@ static bool is_ranked(Scheduler *s, const Lane *queue)
         return !queue->ranking_stale;
 }
 
-static void collect_users(Lane *queue)
+static void collect_users(QueueNode *queue)
 {
         for (guint i = 0; i < queue->ranking->len; i++)
                 ((Account *)queue->ranking->pdata[i])->ranked = false;
@@ -148,7 +148,7 @@ static void collect_users(Lane *queue)
 }
 
 /* Time passes for all users, but seldom lets one overtake another: only then the order is another one. */
-static void freshen_ranking(Scheduler *s, Lane *queue)
+static void freshen_ranking(Scheduler *s, QueueNode *queue)
 {
         if (is_ranked(s, queue))
                 return;
@@ -163,7 +163,7 @@ static void freshen_ranking(Scheduler *s, Lane *queue)
         queue->tops_stale = true;
 }
 
-static void freshen_tops(Scheduler *s, Lane *queue)
+static void freshen_tops(Scheduler *s, QueueNode *queue)
 {
         if (queue->order == QUEUE_ORDER_FAIR && queue->fair_pass != s->pass) {
                 queue->fair_pass = s->pass;
@@ -181,13 +181,13 @@ static void freshen_tops(Scheduler *s, Lane *queue)
 /* As group_hopeless, which most groups have been asked for already. */
 static bool is_hopeless(Scheduler *s, Group *group, guint32 room)
 {
-        if (group->ask->judged != room || group->judged != s->config_version + 1)
+        if (group->gang->judged != room || group->judged != s->config_version + 1)
                 return group_hopeless(s, group) != CAUSE_NONE;
-        return group->hopeless != CAUSE_NONE || group->ask->hopeless != CAUSE_NONE;
+        return group->hopeless != CAUSE_NONE || group->gang->hopeless != CAUSE_NONE;
 }
 
 /* Whether they are is also told to those who ask why they wait. */
-static void judge_groups(Scheduler *s, Lane *queue, guint32 room)
+static void judge_groups(Scheduler *s, QueueNode *queue, guint32 room)
 {
         if (!queue->unjudged && queue->top_config == s->config_version && queue->top_room == room)
                 return;
@@ -202,7 +202,7 @@ static void judge_groups(Scheduler *s, Lane *queue, guint32 room)
 
 void group_comes(Scheduler *s, Group *group)
 {
-        Lane *queue = group->queue;
+        QueueNode *queue = group->queue;
         guint32 room = cluster_find(s, queue->cluster)->version;
 
         if (queue->groups->len == 1) {
@@ -210,11 +210,11 @@ void group_comes(Scheduler *s, Group *group)
                 queue->top_room = room;
                 queue->unjudged = false;
         }
-        if (group->ask->judged != queue->top_room || group->judged != queue->top_config + 1)
+        if (group->gang->judged != queue->top_room || group->judged != queue->top_config + 1)
                 queue->unjudged = true;
 }
 
-static void freshen_turns(Scheduler *s, Lane *queue)
+static void freshen_turns(Scheduler *s, QueueNode *queue)
 {
         if (!queue->turns_stale)
                 return;
@@ -229,7 +229,7 @@ static void freshen_turns(Scheduler *s, Lane *queue)
         turns_order(queue);
 }
 
-static Shape *first_in_turn(Scheduler *s, Lane *queue, guint32 room)
+static Shape *first_in_turn(Scheduler *s, QueueNode *queue, guint32 room)
 {
         freshen_turns(s, queue);
         while (queue->turns->len > 0) {
@@ -245,7 +245,7 @@ static Shape *first_in_turn(Scheduler *s, Lane *queue, guint32 room)
 }
 
 /* By the order of users, which holds for a moment only. */
-static Shape *first_by_users(Scheduler *s, Lane *queue, guint32 room)
+static Shape *first_by_users(Scheduler *s, QueueNode *queue, guint32 room)
 {
         Shape *top = NULL;
 
@@ -262,7 +262,7 @@ static Shape *first_by_users(Scheduler *s, Lane *queue, guint32 room)
         return top;
 }
 
-Shape *lane_top(Scheduler *s, Lane *queue)
+Shape *queue_top(Scheduler *s, QueueNode *queue)
 {
         guint32 room = cluster_find(s, queue->cluster)->version;
 
@@ -277,7 +277,7 @@ Shape *lane_top(Scheduler *s, Lane *queue)
 }
 
 /* Notes the cause. */
-static bool blocked(Shape *shape, Cause cause, Lane *queue)
+static bool blocked(Shape *shape, Cause cause, QueueNode *queue)
 {
         shape->cause = cause;
         shape->group->cause = cause;
@@ -295,7 +295,7 @@ static bool is_kept(Scheduler *s, const Shape *shape)
         return is_kept_by_guard(s, shape->group, &span) && shape_span(shape) >= span;
 }
 
-static DecisionRule rule_behind(const Lane *queue)
+static DecisionRule rule_behind(const QueueNode *queue)
 {
         return queue->backfill ? RULE_BACKFILL : RULE_ALLOCATE;
 }
@@ -362,15 +362,15 @@ static Shape *group_behind(Scheduler *s, Group *group)
 /* Something of the group that might start, as far as is known without trying. */
 static Shape *candidate_of(Scheduler *s, Group *group)
 {
-        Lane *queue = group->queue;
-        const Ask *ask = group->ask;
+        QueueNode *queue = group->queue;
+        const Gang *gang = group->gang;
         Shape *shape;
         int kind;
 
-        if (group->over_pass == s->pass || ask->closed ||
-            (queue->denied_pass == s->pass && (ask->mask & queue->denied)))
+        if (group->over_pass == s->pass || gang->closed ||
+            (queue->denied_pass == s->pass && (gang->mask & queue->denied)))
                 return NULL;
-        if (lane_over_max(s, queue, &ask->need_total, ask->mask, NOW, &kind)) {
+        if (queue_over_max(s, queue, &gang->need_total, gang->mask, NOW, &kind)) {
                 group->over_pass = s->pass; /* while jobs start, queues use more and more */
                 return NULL;
         }
@@ -379,7 +379,7 @@ static Shape *candidate_of(Scheduler *s, Group *group)
 }
 
 /* What is remembered of groups from earlier passes is tried or dropped as of the first look at the queue. */
-static void look_at_noted(Scheduler *s, Lane *queue)
+static void look_at_noted(Scheduler *s, QueueNode *queue)
 {
         for (guint i = 0; i < queue->noted->len; i++) {
                 Group *group = queue->noted->pdata[i];
@@ -389,7 +389,7 @@ static void look_at_noted(Scheduler *s, Lane *queue)
         }
 }
 
-/* Each time round fewer are left: an ask is closed, or a shape kept. */
+/* Each time round fewer are left: a gang is closed, or a shape kept. */
 bool group_still_waits(Scheduler *s, Group *group)
 {
         Shape *shape;
@@ -397,13 +397,13 @@ bool group_still_waits(Scheduler *s, Group *group)
         while ((shape = candidate_of(s, group))) {
                 if (!finds_no_room(s, shape))
                         return false;
-                (void)blocked(shape, shape_ask(shape)->closed ? shape_ask(shape)->cause : CAUSE_RESERVED,
+                (void)blocked(shape, shape_gang(shape)->closed ? shape_gang(shape)->cause : CAUSE_RESERVED,
                               NULL);
         }
         return true;
 }
 
-static Shape *first_behind_in_turn(Scheduler *s, Lane *queue)
+static Shape *first_behind_in_turn(Scheduler *s, QueueNode *queue)
 {
         int closed = 0;
 
@@ -415,23 +415,23 @@ static Shape *first_behind_in_turn(Scheduler *s, Lane *queue)
         }
         while (queue->behind->len > 0) {
                 Turn first = g_array_index(queue->behind, Turn, 0);
-                Shape *shape = first.ask->closed ? NULL : candidate_of(s, first.group);
+                Shape *shape = first.gang->closed ? NULL : candidate_of(s, first.group);
 
                 if (turns_settle_behind(queue, shape))
                         return shape;
-                closed = first.ask->closed ? closed + 1 : 0;
+                closed = first.gang->closed ? closed + 1 : 0;
                 if (closed == CLOSED_IN_A_ROW) {
                         turns_drop_closed(queue);
                         closed = 0;
                 }
         }
         for (guint i = 0; i < queue->turns->len; i++)
-                if (!g_array_index(queue->turns, Turn, i).ask->closed)
+                if (!g_array_index(queue->turns, Turn, i).gang->closed)
                         (void)candidate_of(s, g_array_index(queue->turns, Turn, i).group); /* why not */
         return NULL;
 }
 
-static Shape *first_behind_by_users(Scheduler *s, Lane *queue)
+static Shape *first_behind_by_users(Scheduler *s, QueueNode *queue)
 {
         Shape *best = NULL;
 
@@ -444,31 +444,31 @@ static Shape *first_behind_by_users(Scheduler *s, Lane *queue)
         return best;
 }
 
-static Shape *find_behind(Scheduler *s, Lane *queue)
+static Shape *find_behind(Scheduler *s, QueueNode *queue)
 {
         return queue->order == QUEUE_ORDER_FAIR ? first_behind_by_users(s, queue)
                                                 : first_behind_in_turn(s, queue);
 }
 
 /* Somewhere there is room for a task of each of its roles. */
-static bool has_some_room(Scheduler *s, Ask *ask)
+static bool has_some_room(Scheduler *s, Gang *gang)
 {
-        if (ask->room_version == s->versions)
-                return ask->has_room;
-        ask->room_version = s->versions;
-        ask->has_room = true;
-        for (int role = 0; role < ask->n_roles && ask->has_room; role++)
-                ask->has_room = ask->need[role] == 0 || class_has_room(s, ask->classes[role]);
-        return ask->has_room;
+        if (gang->room_version == s->versions)
+                return gang->has_room;
+        gang->room_version = s->versions;
+        gang->has_room = true;
+        for (int role = 0; role < gang->n_roles && gang->has_room; role++)
+                gang->has_room = gang->need[role] == 0 || class_has_room(s, gang->classes[role]);
+        return gang->has_room;
 }
 
-static bool somebody_has_room(Scheduler *s, const Lane *queue)
+static bool somebody_has_room(Scheduler *s, const QueueNode *queue)
 {
         if (queue->order != QUEUE_ORDER_FAIR) {
                 for (guint i = 0; i < queue->behind->len; i++) {
                         Turn turn = g_array_index(queue->behind, Turn, i);
 
-                        if (!turn.ask->closed && has_some_room(s, turn.ask) && candidate_of(s, turn.group))
+                        if (!turn.gang->closed && has_some_room(s, turn.gang) && candidate_of(s, turn.group))
                                 return true;
                 }
                 return false;
@@ -476,7 +476,7 @@ static bool somebody_has_room(Scheduler *s, const Lane *queue)
         for (guint i = 0; i < queue->groups->len; i++) {
                 Group *group = queue->groups->pdata[i];
 
-                if (has_some_room(s, group->ask) && candidate_of(s, group))
+                if (has_some_room(s, group->gang) && candidate_of(s, group))
                         return true;
         }
         return false;
@@ -484,7 +484,7 @@ static bool somebody_has_room(Scheduler *s, const Lane *queue)
 
 /* Where nobody has room in any case, it does not matter where the head will stand, only whether that is
  * known. */
-Shape *lane_behind(Scheduler *s, Lane *queue)
+Shape *queue_behind(Scheduler *s, QueueNode *queue)
 {
         Shape *best;
 
@@ -504,11 +504,11 @@ Shape *lane_behind(Scheduler *s, Lane *queue)
 
 static void commit(Pass *pass, Shape *shape, DecisionRule rule)
 {
-        Ask *ask = shape_ask(shape);
+        Gang *gang = shape_gang(shape);
         Job *job = shape_first(shape);
-        g_autofree SchedTask *tasks = g_new(SchedTask, ask->n_tasks);
+        g_autofree SchedTask *tasks = g_new(SchedTask, gang->n_tasks);
 
-        plan_tasks(&pass->plan, ask, tasks);
+        plan_tasks(&pass->plan, gang, tasks);
         g_array_set_size(pass->plan.placed, 0);
         job_start(pass->s, job, tasks);
         if (shape_queue(shape)->order == QUEUE_ORDER_FAIR)
@@ -516,23 +516,23 @@ static void commit(Pass *pass, Shape *shape, DecisionRule rule)
         pass_decide_start(pass, rule, job);
 }
 
-bool lane_lets(Scheduler *s, Shape *shape)
+bool queue_lets(Scheduler *s, Shape *shape)
 {
-        Lane *queue = shape_queue(shape), *over;
-        const Ask *ask = shape_ask(shape);
+        QueueNode *queue = shape_queue(shape), *over;
+        const Gang *gang = shape_gang(shape);
         int kind;
 
-        over = lane_over_max(s, queue, &ask->need_total, ask->mask, NOW, &kind);
+        over = queue_over_max(s, queue, &gang->need_total, gang->mask, NOW, &kind);
         if (over)
                 return blocked(shape, CAUSE_QUEUE_MAX, over);
-        over = lane_kept_from(s, queue, &ask->need_total, ask->mask, NOW, &kind);
+        over = queue_kept_from(s, queue, &gang->need_total, gang->mask, NOW, &kind);
         return !over || blocked(shape, CAUSE_RESERVED, over);
 }
 
 static bool try_first(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Scheduler *s = pass->s;
-        Ask *ask = shape_ask(shape);
+        Gang *gang = shape_gang(shape);
         Cause cause = shape_limited(shape);
 
         pass->ret->considered++;
@@ -540,14 +540,14 @@ static bool try_first(Pass *pass, Shape *shape, DecisionRule rule)
                 shape->cause = cause;
                 return false;
         }
-        if (!lane_lets(s, shape))
+        if (!queue_lets(s, shape))
                 return false;
-        if (!ask->closed && (is_known_to_delay(s, shape, rule) || is_kept(s, shape)))
+        if (!gang->closed && (is_known_to_delay(s, shape, rule) || is_kept(s, shape)))
                 return blocked(shape, CAUSE_RESERVED, NULL);
-        if (!ask->closed && !plan_gang(s, &pass->plan, ask, &cause))
-                ask_close(ask, cause);
-        if (ask->closed)
-                return blocked(shape, ask->cause, NULL);
+        if (!gang->closed && !plan_gang(s, &pass->plan, gang, &cause))
+                gang_close(gang, cause);
+        if (gang->closed)
+                return blocked(shape, gang->cause, NULL);
         if (!guards_let(pass, shape, rule))
                 return blocked(shape, CAUSE_RESERVED, NULL);
         commit(pass, shape, rule);

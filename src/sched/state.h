@@ -1,9 +1,9 @@
 /* The parts of a Scheduler; private to sched/.
  *
  *      Cluster ─┬─ Node*      its tasks, its free resources, and what is being freed for nominated jobs
- *               └─ Lane tree (queues) ── Group* (queue × ask) ── Shape* (other common properties) ── Job*
+ *               └─ QueueNode tree (queues) ── Group* (queue × gang) ── Shape* (other common properties) ── Job*
  *
- * An Ask is what a gang needs of the nodes (roles, labels, topology). Its tasks belong to Classes (a request
+ * An Gang is what a gang needs of the nodes (roles, labels, topology). Its tasks belong to Classes (a request
  * and labels), and each class keeps an index of the nodes on which such a task fits. Asks, classes, shapes
  * and sets of labels are interned: 100,000 equal jobs have one of each.
  *
@@ -11,7 +11,7 @@
  *   - free = total - what tasks use, on every node; alloc of a queue = the sum over its jobs and children;
  *   - releasing = what tasks use that were told to end; planned = what nominated jobs will use; of the free
  *     resources of a node, max(0, planned - releasing) is not available to others;
- *   - an ask that is `closed` fits nowhere: when resources become free, the asks for which they may suffice
+ *   - a gang that is `closed` fits nowhere: when resources become free, the gangs for which they may suffice
  *     are opened. */
 #pragma once
 
@@ -37,9 +37,9 @@ enum {
 typedef unsigned __int128 Wide;
 
 typedef struct Node Node;
-typedef struct Lane Lane;
+typedef struct QueueNode QueueNode;
 typedef struct Class Class;
-typedef struct Ask Ask;
+typedef struct Gang Gang;
 typedef struct Group Group;
 typedef struct Shape Shape;
 typedef struct Job Job;
@@ -110,12 +110,12 @@ typedef struct {
         int n_nodes, n_usable;
         Resources total, free; /* of usable nodes */
         Resources releasing, planned;
-        GPtrArray *active;  /* heap of queues without a parent that take part in a phase */
-        GPtrArray *keepers; /* Lane: queues with a reserved amount */
-        guint32 version;    /* grows when nodes are added, removed or changed */
-        Lane *guarding;     /* the queue whose head guards its reservation in this pass */
-        int guard;          /* the queue whose head guarded its reservation in the last pass; -1: none */
-        int wanting;        /* a queue, and the index of its group, that kept all jobs from growing; see
+        GPtrArray *active;   /* heap of queues without a parent that take part in a phase */
+        GPtrArray *keepers;  /* QueueNode: queues with a reserved amount */
+        guint32 version;     /* grows when nodes are added, removed or changed */
+        QueueNode *guarding; /* the queue whose head guards its reservation in this pass */
+        int guard;           /* the queue whose head guarded its reservation in the last pass; -1: none */
+        int wanting;         /* a queue, and the index of its group, that kept all jobs from growing; see
                                grow.c */
         guint wanting_group;
 } Cluster;
@@ -156,14 +156,14 @@ typedef struct {
         gint64 head; /* 0: nothing is recorded */
         guint64 listings, charges, reserved, guarded;
         guint32 config, room;
-        const Lane *guard;
+        const QueueNode *guard;
         bool by_reservation, by_guard; /* the cause was the queue's own reservation; the guard's */
         GArray *watches;               /* Watch: groups that lacked nodes */
 } Settled;
 
-struct Lane {
+struct QueueNode {
         int id, cluster, weight, priority, max_running_per_user;
-        Lane *parent;
+        QueueNode *parent;
         char *name;
         QueueState state;
         QueuePreemption preemption;
@@ -249,14 +249,14 @@ typedef struct {
 } Candidate;
 
 struct Class {
-        guint refs; /* number of asks */
+        guint refs; /* number of gangs */
         int cluster;
         LabelSet *job_labels, *queue_labels;
         Resources each;
-        guint32 mask;    /* kinds that it requests */
-        GPtrArray *asks; /* Ask: without references */
-        int n_closed;    /* number of closed ones */
-        guint64 stir;    /* grows when capacity becomes free where it fits */
+        guint32 mask;     /* kinds that it requests */
+        GPtrArray *gangs; /* Gang: without references */
+        int n_closed;     /* number of closed ones */
+        guint64 stir;     /* grows when capacity becomes free where it fits */
         /* the index: see place.c */
         GArray *heap;     /* Candidate; NULL: not built */
         guint32 *seen;    /* by node: the version that the heap contains */
@@ -273,9 +273,9 @@ typedef struct {
         gint64 time;
         Node *node;
         int n;
-} Opening;
+} FutureSlot;
 
-struct Ask {
+struct Gang {
         guint refs; /* number of groups */
         int cluster;
         LabelSet *job_labels, *queue_labels;
@@ -302,13 +302,13 @@ struct Ask {
         guint32 lacking;
         guint64 lacking_version;
         /* where and when it will fit, if it has one role; see backfill.c */
-        GArray *openings;      /* Opening */
-        Opening openings_last; /* the openings up to this one are known, if openings_cut; else all are */
-        bool openings_cut;
-        GArray *chosen;       /* Opening: the first openings that suffice */
-        gint64 openings_time; /* of the last of those; G_MAXINT64: there are not enough */
-        guint64 openings_cursor;
-        guint32 openings_room, openings_version; /* changes when `chosen` changes */
+        GArray *slots;         /* FutureSlot */
+        FutureSlot slots_last; /* the slots up to this one are known, if slots_cut; else all are */
+        bool slots_cut;
+        GArray *chosen;    /* FutureSlot: the first slots that suffice */
+        gint64 slots_time; /* of the last of those; G_MAXINT64: there are not enough */
+        guint64 slots_cursor;
+        guint32 slots_room, slots_version; /* changes when `chosen` changes */
         /* Beside the holds of this reservation of the guard there is no capacity for a job that takes as long
          * as kept_span, until capacity becomes free where it fits; see backfill.c */
         guint64 kept_by, kept_stir;
@@ -326,8 +326,8 @@ typedef struct {
 /* The jobs of one queue with the same request. */
 struct Group {
         guint refs; /* number of shapes */
-        Lane *queue;
-        Ask *ask;
+        QueueNode *queue;
+        Gang *gang;
         GPtrArray *shapes; /* those with waiting jobs */
         int index;         /* in queue->groups; -1: not in it */
         guint turn;        /* in queue->turns, from 1 on; 0: not in it */
@@ -427,7 +427,8 @@ struct Scheduler {
         GPtrArray *domains;       /* Domain */
         GHashTable *domain_index; /* "rack=r1" -> index + 1 */
         GHashTable *jobs;         /* &key -> Job */
-        GHashTable *label_sets, *classes, *asks, *groups, *shapes, *accounts, *arrays; /* sets, by contents */
+        GHashTable *label_sets, *classes, *gangs, *groups, *shapes, *accounts,
+                *arrays;                         /* sets, by contents */
         GSequence *timers;                       /* Job: those that wait for their not_before */
         GPtrArray *nominations;                  /* oldest first */
         GPtrArray *elastic;                      /* Job: running below their full size; in no order */
@@ -489,27 +490,27 @@ Account *account_get(Scheduler *s, int queue, int user); /* created if missing; 
 const Account *account_find(const Scheduler *s, int queue, int user);
 void intern_init(Scheduler *s);
 void intern_clear(Scheduler *s);
-static inline Lane *shape_queue(const Shape *shape)
+static inline QueueNode *shape_queue(const Shape *shape)
 {
         return shape->group->queue;
 }
-static inline Ask *shape_ask(const Shape *shape)
+static inline Gang *shape_gang(const Shape *shape)
 {
-        return shape->group->ask;
+        return shape->group->gang;
 }
 static inline gint64 shape_span(const Shape *shape) /* how long its jobs take */
 {
         return shape->time_limit > 0 ? shape->time_limit : G_MAXINT64;
 }
-static inline Ask *job_ask(const Job *job)
+static inline Gang *job_gang(const Job *job)
 {
-        return job->shape->group->ask;
+        return job->shape->group->gang;
 }
-static inline bool ask_is_flexible(const Ask *ask) /* a job may have more than its minimum */
+static inline bool gang_is_flexible(const Gang *gang) /* a job may have more than its minimum */
 {
-        return ask->n_tasks > ask->n_need;
+        return gang->n_tasks > gang->n_need;
 }
-static inline Lane *job_queue(const Job *job)
+static inline QueueNode *job_queue(const Job *job)
 {
         return job->shape->group->queue;
 }
@@ -521,7 +522,7 @@ static inline Node *node_find(const Scheduler *s, int id)
 {
         return id >= 0 && (guint)id < s->nodes->len ? s->nodes->pdata[id] : NULL;
 }
-static inline Lane *lane_find(const Scheduler *s, int id)
+static inline QueueNode *queue_find(const Scheduler *s, int id)
 {
         return id >= 0 && (guint)id < s->queues->len ? s->queues->pdata[id] : NULL;
 }
@@ -554,36 +555,36 @@ Past *job_past(Job *job);
 gint64 task_end(const NodeTask *at); /* when it will have ended: as job_end, and 0 if it was shrunk away */
 gint64 job_end(const Job *job);      /* by its time limit; 0: at any moment, G_MAXINT64: unknown */
 bool job_is_safe(const Scheduler *s, const Job *job);
-int ask_role_of(const Ask *ask, int task);
+int gang_role_of(const Gang *gang, int task);
 
 /* ---- queue-share.c ---- */
-typedef enum { NOW, LATER } When;          /* LATER: after all releases and all planned starts */
-bool lane_is_startable(const Lane *queue); /* it and all queues above it are open or closing */
-/* The first queue, from this one upwards, whose max would be exceeded by `ask` more; NULL: none. */
-Lane *lane_over_max(const Scheduler *s, Lane *queue, const Resources *ask, guint32 mask, When when,
-                    int *ret_kind);
-/* Another queue for which the resources that `ask` would take are reserved; NULL: none. */
-Lane *lane_kept_from(const Scheduler *s, const Lane *queue, const Resources *ask, guint32 mask, When when,
-                     int *ret_kind);
-/* True if with `ask` more the queue, or one above it but below `apart`, is within its min in those kinds of
+typedef enum { NOW, LATER } When;                /* LATER: after all releases and all planned starts */
+bool queue_is_startable(const QueueNode *queue); /* it and all queues above it are open or closing */
+/* The first queue, from this one upwards, whose max would be exceeded by `want` more; NULL: none. */
+QueueNode *queue_over_max(const Scheduler *s, QueueNode *queue, const Resources *want, guint32 mask,
+                          When when, int *ret_kind);
+/* Another queue for which the resources that `want` would take are reserved; NULL: none. */
+QueueNode *queue_kept_from(const Scheduler *s, const QueueNode *queue, const Resources *want, guint32 mask,
+                           When when, int *ret_kind);
+/* True if with `want` more the queue, or one above it but below `apart`, is within its min in those kinds of
  * `mask` that its min names; it must name at least one. */
-bool lane_is_within_min(const Lane *queue, const Lane *apart, const Resources *ask, guint32 mask);
-Lane *lane_common(Lane *a, Lane *b);                         /* the nearest queue that is or contains both; or
+bool queue_is_within_min(const QueueNode *queue, const QueueNode *apart, const Resources *want, guint32 mask);
+QueueNode *queue_common(QueueNode *a, QueueNode *b); /* the nearest queue that is or contains both; or
                                                            NULL */
-int lane_compare(const Scheduler *s, Lane *a, Lane *b);      /* siblings: which is served first */
-void lane_share(const Scheduler *s, Lane *queue);            /* updates share_num, share_den and below */
-void lane_charge(Lane *queue, const Resources *r, int sign); /* adds to alloc, up to the root */
+int queue_compare(const Scheduler *s, QueueNode *a, QueueNode *b); /* siblings: which is served first */
+void queue_share(const Scheduler *s, QueueNode *queue); /* updates share_num, share_den and below */
+void queue_charge(QueueNode *queue, const Resources *r, int sign); /* adds to alloc, up to the root */
 /* Changes when the use of the queue or one above it changes, in a kind that is limited or guaranteed. */
-guint64 lane_charges(const Lane *queue);
-void lane_stale(Lane *queue);      /* invalidates its share, up to the root */
-int lane_depth(const Lane *queue); /* 0: directly under its cluster */
+guint64 queue_charges(const QueueNode *queue);
+void queue_stale(QueueNode *queue);      /* invalidates its share, up to the root */
+int queue_depth(const QueueNode *queue); /* 0: directly under its cluster */
 /* Decides which queues a phase serves, the best first: true if the phase has something to do for `queue`, and
  * the kinds of resources that it needs. */
-typedef bool (*NextKinds)(Scheduler *s, Lane *queue, guint32 *ret_kinds);
+typedef bool (*NextKinds)(Scheduler *s, QueueNode *queue, guint32 *ret_kinds);
 void active_fill(Scheduler *s, Cluster *cluster, NextKinds next);
-Lane *active_best(const Cluster *cluster);                    /* NULL: no queue left */
-void active_moved(Scheduler *s, Lane *queue, NextKinds next); /* the share of the best queue has grown */
-void active_remove(Scheduler *s, Lane *queue);                /* removes the best queue */
+QueueNode *active_best(const Cluster *cluster);                    /* NULL: no queue left */
+void active_moved(Scheduler *s, QueueNode *queue, NextKinds next); /* the share of the best queue has grown */
+void active_remove(Scheduler *s, QueueNode *queue);                /* removes the best queue */
 
 /* ---- start.c ---- */
 void shape_comes_earlier(Scheduler *s, Shape *shape); /* its first job has changed to an older one */
@@ -591,8 +592,8 @@ void group_comes(Scheduler *s, Group *group);         /* adds it to the groups o
                                                          jobs */
 
 /* ---- figures.c: the first waiting jobs ---- */
-void lane_has_more(Scheduler *s, Lane *queue, const Job *job); /* `job` was listed */
-void lane_has_less(Lane *queue, const Job *job);
+void queue_has_more(Scheduler *s, QueueNode *queue, const Job *job); /* `job` was listed */
+void queue_has_less(QueueNode *queue, const Job *job);
 
 /* ---- usage.c ---- */
 gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now);
@@ -606,10 +607,10 @@ void node_take(Scheduler *s, Node *node, const Resources *each, guint64 devices)
 void node_give(Scheduler *s, Node *node, const Resources *each, guint64 devices);
 void node_plan(Scheduler *s, Node *node, const Resources *each, int sign); /* promised to a nominated job */
 void node_roomier(Node *node);              /* later: jobs that run there may again help as victims */
-void node_opened(Scheduler *s, Node *node); /* resources may have become free: opens asks */
-guint64 ask_stir(const Ask *ask);           /* changes when resources became free where a task of it fits */
-void ask_close(Ask *ask, Cause cause);
-void ask_open(Ask *ask);
+void node_opened(Scheduler *s, Node *node); /* resources may have become free: opens gangs */
+guint64 gang_stir(const Gang *gang);        /* changes when resources became free where a task of it fits */
+void gang_close(Gang *gang, Cause cause);
+void gang_open(Gang *gang);
 guint64 node_pick_devices(const Scheduler *s, const Node *node, gint64 n);
 bool node_fits(const Node *node,
                const Class *class); /* one task, now, beside the planned and reserved amounts */
@@ -650,19 +651,20 @@ typedef struct {
 
 void plan_init(Plan *plan);
 void plan_clear(Plan *plan);
-void plan_undo(Scheduler *s, Plan *plan, const Ask *ask);
-/* Places the gang of `ask`, whole or not at all. False: *ret_cause is the reason. */
-bool plan_gang(Scheduler *s, Plan *plan, Ask *ask, Cause *ret_cause);
+void plan_undo(Scheduler *s, Plan *plan, const Gang *gang);
+/* Places the gang, whole or not at all. False: *ret_cause is the reason. */
+bool plan_gang(Scheduler *s, Plan *plan, Gang *gang, Cause *ret_cause);
 /* The best node for a task of the class within `domain` (NULL: anywhere); NULL: none. */
 Node *place_best(Scheduler *s, Class *class, const Domain *domain);
-void plan_tasks(const Plan *plan, const Ask *ask, SchedTask *ret); /* by replica */
+void plan_tasks(const Plan *plan, const Gang *gang, SchedTask *ret); /* by replica */
 
 /* ---- lacking.c: resources that do not suffice ---- */
-Cause ask_hopeless(Scheduler *s, Ask *ask);       /* CAUSE_NONE: it may fit at some time */
+Cause gang_hopeless(Scheduler *s, Gang *gang);    /* CAUSE_NONE: it may fit at some time */
 Cause group_hopeless(Scheduler *s, Group *group); /* also if a queue's max always blocks it */
-bool lane_never(const Lane *queue, const Ask *ask, int *ret_kind, int *ret_queue); /* the kind and the queue
+bool queue_never(const QueueNode *queue, const Gang *gang, int *ret_kind,
+                 int *ret_queue);               /* the kind and the queue
                                                                                       with that max */
-guint32 ask_lacking(Scheduler *s, Ask *ask); /* kinds; all that it requests if capacity is fragmented */
+guint32 gang_lacking(Scheduler *s, Gang *gang); /* kinds; all that it requests if capacity is fragmented */
 
 /* ---- nominate.c ---- */
 void nomination_free(Nomination *nomination);
@@ -677,7 +679,7 @@ void nominations_job_changes(Scheduler *s, Job *job, const SchedJob *put); /* pu
 
 /* ---- sim.c ---- */
 void sim_free(Sim *sim);
-void sim_forget(Scheduler *s, const Ask *ask); /* the ask is about to be freed */
+void sim_forget(Scheduler *s, const Gang *gang); /* the gang is about to be freed */
 
 /* ---- settle.c ---- */
 void settled_clear(Settled *settled);

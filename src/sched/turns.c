@@ -13,7 +13,7 @@ static Turn make(Group *group, const Shape *shape)
         return (Turn){ .submitted = shape->first_submitted,
                        .key = shape->first_key,
                        .group = group,
-                       .ask = group->ask,
+                       .gang = group->gang,
                        .priority = group->queue->order == QUEUE_ORDER_PRIORITY ? shape->priority : 0 };
 }
 
@@ -94,7 +94,7 @@ static bool settle_first(GArray *turns, const Shape *shape, bool placed)
 
 /* ---- of what waits in a queue ---- */
 
-void turns_come_earlier(Lane *queue, const Shape *shape)
+void turns_come_earlier(QueueNode *queue, const Shape *shape)
 {
         Turn turn = make(shape->group, shape);
         guint at = turn.group->turn;
@@ -108,56 +108,56 @@ void turns_come_earlier(Lane *queue, const Shape *shape)
         sift_up(queue->turns, at - 1, true);
 }
 
-void turns_leave(Lane *queue, const Group *group)
+void turns_leave(QueueNode *queue, const Group *group)
 {
         if (group->turn > 0)
                 take(queue->turns, group->turn - 1, true);
 }
 
-void turns_forget(Lane *queue)
+void turns_forget(QueueNode *queue)
 {
         for (guint i = 0; i < queue->turns->len; i++)
                 entries_of(queue->turns)[i].group->turn = 0;
         g_array_set_size(queue->turns, 0);
 }
 
-void turns_add(Lane *queue, const Shape *shape)
+void turns_add(QueueNode *queue, const Shape *shape)
 {
         Turn turn = make(shape->group, shape);
 
         g_array_append_val(queue->turns, turn);
 }
 
-void turns_order(Lane *queue)
+void turns_order(QueueNode *queue)
 {
         order(queue->turns, true);
 }
 
-bool turns_settle(Lane *queue, const Shape *shape)
+bool turns_settle(QueueNode *queue, const Shape *shape)
 {
         return settle_first(queue->turns, shape, true);
 }
 
 /* ---- of those behind a head ---- */
 
-void turns_copy(Lane *queue)
+void turns_copy(QueueNode *queue)
 {
         g_array_set_size(queue->behind, 0);
         g_array_append_vals(queue->behind, queue->turns->data, queue->turns->len);
 }
 
-bool turns_settle_behind(Lane *queue, const Shape *shape)
+bool turns_settle_behind(QueueNode *queue, const Shape *shape)
 {
         return settle_first(queue->behind, shape, false);
 }
 
-void turns_drop_closed(Lane *queue)
+void turns_drop_closed(QueueNode *queue)
 {
         Turn *entries = entries_of(queue->behind);
         guint n = 0;
 
         for (guint i = 0; i < queue->behind->len; i++)
-                if (!entries[i].ask->closed)
+                if (!entries[i].gang->closed)
                         entries[n++] = entries[i];
         g_array_set_size(queue->behind, n);
         order(queue->behind, false);

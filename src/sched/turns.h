@@ -10,22 +10,22 @@
 typedef struct {
         gint64 submitted, key;
         Group *group;
-        Ask *ask; /* of the group: saves a look-up */
+        Gang *gang; /* of the group: saves a look-up */
         int priority;
 } Turn;
 
 /* ---- groups that wait in a queue ---- */
-void turns_come_earlier(Lane *queue, const Shape *shape);
-void turns_leave(Lane *queue, const Group *group);
+void turns_come_earlier(QueueNode *queue, const Shape *shape);
+void turns_leave(QueueNode *queue, const Group *group);
 /* Rebuilding: forget, add in any order, order. */
-void turns_forget(Lane *queue);
-void turns_add(Lane *queue, const Shape *shape);
-void turns_order(Lane *queue);
+void turns_forget(QueueNode *queue);
+void turns_add(QueueNode *queue, const Shape *shape);
+void turns_order(QueueNode *queue);
 /* Corrects the first group, whose first shape is `shape`. True: its recorded turn was right. Else it has
  * moved to its place, or was removed if `shape` is NULL. */
-bool turns_settle(Lane *queue, const Shape *shape);
+bool turns_settle(QueueNode *queue, const Shape *shape);
 
 /* ---- groups behind a head; none joins during a pass ---- */
-void turns_copy(Lane *queue);
-bool turns_settle_behind(Lane *queue, const Shape *shape);
-void turns_drop_closed(Lane *queue); /* groups whose asks are closed */
+void turns_copy(QueueNode *queue);
+bool turns_settle_behind(QueueNode *queue, const Shape *shape);
+void turns_drop_closed(QueueNode *queue); /* groups whose gangs are closed */

@@ -67,7 +67,7 @@ static gint64 share_of(const Cluster *cluster, const Resources *alloc)
 
 void account_changed(Scheduler *s, Account *account)
 {
-        Lane *queue = lane_find(s, account->queue);
+        QueueNode *queue = queue_find(s, account->queue);
         gint64 rate = share_of(cluster_get(s, queue->cluster), &account->alloc),
                more = rate - account->usage.rate;
 

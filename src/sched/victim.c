@@ -12,15 +12,15 @@ enum { KILL_MS = 10000 }; /* until the end of one that has used all of its grace
 /* The work that is lost: share of the cluster in millionths × ms since it started or saved. */
 static gint64 lost_work(const Scheduler *s, const Job *job)
 {
-        const Ask *ask = job_ask(job);
-        const Cluster *cluster = cluster_find(s, ask->cluster);
+        const Gang *gang = job_gang(job);
+        const Cluster *cluster = cluster_find(s, gang->cluster);
         gint64 since = MAX(0, s->now - MAX(job->run->started, job->run->saved)), lost = 0;
         Resources held = { 0 };
 
-        for (int role = 0, task = 0; role < ask->n_roles; role++)
-                for (int i = 0; i < ask->roles[role].replicas; i++, task++)
+        for (int role = 0, task = 0; role < gang->n_roles; role++)
+                for (int i = 0; i < gang->roles[role].replicas; i++, task++)
                         if (job->run->tasks[task].node >= 0)
-                                amounts_add(&held, &ask->roles[role].each);
+                                amounts_add(&held, &gang->roles[role].each);
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                 if (held.amount[kind] > 0 && cluster->total.amount[kind] > 0) {
                         Wide part = (Wide)(guint64)held.amount[kind] * 1000000 * (guint64)since /
@@ -55,13 +55,13 @@ static bool is_fair_game(Scheduler *s, const Job *job)
         return false;
 }
 
-static void find_victims(Scheduler *s, const Lane *queue, bool with_surplus, GArray *victims)
+static void find_victims(Scheduler *s, const QueueNode *queue, bool with_surplus, GArray *victims)
 {
         for (guint i = 0; i < queue->running->len; i++) {
                 Job *job = queue->running->pdata[i];
                 Victim victim = { job, 0 };
 
-                if (!is_fair_game(s, job) || (with_surplus && !ask_is_flexible(job_ask(job))))
+                if (!is_fair_game(s, job) || (with_surplus && !gang_is_flexible(job_gang(job))))
                         continue;
                 victim.lost = lost_work(s, job);
                 g_array_append_val(victims, victim);
@@ -69,7 +69,7 @@ static void find_victims(Scheduler *s, const Lane *queue, bool with_surplus, GAr
         g_array_sort(victims, compare_victims);
 }
 
-const GArray *victims_of(Scheduler *s, Lane *queue)
+const GArray *victims_of(Scheduler *s, QueueNode *queue)
 {
         if (queue->victims_pass == s->pass)
                 return queue->victims;
@@ -79,7 +79,7 @@ const GArray *victims_of(Scheduler *s, Lane *queue)
         return queue->victims;
 }
 
-GArray *victims_with_surplus(Scheduler *s, const Lane *queue)
+GArray *victims_with_surplus(Scheduler *s, const QueueNode *queue)
 {
         GArray *victims = g_array_new(FALSE, FALSE, sizeof(Victim));
 
@@ -101,11 +101,11 @@ bool victim_may_go(const Scheduler *s, const Job *job, const Job *nominee)
 
 static guint32 held_kinds(const Job *job)
 {
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
         guint32 kinds = 0;
 
-        for (int role = 0; role < ask->n_roles; role++)
-                kinds |= ask->classes[role]->mask;
+        for (int role = 0; role < gang->n_roles; role++)
+                kinds |= gang->classes[role]->mask;
         return kinds;
 }
 
@@ -176,22 +176,22 @@ void marks_add_job(Scheduler *s, Marks *marks, Job *job)
 
 int surplus_task(const Marks *marks, const Job *job, guint32 lacking)
 {
-        const Ask *ask = job_ask(job);
+        const Gang *gang = job_gang(job);
 
-        for (int role = ask->n_roles - 1; role >= 0; role--) {
+        for (int role = gang->n_roles - 1; role >= 0; role--) {
                 int placed = 0, last = -1;
 
-                if (ask->roles[role].replicas == ask->need[role] || !(ask->classes[role]->mask & lacking))
+                if (gang->roles[role].replicas == gang->need[role] || !(gang->classes[role]->mask & lacking))
                         continue;
-                for (int i = 0; i < ask->roles[role].replicas; i++) {
-                        int task = ask->first[role] + i;
+                for (int i = 0; i < gang->roles[role].replicas; i++) {
+                        int task = gang->first[role] + i;
 
                         if (job->run->tasks[task].node < 0 || is_marked(marks, job, task))
                                 continue;
                         placed++;
                         last = task;
                 }
-                if (placed > ask->need[role])
+                if (placed > gang->need[role])
                         return last;
         }
         return -1;
@@ -211,12 +211,12 @@ void marks_undo(Scheduler *s, Marks *marks)
 
 bool nominee_fits(Scheduler *s, const Shape *nominee)
 {
-        const Ask *ask = shape_ask(nominee);
+        const Gang *gang = shape_gang(nominee);
         int kind;
 
-        return !lane_over_max(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind) &&
-               !lane_kept_from(s, shape_queue(nominee), &ask->need_total, ask->mask, LATER, &kind) &&
-               sim_fits(s, shape_ask(nominee));
+        return !queue_over_max(s, shape_queue(nominee), &gang->need_total, gang->mask, LATER, &kind) &&
+               !queue_kept_from(s, shape_queue(nominee), &gang->need_total, gang->mask, LATER, &kind) &&
+               sim_fits(s, shape_gang(nominee));
 }
 
 static void marks_spare(Scheduler *s, Marks *marks, const Shape *nominee)
@@ -234,21 +234,21 @@ static void marks_spare(Scheduler *s, Marks *marks, const Shape *nominee)
 
 guint32 lacking_later(const Scheduler *s, const Shape *nominee)
 {
-        const Ask *ask = shape_ask(nominee);
-        const Cluster *cluster = cluster_find(s, ask->cluster);
+        const Gang *gang = shape_gang(nominee);
+        const Cluster *cluster = cluster_find(s, gang->cluster);
         guint32 lacking = 0;
 
-        FOR_KINDS(kind, ask->mask)
-        if (ask->need_total.amount[kind] >
+        FOR_KINDS(kind, gang->mask)
+        if (gang->need_total.amount[kind] >
             cluster->free.amount[kind] + cluster->releasing.amount[kind] - cluster->planned.amount[kind])
                 lacking |= 1u << kind;
-        for (Lane *queue = shape_queue(nominee); queue; queue = queue->parent)
-                FOR_KINDS(kind, ask->mask & queue->max_mask)
+        for (QueueNode *queue = shape_queue(nominee); queue; queue = queue->parent)
+                FOR_KINDS(kind, gang->mask & queue->max_mask)
         if (queue->alloc.amount[kind] - queue->releasing.amount[kind] + queue->planned.amount[kind] +
-                    ask->need_total.amount[kind] >
+                    gang->need_total.amount[kind] >
             queue->max.amount[kind])
                 lacking |= 1u << kind;
-        return lacking ? lacking : ask->mask;
+        return lacking ? lacking : gang->mask;
 }
 
 /* ---- deciding ---- */
@@ -293,7 +293,7 @@ static gint64 longest_grace(const Marks *marks)
 
 static void make_roomier(Scheduler *s, const Mark *mark)
 {
-        for (int i = 0; i < job_ask(mark->job)->n_tasks; i++)
+        for (int i = 0; i < job_gang(mark->job)->n_tasks; i++)
                 if (mark->task < 0 || mark->task == i) {
                         Node *node = node_find(s, mark->job->run->tasks[i].node);
 
@@ -323,11 +323,11 @@ static void carry_out(Scheduler *s, Pass *pass, const Marks *marks, const Job *n
 bool marks_carry_out(Scheduler *s, Pass *pass, Marks *marks, Shape *nominee, DecisionRule rule)
 {
         Job *job = g_sequence_get(g_sequence_get_begin_iter(nominee->jobs));
-        g_autofree SchedTask *tasks = g_new(SchedTask, shape_ask(nominee)->n_tasks);
+        g_autofree SchedTask *tasks = g_new(SchedTask, shape_gang(nominee)->n_tasks);
         Nomination *nomination;
 
         marks_spare(s, marks, nominee);
-        if (!sim_place(s, shape_ask(nominee), tasks)) {
+        if (!sim_place(s, shape_gang(nominee), tasks)) {
                 marks_undo(s, marks);
                 return false;
         }

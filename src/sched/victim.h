@@ -4,12 +4,12 @@
 #include "sched/pass.h"
 
 /* ---- sim.c ---- */
-Sim *sim_get(Scheduler *s, Ask *ask);                     /* up to date; borrowed */
-bool sim_fits(Scheduler *s, Ask *ask);                    /* the gang, after all releases */
-bool sim_place(Scheduler *s, Ask *ask, SchedTask *tasks); /* the places, by replica */
-guint64 sim_changes(Scheduler *s, Ask *ask);              /* changes when places were added or removed */
+Sim *sim_get(Scheduler *s, Gang *gang);                     /* up to date; borrowed */
+bool sim_fits(Scheduler *s, Gang *gang);                    /* the gang, after all releases */
+bool sim_place(Scheduler *s, Gang *gang, SchedTask *tasks); /* the places, by replica */
+guint64 sim_changes(Scheduler *s, Gang *gang);              /* changes when places were added or removed */
 /* Places for its tasks on nodes where the queue has no tasks of its own. */
-gint64 sim_slots_outside(Scheduler *s, Ask *ask, const Lane *queue);
+gint64 sim_slots_outside(Scheduler *s, Gang *gang, const QueueNode *queue);
 
 /* ---- victim.c ---- */
 
@@ -19,8 +19,9 @@ typedef struct {
         gint64 lost;
 } Victim;
 
-const GArray *victims_of(Scheduler *s, Lane *queue); /* Victim; the order in which they are chosen */
-GArray *victims_with_surplus(Scheduler *s, const Lane *queue); /* the same, only jobs that may have surplus
+const GArray *victims_of(Scheduler *s, QueueNode *queue); /* Victim; the order in which they are chosen */
+GArray *victims_with_surplus(Scheduler *s,
+                             const QueueNode *queue); /* the same, only jobs that may have surplus
                                                                   tasks */
 bool victim_may_go(const Scheduler *s, const Job *job, const Job *nominee);
 bool victim_helps(const Job *job, guint32 lacking);
