@@ -31,9 +31,9 @@ static int compare_ends(gconstpointer a, gconstpointer b)
 /* Of all tasks of the node, ascending. */
 static const GArray *ends_of(Node *node)
 {
-        if (!node->ends_stale)
+        if (memo_fresh(&node->ends_memo, MEMO_UNTIL_DROPPED))
                 return node->ends;
-        node->ends_stale = false;
+        memo_keep(&node->ends_memo, MEMO_UNTIL_DROPPED);
         g_array_set_size(node->ends, 0);
         for (guint i = 0; i < node->tasks->len; i++) {
                 const NodeTask *at = &g_array_index(node->tasks, NodeTask, i);
@@ -164,24 +164,24 @@ static void add_hold(Reservation *r, Node *node, const Resources *each, int n)
 /* The first future slots of all nodes, more than are needed: complete up to the last of them, or altogether. */
 static void find_slots(Scheduler *s, Gang *gang, int role)
 {
-        GArray *slots = gang->slots;
+        GArray *slots = gang->future.slots;
         Class *class = gang->classes[role];
         int most = 4 * gang->need[role] + 64;
         gint64 bound = G_MAXINT64;
 
-        gang->slots_cut = false;
+        gang->future.cut = false;
         g_array_set_size(slots, 0);
         for (guint i = 0; i < s->nodes->len && bound > 0; i++) {
-                if (class->eligible[i])
+                if (class->index.eligible[i])
                         add_slots(slots, s->nodes->pdata[i], class, gang->need[role], bound);
                 if ((int)slots->len < 2 * most || !cut(slots, most))
                         continue;
-                gang->slots_cut = true;
+                gang->future.cut = true;
                 bound = g_array_index(slots, FutureSlot, slots->len - 1).time; /* later nodes come later */
         }
-        gang->slots_cut = cut(slots, most) || gang->slots_cut;
+        gang->future.cut = cut(slots, most) || gang->future.cut;
         if (slots->len > 0)
-                gang->slots_last = g_array_index(slots, FutureSlot, slots->len - 1);
+                gang->future.last = g_array_index(slots, FutureSlot, slots->len - 1);
 }
 
 static bool same_slots(const GArray *a, const GArray *b)
@@ -200,13 +200,13 @@ static bool same_slots(const GArray *a, const GArray *b)
 /* All that is known are places that are free now, on nodes that come before it. */
 static bool is_beyond(const Gang *gang, const Node *node)
 {
-        return gang->slots_cut && gang->slots_last.time == 0 && node->id > gang->slots_last.node->id;
+        return gang->future.cut && gang->future.last.time == 0 && node->id > gang->future.last.node->id;
 }
 
 static bool is_chosen(const Gang *gang, const Node *node)
 {
-        for (guint i = 0; i < gang->chosen->len; i++)
-                if (g_array_index(gang->chosen, FutureSlot, i).node == node)
+        for (guint i = 0; i < gang->future.chosen->len; i++)
+                if (g_array_index(gang->future.chosen, FutureSlot, i).node == node)
                         return true;
         return false;
 }
@@ -215,19 +215,19 @@ static bool is_chosen(const Gang *gang, const Node *node)
  * also depends on what else ends there. */
 static void refresh_slots(Gang *gang, int role, Node *node, GArray *was, GArray *is)
 {
-        GArray *slots = gang->slots;
-        gint64 bound = gang->slots_cut ? gang->slots_last.time + 1 : G_MAXINT64;
+        GArray *slots = gang->future.slots;
+        gint64 bound = gang->future.cut ? gang->future.last.time + 1 : G_MAXINT64;
 
-        gang->slots_version += is_chosen(gang, node);
+        gang->future.version += is_chosen(gang, node);
         g_array_set_size(was, 0);
         g_array_set_size(is, 0);
         for (guint i = 0; i < slots->len; i++)
                 if (g_array_index(slots, FutureSlot, i).node == node)
                         g_array_append_vals(was, &g_array_index(slots, FutureSlot, i), 1);
-        if (gang->classes[role]->eligible[node->id])
+        if (gang->classes[role]->index.eligible[node->id])
                 add_slots(is, node, gang->classes[role], gang->need[role], bound);
-        while (gang->slots_cut && is->len > 0 &&
-               compare_slots(&g_array_index(is, FutureSlot, is->len - 1), &gang->slots_last) > 0)
+        while (gang->future.cut && is->len > 0 &&
+               compare_slots(&g_array_index(is, FutureSlot, is->len - 1), &gang->future.last) > 0)
                 g_array_set_size(is, is->len - 1);
         g_array_sort(was, compare_slots);
         if (same_slots(was, is))
@@ -247,10 +247,10 @@ static bool follow_slots(Scheduler *s, Gang *gang, int role, bool *ret_touched)
         guint left = s->nodes->len / 4 + 16;
         gint64 stamp = ++s->uses;
 
-        if (gang->slots_room != cluster_find(s, gang->cluster)->version ||
-            gang->slots_cursor < s->changes_base)
+        if (!memo_fresh(&gang->future.memo, cluster_find(s, gang->cluster)->version) ||
+            gang->future.cursor < s->changes_base)
                 return false;
-        for (guint64 at = gang->slots_cursor - s->changes_base; at < s->changes->len; at++) {
+        for (guint64 at = gang->future.cursor - s->changes_base; at < s->changes->len; at++) {
                 Node *node = s->nodes->pdata[g_array_index(s->changes, int, at)];
 
                 if (!node || node->stamp == stamp || is_beyond(gang, node))
@@ -272,24 +272,24 @@ static int count_slots(const Gang *gang)
 {
         int n = 0;
 
-        for (guint i = 0; i < gang->slots->len; i++)
-                n += g_array_index(gang->slots, FutureSlot, i).n;
+        for (guint i = 0; i < gang->future.slots->len; i++)
+                n += g_array_index(gang->future.slots, FutureSlot, i).n;
         return n;
 }
 
 /* Those that the gang would take, first come first; short of it, all there are. */
 static void choose(Gang *gang, int need)
 {
-        GArray *chosen = gang->chosen;
+        GArray *chosen = gang->future.chosen;
 
-        for (guint i = 0; need > 0 && i < gang->slots->len; i++) {
-                FutureSlot slot = g_array_index(gang->slots, FutureSlot, i);
+        for (guint i = 0; need > 0 && i < gang->future.slots->len; i++) {
+                FutureSlot slot = g_array_index(gang->future.slots, FutureSlot, i);
 
                 slot.n = MIN(slot.n, need);
                 need -= slot.n;
                 g_array_append_val(chosen, slot);
         }
-        gang->slots_time = need > 0 ? G_MAXINT64 : g_array_index(chosen, FutureSlot, chosen->len - 1).time;
+        gang->future.time = need > 0 ? G_MAXINT64 : g_array_index(chosen, FutureSlot, chosen->len - 1).time;
 }
 
 /* The future slots are kept from pass to pass and follow the log of changes of nodes. */
@@ -298,46 +298,47 @@ static void sync_slots(Scheduler *s, Gang *gang, int role)
         bool touched = true;
         GArray *was;
 
-        if (!gang->slots) {
-                gang->slots = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
-                gang->chosen = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
+        if (!gang->future.slots) {
+                gang->future.slots = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
+                gang->future.chosen = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
         }
         class_sync(s, gang->classes[role]);
         if (!follow_slots(s, gang, role, &touched) ||
-            (gang->slots_cut && count_slots(gang) < gang->need[role])) {
+            (gang->future.cut && count_slots(gang) < gang->need[role])) {
                 find_slots(s, gang, role);
-                gang->slots_room = cluster_find(s, gang->cluster)->version;
-                gang->slots_version++;
+                memo_keep(&gang->future.memo, cluster_find(s, gang->cluster)->version);
+                gang->future.version++;
                 touched = true;
         }
-        gang->slots_cursor = s->changes_base + s->changes->len;
+        gang->future.cursor = s->changes_base + s->changes->len;
         if (!touched)
                 return;
-        was = gang->chosen;
-        gang->chosen = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
+        was = gang->future.chosen;
+        gang->future.chosen = g_array_new(FALSE, FALSE, sizeof(FutureSlot));
         choose(gang, gang->need[role]);
-        gang->slots_version += !same_slots(was, gang->chosen);
+        gang->future.version += !same_slots(was, gang->future.chosen);
         g_array_unref(was);
 }
 
 /* Nothing has changed since the last time. */
 static bool is_synced(const Scheduler *s, const Gang *gang)
 {
-        return gang->slots && gang->slots_room == cluster_find(s, gang->cluster)->version &&
-               gang->slots_cursor == s->changes_base + s->changes->len;
+        return gang->future.slots &&
+               memo_fresh(&gang->future.memo, cluster_find(s, gang->cluster)->version) &&
+               gang->future.cursor == s->changes_base + s->changes->len;
 }
 
 static gint64 time_of_one_kind(Scheduler *s, Gang *gang, int role)
 {
         if (!is_synced(s, gang))
                 sync_slots(s, gang, role);
-        return gang->slots_time;
+        return gang->future.time;
 }
 
 static void hold_chosen(Reservation *r, const Gang *gang, int role)
 {
-        for (guint i = 0; i < gang->chosen->len; i++) {
-                const FutureSlot *slot = &g_array_index(gang->chosen, FutureSlot, i);
+        for (guint i = 0; i < gang->future.chosen->len; i++) {
+                const FutureSlot *slot = &g_array_index(gang->future.chosen, FutureSlot, i);
 
                 add_hold(r, slot->node, &gang->roles[role].each, slot->n);
         }
@@ -361,7 +362,7 @@ static Node *best_fit(Scheduler *s, const Class *class, const Resources *rooms, 
                 Node *node = s->nodes->pdata[i];
                 gint32 score;
 
-                if (!class->eligible[i] || room_slots(&rooms[i], class, 1) == 0 ||
+                if (!class->index.eligible[i] || room_slots(&rooms[i], class, 1) == 0 ||
                     !is_within(s, node, within))
                         continue;
                 score = node_score(node, class, &rooms[i]);
@@ -417,7 +418,7 @@ static bool pack_at(Scheduler *s, Reservation *r, const Gang *gang, const Resour
         if (!pack_roles(gang, &a, &b))
                 return false;
         for (guint i = 0; i < s->nodes->len; i++)
-                if (gang->classes[a]->eligible[i] && is_within(s, s->nodes->pdata[i], within))
+                if (gang->classes[a]->index.eligible[i] && is_within(s, s->nodes->pdata[i], within))
                         pack_add(spots, gang, s->nodes->pdata[i], &rooms[i]);
         return pack_gang(gang, (PackSpot *)(void *)spots->data, (int)spots->len, hold_some, &holding);
 }
@@ -534,18 +535,20 @@ static Resources job_holds(const Job *job)
 /* Of the queue's own jobs, ascending. Starts add to it, everything else has it made anew. */
 static GArray *own_ends(QueueNode *queue)
 {
-        if (queue->ends_stale)
-                g_array_set_size(queue->ends, 0);
-        for (guint i = 0; queue->ends_stale && i < queue->running->len; i++) {
+        bool stale = !memo_fresh(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED);
+
+        if (stale)
+                g_array_set_size(queue->backfill.ends, 0);
+        for (guint i = 0; stale && i < queue->running->len; i++) {
                 JobEnd end = { job_end(queue->running->pdata[i]), queue->running->pdata[i] };
 
-                g_array_append_val(queue->ends, end);
+                g_array_append_val(queue->backfill.ends, end);
         }
-        if (queue->ends_stale || queue->ends_sorted < queue->ends->len)
-                g_array_sort(queue->ends, compare_job_ends);
-        queue->ends_sorted = queue->ends->len;
-        queue->ends_stale = false;
-        return queue->ends;
+        if (stale || queue->backfill.ends_sorted < queue->backfill.ends->len)
+                g_array_sort(queue->backfill.ends, compare_job_ends);
+        queue->backfill.ends_sorted = queue->backfill.ends->len;
+        memo_keep(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED);
+        return queue->backfill.ends;
 }
 
 /* A new reference. */
@@ -570,8 +573,8 @@ static GArray *ends_under(const Scheduler *s, QueueNode *above)
 static bool is_over(const QueueNode *queue, const Resources *alloc, const Resources *more, guint32 mask)
 {
         FOR_KINDS(kind, mask & queue->max_mask)
-        if (alloc->amount[kind] > queue->max.amount[kind] - more->amount[kind])
-                return true;
+                if (alloc->amount[kind] > queue->max.amount[kind] - more->amount[kind])
+                        return true;
         return false;
 }
 
@@ -587,9 +590,9 @@ static void note_alloc(QueueNode *queue, const GArray *ends, guint at, Resources
 {
         for (; at < ends->len && g_array_index(ends, JobEnd, at).end <= time; at++)
                 subtract_held(&alloc, &g_array_index(ends, JobEnd, at));
-        queue->alloc_then = alloc;
-        queue->then = time;
-        queue->then_charges = queue->charges;
+        queue->backfill.then_alloc = alloc;
+        queue->backfill.then = time;
+        memo_keep(&queue->backfill.then_memo, queue->charges);
 }
 
 /* When `queue` itself has room for `need` below its max. */
@@ -616,12 +619,12 @@ static gint64 time_of_max(const Scheduler *s, QueueNode *queue, const Resources 
 /* What it will use then. Many who wait ask for the time of the same head. */
 static Resources alloc_at(const Scheduler *s, QueueNode *queue, gint64 time)
 {
-        if (queue->then != time || queue->then_charges != queue->charges) {
+        if (queue->backfill.then != time || !memo_fresh(&queue->backfill.then_memo, queue->charges)) {
                 g_autoptr(GArray) ends = ends_under(s, queue);
 
                 note_alloc(queue, ends, 0, queue->alloc, time);
         }
-        return queue->alloc_then;
+        return queue->backfill.then_alloc;
 }
 
 /* ---- the reservation ---- */
@@ -645,8 +648,9 @@ static guint32 over_max_kinds(const QueueNode *queue, const Gang *gang)
 
         for (; queue; queue = queue->parent)
                 FOR_KINDS(kind, gang->mask & queue->max_mask)
-        if (queue->alloc.amount[kind] + gang->need_total.amount[kind] > queue->max.amount[kind])
-                kinds |= 1u << kind;
+                        if (queue->alloc.amount[kind] + gang->need_total.amount[kind] >
+                            queue->max.amount[kind])
+                                kinds |= 1u << kind;
         return kinds;
 }
 
@@ -673,7 +677,7 @@ static bool has_max(const QueueNode *queue)
 /* A time that has come already is as good as now. */
 static void find_time(Scheduler *s, QueueNode *queue, Reservation *r)
 {
-        Gang *gang = shape_gang(queue->head_shape);
+        Gang *gang = shape_gang(queue->backfill.head_shape);
         int role = only_role(gang);
 
         if (role >= 0 && !gang->topology_required) {
@@ -715,26 +719,26 @@ static bool is_simple(const Gang *gang)
 
 bool reservation_is_simple(const QueueNode *queue)
 {
-        return is_simple(shape_gang(queue->head_shape));
+        return is_simple(shape_gang(queue->backfill.head_shape));
 }
 
 /* Nothing that it depends on has changed: the head's future slots, and where a maximum is in play, what its
  * queues use. Of an unknown time it depends on the whole room what is lacking, unless that is a maximum. */
 static bool still_holds(Scheduler *s, QueueNode *queue, const Reservation *r)
 {
-        Gang *gang = shape_gang(queue->head_shape);
+        Gang *gang = shape_gang(queue->backfill.head_shape);
 
-        return r->key == queue->head && r->gang == gang && reservation_is_simple(queue) &&
+        return r->key == queue->backfill.head && r->gang == gang && reservation_is_simple(queue) &&
                r->config == s->config_version && (r->time != G_MAXINT64 || r->of_room == 0) &&
                (r->charges == queue_charges(queue) || (r->time != G_MAXINT64 && !has_max(queue))) &&
                time_of_one_kind(s, gang, only_role(gang)) != G_MAXINT64 &&
-               r->slots_version == gang->slots_version;
+               r->slots_version == gang->future.version;
 }
 
 static void work_out(Scheduler *s, QueueNode *queue, Reservation *r)
 {
-        Gang *gang = shape_gang(queue->head_shape);
-        Reservation new = { .key = queue->head,
+        Gang *gang = shape_gang(queue->backfill.head_shape);
+        Reservation new = { .key = queue->backfill.head,
                             .gang = gang,
                             .queue = queue,
                             .need = gang->need_total,
@@ -745,7 +749,7 @@ static void work_out(Scheduler *s, QueueNode *queue, Reservation *r)
                 return;
         new.holds = g_array_new(FALSE, FALSE, sizeof(Hold));
         find_time(s, queue, &new);
-        new.slots_version = gang->slots_version;
+        new.slots_version = gang->future.version;
         new.version = is_the_same(r, &new) ? r->version : ++s->reservations;
         g_array_unref(r->holds);
         *r = new;
@@ -753,22 +757,23 @@ static void work_out(Scheduler *s, QueueNode *queue, Reservation *r)
 
 const Reservation *reservation_get(Scheduler *s, QueueNode *queue)
 {
-        if (!queue->reservation) {
-                queue->reservation = g_new0(Reservation, 1);
-                queue->reservation->holds = g_array_new(FALSE, FALSE, sizeof(Hold));
+        if (!queue->backfill.reservation) {
+                queue->backfill.reservation = g_new0(Reservation, 1);
+                queue->backfill.reservation->holds = g_array_new(FALSE, FALSE, sizeof(Hold));
         }
-        if (queue->reservation_pass != s->pass) {
-                queue->reservation_pass = s->pass;
-                work_out(s, queue, queue->reservation);
-                queue->head_start =
-                        queue->reservation->time == G_MAXINT64 ? 0 : MAX(s->now, queue->reservation->time);
+        if (!memo_fresh(&queue->backfill.reservation_memo, s->pass)) {
+                memo_keep(&queue->backfill.reservation_memo, s->pass);
+                work_out(s, queue, queue->backfill.reservation);
+                queue->backfill.head_start = queue->backfill.reservation->time == G_MAXINT64
+                                                     ? 0
+                                                     : MAX(s->now, queue->backfill.reservation->time);
         }
-        return queue->reservation;
+        return queue->backfill.reservation;
 }
 
 bool reservation_is_timed(Scheduler *s, const QueueNode *queue)
 {
-        const Gang *gang = shape_gang(queue->head_shape);
+        const Gang *gang = shape_gang(queue->backfill.head_shape);
         gint64 slots = 0;
         Class *class;
         int role;
@@ -782,7 +787,7 @@ bool reservation_is_timed(Scheduler *s, const QueueNode *queue)
                 Node *node = s->nodes->pdata[i];
                 Resources room;
 
-                if (!class->eligible[i] || room_slots(&node->total, class, 1) == 0 || !all_end(node))
+                if (!class->index.eligible[i] || room_slots(&node->total, class, 1) == 0 || !all_end(node))
                         continue;
                 room = room_at(node, G_MAXINT64);
                 slots += room_slots(&room, class, gang->need[role]);
@@ -919,26 +924,32 @@ static bool lasts(Scheduler *s, const Shape *shape, DecisionRule rule)
                was->own == (rule == RULE_BACKFILL ? reservation_get(s, shape_queue(shape))->version : 0);
 }
 
-/* A job of the group that does not take longer delayed a head. */
-bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule)
+/* Something is noted, and still holds. That is looked up once a pass. */
+static bool still_delays(Scheduler *s, const Shape *shape, DecisionRule rule)
 {
         Guarded *was = &shape->group->guarded[rule == RULE_BACKFILL];
 
-        if (was->pass == 0 || shape_span(shape) < was->span)
-                return false;
-        if (was->pass != s->pass)
-                was->pass = lasts(s, shape, rule) ? s->pass : 0;
-        return was->pass != 0;
+        if (!memo_is_kept(&was->memo) || memo_fresh(&was->memo, s->pass))
+                return memo_is_kept(&was->memo);
+        if (lasts(s, shape, rule))
+                memo_keep(&was->memo, s->pass);
+        else
+                memo_drop(&was->memo);
+        return memo_is_kept(&was->memo);
+}
+
+/* A job of the group that does not take longer delayed a head. */
+bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule)
+{
+        const Guarded *was = &shape->group->guarded[rule == RULE_BACKFILL];
+
+        return shape_span(shape) >= was->span && still_delays(s, shape, rule);
 }
 
 bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rule)
 {
         const Shape *any = group->shapes->pdata[0];
-        Guarded *was = &any->group->guarded[rule == RULE_BACKFILL];
-
-        if (was->pass != 0 && was->pass != s->pass)
-                was->pass = lasts(s, any, rule) ? s->pass : 0;
-        return was->pass != 0;
+        return still_delays(s, any, rule);
 }
 
 static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own, const Reservation *guard,
@@ -947,9 +958,9 @@ static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own,
         Group *group = shape->group;
 
         if (!group->noted)
-                g_ptr_array_add(group->queue->noted, group);
+                g_ptr_array_add(group->queue->backfill.noted, group);
         group->noted = true;
-        group->guarded[rule == RULE_BACKFILL] = (Guarded){ .pass = s->pass,
+        group->guarded[rule == RULE_BACKFILL] = (Guarded){ .memo = { s->pass, true },
                                                            .span = shape_span(shape),
                                                            .alone = alone,
                                                            .charges = queue_charges(shape_queue(shape)),
@@ -965,11 +976,11 @@ bool is_kept_by_guard(Scheduler *s, const Group *group, gint64 *ret_span)
         const Gang *gang = group->gang;
         QueueNode *guard;
 
-        if (gang->kept_by == 0 || gang->kept_stir != gang_stir(gang))
+        if (!memo_is_kept(&gang->guarded.memo) || gang->guarded.stir != gang_stir(gang))
                 return false;
         guard = guard_of(s, group);
-        *ret_span = gang->kept_span;
-        return guard && reservation_get(s, guard)->version == gang->kept_by;
+        *ret_span = gang->guarded.span;
+        return guard && memo_fresh(&gang->guarded.memo, reservation_get(s, guard)->version);
 }
 
 /* Of one kind of task: with less held it would fit if it did with more. The guard lets it pass but for what
@@ -989,9 +1000,9 @@ static bool note_kept(Scheduler *s, Plan *plan, const Shape *shape, const Reserv
                 plan_undo(s, plan, gang);
                 return false;
         }
-        gang->kept_by = guard->version;
-        gang->kept_stir = gang_stir(gang);
-        gang->kept_span = shape_span(shape);
+        memo_keep(&gang->guarded.memo, guard->version);
+        gang->guarded.stir = gang_stir(gang);
+        gang->guarded.span = shape_span(shape);
         return true;
 }
 
@@ -1052,7 +1063,7 @@ static bool next_behind(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
         const Shape *shape;
 
-        if (!queue->head_shape || !queue->backfill || queue_is_settled(s, queue))
+        if (!queue->backfill.head_shape || !queue->has_backfill || queue_is_settled(s, queue))
                 return false;
         shape = queue_behind(s, queue);
         if (shape)

@@ -27,7 +27,7 @@ SchedQueue queue_view(const QueueNode *queue)
                              .reclaimable = queue->reclaimable,
                              .preemption = queue->preemption,
                              .order = queue->order,
-                             .backfill = queue->backfill,
+                             .backfill = queue->has_backfill,
                              .max_running_per_user = queue->max_running_per_user,
                              .labels = (const char *const *)queue->labels->labels };
 }
@@ -112,12 +112,13 @@ void restore_nomination(Scheduler *s, Nomination *nomination)
 static void restore_hopeless(Group *copy, const Group *group)
 {
         if (copy->hopeless != group->hopeless)
-                copy->judged = 0;
+                memo_drop(&copy->judged);
         if (copy->gang->hopeless != group->gang->hopeless)
-                copy->gang->judged = 0;
+                memo_drop(&copy->gang->judged);
         copy->hopeless = group->hopeless;
         copy->gang->hopeless = group->gang->hopeless;
-        copy->queue->unjudged = copy->queue->unjudged || copy->judged == 0 || copy->gang->judged == 0;
+        if (!memo_is_kept(&copy->judged) || !memo_is_kept(&copy->gang->judged))
+                memo_drop(&copy->queue->start.judged);
 }
 
 static void copy_jobs(const Scheduler *s, Scheduler *clone)
@@ -192,11 +193,11 @@ static void copy_queue_memory(const Scheduler *s, Scheduler *clone)
                 if (!old)
                         continue;
                 copy->usage = old->usage;
-                copy->head = old->head;
-                copy->head_start = old->head_start;
-                copy->denied = old->denied;
-                copy->heads_stale = old->heads_stale;
-                memcpy(copy->heads, old->heads, sizeof copy->heads);
+                copy->backfill.head = old->backfill.head;
+                copy->backfill.head_start = old->backfill.head_start;
+                copy->backfill.denied = old->backfill.denied;
+                copy->first.heads_memo = old->first.heads_memo;
+                memcpy(copy->first.heads, old->first.heads, sizeof copy->first.heads);
         }
 }
 

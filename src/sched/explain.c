@@ -42,7 +42,7 @@ static bool is_behind_head(const Shape *shape)
 {
         const QueueNode *queue = shape_queue(shape);
 
-        return queue->head != 0 && shape->first && shape->first->key != queue->head;
+        return queue->backfill.head != 0 && shape->first && shape->first->key != queue->backfill.head;
 }
 
 /* By the guard. */
@@ -50,7 +50,8 @@ static bool is_kept_behind_head(const Shape *shape)
 {
         const Group *group = shape->group;
 
-        return group->kept == group->queue->head && shape_span(shape) >= group->kept_span;
+        return memo_fresh(&group->kept, (guint64)group->queue->backfill.head) &&
+               shape_span(shape) >= group->kept_span;
 }
 
 /* What the last pass found of the jobs of this shape. */
@@ -71,7 +72,7 @@ static Cause shape_cause(const Scheduler *s, const Shape *shape)
         if (gang->closed && shape->cause != CAUSE_LENT)
                 return gang->cause;
         if (is_behind_head(shape) &&
-            ((shape_queue(shape)->denied & gang->mask) || is_kept_behind_head(shape)))
+            ((shape_queue(shape)->backfill.denied & gang->mask) || is_kept_behind_head(shape)))
                 return CAUSE_RESERVED;
         return is_about_room(shape->cause) ? shape->cause : CAUSE_NONE;
 }
@@ -91,10 +92,11 @@ static Cause job_cause(const Scheduler *s, const Job *job)
         if (job->place == PLACE_NOMINATED)
                 return CAUSE_NOMINATED;
         cause = shape_cause(s, job->shape);
-        if (is_about_room(cause) && job_queue(job)->head != 0 && job_queue(job)->head != job->key &&
+        if (is_about_room(cause) && job_queue(job)->backfill.head != 0 &&
+            job_queue(job)->backfill.head != job->key &&
             (cause == CAUSE_NONE || !g_sequence_iter_is_begin(job->iter)))
                 return CAUSE_BEHIND;
-        if (cause == CAUSE_NONE && job_queue(job)->head == job->key)
+        if (cause == CAUSE_NONE && job_queue(job)->backfill.head == job->key)
                 return job->shape->cause; /* room below a max was made after the pass had looked at it */
         return cause;
 }
@@ -178,11 +180,11 @@ static bool explain_hopeless(Answer *answer)
                 return true;
         }
         FOR_KINDS(lacking, answer->gang->mask)
-        if (answer->gang->need_total.amount[lacking] > answer->cluster->total.amount[lacking]) {
-                add_kind(answer, CAUSE_TOO_LARGE, (int)lacking)->limit =
-                        answer->cluster->total.amount[lacking];
-                return true;
-        }
+                if (answer->gang->need_total.amount[lacking] > answer->cluster->total.amount[lacking]) {
+                        add_kind(answer, CAUSE_TOO_LARGE, (int)lacking)->limit =
+                                answer->cluster->total.amount[lacking];
+                        return true;
+                }
         if (answer->gang->hopeless == CAUSE_NONE)
                 return false;
         (void)add(answer, answer->gang->hopeless);
@@ -253,15 +255,16 @@ static void explain_reserved(Answer *answer)
         }
         if (answer->gang->closed || shape_cause(s, answer->job->shape) != CAUSE_RESERVED)
                 return;
-        if (by->head == answer->job->key && queue_find(s, answer->cluster->guard))
+        if (by->backfill.head == answer->job->key && queue_find(s, answer->cluster->guard))
                 by = queue_find(s, answer->cluster->guard);
         kind = answer->gang->mask ? __builtin_ctz(answer->gang->mask) : RESOURCE_CPU;
-        FOR_KINDS(lacking, answer->gang->mask & (by->reservation ? by->reservation->lacking : 0))
-        kind = (int)lacking;
+        FOR_KINDS(lacking,
+                  answer->gang->mask & (by->backfill.reservation ? by->backfill.reservation->lacking : 0))
+                kind = (int)lacking;
         reason = add_kind(answer, CAUSE_RESERVED, kind);
         reason->free = free_of(answer, kind);
-        reason->key = by->head;
-        reason->time = by->head_start;
+        reason->key = by->backfill.head;
+        reason->time = by->backfill.head_start;
 }
 
 static const QueueNode *most_borrowed(const Answer *answer, int kind, gint64 *ret_sum)
@@ -329,8 +332,7 @@ static bool explain_lacking(Answer *answer)
 {
         bool any = false;
 
-        FOR_KINDS(kind, answer->gang->mask)
-        {
+        FOR_KINDS(kind, answer->gang->mask) {
                 Reason *reason;
 
                 if (answer->gang->need_total.amount[kind] <= free_of(answer, (int)kind))
@@ -360,11 +362,12 @@ static void explain_fragmented(Answer *answer)
                 room = node_room(node);
                 for (int role = 0; role < answer->gang->n_roles; role++)
                         FOR_KINDS(kind, answer->gang->need[role] > 0 ? answer->gang->classes[role]->mask : 0)
-                nodes[kind] += room.amount[kind] < answer->gang->roles[role].each.amount[kind];
+                                nodes[kind] +=
+                                        room.amount[kind] < answer->gang->roles[role].each.amount[kind];
         }
         FOR_KINDS(kind, answer->gang->mask)
-        if (most < 0 || nodes[kind] > nodes[most])
-                most = (int)kind;
+                if (most < 0 || nodes[kind] > nodes[most])
+                        most = (int)kind;
         if (most < 0)
                 return;
         reason = add_kind(answer, CAUSE_FRAGMENTED, most);
@@ -429,7 +432,8 @@ static void explain_position(Answer *answer)
         reason = add(answer, CAUSE_BEHIND);
         reason->position = position;
         reason->queue = answer->queue->id;
-        reason->key = answer->queue->head ? answer->queue->head : answer->queue->heads[0];
+        reason->key =
+                answer->queue->backfill.head ? answer->queue->backfill.head : answer->queue->first.heads[0];
 }
 
 static void put_first(Answer *answer, Cause cause)

@@ -80,8 +80,8 @@ static void fill_queue(const Scheduler *s, const QueueNode *queue, QueueFigures 
         }
         ret->pending = queue->n_pending;
         ret->running = queue->n_running;
-        memcpy(ret->heads, queue->heads, sizeof ret->heads);
-        ret->head_start = queue->head_start;
+        memcpy(ret->heads, queue->first.heads, sizeof ret->heads);
+        ret->head_start = queue->backfill.head_start;
         ret->share_ppm = share_ppm(s, queue);
 }
 
@@ -121,30 +121,33 @@ static bool keep_first(Scheduler *s, QueueNode *queue, const Job *job)
 {
         int at = SCHED_FIGURE_HEADS;
 
-        for (; at > 0 && (!queue->first[at - 1] || comes_before(s, job, queue->first[at - 1])); at--)
+        for (; at > 0 && (!queue->first.first[at - 1] || comes_before(s, job, queue->first.first[at - 1]));
+             at--)
                 if (at < SCHED_FIGURE_HEADS)
-                        queue->first[at] = queue->first[at - 1];
+                        queue->first.first[at] = queue->first.first[at - 1];
         if (at < SCHED_FIGURE_HEADS)
-                queue->first[at] = job;
+                queue->first.first[at] = job;
         return at < SCHED_FIGURE_HEADS;
 }
 
 /* The order of users is another one from pass to pass. */
 void queue_has_more(Scheduler *s, QueueNode *queue, const Job *job)
 {
-        queue->heads_stale = true;
-        queue->first_stale = queue->first_stale || queue->order == QUEUE_ORDER_FAIR;
-        if (!queue->first_stale)
+        memo_drop(&queue->first.heads_memo);
+        if (queue->order == QUEUE_ORDER_FAIR)
+                memo_drop(&queue->first.first_memo);
+        if (memo_fresh(&queue->first.first_memo, MEMO_UNTIL_DROPPED))
                 (void)keep_first(s, queue, job);
 }
 
 void queue_has_less(QueueNode *queue, const Job *job)
 {
-        queue->heads_stale = true;
-        queue->first_stale = queue->first_stale || queue->order == QUEUE_ORDER_FAIR;
+        memo_drop(&queue->first.heads_memo);
+        if (queue->order == QUEUE_ORDER_FAIR)
+                memo_drop(&queue->first.first_memo);
         for (int i = 0; i < SCHED_FIGURE_HEADS; i++)
-                if (queue->first[i] == job)
-                        queue->first_stale = true;
+                if (queue->first.first[i] == job)
+                        memo_drop(&queue->first.first_memo);
 }
 
 static const Job *job_behind(const Job *job)
@@ -156,7 +159,7 @@ static const Job *job_behind(const Job *job)
 
 static void keep_first_of(Scheduler *s, QueueNode *queue, const Shape *shape)
 {
-        const Job *last = queue->first[SCHED_FIGURE_HEADS - 1], *job = shape->first;
+        const Job *last = queue->first.first[SCHED_FIGURE_HEADS - 1], *job = shape->first;
 
         if (last && shape->first_submitted > last->submitted && shape_rank(s, shape, last->shape) >= 0)
                 return; /* without looking at the job */
@@ -166,21 +169,21 @@ static void keep_first_of(Scheduler *s, QueueNode *queue, const Shape *shape)
 
 static void find_first(Scheduler *s, QueueNode *queue)
 {
-        memset(queue->first, 0, sizeof queue->first);
+        memset(queue->first.first, 0, sizeof queue->first.first);
         for (guint i = 0; i < queue->groups->len; i++) {
                 const Group *group = queue->groups->pdata[i];
 
                 for (guint j = 0; j < group->shapes->len; j++)
                         keep_first_of(s, queue, group->shapes->pdata[j]);
         }
-        queue->first_stale = false;
+        memo_keep(&queue->first.first_memo, MEMO_UNTIL_DROPPED);
 }
 
 void queue_find_heads(Scheduler *s, QueueNode *queue)
 {
-        if (queue->first_stale)
+        if (!memo_fresh(&queue->first.first_memo, MEMO_UNTIL_DROPPED))
                 find_first(s, queue);
         for (int i = 0; i < SCHED_FIGURE_HEADS; i++)
-                queue->heads[i] = queue->first[i] ? queue->first[i]->key : 0;
-        queue->heads_stale = false;
+                queue->first.heads[i] = queue->first.first[i] ? queue->first.first[i]->key : 0;
+        memo_keep(&queue->first.heads_memo, MEMO_UNTIL_DROPPED);
 }

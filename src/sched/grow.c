@@ -32,7 +32,7 @@ static guint32 wanted_by(Scheduler *s, Group *group)
         over = queue_over_max(s, group->queue, &gang->need_total, gang->mask, NOW, &kind);
         if (!over)
                 return gang->closed ? gang_lacking(s, gang) : gang->mask;
-        over->wanted |= gang->mask & over->max_mask;
+        over->grow.wanted |= gang->mask & over->max_mask;
         return 0;
 }
 
@@ -69,7 +69,7 @@ static bool look_for_wanted(Scheduler *s, Growth *growth, Cluster *cluster)
                 return false;
         for (guint i = 0; i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        ((QueueNode *)s->queues->pdata[i])->wanted = 0;
+                        ((QueueNode *)s->queues->pdata[i])->grow.wanted = 0;
         for (guint i = 0; i < s->queues->len; i++) {
                 const QueueNode *queue = s->queues->pdata[i];
 
@@ -90,7 +90,7 @@ static bool is_wanted(const Growth *growth, const QueueNode *queue, guint32 kind
         guint32 wanted = growth->wanted;
 
         for (; queue; queue = queue->parent)
-                wanted |= queue->wanted;
+                wanted |= queue->grow.wanted;
         return (wanted & kinds) != 0;
 }
 
@@ -161,9 +161,9 @@ static int compare_growers(gconstpointer a, gconstpointer b)
 
 static bool next_grower(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
-        if (queue->growers->len == 0)
+        if (queue->grow.jobs->len == 0)
                 return false;
-        *ret_kinds = amounts_mask(&job_gang(queue->growers->pdata[0])->full_total);
+        *ret_kinds = amounts_mask(&job_gang(queue->grow.jobs->pdata[0])->full_total);
         return true;
 }
 
@@ -173,18 +173,18 @@ static bool collect(Scheduler *s, const Cluster *cluster)
 
         for (guint i = 0; i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        g_ptr_array_set_size(((QueueNode *)s->queues->pdata[i])->growers, 0);
+                        g_ptr_array_set_size(((QueueNode *)s->queues->pdata[i])->grow.jobs, 0);
         for (guint i = 0; i < s->elastic->len; i++) {
                 Job *job = s->elastic->pdata[i];
 
                 if (job_queue(job)->cluster != cluster->id || !queue_is_startable(job_queue(job)))
                         continue;
-                g_ptr_array_add(job_queue(job)->growers, job);
+                g_ptr_array_add(job_queue(job)->grow.jobs, job);
                 any = true;
         }
         for (guint i = 0; any && i < s->queues->len; i++)
                 if (s->queues->pdata[i])
-                        g_ptr_array_sort(((QueueNode *)s->queues->pdata[i])->growers, compare_growers);
+                        g_ptr_array_sort(((QueueNode *)s->queues->pdata[i])->grow.jobs, compare_growers);
         return any;
 }
 
@@ -213,8 +213,8 @@ void phase_grow(Pass *pass, Cluster *cluster)
         growth.grown = grown = g_ptr_array_new();
         active_fill(s, cluster, next_grower);
         while ((queue = active_best(cluster))) {
-                if (!grow(&growth, queue->growers->pdata[0]))
-                        (void)g_ptr_array_remove_index(queue->growers, 0);
+                if (!grow(&growth, queue->grow.jobs->pdata[0]))
+                        (void)g_ptr_array_remove_index(queue->grow.jobs, 0);
                 active_moved(s, queue, next_grower);
         }
         decide(&growth);

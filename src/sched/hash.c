@@ -52,7 +52,7 @@ static guint64 queue_hash(const QueueNode *queue)
         h = mix_resources(mix_resources(mix_resources(h, &queue->min), &queue->max), &queue->reserved);
         h = mix(mix(h, (guint64)queue->weight), (guint64)queue->priority);
         h = mix(mix(h, queue->reclaimable), (guint64)queue->preemption);
-        h = mix(mix(h, (guint64)queue->order), queue->backfill);
+        h = mix(mix(h, (guint64)queue->order), queue->has_backfill);
         h = mix_text(mix(h, (guint64)queue->max_running_per_user), queue->labels->text);
         h = mix_resources(mix_resources(h, &queue->alloc), &queue->pending);
         h = mix_resources(mix_resources(h, &queue->planned), &queue->releasing);

@@ -278,8 +278,8 @@ static void gang_unref(Scheduler *s, Gang *gang)
         }
         labels_unref(s, gang->job_labels);
         labels_unref(s, gang->queue_labels);
-        g_clear_pointer(&gang->slots, g_array_unref);
-        g_clear_pointer(&gang->chosen, g_array_unref);
+        g_clear_pointer(&gang->future.slots, g_array_unref);
+        g_clear_pointer(&gang->future.chosen, g_array_unref);
         g_free(gang->roles);
         g_free(gang->need);
         g_free(gang->first);
@@ -317,6 +317,7 @@ static Group *group_intern(Scheduler *s, QueueNode *queue, Gang *gang)
         group->shapes = g_ptr_array_new();
         group->index = -1;
         group->shortest = G_MAXINT64;
+        memo_keep(&group->top_memo, MEMO_UNTIL_DROPPED);
         g_hash_table_add(s->groups, group);
         (void)group_hopeless(s, group); /* while it is at hand */
         return group;
@@ -328,7 +329,7 @@ static void group_unref(Scheduler *s, Group *group)
                 return;
         g_hash_table_remove(s->groups, group);
         if (group->noted)
-                (void)g_ptr_array_remove_fast(group->queue->noted, group);
+                (void)g_ptr_array_remove_fast(group->queue->backfill.noted, group);
         g_ptr_array_unref(group->shapes);
         gang_unref(s, group->gang);
         g_free(group);
@@ -475,8 +476,8 @@ void shape_unref(Scheduler *s, Shape *shape)
         g_hash_table_remove(s->shapes, shape);
         if (shape->group->top == shape) {
                 shape->group->top = NULL;
-                shape->group->top_stale = true;
-                shape->group->queue->top_stale = true;
+                memo_drop(&shape->group->top_memo);
+                memo_drop(&shape->group->queue->start.top_memo);
         }
         g_sequence_free(shape->jobs);
         shape->account->refs--;

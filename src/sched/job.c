@@ -58,7 +58,7 @@ static void list_in_shape(Scheduler *s, Job *job)
                 shape->index = (int)group->shapes->len;
                 g_ptr_array_add(group->shapes, shape);
                 if (!shape->account->ranked)
-                        group->queue->ranking_stale = true;
+                        memo_drop(&group->queue->start.ranking_memo);
         }
         if (group->index < 0) {
                 group->index = (int)group->queue->groups->len;
@@ -81,14 +81,15 @@ static void unlist_in_shape(Job *job)
 
         queue_has_less(group->queue, job);
         group->queue->listings++;
-        if (group->queue->vain_key == job->key)
-                group->queue->vain_key = 0; /* it may come back as another one */
+        if (memo_fresh(&group->queue->preempt.failed.memo, (guint64)job->key))
+                memo_drop(&group->queue->preempt.failed.memo); /* it may come back as another one */
         g_sequence_remove(job->iter);
         if (shape->first == job) {
                 bool empty = g_sequence_is_empty(shape->jobs);
 
                 set_first(shape, empty ? NULL : g_sequence_get(g_sequence_get_begin_iter(shape->jobs)));
-                group->top_stale = group->queue->top_stale = true;
+                memo_drop(&group->top_memo);
+                memo_drop(&group->queue->start.top_memo);
         }
         if (!g_sequence_is_empty(shape->jobs))
                 return;
@@ -183,7 +184,7 @@ static void note_end(Node *node, const NodeTask *at)
         TaskEnd end = { task_end(at), each_of(at->job, at->task) };
         guint i = node->ends->len;
 
-        if (node->ends_stale)
+        if (!memo_fresh(&node->ends_memo, MEMO_UNTIL_DROPPED))
                 return;
         while (i > 0 && g_array_index(node->ends, TaskEnd, i - 1).time > end.time)
                 i--;
@@ -207,7 +208,7 @@ static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *e
                         queue->charges++;
                 }
         }
-        node->ends_stale = true;
+        memo_drop(&node->ends_memo);
         node_changed_later(s, node);
         if (sign > 0 && node->n_planned > 0)
                 node_opened(s, node); /* less of what is free has to be kept */
@@ -253,7 +254,7 @@ static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
                         break;
                 }
         }
-        node->ends_stale = true;
+        memo_drop(&node->ends_memo);
         queue_charge(job_queue(job), each, -1);
         amounts_subtract(&job->shape->account->alloc, each);
         node_give(s, node, each, at->devices);
@@ -311,7 +312,7 @@ void job_remark_elastic(Scheduler *s, Job *job)
 
 static void others_may_start(QueueNode *queue)
 {
-        queue->tops_stale = true;
+        memo_drop(&queue->start.tops);
         queue->listings++;
 }
 
@@ -320,12 +321,12 @@ static void count_priority(const Shape *shape, int sign)
 {
         QueueNode *queue = shape_queue(shape);
 
-        if (!shape->preemptable || shape->priority > queue->lowest)
+        if (!shape->preemptable || shape->priority > queue->preempt.lowest)
                 return;
         if (sign > 0)
-                queue->lowest = shape->priority;
+                queue->preempt.lowest = shape->priority;
         else
-                queue->lowest_stale = true;
+                memo_drop(&queue->preempt.lowest_memo);
 }
 
 static void count_running(Scheduler *s, Job *job, int sign)
@@ -339,7 +340,7 @@ static void count_running(Scheduler *s, Job *job, int sign)
                 queue->n_running += sign;
         shape_queue(shape)->n_flexible += sign * gang_is_flexible(shape_gang(shape));
         count_priority(shape, sign);
-        shape_queue(shape)->vain_key = 0;
+        memo_drop(&shape_queue(shape)->preempt.failed.memo);
         /* others of the user or of the array may or may not start now */
         if (shape->array || shape_queue(shape)->max_running_per_user > 0)
                 others_may_start(shape_queue(shape));
@@ -360,10 +361,10 @@ static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks, gint64 sta
         run->index = queue->running->len;
         g_ptr_array_add(queue->running, job);
         job->run = run;
-        if (!queue->ends_stale) {
+        if (memo_fresh(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED)) {
                 JobEnd end = { job_end(job), job };
 
-                g_array_append_val(queue->ends, end);
+                g_array_append_val(queue->backfill.ends, end);
         }
         for (int i = 0; i < gang->n_tasks; i++)
                 if (tasks[i].node >= 0)
@@ -429,7 +430,7 @@ void job_release(Scheduler *s, Job *job)
         leave_elastic(s, job);
         last->run->index = run->index;
         (void)g_ptr_array_remove_index_fast(queue->running, run->index);
-        queue->ends_stale = true;
+        memo_drop(&queue->backfill.ends_memo);
         count_running(s, job, -1);
         account_changed(s, job->shape->account);
         g_free(run->tasks);

@@ -13,7 +13,7 @@ static Cause role_hopeless(Scheduler *s, const Gang *gang, int role)
         for (guint i = 0; i < s->nodes->len && slots < gang->need[role]; i++) {
                 const Node *node = s->nodes->pdata[i];
 
-                if (class->eligible[i])
+                if (class->index.eligible[i])
                         slots += room_slots(&node->total, class, gang->need[role]);
         }
         if (slots == 0)
@@ -26,8 +26,8 @@ static Cause judge(Scheduler *s, const Gang *gang, const Cluster *cluster)
         if (cluster->n_usable == 0)
                 return CAUSE_NO_NODES;
         FOR_KINDS(kind, gang->mask)
-        if (gang->need_total.amount[kind] > cluster->total.amount[kind])
-                return CAUSE_TOO_LARGE;
+                if (gang->need_total.amount[kind] > cluster->total.amount[kind])
+                        return CAUSE_TOO_LARGE;
         for (int role = 0; role < gang->n_roles; role++) {
                 Cause cause = gang->need[role] > 0 ? role_hopeless(s, gang, role) : CAUSE_NONE;
 
@@ -41,9 +41,9 @@ Cause gang_hopeless(Scheduler *s, Gang *gang)
 {
         const Cluster *cluster = cluster_get(s, gang->cluster);
 
-        if (gang->judged != cluster->version) {
+        if (!memo_fresh(&gang->judged, cluster->version)) {
                 gang->hopeless = judge(s, gang, cluster);
-                gang->judged = cluster->version;
+                memo_keep(&gang->judged, cluster->version);
         }
         return gang->hopeless;
 }
@@ -52,11 +52,11 @@ bool queue_never(const QueueNode *queue, const Gang *gang, int *ret_kind, int *r
 {
         for (; queue; queue = queue->parent)
                 FOR_KINDS(kind, gang->mask & queue->max_mask)
-        if (gang->need_total.amount[kind] > queue->max.amount[kind]) {
-                *ret_kind = (int)kind;
-                *ret_queue = queue->id;
-                return true;
-        }
+                        if (gang->need_total.amount[kind] > queue->max.amount[kind]) {
+                                *ret_kind = (int)kind;
+                                *ret_queue = queue->id;
+                                return true;
+                        }
         return false;
 }
 
@@ -65,9 +65,9 @@ Cause group_hopeless(Scheduler *s, Group *group)
         Cause cause = gang_hopeless(s, group->gang);
         int kind, queue;
 
-        if (group->judged == s->config_version + 1)
+        if (memo_fresh(&group->judged, s->config_version))
                 return group->hopeless != CAUSE_NONE ? group->hopeless : cause;
-        group->judged = s->config_version + 1;
+        memo_keep(&group->judged, s->config_version);
         group->hopeless = CAUSE_NONE;
         if (queue_never(group->queue, group->gang, &kind, &queue))
                 group->hopeless = CAUSE_TOO_LARGE;
@@ -87,14 +87,14 @@ static guint32 short_of_places(Scheduler *s, const Gang *gang, int role)
         for (guint i = 0; i < s->nodes->len; i++) {
                 Resources room;
 
-                if (!class->eligible[i])
+                if (!class->index.eligible[i])
                         continue;
                 room = node_room(s->nodes->pdata[i]);
                 FOR_KINDS(kind, class->mask)
-                slots[kind] += MAX(0, room.amount[kind]) / class->each.amount[kind];
+                        slots[kind] += MAX(0, room.amount[kind]) / class->each.amount[kind];
         }
         FOR_KINDS(kind, class->mask)
-        lacking |= (guint32)(slots[kind] < gang->need[role]) << kind;
+                lacking |= (guint32)(slots[kind] < gang->need[role]) << kind;
         return lacking;
 }
 
@@ -103,8 +103,7 @@ static guint32 short_in_all(const Scheduler *s, const Gang *gang)
         const Cluster *cluster = cluster_find(s, gang->cluster);
         guint32 lacking = 0;
 
-        FOR_KINDS(kind, gang->mask)
-        {
+        FOR_KINDS(kind, gang->mask) {
                 gint64 kept = cluster->planned.amount[kind] - cluster->releasing.amount[kind];
 
                 if (gang->need_total.amount[kind] > cluster->free.amount[kind] - MAX(0, kept))
@@ -119,12 +118,12 @@ guint32 gang_lacking(Scheduler *s, Gang *gang)
 
         if (lacking)
                 return lacking;
-        if (gang->lacking_version == s->versions)
+        if (memo_fresh(&gang->lacking_memo, s->versions))
                 return gang->lacking;
         for (int role = 0; role < gang->n_roles; role++)
                 if (gang->need[role] > 0)
                         lacking |= short_of_places(s, gang, role);
         gang->lacking = lacking ? lacking : gang->mask;
-        gang->lacking_version = s->versions;
+        memo_keep(&gang->lacking_memo, s->versions);
         return gang->lacking;
 }

@@ -103,16 +103,15 @@ static bool devices_fit(const Node *node, gint64 n)
 static bool fits_free(const Node *node, const Class *class)
 {
         FOR_KINDS(kind, class->mask)
-        if (class->each.amount[kind] > node->free.amount[kind])
-                return false;
+                if (class->each.amount[kind] > node->free.amount[kind])
+                        return false;
         return class->each.gpus == 0 || devices_fit(node, class->each.gpus);
 }
 
 bool node_fits(const Node *node, const Class *class)
 {
         if (node->n_planned > 0 || node->hold)
-                FOR_KINDS(kind, class->mask)
-                {
+                FOR_KINDS(kind, class->mask) {
                         gint64 room = node->free.amount[kind];
 
                         room -= MAX(0, node->planned.amount[kind] - node->releasing.amount[kind]);
@@ -126,8 +125,7 @@ bool node_fits(const Node *node, const Class *class)
 
 gint64 room_slots(const Resources *room, const Class *class, gint64 most)
 {
-        FOR_KINDS(kind, class->mask)
-        {
+        FOR_KINDS(kind, class->mask) {
                 if (class->each.amount[kind] > room->amount[kind])
                         return 0;
                 if (room->amount[kind] / most < class->each.amount[kind])
@@ -143,8 +141,7 @@ gint32 node_score(const Node *node, const Class *class, const Resources *room)
         static const gint32 weights[RESOURCE_STORAGE] = { 1, 1, 10 };
         gint32 score = 0;
 
-        FOR_KINDS(kind, class->mask & ((1u << RESOURCE_STORAGE) - 1))
-        {
+        FOR_KINDS(kind, class->mask & ((1u << RESOURCE_STORAGE) - 1)) {
                 guint64 total = (guint64)node->total.amount[kind];
                 guint64 used =
                         (guint64)(node->total.amount[kind] - room->amount[kind] + class->each.amount[kind]);
@@ -184,8 +181,8 @@ void node_roomier(Node *node)
         for (guint i = 0; i < node->tasks->len; i++) {
                 QueueNode *queue = job_queue(g_array_index(node->tasks, NodeTask, i).job);
 
-                if (!queue->vain_by_max)
-                        queue->vain_key = 0;
+                if (!queue->preempt.failed.by_max)
+                        memo_drop(&queue->preempt.failed.memo);
         }
 }
 
@@ -287,9 +284,9 @@ static Candidate candidate(const Node *node, const Class *class)
 
 void class_clear_index(Class *class)
 {
-        g_clear_pointer(&class->heap, g_array_unref);
-        g_clear_pointer(&class->seen, g_free);
-        g_clear_pointer(&class->eligible, g_free);
+        g_clear_pointer(&class->index.heap, g_array_unref);
+        g_clear_pointer(&class->index.seen, g_free);
+        g_clear_pointer(&class->index.eligible, g_free);
 }
 
 static const NodeRow *rows_of(const Scheduler *s)
@@ -301,53 +298,53 @@ static void find_eligible(Scheduler *s, Class *class)
 {
         bool any = !*class->job_labels->labels && !*class->queue_labels->labels;
 
-        class->eligible = g_renew(guint8, class->eligible, s->nodes->len);
-        class->n_eligible = 0;
+        class->index.eligible = g_renew(guint8, class->index.eligible, s->nodes->len);
+        class->index.n_eligible = 0;
         for (guint i = 0; i < s->nodes->len; i++) {
-                class->eligible[i] = s->nodes->pdata[i] && rows_of(s)[i].cluster == class->cluster &&
-                                     (any || is_eligible(s, class, i));
-                class->n_eligible += class->eligible[i];
+                class->index.eligible[i] = s->nodes->pdata[i] && rows_of(s)[i].cluster == class->cluster &&
+                                           (any || is_eligible(s, class, i));
+                class->index.n_eligible += class->index.eligible[i];
         }
 }
 
 static void build_index(Scheduler *s, Class *class, guint32 version)
 {
-        if (!class->heap)
-                class->heap = g_array_new(FALSE, FALSE, sizeof(Candidate));
-        class->seen = g_renew(guint32, class->seen, s->nodes->len);
-        g_array_set_size(class->heap, 0);
-        if (class->built != version || !class->eligible)
+        if (!class->index.heap)
+                class->index.heap = g_array_new(FALSE, FALSE, sizeof(Candidate));
+        class->index.seen = g_renew(guint32, class->index.seen, s->nodes->len);
+        g_array_set_size(class->index.heap, 0);
+        if (!memo_fresh(&class->index.built, version) || !class->index.eligible)
                 find_eligible(s, class);
-        class->built = version;
+        memo_keep(&class->index.built, version);
         for (guint i = 0; i < s->nodes->len; i++) {
                 const NodeRow *row = &rows_of(s)[i];
 
-                class->seen[i] = row->version;
-                if (class->eligible[i] && may_fit(row, class) && fits_free(s->nodes->pdata[i], class)) {
+                class->index.seen[i] = row->version;
+                if (class->index.eligible[i] && may_fit(row, class) && fits_free(s->nodes->pdata[i], class)) {
                         Candidate entry = candidate(s->nodes->pdata[i], class);
 
-                        g_array_append_val(class->heap, entry);
+                        g_array_append_val(class->index.heap, entry);
                 }
         }
-        for (guint i = class->heap->len / 2; i > 0; i--)
-                heap_down(class->heap, i - 1);
-        class->cursor = s->changes_base + s->changes->len;
+        for (guint i = class->index.heap->len / 2; i > 0; i--)
+                heap_down(class->index.heap, i - 1);
+        class->index.cursor = s->changes_base + s->changes->len;
 }
 
 static void read_changes(Scheduler *s, Class *class)
 {
-        for (guint64 at = class->cursor - s->changes_base; at < s->changes->len; at++) {
+        for (guint64 at = class->index.cursor - s->changes_base; at < s->changes->len; at++) {
                 int id = g_array_index(s->changes, int, at);
                 const NodeRow *row = &rows_of(s)[id];
                 const Node *node = s->nodes->pdata[id];
 
-                if (!node || class->seen[id] == row->version)
+                if (!node || class->index.seen[id] == row->version)
                         continue;
-                class->seen[id] = row->version;
-                if (class->eligible[id] && may_fit(row, class) && fits_free(node, class))
-                        heap_push(class->heap, candidate(node, class));
+                class->index.seen[id] = row->version;
+                if (class->index.eligible[id] && may_fit(row, class) && fits_free(node, class))
+                        heap_push(class->index.heap, candidate(node, class));
         }
-        class->cursor = s->changes_base + s->changes->len;
+        class->index.cursor = s->changes_base + s->changes->len;
 }
 
 /* Room for one more index, if need be by giving up the one that was not used for longest. */
@@ -362,10 +359,10 @@ static void limit_indices(Scheduler *s)
         while (g_hash_table_iter_next(&iter, &p, NULL)) {
                 Class *class = p;
 
-                if (!class->heap)
+                if (!class->index.heap)
                         continue;
                 n++;
-                if (!oldest || class->last_used < oldest->last_used)
+                if (!oldest || class->index.last_used < oldest->index.last_used)
                         oldest = class;
         }
         if (n >= INDICES_MAX)
@@ -376,11 +373,11 @@ void class_sync(Scheduler *s, Class *class)
 {
         guint32 version = cluster_get(s, class->cluster)->version;
 
-        class->last_used = ++s->uses;
-        if (!class->heap)
+        class->index.last_used = ++s->uses;
+        if (!class->index.heap)
                 limit_indices(s);
-        if (!class->heap || class->built != version || class->cursor < s->changes_base ||
-            class->heap->len > 4 * s->nodes->len + 64)
+        if (!class->index.heap || !memo_fresh(&class->index.built, version) ||
+            class->index.cursor < s->changes_base || class->index.heap->len > 4 * s->nodes->len + 64)
                 build_index(s, class, version);
         else
                 read_changes(s, class);
@@ -392,15 +389,15 @@ Node *class_best(Scheduler *s, Class *class)
         Node *best = NULL;
 
         class_sync(s, class);
-        while (class->heap->len > 0 && !best) {
-                Candidate first = g_array_index(class->heap, Candidate, 0);
+        while (class->index.heap->len > 0 && !best) {
+                Candidate first = g_array_index(class->index.heap, Candidate, 0);
                 Node *node = s->nodes->pdata[first.node];
 
                 if (node && node->version == first.version && node_fits(node, class)) {
                         best = node;
                         break;
                 }
-                (void)heap_pop(class->heap);
+                (void)heap_pop(class->index.heap);
                 if (!node || node->version != first.version)
                         continue;
                 if (!passed_over)
@@ -408,16 +405,16 @@ Node *class_best(Scheduler *s, Class *class)
                 g_array_append_val(passed_over, first);
         }
         for (guint i = 0; passed_over && i < passed_over->len; i++)
-                heap_push(class->heap, g_array_index(passed_over, Candidate, i));
+                heap_push(class->index.heap, g_array_index(passed_over, Candidate, i));
         return best;
 }
 
 bool class_has_room(Scheduler *s, Class *class)
 {
-        if (class->full == s->versions)
+        if (memo_fresh(&class->full, s->versions))
                 return false;
         if (class_best(s, class))
                 return true;
-        class->full = s->versions;
+        memo_keep(&class->full, s->versions);
         return false;
 }

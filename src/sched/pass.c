@@ -110,9 +110,9 @@ static void forget_heads(Scheduler *s, const Cluster *cluster)
 
                 if (!queue || queue->cluster != cluster->id)
                         continue;
-                queue->head = queue->head_start = 0;
-                queue->head_shape = NULL;
-                queue->denied = 0;
+                queue->backfill.head = queue->backfill.head_start = 0;
+                queue->backfill.head_shape = NULL;
+                queue->backfill.denied = 0;
         }
 }
 
@@ -129,9 +129,9 @@ static Shape *next_shape(Scheduler *s, QueueNode *queue)
 {
         if (queue->groups->len == 0 || !queue_is_startable(queue))
                 return NULL;
-        if (!queue->head_shape)
+        if (!queue->backfill.head_shape)
                 return queue_top(s, queue);
-        return queue->backfill ? NULL : queue_behind(s, queue);
+        return queue->has_backfill ? NULL : queue_behind(s, queue);
 }
 
 static bool next_of_all(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
@@ -158,9 +158,9 @@ static void set_head(Pass *pass, QueueNode *queue, Shape *shape, NextKinds next)
 {
         Cluster *cluster = cluster_find(pass->s, queue->cluster);
 
-        queue->head = shape_first(shape)->key;
-        queue->head_shape = shape;
-        if (queue->backfill && !cluster->guarding && waits_for_room(shape)) {
+        queue->backfill.head = shape_first(shape)->key;
+        queue->backfill.head_shape = shape;
+        if (queue->has_backfill && !cluster->guarding && waits_for_room(shape)) {
                 cluster->guarding = queue;
                 (void)reservation_get(pass->s, queue); /* as the room is now, whoever asks for it later */
         }
@@ -171,7 +171,7 @@ static void serve(Pass *pass, QueueNode *queue, NextKinds next)
 {
         Shape *shape = next_shape(pass->s, queue);
 
-        if (!shape || start_first(pass, shape, RULE_ALLOCATE) || queue->head_shape)
+        if (!shape || start_first(pass, shape, RULE_ALLOCATE) || queue->backfill.head_shape)
                 active_moved(pass->s, queue,
                              next); /* no shape: an array reached its limit in another queue */
         else
@@ -203,7 +203,7 @@ static void find_heads(Scheduler *s)
         for (guint i = 0; i < s->queues->len; i++) {
                 QueueNode *queue = s->queues->pdata[i];
 
-                if (queue && queue->heads_stale)
+                if (queue && !memo_fresh(&queue->first.heads_memo, MEMO_UNTIL_DROPPED))
                         queue_find_heads(s, queue);
         }
 }

@@ -53,7 +53,7 @@ static Node *best_of(const Domain *domain, const Class *class)
                 Node *node = domain->nodes->pdata[i];
                 gint32 score;
 
-                if (!class->eligible[node->id] || !node_fits(node, class))
+                if (!class->index.eligible[node->id] || !node_fits(node, class))
                         continue;
                 score = node_score(node, class, &node->free);
                 if (!best || score > best_score || (score == best_score && node->id < best->id)) {
@@ -101,7 +101,7 @@ static bool pack(Scheduler *s, Plan *plan, Gang *gang, const Domain *domain)
                 Node *node = s->nodes->pdata[i];
                 Resources room;
 
-                if (!class->eligible[i] ||
+                if (!class->index.eligible[i] ||
                     (domain && (node->domains[domain->level] < 0 ||
                                 s->domains->pdata[node->domains[domain->level]] != domain)))
                         continue;
@@ -156,7 +156,7 @@ static gint64 slots_in(const Domain *domain, const Class *class, gint64 most)
         for (guint i = 0; i < domain->nodes->len; i++) {
                 const Node *node = domain->nodes->pdata[i];
 
-                if (class->eligible[node->id] && node_fits(node, class))
+                if (class->index.eligible[node->id] && node_fits(node, class))
                         slots += room_slots(&node->free, class, most);
         }
         return slots;
@@ -213,8 +213,8 @@ static Cause why_not(const Scheduler *s, const Gang *gang)
         if (!cluster || cluster->n_usable == 0)
                 return CAUSE_NO_NODES;
         FOR_KINDS(kind, gang->mask)
-        if (gang->need_total.amount[kind] > cluster->free.amount[kind])
-                return CAUSE_RESOURCES;
+                if (gang->need_total.amount[kind] > cluster->free.amount[kind])
+                        return CAUSE_RESOURCES;
         return CAUSE_FRAGMENTED;
 }
 

@@ -46,22 +46,22 @@ static bool take_jobs(Scheduler *s, Marks *marks, const GArray *victims, Shape *
         return false;
 }
 
-/* ---- what is known to be in vain ---- */
+/* ---- what is known to fail ---- */
 
 /* The lowest priority that runs in the queue and may be preempted. */
 static int lowest_running(QueueNode *queue)
 {
-        if (!queue->lowest_stale)
-                return queue->lowest;
-        queue->lowest = G_MAXINT;
-        queue->lowest_stale = false;
+        if (memo_fresh(&queue->preempt.lowest_memo, MEMO_UNTIL_DROPPED))
+                return queue->preempt.lowest;
+        queue->preempt.lowest = G_MAXINT;
+        memo_keep(&queue->preempt.lowest_memo, MEMO_UNTIL_DROPPED);
         for (guint i = 0; i < queue->running->len; i++) {
                 const Job *job = queue->running->pdata[i];
 
                 if (job->shape->preemptable)
-                        queue->lowest = MIN(queue->lowest, job->shape->priority);
+                        queue->preempt.lowest = MIN(queue->preempt.lowest, job->shape->priority);
         }
-        return queue->lowest;
+        return queue->preempt.lowest;
 }
 
 /* Whole jobs may be taken, too. */
@@ -83,20 +83,22 @@ static bool has_lower(const Scheduler *s, QueueNode *queue, const Shape *nominee
 /* The first job found no room before, and since then nobody of the queue came, went or became fair game.
  * Where a queue's max was in the way, what those queues use is what it was; else on no node on which the
  * queue has tasks there will be more room, and on the others there are no more places. */
-static bool is_in_vain(Scheduler *s, QueueNode *queue, const Shape *nominee)
+static bool will_fail_again(Scheduler *s, QueueNode *queue, const Shape *nominee)
 {
         Gang *gang = shape_gang(nominee);
         guint64 changes;
 
-        if (queue->vain_key != shape_first(nominee)->key || s->now >= queue->vain_until ||
-            queue->vain_config != s->config_version || queue->vain_lacking != lacking_later(s, nominee))
+        if (!memo_fresh(&queue->preempt.failed.memo, (guint64)shape_first(nominee)->key) ||
+            s->now >= queue->preempt.failed.until || queue->preempt.failed.config != s->config_version ||
+            queue->preempt.failed.lacking != lacking_later(s, nominee))
                 return false;
-        if (queue->vain_by_max)
-                return queue->vain_charges == queue_charges(queue);
+        if (queue->preempt.failed.by_max)
+                return queue->preempt.failed.charges == queue_charges(queue);
         changes = sim_changes(s, gang);
-        if (changes != queue->vain_changes && sim_slots_outside(s, gang, queue) > queue->vain_slots)
+        if (changes != queue->preempt.failed.changes &&
+            sim_slots_outside(s, gang, queue) > queue->preempt.failed.slots)
                 return false;
-        queue->vain_changes = changes;
+        queue->preempt.failed.changes = changes;
         return true;
 }
 
@@ -121,30 +123,30 @@ static bool is_simple(const Scheduler *s, const Shape *nominee)
 }
 
 /* by_max: whoever goes, a queue's max would be in the way. */
-static void note_vain(Scheduler *s, QueueNode *queue, const Shape *nominee, bool by_max)
+static void note_failed(Scheduler *s, QueueNode *queue, const Shape *nominee, bool by_max)
 {
         const Past *past = shape_first(nominee)->past;
 
-        queue->vain_key = 0;
+        memo_drop(&queue->preempt.failed.memo);
         if (!(by_max || is_simple(s, nominee)) || (past && past->evictor > 0))
                 return;
-        queue->vain_key = shape_first(nominee)->key;
-        queue->vain_config = s->config_version;
-        queue->vain_lacking = lacking_later(s, nominee);
-        queue->vain_by_max = by_max;
-        queue->vain_charges = queue_charges(queue);
+        memo_keep(&queue->preempt.failed.memo, (guint64)shape_first(nominee)->key);
+        queue->preempt.failed.config = s->config_version;
+        queue->preempt.failed.lacking = lacking_later(s, nominee);
+        queue->preempt.failed.by_max = by_max;
+        queue->preempt.failed.charges = queue_charges(queue);
         if (!by_max) {
-                queue->vain_slots = sim_slots_outside(s, shape_gang(nominee), queue);
-                queue->vain_changes = sim_changes(s, shape_gang(nominee));
+                queue->preempt.failed.slots = sim_slots_outside(s, shape_gang(nominee), queue);
+                queue->preempt.failed.changes = sim_changes(s, shape_gang(nominee));
         }
-        queue->vain_until = G_MAXINT64;
+        queue->preempt.failed.until = G_MAXINT64;
         for (guint i = 0; i < queue->running->len; i++) {
                 const Job *job = queue->running->pdata[i];
 
                 if (job->run->start_pass == s->pass)
-                        queue->vain_key = 0; /* fair game from the next pass on */
+                        memo_drop(&queue->preempt.failed.memo); /* fair game from the next pass on */
                 if (job_is_safe(s, job))
-                        queue->vain_until = MIN(queue->vain_until, job->past->safe_until);
+                        queue->preempt.failed.until = MIN(queue->preempt.failed.until, job->past->safe_until);
         }
 }
 
@@ -178,13 +180,13 @@ static bool make_room(Pass *pass, QueueNode *queue, Shape *nominee)
         Scheduler *s = pass->s;
         bool by_max;
 
-        if (!has_lower(s, queue, nominee) || is_in_vain(s, queue, nominee))
+        if (!has_lower(s, queue, nominee) || will_fail_again(s, queue, nominee))
                 return false;
         if (nominee_fits(s, nominee))
                 return false; /* when those have gone that are going already */
         if (look_for_room(pass, queue, nominee, &by_max))
                 return true;
-        note_vain(s, queue, nominee, by_max);
+        note_failed(s, queue, nominee, by_max);
         return false;
 }
 
@@ -193,7 +195,7 @@ static bool next_blocked(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
         const Shape *top;
 
-        if (!queue->head_shape ||
+        if (!queue->backfill.head_shape ||
             (queue->n_flexible == 0 && (queue->preemption == PREEMPT_NEVER || queue->running->len == 0)))
                 return false;
         top = queue_top(s, queue);

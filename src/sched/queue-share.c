@@ -19,7 +19,7 @@ bool queue_is_startable(const QueueNode *queue)
 void queue_stale(QueueNode *queue)
 {
         for (; queue; queue = queue->parent)
-                queue->share_stale = true;
+                memo_drop(&queue->share.memo);
 }
 
 void queue_charge(QueueNode *queue, const Resources *r, int sign)
@@ -29,7 +29,7 @@ void queue_charge(QueueNode *queue, const Resources *r, int sign)
                         amounts_add(&queue->alloc, r);
                 else
                         amounts_subtract(&queue->alloc, r);
-                queue->share_stale = true;
+                memo_drop(&queue->share.memo);
                 queue->charges++;
         }
 }
@@ -52,8 +52,7 @@ QueueNode *queue_over_max(const Scheduler *s, QueueNode *queue, const Resources 
         if (mutant_is(s, MUTANT_QUEUE_OVER_MAX))
                 return NULL;
         for (; queue; queue = queue->parent)
-                FOR_KINDS(kind, mask & queue->max_mask)
-                {
+                FOR_KINDS(kind, mask & queue->max_mask) {
                         gint64 used = queue->alloc.amount[kind];
                         gint64 promised = queue->planned.amount[kind] - queue->releasing.amount[kind];
 
@@ -95,13 +94,12 @@ QueueNode *queue_kept_from(const Scheduler *s, const QueueNode *queue, const Res
                 if (is_above(other, queue) || is_counted_above(other, queue))
                         continue;
                 FOR_KINDS(kind, mask)
-                kept.amount[kind] += MAX(0, other->reserved.amount[kind] - other->alloc.amount[kind]);
+                        kept.amount[kind] += MAX(0, other->reserved.amount[kind] - other->alloc.amount[kind]);
                 first = first ? first : other;
         }
         if (!first)
                 return NULL;
-        FOR_KINDS(kind, mask)
-        {
+        FOR_KINDS(kind, mask) {
                 gint64 room = cluster->free.amount[kind];
 
                 if (when == LATER)
@@ -120,8 +118,7 @@ bool queue_is_within_min(const QueueNode *queue, const QueueNode *apart, const R
                 guint32 named = mask & queue->min_mask;
                 bool within = named != 0;
 
-                FOR_KINDS(kind, named)
-                {
+                FOR_KINDS(kind, named) {
                         gint64 used = queue->alloc.amount[kind] - queue->releasing.amount[kind] +
                                       queue->planned.amount[kind];
 
@@ -146,9 +143,9 @@ QueueNode *queue_common(QueueNode *a, QueueNode *b)
 /* Takes num/den when it is more. */
 static void raise_share(QueueNode *queue, gint64 num, gint64 den)
 {
-        if ((Wide)(guint64)num * (guint64)queue->share_den > (Wide)(guint64)queue->share_num * (guint64)den) {
-                queue->share_num = num;
-                queue->share_den = den;
+        if ((Wide)(guint64)num * (guint64)queue->share.den > (Wide)(guint64)queue->share.num * (guint64)den) {
+                queue->share.num = num;
+                queue->share.den = den;
         }
 }
 
@@ -157,20 +154,19 @@ static void raise_share(QueueNode *queue, gint64 num, gint64 den)
 static void work_out_share(const Scheduler *s, QueueNode *queue)
 {
         const Cluster *cluster = cluster_find(s, queue->cluster);
-        guint32 named = queue->min_mask & queue->next;
+        guint32 named = queue->min_mask & queue->share.next;
 
-        queue->share_stale = false;
-        queue->share_num = 0;
-        queue->share_den = 1;
+        memo_keep(&queue->share.memo, MEMO_UNTIL_DROPPED);
+        queue->share.num = 0;
+        queue->share.den = 1;
         FOR_KINDS(kind, named)
-        raise_share(queue, queue->alloc.amount[kind], queue->min.amount[kind]);
-        queue->below = named != 0 && queue->share_num < queue->share_den;
-        if (queue->below)
+                raise_share(queue, queue->alloc.amount[kind], queue->min.amount[kind]);
+        queue->share.below = named != 0 && queue->share.num < queue->share.den;
+        if (queue->share.below)
                 return;
-        queue->share_num = 0;
-        queue->share_den = 1;
-        FOR_KINDS(kind, queue->n_children > 0 ? queue->next : (1u << RESOURCE_KINDS_MAX) - 1)
-        {
+        queue->share.num = 0;
+        queue->share.den = 1;
+        FOR_KINDS(kind, queue->n_children > 0 ? queue->share.next : (1u << RESOURCE_KINDS_MAX) - 1) {
                 gint64 more = queue->alloc.amount[kind] - queue->min.amount[kind];
 
                 if (more > 0 && cluster->total.amount[kind] > 0)
@@ -180,7 +176,7 @@ static void work_out_share(const Scheduler *s, QueueNode *queue)
 
 void queue_share(const Scheduler *s, QueueNode *queue)
 {
-        if (queue->share_stale)
+        if (!memo_fresh(&queue->share.memo, MEMO_UNTIL_DROPPED))
                 work_out_share(s, queue);
 }
 
@@ -200,15 +196,15 @@ static int compare_fractions(const QueueNode *a, gint64 a_num, gint64 a_den, con
 /* Asked for again and again while queues are put in order. */
 static gint64 used_of_late(const Scheduler *s, QueueNode *queue)
 {
-        const Usage *is = &queue->usage, *was = &queue->seen;
+        const Usage *is = &queue->usage, *was = &queue->share.usage;
 
-        if (queue->seen_now != s->now || was->value != is->value || was->at != is->at ||
-            was->rate != is->rate) {
-                queue->seen = *is;
-                queue->seen_now = s->now;
-                queue->seen_usage = usage_at(s, is, s->now);
+        if (!memo_fresh(&queue->share.recent_memo, (guint64)s->now) || was->value != is->value ||
+            was->at != is->at || was->rate != is->rate) {
+                queue->share.usage = *is;
+                memo_keep(&queue->share.recent_memo, (guint64)s->now);
+                queue->share.recent = usage_at(s, is, s->now);
         }
-        return queue->seen_usage;
+        return queue->share.recent;
 }
 
 int queue_compare(const Scheduler *s, QueueNode *a, QueueNode *b)
@@ -219,9 +215,10 @@ int queue_compare(const Scheduler *s, QueueNode *a, QueueNode *b)
                 return a->priority > b->priority ? -1 : 1;
         queue_share(s, a);
         queue_share(s, b);
-        if (a->below != b->below)
-                return a->below ? -1 : 1;
-        order = compare_fractions(a, a->share_num, a->share_den, b, b->share_num, b->share_den, !a->below);
+        if (a->share.below != b->share.below)
+                return a->share.below ? -1 : 1;
+        order = compare_fractions(a, a->share.num, a->share.den, b, b->share.num, b->share.den,
+                                  !a->share.below);
         if (order == 0)
                 order = compare_fractions(a, used_of_late(s, a), 1, b, used_of_late(s, b), 1, true);
         return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
@@ -258,7 +255,7 @@ static void sift_down(const Scheduler *s, GPtrArray *heap, guint at)
 
 static GPtrArray *heap_of(const Scheduler *s, const QueueNode *queue)
 {
-        return queue->parent ? queue->parent->active : cluster_find(s, queue->cluster)->active;
+        return queue->parent ? queue->parent->share.heap : cluster_find(s, queue->cluster)->active;
 }
 
 static void heapify(const Scheduler *s, GPtrArray *heap)
@@ -269,24 +266,24 @@ static void heapify(const Scheduler *s, GPtrArray *heap)
 
 static void set_next(QueueNode *queue, guint32 kinds)
 {
-        if (queue->next == kinds)
+        if (queue->share.next == kinds)
                 return;
-        queue->next = kinds;
-        queue->share_stale = true;
+        queue->share.next = kinds;
+        memo_drop(&queue->share.memo);
 }
 
 /* The children's heap, and what is asked of the parent by the best of them. */
 static void settle(const Scheduler *s, QueueNode *queue)
 {
-        heapify(s, queue->active);
-        if (!queue->serves && queue->active->len > 0)
-                set_next(queue, ((QueueNode *)queue->active->pdata[0])->next);
+        heapify(s, queue->share.heap);
+        if (!queue->share.serves && queue->share.heap->len > 0)
+                set_next(queue, ((QueueNode *)queue->share.heap->pdata[0])->share.next);
 }
 
 static void enter_active(const Scheduler *s, QueueNode *queue)
 {
-        for (; queue && !queue->is_active; queue = queue->parent) {
-                queue->is_active = true;
+        for (; queue && !queue->share.is_active; queue = queue->parent) {
+                queue->share.is_active = true;
                 g_ptr_array_add(heap_of(s, queue), queue);
         }
 }
@@ -302,8 +299,8 @@ void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
 
                 if (!queue || queue->cluster != cluster->id)
                         continue;
-                g_ptr_array_set_size(queue->active, 0);
-                queue->is_active = queue->serves = false;
+                g_ptr_array_set_size(queue->share.heap, 0);
+                queue->share.is_active = queue->share.serves = false;
                 if (queue->n_children > 0)
                         g_ptr_array_add(parents, queue);
         }
@@ -312,7 +309,7 @@ void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
 
                 if (!queue || queue->cluster != cluster->id || !next(s, queue, &kinds))
                         continue;
-                queue->serves = true;
+                queue->share.serves = true;
                 set_next(queue, kinds);
                 enter_active(s, queue);
         }
@@ -327,8 +324,8 @@ QueueNode *active_best(const Cluster *cluster)
 {
         QueueNode *queue = cluster->active->len > 0 ? cluster->active->pdata[0] : NULL;
 
-        while (queue && !queue->serves)
-                queue = queue->active->pdata[0];
+        while (queue && !queue->share.serves)
+                queue = queue->share.heap->pdata[0];
         return queue;
 }
 
@@ -337,25 +334,26 @@ static void sink(const Scheduler *s, QueueNode *queue)
 {
         for (; queue; queue = queue->parent) {
                 sift_down(s, heap_of(s, queue), 0);
-                if (queue->parent && !queue->parent->serves)
-                        set_next(queue->parent, ((QueueNode *)queue->parent->active->pdata[0])->next);
+                if (queue->parent && !queue->parent->share.serves)
+                        set_next(queue->parent,
+                                 ((QueueNode *)queue->parent->share.heap->pdata[0])->share.next);
         }
 }
 
 void active_remove(Scheduler *s, QueueNode *queue)
 {
-        queue->serves = false;
-        while (queue && !queue->serves && queue->active->len == 0) {
+        queue->share.serves = false;
+        while (queue && !queue->share.serves && queue->share.heap->len == 0) {
                 GPtrArray *heap = heap_of(s, queue);
 
-                queue->is_active = false;
+                queue->share.is_active = false;
                 (void)g_ptr_array_remove_index_fast(heap, 0);
                 if (heap->len > 0)
                         sift_down(s, heap, 0);
                 queue = queue->parent;
         }
-        if (queue && queue->active->len > 0 && !queue->serves)
-                set_next(queue, ((QueueNode *)queue->active->pdata[0])->next);
+        if (queue && queue->share.heap->len > 0 && !queue->share.serves)
+                set_next(queue, ((QueueNode *)queue->share.heap->pdata[0])->share.next);
         sink(s, queue);
 }
 

@@ -28,8 +28,7 @@ static void borrowed_share(const Claim *claim, const QueueNode *queue, gint64 *n
 {
         *num = 0;
         *den = 1;
-        FOR_KINDS(kind, claim->lacking)
-        {
+        FOR_KINDS(kind, claim->lacking) {
                 gint64 more = borrowed(queue, kind), total = claim->cluster->total.amount[kind];
 
                 if (more > 0 && total > 0 &&
@@ -67,9 +66,9 @@ static bool may_give(const Claim *claim, const QueueNode *queue, const Resources
                 return true;
         for (; queue && queue != common; queue = queue->parent)
                 FOR_KINDS(kind, amounts_mask(amount))
-        if (queue->alloc.amount[kind] - queue->releasing.amount[kind] - amount->amount[kind] <
-            floor_of(queue, (int)kind))
-                return false;
+                        if (queue->alloc.amount[kind] - queue->releasing.amount[kind] - amount->amount[kind] <
+                            floor_of(queue, (int)kind))
+                                return false;
         return true;
 }
 
@@ -80,7 +79,7 @@ static bool take_surplus(Claim *claim, QueueNode *queue)
 {
         const GArray *victims = victims_of(claim->s, queue);
 
-        for (guint i = queue->n_flexible > 0 ? queue->next_victim : victims->len; i < victims->len; i++) {
+        for (guint i = queue->n_flexible > 0 ? queue->victim.next : victims->len; i < victims->len; i++) {
                 Job *job = g_array_index(victims, Victim, i).job;
                 const Gang *gang = job_gang(job);
                 int task = -1;
@@ -91,7 +90,7 @@ static bool take_surplus(Claim *claim, QueueNode *queue)
                         marks_add_task(claim->s, &claim->marks, job, task);
                         return true;
                 }
-                queue->next_victim = i + 1;
+                queue->victim.next = i + 1;
         }
         return false;
 }
@@ -113,11 +112,11 @@ static bool take_job(Claim *claim, QueueNode *queue)
 {
         const GArray *victims = victims_of(claim->s, queue);
 
-        for (guint i = queue->reclaimable ? queue->next_victim : victims->len; i < victims->len; i++) {
+        for (guint i = queue->reclaimable ? queue->victim.next : victims->len; i < victims->len; i++) {
                 Job *job = g_array_index(victims, Victim, i).job;
                 Resources held = still_held(job);
 
-                queue->next_victim = i + 1;
+                queue->victim.next = i + 1;
                 if (job->run->marked || !victim_may_go(claim->s, job, claim->job) ||
                     !victim_helps(job, claim->lacking))
                         continue;
@@ -135,8 +134,7 @@ static bool gains(const Claim *claim, const Resources *held, const Resources *gi
 {
         bool more = false;
 
-        FOR_KINDS(kind, claim->lacking)
-        {
+        FOR_KINDS(kind, claim->lacking) {
                 if (held->amount[kind] < given->amount[kind])
                         return false;
                 more = more || held->amount[kind] > given->amount[kind];
@@ -212,11 +210,11 @@ static QueueNode *most_borrowed(Claim *claim)
                 gint64 num, den;
 
                 if (!queue || queue->cluster != claim->cluster->id || queue->running->len == 0 ||
-                    queue->spent)
+                    queue->victim.spent)
                         continue;
                 borrowed_share(claim, queue, &num, &den);
                 if (num == 0 || !is_owed_by(claim, queue)) {
-                        queue->spent = true;
+                        queue->victim.spent = true;
                 } else if ((Wide)(guint64)num * (guint64)most_den > (Wide)(guint64)most_num * (guint64)den) {
                         most = queue;
                         most_num = num;
@@ -232,12 +230,12 @@ static bool take(Claim *claim, bool (*take_one)(Claim *claim, QueueNode *queue))
 
         for (guint i = 0; i < claim->s->queues->len; i++)
                 if ((queue = claim->s->queues->pdata[i])) {
-                        queue->spent = false;
-                        queue->next_victim = 0;
+                        queue->victim.spent = false;
+                        queue->victim.next = 0;
                 }
         while ((queue = most_borrowed(claim)))
                 if (!take_one(claim, queue))
-                        queue->spent = true;
+                        queue->victim.spent = true;
                 else if (nominee_fits(claim->s, claim->nominee))
                         return true;
         return false;
@@ -295,7 +293,7 @@ static bool claim_next(Pass *pass, Cluster *cluster, QueueNode *queue)
 
 static bool next_blocked(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
-        const Shape *top = queue->head_shape ? queue_top(s, queue) : NULL;
+        const Shape *top = queue->backfill.head_shape ? queue_top(s, queue) : NULL;
 
         if (top)
                 *ret_kinds = shape_gang(top)->mask;

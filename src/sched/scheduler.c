@@ -80,17 +80,17 @@ static void queue_free(Scheduler *s, QueueNode *queue)
         labels_unref(s, queue->labels);
         g_free(queue->name);
         g_ptr_array_unref(queue->groups);
-        g_array_unref(queue->turns);
-        g_array_unref(queue->behind);
-        g_ptr_array_unref(queue->noted);
-        g_array_unref(queue->ends);
+        g_array_unref(queue->start.turns);
+        g_array_unref(queue->backfill.behind);
+        g_ptr_array_unref(queue->backfill.noted);
+        g_array_unref(queue->backfill.ends);
         g_ptr_array_unref(queue->running);
-        g_ptr_array_unref(queue->active);
-        g_ptr_array_unref(queue->growers);
-        g_array_unref(queue->victims);
-        reservation_free(queue->reservation);
+        g_ptr_array_unref(queue->share.heap);
+        g_ptr_array_unref(queue->grow.jobs);
+        g_array_unref(queue->victim.victims);
+        reservation_free(queue->backfill.reservation);
         settled_clear(&queue->settled);
-        g_ptr_array_unref(queue->ranking);
+        g_ptr_array_unref(queue->start.ranking);
         g_free(queue);
 }
 
@@ -283,6 +283,7 @@ static Node *node_make(Scheduler *s, int id)
         node->id = id;
         node->tasks = g_array_new(FALSE, FALSE, sizeof(NodeTask));
         node->ends = g_array_new(FALSE, FALSE, sizeof(TaskEnd));
+        memo_keep(&node->ends_memo, MEMO_UNTIL_DROPPED);
         if (s->nodes->len <= (guint)id)
                 g_ptr_array_set_size(s->nodes, id + 1);
         if (s->rows->len <= (guint)id)
@@ -307,15 +308,15 @@ static void open_gangs(Scheduler *s, int cluster)
                         gang_open(p);
 }
 
-/* The room has changed: shares of it, and what was in vain. */
+/* The room has changed: shares of it, and which preemptions failed. */
 static void stale_queues(Scheduler *s)
 {
         for (guint i = 0; i < s->queues->len; i++) {
                 QueueNode *queue = s->queues->pdata[i];
 
                 if (queue) {
-                        queue->share_stale = true;
-                        queue->vain_key = 0;
+                        memo_drop(&queue->share.memo);
+                        memo_drop(&queue->preempt.failed.memo);
                 }
         }
 }
@@ -418,24 +419,36 @@ static void move_sums(QueueNode *queue, Scheduler *s, int sign)
         queue_stale(queue);
 }
 
+/* What is worked out of no jobs is right: it is kept up to date as jobs come. */
+static void keep_of_nothing(QueueNode *queue)
+{
+        memo_keep(&queue->start.turns_memo, MEMO_UNTIL_DROPPED);
+        memo_keep(&queue->start.tops, MEMO_UNTIL_DROPPED);
+        memo_keep(&queue->start.ranking_memo, MEMO_UNTIL_DROPPED);
+        memo_keep(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED);
+        memo_keep(&queue->first.heads_memo, MEMO_UNTIL_DROPPED);
+        memo_keep(&queue->first.first_memo, MEMO_UNTIL_DROPPED);
+        memo_keep(&queue->preempt.lowest_memo, MEMO_UNTIL_DROPPED);
+}
+
 static QueueNode *queue_make(Scheduler *s, int id)
 {
         QueueNode *queue = g_new0(QueueNode, 1);
 
         queue->id = id;
         queue->groups = g_ptr_array_new();
-        queue->turns = g_array_new(FALSE, FALSE, sizeof(Turn));
-        queue->behind = g_array_new(FALSE, FALSE, sizeof(Turn));
-        queue->noted = g_ptr_array_new();
-        queue->ends = g_array_new(FALSE, FALSE, sizeof(JobEnd));
-        queue->lowest = G_MAXINT;
+        queue->start.turns = g_array_new(FALSE, FALSE, sizeof(Turn));
+        queue->backfill.behind = g_array_new(FALSE, FALSE, sizeof(Turn));
+        queue->backfill.noted = g_ptr_array_new();
+        queue->backfill.ends = g_array_new(FALSE, FALSE, sizeof(JobEnd));
+        queue->preempt.lowest = G_MAXINT;
         queue->running = g_ptr_array_new();
-        queue->active = g_ptr_array_new();
-        queue->growers = g_ptr_array_new();
-        queue->ranking = g_ptr_array_new();
-        queue->victims = g_array_new(FALSE, FALSE, sizeof(Victim));
+        queue->share.heap = g_ptr_array_new();
+        queue->grow.jobs = g_ptr_array_new();
+        queue->start.ranking = g_ptr_array_new();
+        queue->victim.victims = g_array_new(FALSE, FALSE, sizeof(Victim));
         queue->usage.at = s->now;
-        queue->seen_now = -1;
+        keep_of_nothing(queue);
         if (s->queues->len <= (guint)id)
                 g_ptr_array_set_size(s->queues, id + 1);
         s->queues->pdata[id] = queue;
@@ -482,14 +495,16 @@ static void set_queue(Scheduler *s, QueueNode *queue, const SchedQueue *put)
         queue->reclaimable = put->reclaimable;
         queue->preemption = put->preemption;
         queue->order = put->order;
-        queue->backfill = put->backfill;
+        queue->has_backfill = put->backfill;
         queue->max_running_per_user = put->max_running_per_user;
         g_free(queue->name);
         queue->name = g_strdup(put->name ? put->name : "");
         queue->cluster = put->cluster;
         set_keeper(s, queue, amounts_mask(&put->reserved) != 0);
-        queue->tops_stale = queue->tops_stale || queue->groups->len > 0;
-        queue->first_stale = queue->first_stale || queue->groups->len > 0;
+        if (queue->groups->len > 0) {
+                memo_drop(&queue->start.tops);
+                memo_drop(&queue->first.first_memo);
+        }
         s->config_version++;
 }
 

@@ -16,7 +16,7 @@ typedef struct {
         bool closed;
 } Watch;
 
-void settled_clear(Settled *settled)
+void settled_clear(QueueSettled *settled)
 {
         g_clear_pointer(&settled->watches, g_array_unref);
 }
@@ -38,7 +38,7 @@ static guint64 guarded_now(Scheduler *s, const QueueNode *queue)
 static bool somebody_could(const Group *group)
 {
         for (guint i = 0; i < group->shapes->len; i++)
-                if (group->shapes->pdata[i] != group->queue->head_shape &&
+                if (group->shapes->pdata[i] != group->queue->backfill.head_shape &&
                     shape_limited(group->shapes->pdata[i]) == CAUSE_NONE)
                         return true;
         return false;
@@ -49,7 +49,7 @@ static Watch watch_of(Group *group)
         return (Watch){ group, group->gang, gang_stir(group->gang), group->gang->closed };
 }
 
-static void watch(Settled *settled, Group *group)
+static void watch(QueueSettled *settled, Group *group)
 {
         Watch entry = watch_of(group);
 
@@ -69,8 +69,9 @@ static void settle_group(Scheduler *s, QueueNode *queue, Group *group)
                 return;
         if (gang->closed) {
                 watch(&queue->settled, group);
-        } else if ((queue->denied_pass == s->pass && (gang->mask & queue->denied)) ||
-                   (was->pass == s->pass && was->alone && group->kept == 0)) {
+        } else if ((memo_fresh(&queue->backfill.denied_memo, s->pass) &&
+                    (gang->mask & queue->backfill.denied)) ||
+                   (memo_fresh(&was->memo, s->pass) && was->alone && !memo_is_kept(&group->kept))) {
                 queue->settled.by_reservation = true;
         } else if (somebody_could(group)) {
                 watch(&queue->settled, group);
@@ -79,10 +80,10 @@ static void settle_group(Scheduler *s, QueueNode *queue, Group *group)
 
 void queue_settle(Scheduler *s, QueueNode *queue)
 {
-        Settled *settled = &queue->settled;
+        QueueSettled *settled = &queue->settled;
         const Cluster *cluster = cluster_find(s, queue->cluster);
 
-        settled->head = 0;
+        memo_drop(&settled->head);
         if (cluster->keepers->len > 0)
                 return; /* what is reserved for others depends on all queues */
         settled->by_reservation = settled->by_guard = false;
@@ -93,34 +94,34 @@ void queue_settle(Scheduler *s, QueueNode *queue)
                 settle_group(s, queue, queue->groups->pdata[i]);
         if (settled->by_reservation && !reservation_is_simple(queue))
                 return;
-        settled->head = queue->head;
-        settled->listings = queue->listings;
-        settled->charges = queue_charges(queue);
-        settled->config = s->config_version;
-        settled->room = cluster->version;
+        memo_keep(&settled->head, (guint64)queue->backfill.head);
+        memo_keep(&settled->listings, queue->listings);
+        memo_keep(&settled->charges, queue_charges(queue));
+        memo_keep(&settled->room, queue_judged_key(s, queue));
         settled->guard = guard_now(s, queue);
-        settled->guarded = settled->by_guard ? guarded_now(s, queue) : 0;
-        settled->reserved = settled->by_reservation ? reservation_get(s, queue)->version : 0;
+        memo_keep(&settled->guarded, settled->by_guard ? guarded_now(s, queue) : 0);
+        memo_keep(&settled->reserved, settled->by_reservation ? reservation_get(s, queue)->version : 0);
 }
 
 /* ---- trusting it ---- */
 
 static bool is_unchanged(const Scheduler *s, const QueueNode *queue)
 {
-        const Settled *settled = &queue->settled;
+        const QueueSettled *settled = &queue->settled;
         const Cluster *cluster = cluster_find(s, queue->cluster);
 
-        return settled->head != 0 && settled->head == queue->head && settled->listings == queue->listings &&
-               settled->config == s->config_version && settled->room == cluster->version &&
-               settled->charges == queue_charges(queue) && cluster->keepers->len == 0;
+        return memo_fresh(&settled->head, (guint64)queue->backfill.head) &&
+               memo_fresh(&settled->listings, queue->listings) &&
+               memo_fresh(&settled->room, queue_judged_key(s, queue)) &&
+               memo_fresh(&settled->charges, queue_charges(queue)) && cluster->keepers->len == 0;
 }
 
 static bool is_due_to_the_same_guard(Scheduler *s, const QueueNode *queue)
 {
-        const Settled *settled = &queue->settled;
+        const QueueSettled *settled = &queue->settled;
 
-        return !settled->by_guard ||
-               (settled->guard == guard_now(s, queue) && settled->guarded == guarded_now(s, queue));
+        return !settled->by_guard || (settled->guard == guard_now(s, queue) &&
+                                      memo_fresh(&settled->guarded, guarded_now(s, queue)));
 }
 
 /* What it was due to is as it was; `guard`: that of the guard. */
@@ -134,11 +135,11 @@ static bool is_as_it_was(const Watch *entry, bool guard)
 /* False: on one that is worked out too seldom to be relied on. */
 static bool depend_on_reservation(Scheduler *s, QueueNode *queue)
 {
-        Settled *settled = &queue->settled;
+        QueueSettled *settled = &queue->settled;
 
         if (!settled->by_reservation && reservation_is_simple(queue)) {
                 settled->by_reservation = true;
-                settled->reserved = reservation_get(s, queue)->version;
+                memo_keep(&settled->reserved, reservation_get(s, queue)->version);
         }
         return settled->by_reservation;
 }
@@ -146,7 +147,7 @@ static bool depend_on_reservation(Scheduler *s, QueueNode *queue)
 /* Few changes enable a start: one look for each gang answers for all queues. */
 static bool is_still_watched(Scheduler *s, QueueNode *queue)
 {
-        Settled *settled = &queue->settled;
+        QueueSettled *settled = &queue->settled;
         bool guard = is_due_to_the_same_guard(s, queue);
         guint n_open = 0;
 
@@ -164,15 +165,16 @@ static bool is_still_watched(Scheduler *s, QueueNode *queue)
                 return false;
         settled->by_guard = n_open > 0;
         settled->guard = guard_now(s, queue);
-        settled->guarded = settled->by_guard ? guarded_now(s, queue) : 0;
+        memo_keep(&settled->guarded, settled->by_guard ? guarded_now(s, queue) : 0);
         return true;
 }
 
 bool queue_is_settled(Scheduler *s, QueueNode *queue)
 {
-        const Settled *settled = &queue->settled;
+        const QueueSettled *settled = &queue->settled;
 
         return is_unchanged(s, queue) &&
-               (!settled->by_reservation || settled->reserved == reservation_get(s, queue)->version) &&
+               (!settled->by_reservation ||
+                memo_fresh(&settled->reserved, reservation_get(s, queue)->version)) &&
                is_still_watched(s, queue);
 }

@@ -15,7 +15,7 @@ struct Sim {
         int *node_slots; /* by node and role */
         guint64 cursor;  /* in the log of changes */
         guint64 changes; /* of counts, so far */
-        guint32 built;   /* the cluster's version that it is of */
+        Memo built;      /* key: version of the cluster */
         gint64 last_used;
 };
 
@@ -39,7 +39,7 @@ static void count(Scheduler *s, Sim *sim, const Node *node)
         for (int role = 0; role < gang->n_roles; role++) {
                 int n = 0;
 
-                if (gang->need[role] > 0 && gang->classes[role]->eligible[node->id])
+                if (gang->need[role] > 0 && gang->classes[role]->index.eligible[node->id])
                         n = (int)room_slots(&room, gang->classes[role], gang->need[role]);
                 sim->slots[place * gang->n_roles + role] += n - of_node[role];
                 sim->changes += n != of_node[role];
@@ -54,7 +54,7 @@ static void build(Scheduler *s, Sim *sim)
         for (int role = 0; role < sim->gang->n_roles; role++)
                 if (sim->gang->need[role] > 0)
                         class_sync(s, sim->gang->classes[role]);
-        sim->built = cluster_get(s, sim->gang->cluster)->version;
+        memo_keep(&sim->built, cluster_get(s, sim->gang->cluster)->version);
         sim->changes++;
         sim->n_nodes = (int)s->nodes->len;
         sim->places = sim->gang->topology_required ? (int)s->domains->len : 1;
@@ -69,7 +69,8 @@ static void build(Scheduler *s, Sim *sim)
 
 static void follow(Scheduler *s, Sim *sim)
 {
-        if (sim->built != cluster_get(s, sim->gang->cluster)->version || sim->cursor < s->changes_base) {
+        if (!memo_fresh(&sim->built, cluster_get(s, sim->gang->cluster)->version) ||
+            sim->cursor < s->changes_base) {
                 build(s, sim);
         } else {
                 gint64 stamp = ++s->uses; /* what was marked and undone for another gang changed many times */
@@ -198,7 +199,7 @@ static GArray *spots_for(Scheduler *s, const Gang *gang, const Class *class, int
                 Node *node = s->nodes->pdata[i];
                 Resources room;
 
-                if (!node || !class->eligible[i] || place_of(gang, node) != place)
+                if (!node || !class->index.eligible[i] || place_of(gang, node) != place)
                         continue;
                 room = node_later(node);
                 if (room_slots(&room, class, 1) > 0) {
@@ -269,7 +270,7 @@ static bool pack_in(Scheduler *s, const Gang *gang, int place, SchedTask *tasks)
                 Node *node = s->nodes->pdata[i];
                 Resources room;
 
-                if (!gang->classes[a]->eligible[i] || place_of(gang, node) != place)
+                if (!gang->classes[a]->index.eligible[i] || place_of(gang, node) != place)
                         continue;
                 room = node_later(node);
                 pack_add(spots, gang, node, &room);

@@ -16,9 +16,9 @@ Job *shape_first(const Shape *shape)
 /* The figures of the account as of this pass; what it holds counts as it is. */
 static void look_at(Scheduler *s, Account *account)
 {
-        if (account->seen_pass == s->pass)
+        if (memo_fresh(&account->seen_memo, s->pass))
                 return;
-        account->seen_pass = s->pass;
+        memo_keep(&account->seen_memo, s->pass);
         account->seen_usage = usage_at(s, &account->usage, s->now);
 }
 
@@ -67,8 +67,8 @@ Cause shape_limited(const Shape *shape)
 
 static void forget_behind(Group *group)
 {
-        group->behind_pass = 0;
-        group->barren = 0;
+        memo_drop(&group->behind_memo);
+        memo_drop(&group->all_delay);
 }
 
 void shape_comes_earlier(Scheduler *s, Shape *shape)
@@ -76,14 +76,14 @@ void shape_comes_earlier(Scheduler *s, Shape *shape)
         Group *group = shape->group;
         QueueNode *queue = group->queue;
 
-        queue->top_stale = true;
+        memo_drop(&queue->start.top_memo);
         if (queue->order == QUEUE_ORDER_FAIR)
-                queue->turns_stale = true;
-        else if (!queue->turns_stale)
+                memo_drop(&queue->start.turns_memo);
+        else if (memo_fresh(&queue->start.turns_memo, MEMO_UNTIL_DROPPED))
                 turns_come_earlier(queue, shape);
         if (queue->order == QUEUE_ORDER_FAIR || shape_limited(shape) != CAUSE_NONE)
-                group->top_stale = true;
-        if (group->top_stale)
+                memo_drop(&group->top_memo);
+        if (!memo_fresh(&group->top_memo, MEMO_UNTIL_DROPPED))
                 return;
         forget_behind(group);
         group->shortest = MIN(group->shortest, shape_span(shape));
@@ -93,10 +93,10 @@ void shape_comes_earlier(Scheduler *s, Shape *shape)
 
 static Shape *group_top(Scheduler *s, Group *group)
 {
-        if (!group->top_stale)
+        if (memo_fresh(&group->top_memo, MEMO_UNTIL_DROPPED))
                 return group->top;
         group->top = NULL;
-        group->top_stale = false;
+        memo_keep(&group->top_memo, MEMO_UNTIL_DROPPED);
         forget_behind(group);
         group->shortest = G_MAXINT64;
         for (guint i = 0; i < group->shapes->len; i++) {
@@ -118,21 +118,21 @@ static int compare_ranks(gconstpointer a, gconstpointer b, gpointer s)
 /* The users that somebody waits for come in the order in which they came before. */
 static bool is_ranked(Scheduler *s, const QueueNode *queue)
 {
-        for (guint i = 1; i < queue->ranking->len; i++) {
-                Account *a = queue->ranking->pdata[i - 1], *b = queue->ranking->pdata[i];
+        for (guint i = 1; i < queue->start.ranking->len; i++) {
+                Account *a = queue->start.ranking->pdata[i - 1], *b = queue->start.ranking->pdata[i];
                 int order = compare_users(s, a, b);
 
                 if (order > 0 || (order == 0) != (a->rank == b->rank))
                         return false;
         }
-        return !queue->ranking_stale;
+        return memo_fresh(&queue->start.ranking_memo, MEMO_UNTIL_DROPPED);
 }
 
 static void collect_users(QueueNode *queue)
 {
-        for (guint i = 0; i < queue->ranking->len; i++)
-                ((Account *)queue->ranking->pdata[i])->ranked = false;
-        g_ptr_array_set_size(queue->ranking, 0);
+        for (guint i = 0; i < queue->start.ranking->len; i++)
+                ((Account *)queue->start.ranking->pdata[i])->ranked = false;
+        g_ptr_array_set_size(queue->start.ranking, 0);
         for (guint i = 0; i < queue->groups->len; i++) {
                 const Group *group = queue->groups->pdata[i];
 
@@ -140,11 +140,11 @@ static void collect_users(QueueNode *queue)
                         Account *account = ((const Shape *)group->shapes->pdata[j])->account;
 
                         if (!account->ranked)
-                                g_ptr_array_add(queue->ranking, account);
+                                g_ptr_array_add(queue->start.ranking, account);
                         account->ranked = true;
                 }
         }
-        queue->ranking_stale = false;
+        memo_keep(&queue->start.ranking_memo, MEMO_UNTIL_DROPPED);
 }
 
 /* Time passes for all users, but seldom lets one overtake another: only then the order is another one. */
@@ -153,35 +153,46 @@ static void freshen_ranking(Scheduler *s, QueueNode *queue)
         if (is_ranked(s, queue))
                 return;
         collect_users(queue);
-        g_ptr_array_sort_with_data(queue->ranking, compare_ranks, s);
-        for (guint i = 0; i < queue->ranking->len; i++) {
-                Account *account = queue->ranking->pdata[i],
-                        *before = i > 0 ? queue->ranking->pdata[i - 1] : NULL;
+        g_ptr_array_sort_with_data(queue->start.ranking, compare_ranks, s);
+        for (guint i = 0; i < queue->start.ranking->len; i++) {
+                Account *account = queue->start.ranking->pdata[i],
+                        *before = i > 0 ? queue->start.ranking->pdata[i - 1] : NULL;
 
                 account->rank = before && compare_users(s, before, account) == 0 ? before->rank : i;
         }
-        queue->tops_stale = true;
+        memo_drop(&queue->start.tops);
 }
 
 static void freshen_tops(Scheduler *s, QueueNode *queue)
 {
-        if (queue->order == QUEUE_ORDER_FAIR && queue->fair_pass != s->pass) {
-                queue->fair_pass = s->pass;
+        if (queue->order == QUEUE_ORDER_FAIR && !memo_fresh(&queue->start.ranking_order, s->pass)) {
+                memo_keep(&queue->start.ranking_order, s->pass);
                 freshen_ranking(s, queue);
         }
-        if (!queue->tops_stale)
+        if (memo_fresh(&queue->start.tops, MEMO_UNTIL_DROPPED))
                 return;
         for (guint i = 0; i < queue->groups->len; i++)
-                ((Group *)queue->groups->pdata[i])->top_stale = true;
-        queue->tops_stale = false;
-        queue->top_stale = queue->turns_stale = true;
-        queue->behind_pass = 0;
+                memo_drop(&((Group *)queue->groups->pdata[i])->top_memo);
+        memo_keep(&queue->start.tops, MEMO_UNTIL_DROPPED);
+        memo_drop(&queue->start.top_memo);
+        memo_drop(&queue->start.turns_memo);
+        memo_drop(&queue->backfill.behind_memo);
 }
 
-/* As group_hopeless, which most groups have been asked for already. */
+guint64 queue_judged_key(const Scheduler *s, const QueueNode *queue)
+{
+        return memo_pair(s->config_version, cluster_find(s, queue->cluster)->version);
+}
+
+static bool is_judged(const Scheduler *s, const Group *group, guint32 room)
+{
+        return memo_fresh(&group->gang->judged, room) && memo_fresh(&group->judged, s->config_version);
+}
+
+/* The same as group_hopeless, without a call for groups that were judged already. */
 static bool is_hopeless(Scheduler *s, Group *group, guint32 room)
 {
-        if (group->gang->judged != room || group->judged != s->config_version + 1)
+        if (!is_judged(s, group, room))
                 return group_hopeless(s, group) != CAUSE_NONE;
         return group->hopeless != CAUSE_NONE || group->gang->hopeless != CAUSE_NONE;
 }
@@ -189,36 +200,34 @@ static bool is_hopeless(Scheduler *s, Group *group, guint32 room)
 /* Whether they are is also told to those who ask why they wait. */
 static void judge_groups(Scheduler *s, QueueNode *queue, guint32 room)
 {
-        if (!queue->unjudged && queue->top_config == s->config_version && queue->top_room == room)
+        guint64 key = queue_judged_key(s, queue);
+
+        if (memo_fresh(&queue->start.judged, key))
                 return;
         for (guint i = 0; i < queue->groups->len; i++)
                 (void)is_hopeless(s, queue->groups->pdata[i], room);
-        queue->turns_stale = queue->turns_stale || queue->left_out;
-        queue->top_stale = true;
-        queue->unjudged = false;
-        queue->top_config = s->config_version;
-        queue->top_room = room;
+        if (queue->start.left_out)
+                memo_drop(&queue->start.turns_memo);
+        memo_drop(&queue->start.top_memo);
+        memo_keep(&queue->start.judged, key);
 }
 
 void group_comes(Scheduler *s, Group *group)
 {
         QueueNode *queue = group->queue;
-        guint32 room = cluster_find(s, queue->cluster)->version;
 
-        if (queue->groups->len == 1) {
-                queue->top_config = s->config_version;
-                queue->top_room = room;
-                queue->unjudged = false;
-        }
-        if (group->gang->judged != queue->top_room || group->judged != queue->top_config + 1)
-                queue->unjudged = true;
+        if (queue->groups->len == 1)
+                memo_keep(&queue->start.judged, queue_judged_key(s, queue));
+        if (!is_judged(s, group, cluster_find(s, queue->cluster)->version))
+                memo_drop(&queue->start.judged);
 }
 
 static void freshen_turns(Scheduler *s, QueueNode *queue)
 {
-        if (!queue->turns_stale)
+        if (memo_fresh(&queue->start.turns_memo, MEMO_UNTIL_DROPPED))
                 return;
-        queue->turns_stale = queue->left_out = false;
+        memo_keep(&queue->start.turns_memo, MEMO_UNTIL_DROPPED);
+        queue->start.left_out = false;
         turns_forget(queue);
         for (guint i = 0; i < queue->groups->len; i++) {
                 const Shape *shape = group_top(s, queue->groups->pdata[i]);
@@ -232,12 +241,12 @@ static void freshen_turns(Scheduler *s, QueueNode *queue)
 static Shape *first_in_turn(Scheduler *s, QueueNode *queue, guint32 room)
 {
         freshen_turns(s, queue);
-        while (queue->turns->len > 0) {
-                Group *group = g_array_index(queue->turns, Turn, 0).group;
+        while (queue->start.turns->len > 0) {
+                Group *group = g_array_index(queue->start.turns, Turn, 0).group;
                 bool hopeless = is_hopeless(s, group, room);
                 Shape *shape = hopeless ? NULL : group_top(s, group);
 
-                queue->left_out = queue->left_out || hopeless;
+                queue->start.left_out = queue->start.left_out || hopeless;
                 if (turns_settle(queue, shape))
                         return shape;
         }
@@ -268,12 +277,12 @@ Shape *queue_top(Scheduler *s, QueueNode *queue)
 
         freshen_tops(s, queue);
         judge_groups(s, queue, room);
-        if (queue->top_stale) {
-                queue->top = queue->order == QUEUE_ORDER_FAIR ? first_by_users(s, queue, room)
-                                                              : first_in_turn(s, queue, room);
-                queue->top_stale = false;
+        if (!memo_fresh(&queue->start.top_memo, MEMO_UNTIL_DROPPED)) {
+                queue->start.top = queue->order == QUEUE_ORDER_FAIR ? first_by_users(s, queue, room)
+                                                                    : first_in_turn(s, queue, room);
+                memo_keep(&queue->start.top_memo, MEMO_UNTIL_DROPPED);
         }
-        return queue->top;
+        return queue->start.top;
 }
 
 /* Notes the cause. */
@@ -297,14 +306,14 @@ static bool is_kept(Scheduler *s, const Shape *shape)
 
 static DecisionRule rule_behind(const QueueNode *queue)
 {
-        return queue->backfill ? RULE_BACKFILL : RULE_ALLOCATE;
+        return queue->has_backfill ? RULE_BACKFILL : RULE_ALLOCATE;
 }
 
 static bool is_kept_behind(const Shape *shape)
 {
         const Group *group = shape->group;
 
-        return group->kept != 0 && shape_span(shape) >= group->kept_span;
+        return memo_is_kept(&group->kept) && shape_span(shape) >= group->kept_span;
 }
 
 static Shape *find_follower(Scheduler *s, Group *group)
@@ -316,7 +325,7 @@ static Shape *find_follower(Scheduler *s, Group *group)
         for (guint i = 0; i < group->shapes->len; i++) {
                 Shape *shape = group->shapes->pdata[i];
 
-                if (shape == group->queue->head_shape || shape_limited(shape) != CAUSE_NONE ||
+                if (shape == group->queue->backfill.head_shape || shape_limited(shape) != CAUSE_NONE ||
                     is_known_to_delay(s, shape, rule))
                         continue;
                 if (shape->failed_pass == s->pass || is_kept_behind(shape))
@@ -324,13 +333,16 @@ static Shape *find_follower(Scheduler *s, Group *group)
                 else if (!best || shape_compare(s, shape, best) < 0)
                         best = shape;
         }
-        group->barren = best || failed ? 0 : group->queue->head;
+        if (best || failed)
+                memo_drop(&group->all_delay);
+        else
+                memo_keep(&group->all_delay, (guint64)group->queue->backfill.head);
         return best;
 }
 
-static bool is_barren(Scheduler *s, Group *group)
+static bool do_all_delay(Scheduler *s, Group *group)
 {
-        return group->barren != 0 && group->barren == group->queue->head &&
+        return memo_fresh(&group->all_delay, (guint64)group->queue->backfill.head) &&
                is_known_to_delay_at_all(s, group, rule_behind(group->queue));
 }
 
@@ -340,22 +352,25 @@ static void look_at_guard(Scheduler *s, Group *group)
         bool kept =
                 rule_behind(group->queue) == RULE_BACKFILL && is_kept_by_guard(s, group, &group->kept_span);
 
-        group->kept = kept ? group->queue->head : 0;
+        if (kept)
+                memo_keep(&group->kept, (guint64)group->queue->backfill.head);
+        else
+                memo_drop(&group->kept);
 }
 
 static Shape *group_behind(Scheduler *s, Group *group)
 {
         (void)group_top(s, group); /* what follows from an old one is forgotten */
-        if (group->behind_pass == s->pass && !group->behind)
+        if (memo_fresh(&group->behind_memo, s->pass) && !group->behind)
                 return NULL;
         look_at_guard(s, group);
-        if (group->behind_pass == s->pass && !is_kept_behind(group->behind))
+        if (memo_fresh(&group->behind_memo, s->pass) && !is_kept_behind(group->behind))
                 return group->behind;
-        group->behind_pass = s->pass;
-        if (group->kept != 0 && group->shortest >= group->kept_span)
+        memo_keep(&group->behind_memo, s->pass);
+        if (memo_is_kept(&group->kept) && group->shortest >= group->kept_span)
                 group->behind = NULL;
         else
-                group->behind = is_barren(s, group) ? NULL : find_follower(s, group);
+                group->behind = do_all_delay(s, group) ? NULL : find_follower(s, group);
         return group->behind;
 }
 
@@ -367,11 +382,11 @@ static Shape *candidate_of(Scheduler *s, Group *group)
         Shape *shape;
         int kind;
 
-        if (group->over_pass == s->pass || gang->closed ||
-            (queue->denied_pass == s->pass && (gang->mask & queue->denied)))
+        if (memo_fresh(&group->over_max, s->pass) || gang->closed ||
+            (memo_fresh(&queue->backfill.denied_memo, s->pass) && (gang->mask & queue->backfill.denied)))
                 return NULL;
         if (queue_over_max(s, queue, &gang->need_total, gang->mask, NOW, &kind)) {
-                group->over_pass = s->pass; /* while jobs start, queues use more and more */
+                memo_keep(&group->over_max, s->pass); /* while jobs start, queues use more and more */
                 return NULL;
         }
         shape = group_behind(s, group);
@@ -381,8 +396,8 @@ static Shape *candidate_of(Scheduler *s, Group *group)
 /* What is remembered of groups from earlier passes is tried or dropped as of the first look at the queue. */
 static void look_at_noted(Scheduler *s, QueueNode *queue)
 {
-        for (guint i = 0; i < queue->noted->len; i++) {
-                Group *group = queue->noted->pdata[i];
+        for (guint i = 0; i < queue->backfill.noted->len; i++) {
+                Group *group = queue->backfill.noted->pdata[i];
 
                 if (group->index >= 0)
                         (void)candidate_of(s, group);
@@ -408,13 +423,13 @@ static Shape *first_behind_in_turn(Scheduler *s, QueueNode *queue)
         int closed = 0;
 
         freshen_turns(s, queue);
-        if (queue->behind_pass != s->pass) {
-                queue->behind_pass = s->pass;
+        if (!memo_fresh(&queue->backfill.behind_memo, s->pass)) {
+                memo_keep(&queue->backfill.behind_memo, s->pass);
                 turns_copy(queue);
                 look_at_noted(s, queue);
         }
-        while (queue->behind->len > 0) {
-                Turn first = g_array_index(queue->behind, Turn, 0);
+        while (queue->backfill.behind->len > 0) {
+                Turn first = g_array_index(queue->backfill.behind, Turn, 0);
                 Shape *shape = first.gang->closed ? NULL : candidate_of(s, first.group);
 
                 if (turns_settle_behind(queue, shape))
@@ -425,9 +440,9 @@ static Shape *first_behind_in_turn(Scheduler *s, QueueNode *queue)
                         closed = 0;
                 }
         }
-        for (guint i = 0; i < queue->turns->len; i++)
-                if (!g_array_index(queue->turns, Turn, i).gang->closed)
-                        (void)candidate_of(s, g_array_index(queue->turns, Turn, i).group); /* why not */
+        for (guint i = 0; i < queue->start.turns->len; i++)
+                if (!g_array_index(queue->start.turns, Turn, i).gang->closed)
+                        (void)candidate_of(s, g_array_index(queue->start.turns, Turn, i).group); /* why not */
         return NULL;
 }
 
@@ -453,9 +468,9 @@ static Shape *find_behind(Scheduler *s, QueueNode *queue)
 /* Somewhere there is room for a task of each of its roles. */
 static bool has_some_room(Scheduler *s, Gang *gang)
 {
-        if (gang->room_version == s->versions)
+        if (memo_fresh(&gang->room_memo, s->versions))
                 return gang->has_room;
-        gang->room_version = s->versions;
+        memo_keep(&gang->room_memo, s->versions);
         gang->has_room = true;
         for (int role = 0; role < gang->n_roles && gang->has_room; role++)
                 gang->has_room = gang->need[role] == 0 || class_has_room(s, gang->classes[role]);
@@ -465,8 +480,8 @@ static bool has_some_room(Scheduler *s, Gang *gang)
 static bool somebody_has_room(Scheduler *s, const QueueNode *queue)
 {
         if (queue->order != QUEUE_ORDER_FAIR) {
-                for (guint i = 0; i < queue->behind->len; i++) {
-                        Turn turn = g_array_index(queue->behind, Turn, i);
+                for (guint i = 0; i < queue->backfill.behind->len; i++) {
+                        Turn turn = g_array_index(queue->backfill.behind, Turn, i);
 
                         if (!turn.gang->closed && has_some_room(s, turn.gang) && candidate_of(s, turn.group))
                                 return true;
@@ -490,14 +505,14 @@ Shape *queue_behind(Scheduler *s, QueueNode *queue)
 
         freshen_tops(s, queue);
         best = find_behind(s, queue);
-        if (!best || !queue->backfill || queue->denied_pass == s->pass)
+        if (!best || !queue->has_backfill || memo_fresh(&queue->backfill.denied_memo, s->pass))
                 return best;
-        queue->denied_pass = s->pass;
-        queue->denied = 0;
+        memo_keep(&queue->backfill.denied_memo, s->pass);
+        queue->backfill.denied = 0;
         if (!somebody_has_room(s, queue) && reservation_is_timed(s, queue))
                 return best;
-        queue->denied = reservation_denies(s, queue);
-        return queue->denied ? find_behind(s, queue) : best;
+        queue->backfill.denied = reservation_denies(s, queue);
+        return queue->backfill.denied ? find_behind(s, queue) : best;
 }
 
 /* ---- starting ---- */
@@ -512,7 +527,7 @@ static void commit(Pass *pass, Shape *shape, DecisionRule rule)
         g_array_set_size(pass->plan.placed, 0);
         job_start(pass->s, job, tasks);
         if (shape_queue(shape)->order == QUEUE_ORDER_FAIR)
-                shape_queue(shape)->fair_pass = 0; /* its user may come later now */
+                memo_drop(&shape_queue(shape)->start.ranking_order); /* its user may come later now */
         pass_decide_start(pass, rule, job);
 }
 
@@ -558,7 +573,7 @@ bool start_first(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Group *group = shape->group;
 
-        group->behind_pass = 0;
+        memo_drop(&group->behind_memo);
         if (try_first(pass, shape, rule))
                 return true;
         shape->failed_pass = pass->s->pass;

@@ -100,65 +100,65 @@ void turns_come_earlier(QueueNode *queue, const Shape *shape)
         guint at = turn.group->turn;
 
         if (at == 0) {
-                g_array_append_val(queue->turns, turn);
-                at = queue->turns->len;
-        } else if (comes_first(&turn, &entries_of(queue->turns)[at - 1])) {
-                entries_of(queue->turns)[at - 1] = turn;
+                g_array_append_val(queue->start.turns, turn);
+                at = queue->start.turns->len;
+        } else if (comes_first(&turn, &entries_of(queue->start.turns)[at - 1])) {
+                entries_of(queue->start.turns)[at - 1] = turn;
         }
-        sift_up(queue->turns, at - 1, true);
+        sift_up(queue->start.turns, at - 1, true);
 }
 
 void turns_leave(QueueNode *queue, const Group *group)
 {
         if (group->turn > 0)
-                take(queue->turns, group->turn - 1, true);
+                take(queue->start.turns, group->turn - 1, true);
 }
 
 void turns_forget(QueueNode *queue)
 {
-        for (guint i = 0; i < queue->turns->len; i++)
-                entries_of(queue->turns)[i].group->turn = 0;
-        g_array_set_size(queue->turns, 0);
+        for (guint i = 0; i < queue->start.turns->len; i++)
+                entries_of(queue->start.turns)[i].group->turn = 0;
+        g_array_set_size(queue->start.turns, 0);
 }
 
 void turns_add(QueueNode *queue, const Shape *shape)
 {
         Turn turn = make(shape->group, shape);
 
-        g_array_append_val(queue->turns, turn);
+        g_array_append_val(queue->start.turns, turn);
 }
 
 void turns_order(QueueNode *queue)
 {
-        order(queue->turns, true);
+        order(queue->start.turns, true);
 }
 
 bool turns_settle(QueueNode *queue, const Shape *shape)
 {
-        return settle_first(queue->turns, shape, true);
+        return settle_first(queue->start.turns, shape, true);
 }
 
 /* ---- of those behind a head ---- */
 
 void turns_copy(QueueNode *queue)
 {
-        g_array_set_size(queue->behind, 0);
-        g_array_append_vals(queue->behind, queue->turns->data, queue->turns->len);
+        g_array_set_size(queue->backfill.behind, 0);
+        g_array_append_vals(queue->backfill.behind, queue->start.turns->data, queue->start.turns->len);
 }
 
 bool turns_settle_behind(QueueNode *queue, const Shape *shape)
 {
-        return settle_first(queue->behind, shape, false);
+        return settle_first(queue->backfill.behind, shape, false);
 }
 
 void turns_drop_closed(QueueNode *queue)
 {
-        Turn *entries = entries_of(queue->behind);
+        Turn *entries = entries_of(queue->backfill.behind);
         guint n = 0;
 
-        for (guint i = 0; i < queue->behind->len; i++)
+        for (guint i = 0; i < queue->backfill.behind->len; i++)
                 if (!entries[i].gang->closed)
                         entries[n++] = entries[i];
-        g_array_set_size(queue->behind, n);
-        order(queue->behind, false);
+        g_array_set_size(queue->backfill.behind, n);
+        order(queue->backfill.behind, false);
 }

@@ -71,12 +71,12 @@ static void find_victims(Scheduler *s, const QueueNode *queue, bool with_surplus
 
 const GArray *victims_of(Scheduler *s, QueueNode *queue)
 {
-        if (queue->victims_pass == s->pass)
-                return queue->victims;
-        queue->victims_pass = s->pass;
-        g_array_set_size(queue->victims, 0);
-        find_victims(s, queue, false, queue->victims);
-        return queue->victims;
+        if (memo_fresh(&queue->victim.memo, s->pass))
+                return queue->victim.victims;
+        memo_keep(&queue->victim.memo, s->pass);
+        g_array_set_size(queue->victim.victims, 0);
+        find_victims(s, queue, false, queue->victim.victims);
+        return queue->victim.victims;
 }
 
 GArray *victims_with_surplus(Scheduler *s, const QueueNode *queue)
@@ -239,15 +239,16 @@ guint32 lacking_later(const Scheduler *s, const Shape *nominee)
         guint32 lacking = 0;
 
         FOR_KINDS(kind, gang->mask)
-        if (gang->need_total.amount[kind] >
-            cluster->free.amount[kind] + cluster->releasing.amount[kind] - cluster->planned.amount[kind])
-                lacking |= 1u << kind;
+                if (gang->need_total.amount[kind] > cluster->free.amount[kind] +
+                                                            cluster->releasing.amount[kind] -
+                                                            cluster->planned.amount[kind])
+                        lacking |= 1u << kind;
         for (QueueNode *queue = shape_queue(nominee); queue; queue = queue->parent)
                 FOR_KINDS(kind, gang->mask & queue->max_mask)
-        if (queue->alloc.amount[kind] - queue->releasing.amount[kind] + queue->planned.amount[kind] +
-                    gang->need_total.amount[kind] >
-            queue->max.amount[kind])
-                lacking |= 1u << kind;
+                        if (queue->alloc.amount[kind] - queue->releasing.amount[kind] +
+                                    queue->planned.amount[kind] + gang->need_total.amount[kind] >
+                            queue->max.amount[kind])
+                                lacking |= 1u << kind;
         return lacking ? lacking : gang->mask;
 }
 
@@ -259,7 +260,7 @@ static void evict(Scheduler *s, Pass *pass, Job *job, const Job *nominee, Decisi
 
         job->run->marked = false;
         job->state = SCHED_ENDING;
-        job_queue(job)->ends_stale = true;
+        memo_drop(&job_queue(job)->backfill.ends_memo);
         job_remark_elastic(s, job);
         past->victim = true;
         past->evictor = nominee->key;

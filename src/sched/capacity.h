@@ -1,0 +1,121 @@
+/* Nodes, clusters and the labels of nodes; private to sched/. */
+#pragma once
+
+#include "sched/amounts.h"
+#include "sched/memo.h"
+#include "sched/scheduler.h"
+
+typedef struct Node Node;
+typedef struct QueueNode QueueNode;
+typedef struct Class Class;
+typedef struct Gang Gang;
+typedef struct Group Group;
+typedef struct Shape Shape;
+typedef struct Job Job;
+
+/* ---- sharing equal labels ---- */
+
+typedef struct {
+        guint refs;
+        char *text;    /* the sorted labels, joined by newlines: the key */
+        char **labels; /* sorted, no duplicates; NULL-terminated */
+} LabelSet;
+
+LabelSet *labels_intern(Scheduler *s, const char *const *labels);
+LabelSet *labels_ref(LabelSet *set);
+void labels_unref(Scheduler *s, LabelSet *set);
+bool labels_carry(const LabelSet *have, const LabelSet *want);
+
+/* ---- nodes ---- */
+
+typedef struct {
+        Job *job;
+        int task;
+} NodeTask;
+
+/* When a task ends, by its job's time limit, and what it uses until then. */
+typedef struct {
+        gint64 time; /* G_MAXINT64: unknown */
+        const Resources *each;
+} TaskEnd;
+
+struct Node {
+        int id, cluster;
+        bool usable;
+        char *name;
+        LabelSet *labels;
+        Resources total, free;
+        Resources planned, releasing;
+        int n_planned; /* number of planned tasks */
+        guint64 devices;
+        gint64 stamp;                  /* marks nodes that a count has visited */
+        guint32 version;               /* of free: grows with each change */
+        int domains[SCHED_LEVELS_MAX]; /* index in Scheduler.domains, or -1 */
+        GArray *tasks;                 /* NodeTask */
+        GArray *ends;                  /* TaskEnd of all tasks, ascending */
+        Memo ends_memo;
+        const Resources *hold; /* while a reservation is respected: what must stay free */
+};
+
+/* The fields that a scan of all nodes reads: half a cache line per node instead of several. */
+typedef struct {
+        gint64 cpu_milli, memory; /* free */
+        gint32 gpus;
+        guint32 version;
+        int cluster; /* -1: not usable */
+} NodeRow;
+
+/* The nodes with one value of one label of the topology. */
+typedef struct {
+        int level;
+        char *label; /* "rack=r1" */
+        GPtrArray *nodes;
+} Domain;
+
+/* ---- clusters ---- */
+
+typedef struct {
+        int id;
+        int n_nodes, n_usable;
+        Resources total, free; /* of usable nodes */
+        Resources releasing, planned;
+        GPtrArray *active;   /* heap of queues without a parent that take part in a phase */
+        GPtrArray *keepers;  /* QueueNode: queues with a reserved amount */
+        guint32 version;     /* grows when nodes are added, removed or changed */
+        QueueNode *guarding; /* the queue whose head guards its reservation in this pass */
+        int guard;           /* the queue whose head guarded its reservation in the last pass; -1: none */
+        int wanting;         /* a queue, and the index of its group, that kept all jobs from growing; see
+                               grow.c */
+        guint wanting_group;
+} Cluster;
+
+Cluster *cluster_get(Scheduler *s, int id); /* created if missing */
+Cluster *cluster_find(const Scheduler *s, int id);
+
+/* ---- nodes.c: free resources ---- */
+void node_changed(Scheduler *s, Node *node);       /* its free resources have changed */
+void node_changed_later(Scheduler *s, Node *node); /* only planned or releasing have changed */
+void node_take(Scheduler *s, Node *node, const Resources *each, guint64 devices);
+void node_give(Scheduler *s, Node *node, const Resources *each, guint64 devices);
+void node_plan(Scheduler *s, Node *node, const Resources *each, int sign); /* promised to a nominated job */
+void node_roomier(Node *node);              /* later: jobs that run there may again help as victims */
+void node_opened(Scheduler *s, Node *node); /* resources may have become free: opens gangs */
+guint64 node_pick_devices(const Scheduler *s, const Node *node, gint64 n);
+/* True if the sums stay within their limits. */
+bool job_can_hold(const Node *node, const Resources *each);
+static inline Resources node_room(const Node *node) /* free and not planned for others */
+{
+        Resources room = node->free;
+
+        for (int i = 0; node->n_planned > 0 && i < RESOURCE_KINDS_MAX; i++)
+                room.amount[i] -= MAX(0, node->planned.amount[i] - node->releasing.amount[i]);
+        return room;
+}
+static inline Resources node_later(const Node *node) /* free after all releases and planned starts */
+{
+        Resources room = node->free;
+
+        amounts_add(&room, &node->releasing);
+        amounts_subtract(&room, &node->planned);
+        return room;
+}
