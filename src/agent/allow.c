@@ -1,4 +1,4 @@
-/* Rules of a builder's proxy (see allow.h). */
+/* Access rules of a builder's proxy (see allow.h). */
 #include "agent/allow.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ enum { HTTP_PORT = 80, HTTPS_PORT = 443, PORT_MAX = 65535 };
 
 /* ---- hosts ---- */
 
-/* "HOST", "HOST:PORT", "[::1]:PORT" of `len` bytes; `ret_port` keeps its value without a port. */
+/* Splits "HOST", "HOST:PORT" or "[::1]:PORT" of `len` bytes. Without a port, *ret_port is left unchanged. */
 static bool split_host(const char *text, gsize len, char **ret_host, int *ret_port, GError **error)
 {
         const char *end = text + len, *host = text, *host_end, *colon;
@@ -99,7 +99,8 @@ void allow_ask_clear(AllowAsk *ask)
         *ask = (AllowAsk){ 0 };
 }
 
-/* The next proxy may end a line at a bare LF, and take what follows for a request of its own. */
+/* Control characters are refused: the next proxy may end a line at a bare LF and read the rest as a separate
+ * request. */
 static bool has_control(const char *text)
 {
         for (; *text; text++)
@@ -119,8 +120,7 @@ static bool parse_target(const char *target, AllowAsk *ret, GError **error)
         len = strcspn(authority, "/?#");
         path = authority + len;
         ret->port = HTTP_PORT;
-        if (memchr(authority, '@',
-                   len)) /* credentials of the index, which the client sends as a header, too */
+        if (memchr(authority, '@', len)) /* skip the credentials: the client sends them as a header as well */
                 return err_set(error, ERR_INVALID, "a URL with credentials is not taken");
         if (!split_host(authority, len, &ret->host, &ret->port, error))
                 return false;
@@ -129,7 +129,8 @@ static bool parse_target(const char *target, AllowAsk *ret, GError **error)
         return true;
 }
 
-/* Of the client and its proxy; and the host, which is said once. */
+/* Headers that are not forwarded: those between the client and this proxy, and Host, which is written
+ * once. */
 static bool stays_here(const char *line)
 {
         static const char *const names[] = { "Connection:", "Proxy-",   "Keep-Alive:", "TE:",
@@ -152,8 +153,8 @@ static bool has_body(const char *line)
                (value && strcmp(g_strstrip(value), "0") != 0);
 }
 
-/* A name and a colon. With a blank between them ("Host : other") it passes the tables above, and servers that
- * take it for the header nevertheless. */
+/* A name directly followed by a colon. "Host : other" would pass the tables above, and some servers still
+ * read it as a Host header. */
 static bool is_header(const char *line)
 {
         gsize len = strcspn(line, ": \t");
@@ -205,7 +206,7 @@ bool allow_ask_parse(const char *head, gsize len, AllowAsk *ret, GError **error)
         return true;
 }
 
-/* ---- a proxy behind this one ---- */
+/* ---- the next proxy ---- */
 
 void allow_proxy_clear(AllowProxy *proxy)
 {

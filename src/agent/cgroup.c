@@ -1,5 +1,6 @@
-/* Detection of controllers and the pool of slots (see cgroup.h; layout in doc/internals/agent.md). A number is in
- * exactly one of: free (an array), discarded (a set), or with a task, which then is the one who knows it. */
+/* Detection of controllers and the pool of slots (see cgroup.h; layout in doc/internals/agent.md). A slot
+ * number is in exactly one place: free (an array), discarded (a set), or in use by a task, which remembers
+ * it. */
 #include "agent/cgroup.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "base/number.h"
 
 enum {
-        FREE_MAX = 256, /* idle slots worth their kernel memory */
+        FREE_MAX = 256, /* idle slots that are worth their kernel memory */
         PROC_FILE_MAX = 4 << 20,
         SLOT_NUMBER_MAX = 1 << 24,
 };
@@ -23,28 +24,28 @@ static const char *const controller_names[SLOT_CONTROLLERS] = { "memory", "cpu",
                                                                 "devices" };
 
 struct CgroupPool {
-        char *base[SLOT_CONTROLLERS];     /* <mount>/paddle/<id>; NULL: not to be had */
-        char *slot_dir[SLOT_CONTROLLERS]; /* as cgroup_pool_slot gave them last */
+        char *base[SLOT_CONTROLLERS];     /* <mount>/paddle/<id>; NULL: not available */
+        char *slot_dir[SLOT_CONTROLLERS]; /* from the last call of cgroup_pool_slot */
         guint32 v2;
         int next;
-        GArray *free;          /* int, the one used last at the end */
+        GArray *free;          /* int; the most recently used one is last */
         GHashTable *users;     /* gint64 -> User */
-        GHashTable *owned;     /* number -> OwnedSlot: slots in the groups of users */
+        GHashTable *owned;     /* number -> OwnedSlot: the slots inside users' groups */
         GHashTable *discarded; /* numbers */
-        GHashTable *found;     /* numbers that existed at the beginning and have no owner yet */
+        GHashTable *found;     /* numbers found at the start that no task has claimed yet */
 };
 
-/* A user's group, while there is a slot in it. */
+/* A user's group; exists while it contains a slot. */
 typedef struct {
         gint64 id;
-        gint64 processes; /* the limit that is set; -1: not known */
+        gint64 processes; /* the current limit; -1: unknown */
         gint64 weight_milli;
         guint slots;
 } User;
 
 typedef struct {
         User *user;
-        gint64 weight_milli; /* of the member in it */
+        gint64 weight_milli; /* of the member in the slot */
 } OwnedSlot;
 
 /* ── detection ─────────────────────────────────────────────────────────── */
@@ -62,7 +63,7 @@ static bool has_word(const char *list, const char *separators, const char *word)
         return g_strv_contains((const char *const *)words, word);
 }
 
-/* A child group that we own; made with its parents' defaults. */
+/* Creates a child group that we own, with the defaults of its parents. */
 static char *make_group(const char *parent, const char *name)
 {
         g_autofree char *path = g_build_filename(parent, name, NULL);
@@ -80,13 +81,13 @@ static bool write_text(const char *dir, const char *file, const char *text)
         return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* A group competes with each single process beside it, so ours gets the weight of the whole machine. */
+/* A group competes with single processes beside it, so our group gets the weight of the whole machine. */
 static void weigh(const char *dir, bool v2)
 {
         guint cpus = g_get_num_processors();
         g_autofree char *weight = g_strdup_printf("%u", v2 ? MIN(100 * cpus, 10000) : 1024 * cpus);
 
-        (void)write_text(dir, v2 ? "cpu.weight" : "cpu.shares", weight); /* a lighter group still works */
+        (void)write_text(dir, v2 ? "cpu.weight" : "cpu.shares", weight); /* failure only means less CPU */
 }
 
 static void use_v1(CgroupPool *pool, SlotController controller, const char *mount, const char *id)
@@ -126,11 +127,11 @@ static void enable(const char *dir)
 
         for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++)
                 (void)write_text(dir, "cgroup.subtree_control",
-                                 wanted[i]); /* the child's list says what came of it */
+                                 wanted[i]); /* the list of the child shows the result */
 }
 
-/* The first group from the mount down to our own in which we may make one: root's is the top, a user's is
- * what is delegated. */
+/* The first group, from the mount down to our own, in which we may create one: the top for root, the
+ * delegated group for a user. */
 static char *place_v2(const char *mount, const char *own)
 {
         g_autofree char *path = own_v2_path(own);
@@ -154,8 +155,8 @@ static char *place_v2(const char *mount, const char *own)
         }
 }
 
-/* What a group has of what is still missing, as a bit per controller. There is no cpuacct in v2: cpu.stat
- * counts. */
+/* The missing controllers that `group` offers, one bit each. Version 2 has no cpuacct; cpu.stat has its
+ * numbers. */
 static guint32 offered_v2(const CgroupPool *pool, const char *group)
 {
         g_autofree char *list = g_build_filename(group, "cgroup.controllers", NULL), *available = NULL;
@@ -221,7 +222,7 @@ static void use_mount(CgroupPool *pool, const char *line, const char *own, const
 
 /* ── users ──────────────────────────────────────────────────────────────── */
 
-/* Processes are counted in this hierarchy, so that its slots lie in the groups of users. */
+/* True if this hierarchy limits the number of processes; slots then are inside users' groups. */
 static bool has_users(const CgroupPool *pool, SlotController controller)
 {
         return pool->base[controller] && pool->base[SLOT_PIDS] &&
@@ -262,7 +263,7 @@ static void make_user(CgroupPool *pool, const User *user)
                 enable(dir);
 }
 
-/* Its slot is gone, and with the last one its group. */
+/* Forgets a removed slot. Deletes the user's group with its last slot. */
 static void disown(CgroupPool *pool, int number)
 {
         OwnedSlot *slot = g_hash_table_lookup(pool->owned, GINT_TO_POINTER(number));
@@ -272,7 +273,7 @@ static void disown(CgroupPool *pool, int number)
         if (--slot->user->slots == 0) {
                 g_autofree char *dir = user_dir(pool, slot->user);
 
-                (void)rmdir(dir); /* one that stays is empty and found again */
+                (void)rmdir(dir); /* if this fails, the group is empty and found again */
                 g_hash_table_remove(pool->users, &slot->user->id);
         }
         g_hash_table_remove(pool->owned, GINT_TO_POINTER(number));
@@ -292,8 +293,7 @@ static bool bound_user(CgroupPool *pool, User *user, gint64 processes, GError **
         return true;
 }
 
-/* Where CPU is shared out in the same hierarchy, users stand beside each other there: each weighs what its
- * members weigh together. */
+/* Users' groups compete for CPU in this hierarchy: each gets the sum of the weights of its members. */
 static void weigh_user(CgroupPool *pool, int number, gint64 weight_milli)
 {
         OwnedSlot *slot = g_hash_table_lookup(pool->owned, GINT_TO_POINTER(number));
@@ -306,10 +306,10 @@ static void weigh_user(CgroupPool *pool, int number, gint64 weight_milli)
         slot->weight_milli = weight_milli;
         dir = user_dir(pool, slot->user);
         text = g_strdup_printf("%" G_GINT64_FORMAT, slot_weight(slot->user->weight_milli, v2));
-        (void)write_text(dir, v2 ? "cpu.weight" : "cpu.shares", text); /* a lighter group still works */
+        (void)write_text(dir, v2 ? "cpu.weight" : "cpu.shares", text); /* failure only means less CPU */
 }
 
-/* The weight that a slot has, which an earlier agent gave it. */
+/* The weight that an earlier agent gave to the slot. */
 static gint64 read_weight(CgroupPool *pool, int number)
 {
         bool v2 = pool->v2 & (1u << SLOT_CPU);
@@ -325,7 +325,7 @@ static gint64 read_weight(CgroupPool *pool, int number)
         return g_ascii_strtoll(text, NULL, 10) * (v2 ? 262142 / 9999 : 1) * 1000 / 1024;
 }
 
-/* ── what an earlier agent left ────────────────────────────────────────── */
+/* ── left by an earlier agent ──────────────────────────────────────────── */
 
 static void find_slots(CgroupPool *pool, const char *base, User *user)
 {
@@ -360,7 +360,7 @@ static void find_users(CgroupPool *pool)
                 find_slots(pool, path, user);
                 if (user->slots > 0)
                         continue;
-                (void)rmdir(path); /* no more than an empty group */
+                (void)rmdir(path); /* on failure an empty group remains */
                 g_hash_table_remove(pool->users, &id);
         }
 }
@@ -380,7 +380,7 @@ CgroupPool *cgroup_pool_new(const char *mounts, const char *own, const char *id)
                 return pool;
         lines = g_strsplit(text, "\n", -1);
         for (char **line = lines; *line;
-             line++) /* cgroup2 may come first in the list; it has nothing that v1 has */
+             line++) /* cgroup2 may come first in the list; it has none of the controllers of v1 */
                 use_mount(pool, *line, own, id);
         for (int i = 0; i < SLOT_CONTROLLERS; i++)
                 if (pool->base[i])
@@ -434,7 +434,7 @@ void cgroup_pool_slot(CgroupPool *pool, int number, Slot *ret)
         }
 }
 
-/* A free slot of the user (NULL: of nobody), the one used last; -1: there is none. */
+/* The most recently used free slot of the user (NULL: one without a user); -1: none. */
 static int take_free(CgroupPool *pool, const User *user)
 {
         for (guint i = pool->free->len; i > 0; i--) {
@@ -459,7 +459,8 @@ static bool make_slot(CgroupPool *pool, User *user, int *ret, GError **error)
                 own(pool, number, user);
         cgroup_pool_slot(pool, number, &slot);
         made = slot_make(&slot);
-        if (!made && errno == ENOENT && user) { /* its first, or others tidy empty groups away */
+        if (!made && errno == ENOENT && user) { /* the user's first slot, or something deleted the empty
+                                                   group */
                 make_user(pool, user);
                 user->processes = -1;
                 made = slot_make(&slot);
@@ -467,7 +468,7 @@ static bool make_slot(CgroupPool *pool, User *user, int *ret, GError **error)
         if (!made) {
                 int err = errno;
 
-                (void)slot_remove(&slot); /* what was made before the failure */
+                (void)slot_remove(&slot); /* removes what was created before the failure */
                 disown(pool, number);
                 return err_set_errno(error, err, "cannot make a cgroup for it");
         }
@@ -503,13 +504,13 @@ void cgroup_pool_mark(CgroupPool *pool, int number)
         if (number < 0)
                 return;
         (void)g_hash_table_remove(pool->found,
-                                  GINT_TO_POINTER(number)); /* gone when the machine was restarted */
+                                  GINT_TO_POINTER(number)); /* gone after a restart of the machine */
         pool->next = MAX(pool->next, number + 1);
         if (g_hash_table_contains(pool->owned, GINT_TO_POINTER(number)) && has_users(pool, SLOT_CPU))
                 weigh_user(pool, number, read_weight(pool, number));
 }
 
-/* Users come and go: the slot that was free longest makes way. */
+/* Discards the slot that was free longest, since its user may be gone for good. */
 bool cgroup_pool_give(CgroupPool *pool, int number)
 {
         if (number < 0)
@@ -574,13 +575,12 @@ void cgroup_pool_free(CgroupPool *pool)
                 return;
         for (guint i = 0; i < pool->free->len; i++)
                 cgroup_pool_discard(pool, g_array_index(pool->free, int, i));
-        (void)cgroup_pool_sweep(pool); /* what still dies is found by the next agent */
+        (void)cgroup_pool_sweep(pool); /* the next agent finds slots that still have processes */
         for (int i = 0; i < SLOT_CONTROLLERS; i++) {
                 if (pool->base[i]) {
                         g_autofree char *parent = g_path_get_dirname(pool->base[i]);
 
-                        (void)rmdir(
-                                pool->base[i]); /* refused while slots or other agents' groups are in it */
+                        (void)rmdir(pool->base[i]); /* fails while slots or other agents' groups are inside */
                         (void)rmdir(parent);
                 }
                 g_free(pool->base[i]);

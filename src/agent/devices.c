@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { KIND = 0xffff /* of access_type: the half that tells character from block devices */ };
+enum { KIND = 0xffff /* the half of access_type that tells character devices from block devices */ };
 
 static int call(int what, union bpf_attr *attributes)
 {
@@ -31,7 +31,7 @@ static int load_program(const DeviceSet *set)
                 { BPF_LDX | BPF_MEM | BPF_W, 2, 1, offsetof(struct bpf_cgroup_dev_ctx, minor), 0 },
                 { BPF_JMP | BPF_JGE | BPF_K, 2, 0, 6, DEVICE_MINORS },
                 { BPF_LD | BPF_IMM | BPF_DW, 0, 0, 0, (int32_t)(uint32_t)set->minors },
-                { 0, 0, 0, 0, (int32_t)(uint32_t)(set->minors >> 32) }, /* its other half */
+                { 0, 0, 0, 0, (int32_t)(uint32_t)(set->minors >> 32) }, /* the other half */
                 { BPF_ALU64 | BPF_RSH | BPF_X, 0, 2, 0, 0 },
                 { BPF_ALU64 | BPF_AND | BPF_K, 0, 0, 0, 1 },
                 { BPF_ALU64 | BPF_XOR | BPF_K, 0, 0, 0, 1 },

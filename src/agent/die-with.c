@@ -1,4 +1,4 @@
-/* Dying with the parent (see die-with.h). */
+/* Terminate a process together with its parent (see die-with.h). */
 #include "agent/die-with.h"
 
 #include <sys/prctl.h>
@@ -7,6 +7,6 @@
 void die_with(pid_t parent, int signal)
 {
         (void)prctl(PR_SET_PDEATHSIG, signal);
-        if (getppid() != parent) /* it died before the line above */
+        if (getppid() != parent) /* the parent died before prctl() */
                 _exit(127);
 }

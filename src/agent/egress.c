@@ -1,12 +1,12 @@
-/* The programs (see egress.h), written instruction by instruction: two dozen, without a compiler or a
- * library.
+/* The BPF programs (see egress.h), built instruction by instruction: they are short enough to do without a
+ * compiler or a library.
  *
  *   connect4, sendmsg4:   rule after rule: address & mask == network, and the port      ─▶ 1; at the end 0
  *   connect6, sendmsg6:   an IPv4 address in IPv6 (::ffff:a.b.c.d) by the rules of IPv4, else word by word
  *   sock_create:          TCP and UDP
- *   packets:              no source route (IPV6_RTHDR needs no right): it sends elsewhere than to the
- *                         address that the others saw. Loopback by its own device, whatever
- *                         SO_BINDTODEVICE says
+ *   packets:              no source route (IPV6_RTHDR needs no right): it would send to another address than
+ *                         the one that was checked. Loopback only by its own device, also with
+ *                         SO_BINDTODEVICE
  */
 #include "agent/egress.h"
 
@@ -30,19 +30,19 @@ enum {
         INSTRUCTIONS_MAX = 16 * (EGRESS_RULES_MAX + BUILT_IN) + 32,
         MOUNTS_MAX = 4 << 20,
         WORDS6 = 4,
-        LOOPBACK_DEVICE = 1, /* its number in each network namespace */
+        LOOPBACK_DEVICE = 1, /* its number in every network namespace */
         IP4_HEAD = 20,       /* of a header without options */
-        IP4_FIRST = 0x45,    /* the first byte of such a one */
+        IP4_FIRST = 0x45,    /* the first byte of such a header */
         IP4_TO = 16,
         IP6_HEAD = 40,
-        IP6_NEXT = 6, /* says what follows the header */
+        IP6_NEXT = 6, /* the type of the next header */
         IP6_TO = 24,
 };
 
 typedef struct {
         int family;
-        guint32 network[WORDS6], mask[WORDS6]; /* in the network's order; IPv4 has one word */
-        guint32 port;                          /* the same, as the kernel shows it; 0: any */
+        guint32 network[WORDS6], mask[WORDS6]; /* network byte order; IPv4 uses one word */
+        guint32 port;                          /* the same, in the kernel's representation; 0: any */
 } Rule;
 
 typedef struct {
@@ -92,7 +92,7 @@ static bool read_rules(const json_t *list, GArray *ret, GError **error)
         return true;
 }
 
-/* Loopback, and the addresses that mean it. */
+/* Loopback, and the addresses that are equivalent to it. */
 static void add_built_in(GArray *rules)
 {
         static const struct {
@@ -130,7 +130,7 @@ static void answer(Program *program, guint32 value)
         add(program, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* Goes on behind `to` instructions if the register is another. */
+/* Appends a jump that is taken if the register has another value; returns its index. */
 static guint unless(Program *program, int reg, guint32 value)
 {
         add(program, BPF_JMP32 | BPF_JNE | BPF_K, reg, 0, 0, value);
@@ -143,7 +143,7 @@ static void land(Program *program, const guint *jumps, int n)
                 program->at[jumps[i]].off = (gint16)(program->n - jumps[i] - 1);
 }
 
-/* The address is in registers from `first` on, the port in `port`; register 0 is free. */
+/* Expects the address in the registers from `first` on and the port in `port`. Register 0 is free. */
 static void add_rule(Program *program, const Rule *rule, int first, int port)
 {
         guint jumps[WORDS6 + 1];
@@ -212,26 +212,26 @@ static void make_sockets(Program *program, const GArray *rules)
         answer(program, 0);
 }
 
-/* `size`: BPF_B or BPF_W; of what copy_packet() has put on the stack */
+/* Loads from the copy that copy_packet() has put on the stack. `size`: BPF_B or BPF_W */
 static void load_copy(Program *program, guint8 size, int offset)
 {
         add(program, BPF_LDX | BPF_MEM | size, BPF_REG_0, BPF_REG_10, offset - IP6_HEAD, 0);
 }
 
-/* Bytes of the packet to the same place of the copy, or to `to`. Register 6 has the context; goes on
- * elsewhere (the returned jump) if there are not that many. */
+/* Copies bytes of the packet to the same offset of the copy, or to `to`. Register 6 holds the context.
+ * Returns the index of the jump that is taken if the packet is shorter. */
 static guint copy_packet(Program *program, int from, int to, int len)
 {
         add(program, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0);
         add(program, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (guint32)from);
         add(program, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_10, 0, 0);
-        add(program, BPF_ALU64 | BPF_ADD, BPF_REG_3, 0, 0, (guint32)(to - IP6_HEAD)); /* BPF_K is 0, too */
+        add(program, BPF_ALU64 | BPF_ADD, BPF_REG_3, 0, 0, (guint32)(to - IP6_HEAD)); /* BPF_K is 0 as well */
         add(program, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_4, 0, 0, (guint32)len);
         add(program, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes);
         return unless(program, BPF_REG_0, 0);
 }
 
-/* Register 7 has the device. Appends the jump of a packet that is refused. */
+/* Register 7 holds the device. Appends the jumps of refused packets. */
 static void check_4(Program *program, guint *refused, int *n)
 {
         guint other;
@@ -243,7 +243,7 @@ static void check_4(Program *program, guint *refused, int *n)
         answer(program, 1);
 }
 
-/* The kernel itself puts a header of options before the others of a packet of more than 64 KiB. */
+/* The kernel itself puts a hop-by-hop header before the others in packets of more than 64 KiB. */
 static void check_6(Program *program, guint *refused, int *n)
 {
         guint other[WORDS6], plain;
@@ -318,7 +318,7 @@ static bool attach(int group, gsize i, const GArray *rules)
         fd = call(BPF_PROG_LOAD, &loading);
         attaching.target_fd = (guint32)group;
         attaching.attach_bpf_fd = (guint32)fd;
-        return fd >= 0 && call(BPF_PROG_ATTACH, &attaching) == 0; /* in place of an earlier one */
+        return fd >= 0 && call(BPF_PROG_ATTACH, &attaching) == 0; /* replaces an earlier one */
 }
 
 static void detach_all(int group)
@@ -327,13 +327,13 @@ static void detach_all(int group)
                 union bpf_attr attributes = { .attach_type = hooks[i].hook };
 
                 attributes.target_fd = (guint32)group;
-                (void)call(BPF_PROG_DETACH, &attributes); /* most often there is none */
+                (void)call(BPF_PROG_DETACH, &attributes); /* usually there is none */
         }
 }
 
 /* ---- the group ---- */
 
-/* Where version 2 is mounted; the caller's. NULL: nowhere. */
+/* The mount point of version 2, or NULL; the caller's. */
 static char *find_mount(const char *mounts)
 {
         g_autofree char *text = NULL;
@@ -352,7 +352,7 @@ static char *find_mount(const char *mounts)
         return NULL;
 }
 
-/* The group above all slots, when they are of version 2. */
+/* The group above all slots, if they are of version 2. */
 static char *group_of_slots(CgroupPool *pool, const char *id)
 {
         Slot slot;
@@ -367,7 +367,7 @@ static char *group_of_slots(CgroupPool *pool, const char *id)
         return NULL;
 }
 
-/* One for this alone, where slots are of version 1. */
+/* A group for this purpose alone, if slots are of version 1. */
 static char *own_group(const char *mounts, const char *id)
 {
         g_autofree char *mount = find_mount(mounts);

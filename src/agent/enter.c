@@ -43,7 +43,8 @@ enum {
         SEARCH_S = 30, /* for the owner of a port */
 };
 
-/* In the order in which they are entered: that of processes while the others are the machine's still. */
+/* In the order in which they are entered: the PID namespace first, while the others are still the
+ * machine's. */
 static const struct {
         const char *file, *ours;
         int type;
@@ -54,7 +55,7 @@ static const struct {
         { "ns/mnt", "/proc/self/ns/mnt", CLONE_NEWNS },
 };
 
-/* The words of the request, behind our name. */
+/* The words of the request, after the program's name. */
 typedef enum {
         ARG_PARENT = 1,
         ARG_PID,
@@ -68,17 +69,17 @@ typedef enum {
 } Arg;
 
 typedef struct {
-        pid_t parent;    /* who started us */
+        pid_t parent;    /* the process that started us */
         int pidfd, proc; /* the process, and its directory in /proc */
         uid_t uid;
         gid_t gid;
         gid_t groups[GROUPS_MAX];
         size_t n_groups;
-        bool is_ours;       /* the member runs as we do, with our groups */
-        bool confined;      /* the command gains no rights by set-uid programs */
-        bool sandboxed;     /* nor capabilities, and not all system calls */
+        bool is_ours;       /* the member has our user and groups */
+        bool confined;      /* set-uid programs give the command no rights */
+        bool sandboxed;     /* the command has no capabilities, and fewer system calls */
         int dir;            /* the member's working directory */
-        int spaces[SPACES]; /* its namespaces; -1: the one that we are in */
+        int spaces[SPACES]; /* its namespaces; -1: the same as ours */
         Listener listener;  /* of "relay PORT" */
 } Target;
 
@@ -107,7 +108,7 @@ static bool read_number(const char *text, unsigned long max, unsigned long *ret)
         return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *ret <= max;
 }
 
-/* "10,20", "" for none, or "=" for ours. */
+/* Reads "10,20", "" for none, or "=" for our groups. */
 static bool read_groups(char *text, Target *target)
 {
         char *save = NULL;
@@ -140,7 +141,7 @@ static bool read_whom(char **argv, Target *target)
         return true;
 }
 
-/* ---- what the member has ---- */
+/* ---- the member's environment ---- */
 
 static char **split_environment(char *text, size_t len)
 {
@@ -166,7 +167,7 @@ static bool names_job(char *const *env, const char *job)
         return false;
 }
 
-/* All four numbers behind `name` ("\nUid:\t") are `expected`. */
+/* True if all four numbers after `name` ("\nUid:\t") equal `expected`. */
 static bool has_only(const char *status, const char *name, unsigned long expected)
 {
         const char *at = strstr(status, name);
@@ -179,7 +180,7 @@ static bool has_only(const char *status, const char *name, unsigned long expecte
         return true;
 }
 
-/* Nobody else than the member's user: no set-uid program, nor another's process. */
+/* True if the process has the member's user: not a set-uid program, nor another user's process. */
 static bool is_as_expected(const Target *target)
 {
         size_t len;
@@ -201,7 +202,7 @@ static bool open_process(Target *target, const char *pid)
         (void)snprintf(path, sizeof path, "/proc/%lu", number);
         target->pidfd = pidfd_open((pid_t)number, 0);
         target->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        /* It lives, so its number was not given to another between these two. */
+        /* it is alive, so its number was not reused between these two calls */
         return target->pidfd >= 0 && target->proc >= 0 && pidfd_send_signal(target->pidfd, 0, NULL, 0) == 0;
 }
 
@@ -217,8 +218,8 @@ static bool join(const char *file)
         return joined;
 }
 
-/* Joins the member's cgroups, so that the member's limits hold for the command. A hierarchy where the member
- * has our own group is left alone. A command that no group would limit is refused. Returns 0, or the exit
+/* Joins the member's cgroups, so that the member's limits apply to the command. Skips hierarchies in which
+ * the member is in our own group. Refuses a command that no group would limit. Returns 0, or the exit
  * status. */
 static int join_groups(int proc)
 {
@@ -235,9 +236,9 @@ static int join_groups(int proc)
         return status;
 }
 
-/* ---- going there ---- */
+/* ---- entering ---- */
 
-/* The member's namespace, or -1 when it is ours. */
+/* The member's namespace, or -1 if it is the same as ours. */
 static int open_space(int proc, int i)
 {
         int fd = openat(proc, spaces[i].file, O_RDONLY | O_CLOEXEC);
@@ -257,7 +258,7 @@ static void raise_oom_score(void)
 
         if (fd < 0)
                 return;
-        (void)!write(fd, "500", 3); /* as a member's own */
+        (void)!write(fd, "500", 3); /* as members have */
         close(fd);
 }
 
@@ -288,13 +289,13 @@ static void reset_signals(void)
         sigset_t none;
 
         for (int signal = 1; signal < 32; signal++)
-                (void)sigaction(signal, &action, NULL); /* KILL and STOP refuse */
+                (void)sigaction(signal, &action, NULL); /* KILL and STOP cannot be set */
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The environment that the command gets; NULL: the process is not a member of that job. What is taken of the
- * process is taken before it is judged. */
+/* The environment for the command; NULL: the process is not a member of that job. Everything is read from the
+ * process before it is checked. */
 static char **take_surroundings(Target *target, const char *pid, const char *job)
 {
         size_t len;
@@ -310,7 +311,7 @@ static char **take_surroundings(Target *target, const char *pid, const char *job
         return names_job(env, job) && target->dir >= 0 ? env : NULL;
 }
 
-/* No program is run, so nothing of ours may be left open. */
+/* No program is executed, so close-on-exec does not apply: close all of our descriptors here. */
 static int relay(const Target *target, const char *what)
 {
         (void)close_range(3, ~0u, 0);
@@ -338,7 +339,7 @@ static int run(const Target *target, char **argv, char **env)
                     strerrordesc_np(err));
 }
 
-/* Becomes the command; returns its exit status only where it does not run. */
+/* Executes the command; returns the exit status only if that fails. */
 static int go(const Target *target, char **argv, char **env)
 {
         int status = join_groups(target->proc);
@@ -366,8 +367,8 @@ static time_t seconds(void)
         return now.tv_sec;
 }
 
-/* Waits for the command, which has its own session, and passes on what the server sends to ours. A command
- * that does not heed HUP is killed, so that none stays when its client has gone. */
+/* Waits for the command, which has its own session, and forwards the server's signals to it. Kills a command
+ * that ignores HUP, so that none survives its client. */
 static int stand_by(pid_t command, const sigset_t *signals)
 {
         const struct timespec look = { .tv_sec = 1 };
@@ -387,9 +388,9 @@ static int stand_by(pid_t command, const sigset_t *signals)
         }
 }
 
-/* Who enters a PID namespace is not in it, but its children are. The streams are theirs alone, so that their
- * end is seen. We stay beside the command with the rights that it does not have: no process of the member can
- * stop us. When the server dies the client has gone, too. */
+/* A process that enters a PID namespace is not in it; only its children are. The child alone has the streams,
+ * so that their end is seen. The parent keeps the rights that the command lacks, so that no process of the
+ * member can stop it. If the server dies, the client is gone as well. */
 static int go_beside(const Target *target, char **argv, char **env)
 {
         pid_t command;
@@ -416,7 +417,7 @@ static int go_beside(const Target *target, char **argv, char **env)
         return stand_by(command, &signals);
 }
 
-/* In a child, which ends with its result. */
+/* Runs in a child, and exits with its result. */
 static void search(int proc, uint16_t port, int out, pid_t parent)
 {
         Listener listener;
@@ -434,8 +435,8 @@ static void search(int proc, uint16_t port, int out, pid_t parent)
         _exit(status);
 }
 
-/* A member decides how many sockets and descriptors there are to look at. So a child looks, with our rights
- * and our view of all processes, but in the member's cgroups: the time that it takes is the member's. */
+/* A member decides how many sockets and descriptors are searched. So a child does it, with our rights and our
+ * view of all processes, but in the member's cgroups: the member pays for the time. */
 static int search_as_member(int proc, uint16_t port, Listener *ret)
 {
         int ends[2], status = 0;
@@ -459,7 +460,7 @@ static int search_as_member(int proc, uint16_t port, Listener *ret)
                     port, SEARCH_S);
 }
 
-/* "relay PORT": which socket of the member that is. */
+/* "relay PORT": finds the member's socket. */
 static int find_listener(Target *target, char **argv)
 {
         unsigned long port;

@@ -1,4 +1,5 @@
-/* A member's cgroups (see group.h): /proc/PID/cgroup says which, /proc/self/mountinfo where they are. */
+/* A member's cgroups (see group.h): /proc/PID/cgroup names them, /proc/self/mountinfo says where they are
+ * mounted. */
 #include "agent/group.h"
 
 #include <fcntl.h>
@@ -62,10 +63,10 @@ static bool lists(const char *options, const char *controllers, size_t len)
         return false;
 }
 
-/* A line of mountinfo: is it the hierarchy with these controllers ("": version 2)? */
+/* True if this line of mountinfo is the hierarchy with these controllers ("": version 2). */
 static bool is_mount_of(const char *line, const char *controllers, char root[PATH_MAX], char point[PATH_MAX])
 {
-        char type[64], options[1024]; /* longer lists of options end in what is no controller */
+        char type[64], options[1024]; /* in longer lists the cut-off option names no controller */
         const char *rest = strstr(line, " - ");
 
         return rest && sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) == 2 &&

@@ -1,9 +1,9 @@
 /* The agent's tasks (see keep.h, and the protocol in doc/internals/agent.md).
  *
- * What always holds: a task is reported as ended only after its keeper is dead (pidfd) or its end record is
- * read, and once ended it never changes. A slot number is with one task, or with the pool. A state file is
- * deleted only when its task is forgotten, or when nobody holds its lock and it has no record, which means
- * that nothing ever ran. */
+ * Invariants: a task is reported as ended only after its keeper is dead (pidfd) or its end record was read;
+ * an ended task never changes. A slot number belongs to one task or to the pool. A state file is deleted only
+ * when its task is forgotten, or when its lock is free and it has no record, which means that nothing was
+ * started. */
 #include "agent/keep.h"
 
 #include <dirent.h>
@@ -34,8 +34,9 @@ enum {
         ORPHAN_POLL_MS = 20,
         SWEEP_MS = 10,
         DYING_MAX_MS =
-                10 * 1000,  /* then a lost task is reported although something of it hangs in the kernel */
-        READY_POLL_MS = 20, /* at first; an eighth longer each time */
+                10 * 1000,  /* after this a lost task is reported although some of its processes hang in the
+                               kernel */
+        READY_POLL_MS = 20, /* initially; each interval is an eighth longer */
         READY_POLL_MAX_MS = 250,
         SPAWNER_STARTS_MAX = 5, /* within SPAWNER_WINDOW_MS */
         SPAWNER_WINDOW_MS = 10 * 1000,
@@ -54,7 +55,7 @@ struct Keep {
         CgroupPool *pool;
         SpawnLink *link;
         guint epoll_source, orphan_timer, sweep_timer, ready_timer, ready_poll_ms;
-        gint64 starts[SPAWNER_STARTS_MAX]; /* of the spawner, monotonic; a ring */
+        gint64 starts[SPAWNER_STARTS_MAX]; /* of the spawner, monotonic ms; a ring */
         guint n_starts;
         bool rest_discarded;
         char *sandboxes_dir, *cgroup_id, *egress; /* egress: the group for limited members, or NULL */
@@ -111,7 +112,7 @@ static void remove_task(Keep *keep, Task *task)
 static void drop_pidfd(Keep *keep, Task *task)
 {
         if (task->pidfd >= 0) {
-                /* To close it is not enough: the spawner may have its copy still. */
+                /* closing is not enough: the spawner may still have its copy */
                 (void)epoll_ctl(keep->epoll_fd, EPOLL_CTL_DEL, task->pidfd, NULL);
                 close(task->pidfd);
         }
@@ -125,7 +126,7 @@ static void drop_request(Task *task)
         task->request = NULL;
 }
 
-/* The only way into TASK_ENDED. */
+/* The only function that sets TASK_ENDED. */
 static void end_task(Keep *keep, Task *task, const RecordEnd *end)
 {
         drop_pidfd(keep, task);
@@ -162,7 +163,7 @@ static void end_with_text(Keep *keep, Task *task, EndKind kind, const char *text
 
         g_strlcpy(end.text, text, sizeof end.text);
         if (fd >= 0)
-                (void)record_write_end(fd, &end); /* or the next agent comes to the same conclusion */
+                (void)record_write_end(fd, &end); /* else the next agent comes to the same conclusion */
         end_task(keep, task, &end);
 }
 
@@ -172,8 +173,8 @@ static const char *lost_text(const Task *task)
                              : "its keeper was killed before it could start the process";
 }
 
-/* Its keeper is gone without a word. What it kept is killed before anybody hears of it, so that ports and
- * files are free. */
+/* The keeper died without a report. Kill its processes before the task is reported, so that ports and files
+ * are free. */
 static void lose_task(Keep *keep, Task *task)
 {
         task->state = TASK_DYING;
@@ -183,7 +184,7 @@ static void lose_task(Keep *keep, Task *task)
         watch_sweep(keep);
 }
 
-/* Without a cgroup: what is left of the member's session, in passes. */
+/* Without a cgroup: kill the rest of the member's session, in passes. */
 static bool is_session_empty(const Task *task)
 {
         int pids[64];
@@ -201,7 +202,7 @@ static bool sweep_task(Keep *keep, Task *task, gint64 now)
 
         if (!empty && now < task->dying_until)
                 return false;
-        task->slot = -1; /* the pool has it */
+        task->slot = -1; /* the pool has it now */
         end_with_text(keep, task, END_LOST, lost_text(task));
         return true;
 }
@@ -249,7 +250,7 @@ static void set_started(Keep *keep, Task *task, int member, gint64 time_ms)
                 watch_ready(keep);
 }
 
-/* A keeper that is gone has nothing left to stop or to signal; its end is on the way. */
+/* Does nothing if the keeper is gone: its end will be reported. */
 static void tell_keeper(const Task *task, int signo, int value)
 {
         siginfo_t info = { .si_signo = signo, .si_code = SI_QUEUE };
@@ -267,7 +268,7 @@ static void send_stop(Task *task)
         task->stop_ms = -1;
 }
 
-/* Takes `pidfd`. */
+/* Takes ownership of `pidfd`. */
 static void watch_keeper(Keep *keep, Task *task, int pidfd)
 {
         struct epoll_event event = { .events = EPOLLIN, .data.ptr = task };
@@ -280,7 +281,7 @@ static void watch_keeper(Keep *keep, Task *task, int pidfd)
         send_stop(task);
 }
 
-/* Death first, record second. */
+/* Read the record only after the death is known. */
 static void on_keeper_gone(Keep *keep, Task *task)
 {
         fd_auto int fd = open_state(keep, task);
@@ -296,7 +297,7 @@ static void on_keeper_gone(Keep *keep, Task *task)
         }
         if (end.kind == END_EXITED && !task->started && record_read_started(fd, &started))
                 set_started(keep, task, started.member,
-                            started.time_ms); /* its own message is still on the way */
+                            started.time_ms); /* its own message has not arrived yet */
         end_task(keep, task, &end);
 }
 
@@ -311,11 +312,11 @@ static gboolean on_epoll(gint epoll_fd, GIOCondition condition, gpointer arg)
         return G_SOURCE_CONTINUE;
 }
 
-/* ── state files that serve again ──────────────────────────────────────── */
+/* ── reused state files ────────────────────────────────────────────────── */
 
 #define SPARE_PREFIX ".spare-"
 
-/* The state file of a forgotten task: cleared and kept for another, or deleted. */
+/* Clears the state file of a forgotten task and keeps it for reuse, or deletes it. */
 static bool retire_state(Keep *keep, const Task *task)
 {
         fd_auto int fd = open_state(keep, task);
@@ -331,7 +332,7 @@ static bool retire_state(Keep *keep, const Task *task)
         return true;
 }
 
-/* The name of one, or NULL; the caller's. */
+/* The name of a spare file, or NULL; the caller's. */
 static char *take_spare(Keep *keep)
 {
         int number;
@@ -348,7 +349,7 @@ static void delete_spares(Keep *keep)
         char *spare;
 
         while ((spare = take_spare(keep))) {
-                (void)unlinkat(keep->tasks_fd, spare, 0); /* or the next agent does */
+                (void)unlinkat(keep->tasks_fd, spare, 0); /* else the next agent does */
                 g_free(spare);
         }
 }
@@ -361,7 +362,7 @@ static bool is_locked(int fd)
 {
         if (flock(fd, LOCK_SH | LOCK_NB) < 0)
                 return true;
-        (void)flock(fd, LOCK_UN); /* just taken */
+        (void)flock(fd, LOCK_UN); /* just acquired */
         return false;
 }
 
@@ -379,7 +380,7 @@ static void fill_from_record(Keep *keep, Task *task, int fd, const RecordStarted
         }
 }
 
-/* The keeper may have died between our looks: then its record, if any, is final. */
+/* The keeper may have died between the two checks: then its record, if any, is final. */
 static void decide_dead(Keep *keep, Task *task, int fd)
 {
         RecordEnd end;
@@ -389,8 +390,7 @@ static void decide_dead(Keep *keep, Task *task, int fd)
                 return;
         }
         lose_task(keep, task);
-        if (kill(task->member, 0) ==
-            0) /* members die with their keeper: this is somebody else by that number */
+        if (kill(task->member, 0) == 0) /* members die with their keeper: another process has that number */
                 task->kill_session = false;
 }
 
@@ -400,7 +400,7 @@ static Adoption adopt_started(Keep *keep, Task *task, int fd, const RecordStarte
         RecordEnd end;
 
         if (strcmp(started->boot_id, keep->boot_id) != 0) {
-                task->slot = -1; /* groups do not survive a restart of the machine */
+                task->slot = -1; /* a restart of the machine deletes groups */
                 task->started = true;
                 if (record_read_end(fd, &end))
                         end_task(keep, task, &end);
@@ -408,7 +408,7 @@ static Adoption adopt_started(Keep *keep, Task *task, int fd, const RecordStarte
                         end_with_text(keep, task, END_LOST, "the machine was restarted");
                 return ADOPTED;
         }
-        if (record_read_end(fd, &end)) { /* its slot may be another task's by now */
+        if (record_read_end(fd, &end)) { /* another task may have its slot by now */
                 end_task(keep, task, &end);
                 return ADOPTED;
         }
@@ -416,7 +416,7 @@ static Adoption adopt_started(Keep *keep, Task *task, int fd, const RecordStarte
         pidfd = (int)syscall(SYS_pidfd_open, started->keeper, 0);
         if (is_locked(fd)) {
                 if (pidfd < 0)
-                        return UNDECIDED; /* it dies at this moment */
+                        return UNDECIDED; /* it is dying now */
                 watch_keeper(keep, task, fd_steal(&pidfd));
                 set_started(keep, task, started->member, started->time_ms);
                 return ADOPTED;
@@ -438,13 +438,13 @@ static Adoption adopt(Keep *keep, Task *task)
                 return NEVER_RAN;
         if (record_read_started(fd, &started))
                 return adopt_started(keep, task, fd, &started);
-        if (record_read_end(fd, &end)) { /* failed before it was started */
+        if (record_read_end(fd, &end)) { /* it failed before the member was started */
                 end_task(keep, task, &end);
                 return ADOPTED;
         }
         if (is_locked(fd))
                 return UNDECIDED;
-        if (record_read_started(fd, &started)) /* written since, by a keeper that is now dead */
+        if (record_read_started(fd, &started)) /* written since then, by a keeper that is now dead */
                 return adopt_started(keep, task, fd, &started);
         if (record_read_end(fd, &end)) {
                 end_task(keep, task, &end);
@@ -453,7 +453,7 @@ static Adoption adopt(Keep *keep, Task *task)
         return NEVER_RAN;
 }
 
-/* One that never ran is asked for again, if this agent has been asked for it; else its empty file goes.
+/* A task that never ran is started again if this agent was asked for it; otherwise its empty file is deleted.
  * False: it is gone. */
 static bool settle(Keep *keep, Task *task)
 {
@@ -470,7 +470,7 @@ static bool settle(Keep *keep, Task *task)
                 spawn_link_send(keep->link, task->request);
                 return true;
         }
-        (void)unlinkat(keep->tasks_fd, task->name, 0); /* what stays is met again at the next start */
+        (void)unlinkat(keep->tasks_fd, task->name, 0); /* if this fails, the next start finds it again */
         return false;
 }
 
@@ -486,7 +486,7 @@ bool keep_is_settled(const Keep *keep)
         return true;
 }
 
-/* Slots that nobody claims are cleaned once no keeper is left that may claim one. */
+/* Cleans unclaimed slots once no keeper is left that may claim one. */
 static void discard_rest(Keep *keep)
 {
         if (keep->rest_discarded || !keep_is_settled(keep))
@@ -623,7 +623,7 @@ static gboolean on_ready_timer(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-/* Somebody new waits: look often again. */
+/* A new task waits: check often again. */
 static void watch_ready(Keep *keep)
 {
         keep->ready_poll_ms = READY_POLL_MS;
@@ -638,8 +638,7 @@ static void refused(Keep *keep, Task *task, const char *text)
         int slot = task->slot;
 
         task->slot = -1;
-        (void)cgroup_pool_give(keep->pool, slot); /* no keeper was made, so it is as we took it; a sweep
-                                                     follows the next end */
+        (void)cgroup_pool_give(keep->pool, slot); /* no keeper exists, so the slot is unchanged */
         end_with_text(keep, task, END_FAILED, text);
 }
 
@@ -650,7 +649,7 @@ static void on_reply(const WireReply *reply, int pidfd_received, void *arg)
         Task *task = g_hash_table_lookup(keep->by_id, &reply->id);
 
         if (!task || task->state == TASK_ENDED || task->state == TASK_DYING)
-                return; /* a keeper's word that came after its end was seen */
+                return; /* a keeper's message that arrived after its end was seen */
         switch (reply->kind) {
         case WIRE_SPAWNED:
                 task->keeper = reply->keeper;
@@ -658,7 +657,7 @@ static void on_reply(const WireReply *reply, int pidfd_received, void *arg)
                 break;
         case WIRE_STARTED: set_started(keep, task, reply->member, reply->time_ms); break;
         case WIRE_REFUSED: refused(keep, task, reply->text); break;
-        default: /* somebody keeps it, or kept it */
+        default: /* a keeper has, or had, this task */
                 if (!settle(keep, task))
                         remove_task(keep, task);
         }
@@ -686,8 +685,7 @@ static bool start_spawner(Keep *keep, GError **error)
         return spawn_link_up(keep->link, error);
 }
 
-/* It may have forked a keeper without having told us: each request without an answer is decided by its state
- * file. */
+/* It may have forked a keeper without reporting it: the state file decides each unanswered request. */
 static void on_spawner_down(void *arg)
 {
         Keep *keep = arg;
@@ -704,7 +702,7 @@ static void on_spawner_down(void *arg)
                         remove_task(keep, undecided->pdata[i]);
 }
 
-/* ── what the server asks ──────────────────────────────────────────────── */
+/* ── requests of the server ────────────────────────────────────────────── */
 
 void keep_refuse(Keep *keep, const char *name, const char *text, bool permanent)
 {
@@ -761,8 +759,8 @@ void keep_start(Keep *keep, const StartRequest *request)
         keep->config.changed(keep->config.arg);
 }
 
-/* The end of one that has ended was reported. A second report could be taken for that of the next task of
- * this name. */
+/* The end of an ended task was reported already. A second report could be mistaken for the next task of this
+ * name. */
 void keep_stop(Keep *keep, const char *name, gint64 grace_ms)
 {
         Task *task = g_hash_table_lookup(keep->tasks, name);
@@ -773,7 +771,7 @@ void keep_stop(Keep *keep, const char *name, gint64 grace_ms)
                 keep->config.report(keep->line->str, keep->config.arg);
         } else if (task->state != TASK_ENDED) {
                 task->stop_ms = grace_ms;
-                send_stop(task); /* now, or when its keeper is known */
+                send_stop(task); /* now, or as soon as its keeper is known */
         }
 }
 
@@ -861,7 +859,7 @@ static gint64 kernel_number(const char *path)
         return file_read(path, 64, &text, NULL, NULL) ? g_ascii_strtoll(text, NULL, 10) : G_MAXINT64;
 }
 
-/* Members leave the machine a quarter of the processes that the kernel has numbers and memory for. */
+/* Members may use all but a quarter of the processes that the kernel has numbers and memory for. */
 static gint64 processes_of_members(void)
 {
         gint64 all =
@@ -870,7 +868,7 @@ static gint64 processes_of_members(void)
         return all - all / 4;
 }
 
-/* The spawner tries, since this process has threads and a heap. Without an answer there is none. */
+/* The spawner tries it, since this process has threads and a heap. No answer means no sandbox. */
 static void note_sandbox(Keep *keep)
 {
         char *argv[] = { (char *)keep->config.spawner_program, (char *)"probe", NULL };
@@ -886,7 +884,7 @@ static void note_sandbox(Keep *keep)
                         keep->sandbox[n++] = sandbox_word(i);
 }
 
-/* What killed holders left: those that live have a lock. */
+/* Removes what killed holders left. Living holders have a lock. */
 static void clear_sandboxes(const char *path)
 {
         g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
@@ -897,7 +895,7 @@ static void clear_sandboxes(const char *path)
                 struct flock mark = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1 };
 
                 if (fd >= 0 && fcntl(fd, F_GETLK, &mark) == 0 && mark.l_type == F_UNLCK)
-                        (void)file_remove_tree(place, NULL); /* or the next agent does */
+                        (void)file_remove_tree(place, NULL); /* else the next agent does */
         }
 }
 

@@ -1,9 +1,9 @@
-/* A keeper's life (see keeper.h, and the drawing in doc/internals/agent.md).
+/* The life of a keeper (see keeper.h, and the drawing in doc/internals/agent.md).
  *
- * What always holds: the task's lock is held from before the fork until the process ends; `started` is on
- * file before the member may run; the `end` record is written when the keeper has no child left, which, for a
- * subreaper, means that nothing of the member is left. All waiting is sigtimedwait: children and the stop
- * request are signals, and there is no third thing. */
+ * Invariants: the task's lock is held from before the fork until the process ends. The `started` record is
+ * written before the member may run. The `end` record is written when the keeper has no child left; as it is
+ * a subreaper, no process of the member is left then. All waiting is sigtimedwait: children and the stop
+ * request are signals, and nothing else needs to wake it. */
 #include "agent/keeper.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@
 #include "base/log-times.h"
 
 enum {
-        STRAGGLER_GRACE_MS = 2000, /* for processes that a member leaves behind */
-        KILL_PASS_MS = 5,          /* between two passes of kill; doubles up to the next line */
+        STRAGGLER_GRACE_MS = 2000, /* for processes that outlive their member */
+        KILL_PASS_MS = 5,          /* between two kill passes; doubles up to the next line */
         KILL_PASS_MAX_MS = 500,
         LOG_CHECK_MS = 1000,
         SLOT_DIR_MAX = 400,
@@ -42,24 +42,24 @@ typedef enum { RUNNING, STOPPING, KILLING } Phase;
 
 typedef struct {
         int state_fd, log_fd;
-        pid_t self, member; /* as the machine numbers them: what is told and recorded */
-        pid_t child;        /* the member, as we number it */
-        bool shares;        /* what it wrote to /dev/shm may be there still, and count */
-        int proc;           /* where its descendants are looked for without a slot; -1: not */
+        pid_t self, member; /* the machine's numbers, as they are reported and recorded */
+        pid_t child;        /* the member's number in our PID namespace */
+        bool shares;        /* files that it wrote to /dev/shm may still be charged */
+        int proc;           /* where its descendants are searched without a slot; -1: not searched */
         bool member_gone, stragglers_warned;
         int status;
         Phase phase;
         int64_t deadline, pass_ms;
         int64_t log_bytes;
         ReportFile reports;
-        int64_t reports_due; /* looked at next */
+        int64_t reports_due; /* when they are read next */
         bool log_cut;
         LogClock log_clock;
-        int64_t log_due, log_cap_due; /* monotonic ms: the next looks at it */
-        bool never_starts;            /* what failed would fail again */
+        int64_t log_due, log_cap_due; /* monotonic ms: the next checks of the log */
+        bool never_starts;            /* a retry would fail in the same way */
         Slot slot;
         SlotLimits limits;
-        SlotUsage usage; /* of what was reaped, until the slot is asked */
+        SlotUsage usage; /* of reaped processes; replaced by the slot's numbers at the end */
 } Keeper;
 
 static int64_t clock_ms(clockid_t clock)
@@ -87,7 +87,7 @@ static void keep_slot(Keeper *keeper, const Spawn *spawn)
         }
 }
 
-/* The result is beside the log. */
+/* The result file is beside the log. */
 static void keep_reports(Keeper *keeper, const Spawn *spawn)
 {
         static char result[REPORT_PATH_MAX]; /* outlives the request */
@@ -100,7 +100,7 @@ static void keep_reports(Keeper *keeper, const Spawn *spawn)
 
 /* ── the start ─────────────────────────────────────────────────────────── */
 
-/* Also finds its number on the machine, which is another in a PID namespace. */
+/* Forks the member and finds its number on the machine, which differs in a PID namespace. */
 static bool fork_member(Keeper *keeper, const Spawn *spawn, int *ret_gate)
 {
         pid_t self = getpid();
@@ -123,7 +123,7 @@ static bool fork_member(Keeper *keeper, const Spawn *spawn, int *ret_gate)
         return keeper->child > 0;
 }
 
-/* Lets the member go and waits until it runs. False with its own words for what went wrong. */
+/* Lets the member continue and waits until it runs. On failure `text` is the member's own error. */
 static bool release(int gate, bool *ret_never, char *text, size_t size)
 {
         char verdict;
@@ -159,7 +159,7 @@ static bool write_started(const Keeper *keeper, const Spawn *spawn, const char *
         return record_write_started(keeper->state_fd, &started, *ready_file ? ready_file : NULL);
 }
 
-/* `dir` "": no further group. */
+/* `dir` "": no additional group. */
 static bool enter_group(const char *dir, pid_t pid)
 {
         char path[SLOT_DIR_MAX], number[24];
@@ -176,7 +176,7 @@ static bool enter_group(const char *dir, pid_t pid)
         return ok;
 }
 
-/* From the log to a running member, in the order of the protocol. False with a sentence in `text`. */
+/* From the log to a running member, in the order of the protocol. On failure `text` has a sentence. */
 static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64_t *ret_time, char *text,
                   size_t size)
 {
@@ -211,7 +211,7 @@ static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64
                 (void)snprintf(text, size, "cannot write its state file: %s", strerrordesc_np(errno));
         else
                 ok = release(gate, &keeper->never_starts, text, size);
-        close(gate); /* a member that still waits reads the end of file and exits */
+        close(gate); /* a member that still waits reads end of file and exits */
         return ok;
 }
 
@@ -225,7 +225,7 @@ static void report_started(const Keeper *keeper, int report_fd, uint64_t id, int
                 .time_ms = now,
         };
 
-        /* An agent that is gone, or whose socket is full, finds the record. */
+        /* if the agent is gone or its socket is full, it reads the record later */
         (void)send(report_fd, &reply, offsetof(WireReply, text), MSG_NOSIGNAL);
 }
 
@@ -242,7 +242,7 @@ static void count_usage(Keeper *keeper, const struct rusage *usage)
                 keeper->usage.peak_memory = peak;
 }
 
-/* Takes every child that has ended; false when there is none left at all. */
+/* Reaps all ended children. False: no child is left. */
 static bool reap(Keeper *keeper)
 {
         struct rusage usage;
@@ -259,8 +259,8 @@ static bool reap(Keeper *keeper)
         return pid == 0 || errno != ECHILD;
 }
 
-/* The member's group at once, then whoever left it. Once the member is reaped its number may name another
- * group. */
+/* First the member's process group, then processes that left it. After the member is reaped its number may
+ * name another group. */
 static void signal_all(Keeper *keeper, int signal)
 {
         pid_t except = keeper->member_gone ? -1 : keeper->child;
@@ -282,7 +282,7 @@ static void kill_all(Keeper *keeper)
         keeper->pass_ms = keeper->pass_ms * 2 > KILL_PASS_MAX_MS ? KILL_PASS_MAX_MS : keeper->pass_ms * 2;
 }
 
-/* Begins to end the member; asked again, the earlier deadline holds. */
+/* Starts to end the member. A second call does not move the deadline. */
 static void stop(Keeper *keeper, int64_t grace_ms)
 {
         int64_t deadline = clock_ms(CLOCK_MONOTONIC) + grace_ms;
@@ -306,18 +306,18 @@ static void cap_log(Keeper *keeper, int64_t now)
         if (keeper->log_bytes == 0 || now < keeper->log_cap_due)
                 return;
         cut = log_file_cap(keeper->log_fd, keeper->log_bytes, &keeper->log_cut);
-        /* A member that writes that much is watched more closely. */
+        /* a member that writes this much is checked more often */
         keeper->log_cap_due = now + (cut ? LOG_CHECK_MS / 5 : LOG_CHECK_MS);
 }
 
-/* Looks at the log when that is due; returns how long it will not be. */
+/* Checks the log if that is due; returns the time until the next check. */
 static int64_t watch_log(Keeper *keeper)
 {
         int64_t now = clock_ms(CLOCK_MONOTONIC), due;
 
         cap_log(keeper, now);
         if (keeper->log_due == 0)
-                keeper->log_due = now + LOG_TIMES_GAP_MS; /* a short task has no look */
+                keeper->log_due = now + LOG_TIMES_GAP_MS; /* a short task is never checked */
         if (now >= keeper->log_due)
                 keeper->log_due = now + log_clock_look(&keeper->log_clock, keeper->log_fd);
         due = keeper->log_due;
@@ -332,7 +332,7 @@ static int64_t watch_log(Keeper *keeper)
         return due - now;
 }
 
-/* Does what is due; returns how long nothing will be, -1: for ever. */
+/* Does all that is due; returns the time until something is, -1: never. */
 static int64_t step(Keeper *keeper)
 {
         int64_t log_ms = watch_log(keeper), left;
@@ -396,7 +396,7 @@ static _Noreturn void end_failed(Keeper *keeper, const char *text)
                 log_file_say(keeper->log_fd, text);
         memcpy(end.text, text, strnlen(text, sizeof end.text - 1));
         finish_record(keeper, &end);
-        (void)record_write_end(keeper->state_fd, &end); /* no record means lost, which is then the truth */
+        (void)record_write_end(keeper->state_fd, &end); /* without a record the task is reported as lost */
         _exit(0);
 }
 
@@ -413,11 +413,11 @@ static _Noreturn void end_exited(Keeper *keeper)
                 log_file_finish(keeper->log_fd, keeper->log_bytes);
         log_clock_finish(&keeper->log_clock, keeper->log_fd);
         finish_record(keeper, &end);
-        (void)record_write_end(keeper->state_fd, &end); /* no record means lost, which is then the truth */
+        (void)record_write_end(keeper->state_fd, &end); /* without a record the task is reported as lost */
         _exit(0);
 }
 
-/* Our /proc is the machine's, and names us as it does. */
+/* /proc is the machine's, so this is our number there. */
 static pid_t own_number(void)
 {
         char text[24];
@@ -427,7 +427,7 @@ static pid_t own_number(void)
         return got > 0 ? (pid_t)strtol(text, NULL, 10) : getpid();
 }
 
-/* The member's /proc shows its namespace, in our numbers. */
+/* The member's /proc shows its PID namespace, with the numbers that we use. */
 static void find_proc(Keeper *keeper, const Spawn *spawn)
 {
         bool pids = spawn->head->sandbox & SANDBOX_PIDS;
@@ -443,11 +443,11 @@ static void become_keeper(void)
 {
         struct sigaction action = { .sa_handler = SIG_DFL };
 
-        (void)setsid(); /* a fresh child leads no group, so it cannot fail */
+        (void)setsid(); /* a new child leads no group, so this cannot fail */
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
         (void)prctl(PR_SET_NAME, "paddle-keeper");
         (void)sigaction(SIGCHLD, &action,
-                        NULL); /* the spawner ignores it, which would take the statuses away */
+                        NULL); /* the spawner ignores it, which would discard exit statuses */
 }
 
 void keeper_run(Spawn *spawn, int state_fd, int report_fd, const char *boot_id)
@@ -481,7 +481,7 @@ void keeper_run(Spawn *spawn, int state_fd, int report_fd, const char *boot_id)
         if (spawn->memfd >= 0)
                 close(spawn->memfd);
         (void)munmap(spawn->memory,
-                     spawn->memory_size); /* ours from here on: `spawn` points into it no more */
+                     spawn->memory_size); /* ours from here on: `spawn` no longer points into it */
         while (reap(&keeper))
                 wait_signal(&keeper, step(&keeper));
         end_exited(&keeper);

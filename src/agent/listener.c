@@ -1,8 +1,8 @@
-/* A member's listeners (see listener.h): sockets from /proc/PID/net/tcp and tcp6, which list those that
- * listen first, and their owners from /proc/PID/fd.
+/* A member's listeners (see listener.h). The sockets come from /proc/PID/net/tcp and tcp6, which list
+ * listening sockets first; their owners come from /proc/PID/fd.
  *
- * Between the look and the connection another process may take the port. Whoever asks could as well run a
- * command beside the member that connects there: nothing is reached that way that was not in reach. */
+ * Between the search and the connection another process may take the port. That is harmless: the caller may
+ * run a command in the member as well, which could connect to the same port. */
 #include "agent/listener.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ typedef struct {
 
 /* ---- what listens on the port ---- */
 
-/* A socket that listens on all addresses is reached over loopback. */
+/* A socket that listens on all addresses is reached by loopback. */
 static void set_four(Listener *listener, const unsigned *words, uint16_t port)
 {
         struct sockaddr_in *address = (struct sockaddr_in *)&listener->address;
@@ -53,8 +53,8 @@ static void set_six(Listener *listener, const unsigned *words, uint16_t port)
         listener->size = sizeof *address;
 }
 
-/* "  0: 0100007F:1F90 00000000:0000 0A ...": words of the address in memory's order. False at the end of
- * those that listen. */
+/* "  0: 0100007F:1F90 00000000:0000 0A ...": the words of the address are in memory order. False after the
+ * last listening socket. */
 static bool take_line(const char *line, uint16_t port, Table *table)
 {
         unsigned words[4] = { 0 }, local, state;
@@ -90,7 +90,7 @@ static void read_table(int proc, const char *name, uint16_t port, Table *table)
                 (void)fclose(file);
 }
 
-/* ---- whose it is ---- */
+/* ---- its owner ---- */
 
 static const Found *find_inode(const Table *table, const char *link)
 {
@@ -126,7 +126,7 @@ static const Found *find_in(const char *pid, const Table *table)
         return found;
 }
 
-/* A file of numbers of processes. */
+/* `file` lists process numbers. */
 static const Found *find_in_group(const char *file, const Table *table)
 {
         size_t len;
@@ -140,7 +140,7 @@ static const Found *find_in_group(const char *file, const Table *table)
         return found;
 }
 
-/* Of /proc/PID/stat, behind the name, which may hold anything; 0: not there. */
+/* Reads /proc/PID/stat, after the name, which may contain any byte; 0: no such process. */
 static int parent_of(const char *pid)
 {
         char path[64], text[512]; /* the name has at most 16 bytes */
@@ -170,7 +170,7 @@ static bool descends(const char *pid, int root)
         return parent == root;
 }
 
-/* Without cgroups: all below the member's keeper, to which its orphans come, too. */
+/* Without cgroups: searches all descendants of the member's keeper, which also adopts its orphans. */
 static const Found *find_below(int keeper, const Table *table)
 {
         DIR *dir = keeper > 1 ? opendir("/proc") : NULL;

@@ -11,7 +11,7 @@
 
 #include "base/log-times.h"
 
-/* Makes `dir` and what is missing above it; the nearest directory that is there is asked first. */
+/* Creates `dir` and its missing parents. Checks the nearest existing directory first. */
 static bool make_directories(char *dir)
 {
         char *slash;
@@ -43,11 +43,12 @@ static bool make_directory_of(const char *path)
         return len == 0 || make_directories(dir);
 }
 
-/* ---- when it was written ---- */
+/* ---- times of writing ---- */
 
 enum { LOOK_QUIET_MS = 1000 };
 
-/* LOG.times of the log behind `fd`, which is asked for its name: to keep it would cost each keeper a page. */
+/* Opens LOG.times of the log `fd`. The name comes from the descriptor: storing it would cost each keeper a
+ * page. */
 static int open_times(int fd, int flags)
 {
         char link[40], path[PATH_MAX];
@@ -61,8 +62,8 @@ static int open_times(int fd, int flags)
         return open(path, flags | O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
 }
 
-/* Returns how many records there are then; -1: it could not be noted. A log that was cut is smaller than the
- * last record says: nothing is noted until it has grown beyond that. */
+/* Returns the new number of records; -1: the time could not be stored. A log that was cut is smaller than its
+ * last record says: nothing is stored until it has grown beyond that. */
 static int64_t note_time(int fd, const struct stat *log, int flags)
 {
         LogTime now = { .time_ms = log->st_mtim.tv_sec * INT64_C(1000) + log->st_mtim.tv_nsec / 1000000,
@@ -85,7 +86,7 @@ static int64_t note_time(int fd, const struct stat *log, int flags)
         return count;
 }
 
-/* Another look finds what is written now with a later mtime. */
+/* Anything written from now on has a later mtime, which the next check finds. */
 static void note_earlier(int fd)
 {
         struct stat status;
@@ -118,7 +119,7 @@ void log_clock_finish(const LogClock *clock, int fd)
         struct stat status;
 
         if (fstat(fd, &status) == 0 && status.st_size != clock->size)
-                (void)note_time(fd, &status, 0); /* without others the mtime says the same */
+                (void)note_time(fd, &status, 0); /* without other records the mtime says the same */
 }
 
 int log_file_open(const char *path, const char *banner)
@@ -136,7 +137,7 @@ int log_file_open(const char *path, const char *banner)
 
                 memcpy(line, banner, len);
                 line[len] = '\n';
-                (void)!write(fd, line, len + 1); /* a full disk must not keep the member from running */
+                (void)!write(fd, line, len + 1); /* a full disk must not prevent the member from running */
         }
         return fd;
 }
@@ -153,7 +154,7 @@ void log_file_share(int fd, const char *path)
         memcpy(dir, path, len);
         dir[len] = '\0';
         if (stat(dir, &status) == 0 && (status.st_mode & (S_IXGRP | S_IXOTH)) == 0)
-                (void)fchmod(fd, 0622); /* else it has only its descriptors */
+                (void)fchmod(fd, 0622); /* else the member has only its open descriptors */
 }
 
 void log_file_say(int fd, const char *text)
@@ -164,7 +165,7 @@ void log_file_say(int fd, const char *text)
         (void)!write(fd, line, (size_t)len); /* the log is best effort */
 }
 
-/* The line that stands at the cap; its length is the same each time. */
+/* The line written at the cap; its length is always the same. */
 static int notice(int64_t max, char *line, size_t size)
 {
         return snprintf(line, size,
@@ -173,10 +174,9 @@ static int notice(int64_t max, char *line, size_t size)
                         (long long)max);
 }
 
-/* The notice at the cap and behind it the last LOG_TAIL bytes, and what is appended meanwhile: it may be the
- * member's last word. A member that writes faster than this copies is not at its end: it loses what lies
- * between. The member's descriptor appends wherever it is told to write, so this needs one that does not.
- * False: nothing was cut. */
+/* Keeps the notice at the cap, after it the last LOG_TAIL bytes, and what is appended meanwhile, which may be
+ * the member's last message. If the member writes faster than this copies, the bytes between are lost. The
+ * member's descriptor always appends, so this needs another one. False: nothing was cut. */
 static bool keep_tail(int fd, off_t max, off_t size)
 {
         char path[40], chunk[8192];
@@ -206,7 +206,7 @@ bool log_file_cap(int fd, int64_t max, bool *cut)
         struct stat status;
 
         if (fstat(fd, &status) == 0 && status.st_size > max + (off_t)2 * LOG_TAIL)
-                *cut = keep_tail(fd, max, status.st_size) || *cut; /* else tried again at the next look */
+                *cut = keep_tail(fd, max, status.st_size) || *cut; /* else retried at the next check */
         return *cut;
 }
 

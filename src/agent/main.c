@@ -64,7 +64,7 @@ static gboolean on_linger(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-/* The time without work starts or ends. */
+/* The agent became idle or busy. */
 static void on_change(void *arg)
 {
         Agent *agent = arg;
@@ -90,7 +90,7 @@ static void on_report(const char *lines, void *arg)
                 server_report(agent->server, lines);
 }
 
-/* Whoever starts us again finds everything on disk. */
+/* Exits: the next agent finds everything on disk. */
 static void on_broken(const GError *error, void *arg)
 {
         Agent *agent = arg;
@@ -100,8 +100,8 @@ static void on_broken(const GError *error, void *arg)
         g_main_loop_quit(agent->loop);
 }
 
-/* Keepers whose spawner was killed become our children, as what is left of members whose keeper was. What
- * became of them is known by other means; not every init reaps in time. */
+/* If a spawner or keeper is killed, its children become ours. Their results are known by other means, so only
+ * reap them; not every init does so in time. */
 static void reap(void)
 {
         while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -123,8 +123,8 @@ static gboolean on_signal(gint fd, GIOCondition condition, gpointer arg)
         return G_SOURCE_CONTINUE;
 }
 
-/* A spawner of the last agent may hold the lock for a moment more, until it has seen the end of its socket.
- */
+/* The spawner of the previous agent may hold the lock for a moment longer, until it sees the end of its
+ * socket. */
 static bool take_lock(Agent *agent, const char *path, GError **error)
 {
         gint64 until = clock_monotonic_ms() + LOCK_WAIT_MS;
@@ -228,7 +228,7 @@ static void agent_clear(Agent *agent)
         options_clear(options, agent);
 }
 
-/* 0: go on; else the exit status and one, as the program should end here. */
+/* 0: continue; otherwise the exit status plus 1. */
 static bool asks(const Agent *agent)
 {
         return agent->help || agent->man || agent->version;
@@ -284,11 +284,11 @@ int main(int argc, char **argv)
         if (argc > 1 && strcmp(argv[1], "proxy") == 0)
                 return proxy_main();
         json_init();
-        umask(077); /* logs and records are for nobody else */
+        umask(077); /* only we may read logs and records */
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGHUP, SIG_IGN);
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* see reap() */
-        (void)setsid();                         /* fails for a leader, who has a session of its own already */
+        (void)setsid();                         /* fails for a session leader, which needs no new session */
         ok = read_options(&agent, argc, argv, &error);
         if (ok && asks(&agent)) {
                 answer(&agent);

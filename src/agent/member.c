@@ -1,7 +1,7 @@
-/* Becoming a member (see member.h): session, name space, directories, limits, signals, environment, program.
- * Rights are given up behind all that needs them, and before the first look at anything that a user may have
- * made: the working directory. Between fork and exec of a single-threaded process without a heap of its own,
- * so the C library may be used freely. */
+/* The steps by which a process becomes a member (see member.h): session, name space, directories, limits,
+ * signals, environment, program. Rights are dropped after everything that needs them, and before the first
+ * access to anything that a user may have created: the working directory. This runs between fork and exec of
+ * a single-threaded process without a heap of its own, so the C library may be used freely. */
 #include "agent/member.h"
 
 #include <errno.h>
@@ -25,12 +25,12 @@
 #include "agent/proxied.h"
 #include "agent/record.h"
 
-enum { FIRST_REAL_TIME = 32 }; /* of those on, none is ignored by habit (nohup, shells) */
+enum { FIRST_REAL_TIME = 32 }; /* shells and nohup ignore none of the signals from here on */
 
-static const char oom_score[] = "500";  /* before any daemon of the machine, after what asked to be first */
-static const char bind_root[] = "/pfs"; /* the only tree in which mount points are made */
+static const char oom_score[] = "500";  /* killed before the machine's daemons */
+static const char bind_root[] = "/pfs"; /* mount points are created only below it */
 
-/* What will be so the next time, too. */
+/* True if a retry would fail in the same way. */
 static bool is_lasting(int err)
 {
         static const int lasting[] = { ENOENT, ENOTDIR, EISDIR, EACCES,  EPERM,       ENOEXEC,
@@ -42,12 +42,12 @@ static bool is_lasting(int err)
         return false;
 }
 
-/* Tells the keeper why there will be no member, and ends. `%m` in the format says what `err` means. */
+/* Tells the keeper why the member does not start, and exits. `%m` in the format describes `err`. */
 static _Noreturn void fail(int gate, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static _Noreturn void fail(int gate, int err, const char *format, ...)
 {
-        char text[RECORD_TEXT_MAX + 1]; /* behind the verdict */
+        char text[RECORD_TEXT_MAX + 1]; /* follows the verdict */
         va_list args;
 
         text[0] = is_lasting(err) ? MEMBER_NEVER : MEMBER_NOT_NOW;
@@ -55,7 +55,7 @@ static _Noreturn void fail(int gate, int err, const char *format, ...)
         errno = err;
         (void)vsnprintf(text + 1, sizeof text - 1, format, args);
         va_end(args);
-        (void)!write(gate, text, strlen(text)); /* a keeper that is gone reads nothing */
+        (void)!write(gate, text, strlen(text)); /* if the keeper is gone, the write fails */
         _exit(127);
 }
 
@@ -88,7 +88,7 @@ static void wait_for_word(int gate)
                 _exit(127);
 }
 
-/* Passable for everybody whatever the umask is, and to be listed by nobody else. */
+/* All users may pass through it whatever the umask is; only the owner may list it. */
 static bool make_passable(const char *path)
 {
         if (mkdir(path, 0711) < 0)
@@ -96,7 +96,7 @@ static bool make_passable(const char *path)
         return chmod(path, 0711) == 0;
 }
 
-/* What an agent made for members that had its own rights. */
+/* Opens directories that an agent created for members with its own rights. */
 static void open_way(const char *target)
 {
         char path[PATH_MAX];
@@ -110,7 +110,7 @@ static void open_way(const char *target)
                 *slash = '\0';
                 if (stat(path, &status) == 0 && status.st_uid == geteuid() &&
                     (status.st_mode & 07777) == 0700)
-                        (void)chmod(path, 0711); /* else the member says which name it cannot reach */
+                        (void)chmod(path, 0711); /* else the member reports the path that it cannot reach */
                 *slash = '/';
         }
 }
@@ -163,7 +163,7 @@ static void bind_directories(const Spawn *spawn, int log_fd)
         }
 }
 
-/* The port of its proxy; 0: it has the machine's network. */
+/* Returns the port of its proxy; 0: the member uses the machine's network. */
 static int leave_network(const Spawn *spawn, int gate, int log_fd)
 {
         char why[RECORD_TEXT_MAX / 2];
@@ -177,7 +177,7 @@ static int leave_network(const Spawn *spawn, int gate, int log_fd)
         return 0;
 }
 
-/* Without a memory controller: what a process may allocate, each for itself. RLIMIT_AS would count what is
+/* Without a memory controller: limits the memory of each process. RLIMIT_AS would also count memory that is
  * only reserved. */
 static void limit_data(const Spawn *spawn)
 {
@@ -185,7 +185,7 @@ static void limit_data(const Spawn *spawn)
         struct rlimit limit = { bytes, bytes };
 
         if (bytes > 0 && !*spawn->strings[WIRE_SLOT_DIRS + SLOT_MEMORY])
-                (void)setrlimit(RLIMIT_DATA, &limit); /* lowering one's own limit; an older lower one holds */
+                (void)setrlimit(RLIMIT_DATA, &limit); /* an earlier, lower limit remains */
 }
 
 static void raise_oom_score(void)
@@ -195,11 +195,11 @@ static void raise_oom_score(void)
         if (fd < 0)
                 return;
         (void)!write(fd, oom_score,
-                     sizeof oom_score - 1); /* a lower score only makes a worse choice likelier */
+                     sizeof oom_score - 1); /* on failure the kernel is less likely to choose the member */
         close(fd);
 }
 
-/* "10,20" into a mapping of its own; the numbers are the agent's, who has checked them. */
+/* "10,20" into a new mapping; the agent has checked the numbers. */
 static gid_t *read_groups(const char *text, int gate, size_t *ret_n)
 {
         size_t max = strlen(text) / 2 + 1;
@@ -217,7 +217,7 @@ static gid_t *read_groups(const char *text, int gate, size_t *ret_n)
         return list;
 }
 
-/* The numbers come with the request: names are never looked up here. */
+/* The request has numbers: user names are never looked up here. */
 static void become_user(const Spawn *spawn, int gate, pid_t keeper)
 {
         const WireSpawn *head = spawn->head;
@@ -228,18 +228,18 @@ static void become_user(const Spawn *spawn, int gate, pid_t keeper)
             setresuid(head->uid, head->uid, head->uid) < 0)
                 fail(gate, errno, "cannot become user %u with group %u and %zu more: %m", head->uid,
                      head->gid, n);
-        umask(022); /* homes and work directories are shut as a whole; what is in public is for all */
-        die_with(keeper, SIGKILL); /* the kernel forgets it when the user changes */
+        umask(022);                /* only files in public directories are readable by all */
+        die_with(keeper, SIGKILL); /* the kernel resets it when the user changes */
 }
 
-/* For good, and for all that it starts. */
+/* Permanent, also for all its children. */
 static void confine(int gate)
 {
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 fail(gate, errno, "cannot be kept from gaining rights by set-uid programs: %m");
 }
 
-/* Its holder has made it. */
+/* The holder has created it. */
 static void enter_sandbox(const Spawn *spawn, int gate)
 {
         if (!sandbox_join(spawn->holder, spawn->head->sandbox))
@@ -266,12 +266,12 @@ static void reset_signals(void)
         sigset_t none;
 
         for (int signal = 1; signal < FIRST_REAL_TIME; signal++)
-                (void)sigaction(signal, &action, NULL); /* KILL and STOP refuse */
+                (void)sigaction(signal, &action, NULL); /* KILL and STOP cannot be set */
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The NULL-terminated pointers to `n` strings that follow each other. */
+/* NULL-terminated pointers to `n` consecutive strings. */
 static char **pointers(const char *strings, uint32_t n, int gate)
 {
         char **list = mmap(NULL, (n + 1) * sizeof *list, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -287,7 +287,7 @@ static char **pointers(const char *strings, uint32_t n, int gate)
         return list;
 }
 
-/* Ourselves, as the host of the program's terminal. */
+/* Executes our own program as the host of the member's terminal. */
 static _Noreturn void execute_host(const Spawn *spawn, int gate, int self, char **argv)
 {
         static char role[] = "terminal", name[] = "paddle-terminal";
@@ -331,12 +331,12 @@ static _Noreturn void execute(const Spawn *spawn, int gate, int self, int proxy_
 
 void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
 {
-        /* While /proc is the machine's, and by no name that a user may not reach. */
+        /* opened while /proc is the machine's, and not by a path that a user may be unable to reach */
         int self = spawn->head->tty ? open("/proc/self/exe", O_PATH | O_CLOEXEC) : -1;
         int proxy_port;
 
         die_with(keeper, SIGKILL);
-        (void)setsid(); /* a fresh child leads no group, so it cannot fail */
+        (void)setsid(); /* a new child leads no group, so this cannot fail */
         wait_for_word(gate);
         if (dup2(log_fd, STDOUT_FILENO) < 0 ||
             dup2(log_fd, STDERR_FILENO) < 0) /* stdin is /dev/null already */
@@ -345,7 +345,7 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         bind_directories(spawn, log_fd);
         proxy_port = leave_network(spawn, gate, log_fd);
         limit_data(spawn);
-        raise_oom_score(); /* while the file in /proc is still ours */
+        raise_oom_score(); /* while the file in /proc is still owned by us */
         if (spawn->head->sandbox & SANDBOX_RIGHTS && !sandbox_drop_rights())
                 fail(gate, errno, "cannot be kept from capabilities: %m");
         if (spawn->head->as_user)

@@ -5,10 +5,9 @@
 
 #include "agent/keeper.h"
 
-/* The first byte of what a member that fails says: whether the same start could go well another time. */
+/* The first byte of a failed member's message: whether a retry can succeed. */
 typedef enum { MEMBER_NOT_NOW = 'n', MEMBER_NEVER = 'N' } MemberVerdict;
 
-/* Waits on `gate` for the keeper's word, then becomes the member. What fails is written to `gate` as a
- * MemberVerdict and a sentence; the end of file there means that the member runs. Dies with the keeper at any
- * time. */
+/* Waits on `gate` for the keeper, then becomes the member. A failure is written to `gate` as a MemberVerdict
+ * and a sentence; end of file means that the member runs. It dies with the keeper at any time. */
 _Noreturn void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper);

@@ -1,4 +1,4 @@
-/* A network of its own (see proxied.h).
+/* A separate network for a member (see proxied.h).
  *
  *     member: fork ─▶ proxy, in the machine's network
  *       │              │
@@ -6,10 +6,10 @@
  *     listen ──socket──▶ accepts there, connects here; says that it is ready
  *     goes on
  *
- * A socket belongs to the network it was made in, so the proxy serves the member's without being in it. It
- * dies with the member. Others of its user cannot look into it, at no moment: its program is a copy in memory
- * that cannot be read, and the kernel lets nobody trace what runs one. PR_SET_DUMPABLE, which the proxy sets
- * itself, would come after its environment, with passwords of the machine's proxies, could be read. */
+ * A socket belongs to the network in which it was created, so the proxy serves the member's network without
+ * being in it. It dies with the member. Other processes of its user can never trace it: its program is an
+ * unreadable copy in memory, and the kernel forbids tracing a process that executes one. PR_SET_DUMPABLE,
+ * which the proxy sets itself, would come too late: its environment has passwords of the machine's proxies. */
 #include "agent/proxied.h"
 
 #include <arpa/inet.h>
@@ -65,7 +65,7 @@ static int make_memory(void)
 {
         int fd = memfd_create("paddle-proxy", MFD_CLOEXEC | MFD_EXEC);
 
-        return fd >= 0 || errno != EINVAL ? fd : memfd_create("paddle-proxy", MFD_CLOEXEC); /* before 6.3 */
+        return fd >= 0 || errno != EINVAL ? fd : memfd_create("paddle-proxy", MFD_CLOEXEC); /* Linux < 6.3 */
 }
 
 static bool copy_all(int from, int to)
@@ -77,8 +77,8 @@ static bool copy_all(int from, int to)
         return sent == 0;
 }
 
-/* Its owner cannot read it either. What is open for writing cannot be run, so it is opened once more. -1 with
- * errno. */
+/* Its owner cannot read it either. A file that is open for writing cannot be executed, so it is reopened. -1
+ * with errno. */
 static int copy_unreadable(const char *program)
 {
         int file = open(program, O_RDONLY | O_CLOEXEC), copy = make_memory(), ret = -1;
@@ -94,7 +94,7 @@ static int copy_unreadable(const char *program)
         return ret;
 }
 
-/* Standard error is the log already. The program may lie where its user has no way to. */
+/* Standard error is the log already. The user may be unable to reach the program by its path. */
 static _Noreturn void become_proxy(const Spawn *spawn, int socket, pid_t member)
 {
         char *variables[STRINGS_MAX + 1], *at = (char *)spawn->proxy;
@@ -133,7 +133,7 @@ static bool write_file(const char *path, const char *text)
         return ok;
 }
 
-/* Without the right to make a network alone: inside a user namespace where it is the same user. */
+/* Without the right to create a network alone: inside a user namespace that maps the user to itself. */
 static bool unshare_as_user(void)
 {
         char uids[64], gids[64];

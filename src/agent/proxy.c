@@ -1,6 +1,6 @@
-/* A member's proxy (see proxy.h): a thread for each connection, which reads one request and then carries
- * bytes. Runs beside code that is not trusted, with the same uid: it cannot be traced, and holds nothing but
- * addresses and, in its memory, the credentials of the machine's proxies. */
+/* A member's proxy (see proxy.h): each connection has a thread, which reads one request and then copies
+ * bytes. It runs beside untrusted code with the same uid, so it cannot be traced; it holds only addresses
+ * and, in memory, the credentials of the machine's proxies. */
 #include "agent/proxy.h"
 
 #include <errno.h>
@@ -28,10 +28,10 @@ enum {
         CONNECTIONS_MAX = 128,
         STACK_BYTES = 512 * 1024,
         PIECE = 32 * 1024,
-        IDLE_MS = 10 * 60 * 1000, /* of a connection without a byte */
-        HEAD_MS = 30 * 1000,      /* for a request, or another proxy's answer */
+        IDLE_MS = 10 * 60 * 1000, /* of a connection without traffic */
+        HEAD_MS = 30 * 1000,      /* for a request, or the answer of another proxy */
         CONNECT_MS = 30 * 1000,
-        REFUSALS_MAX = 100, /* that are written to the log */
+        REFUSALS_MAX = 100, /* at most this many are logged */
         BAD_REQUEST = 400,
         FORBIDDEN = 403,
         BAD_GATEWAY = 502,
@@ -41,7 +41,7 @@ static const char *allow;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t room = PTHREAD_COND_INITIALIZER;
 static int connections;
-static GHashTable *refused; /* "HOST:PORT" that the log has */
+static GHashTable *refused; /* "HOST:PORT" that were logged already */
 
 /* ---- bytes ---- */
 
@@ -71,7 +71,7 @@ static bool wait_for(int fd, short events, int timeout_ms)
         return n > 0;
 }
 
-/* Up to and with the empty line; what came behind it stays in `buffer`, too. 0: there is none. */
+/* Reads up to and including the empty line. Later bytes stay in `buffer` as well. 0: no complete head. */
 static gsize read_head(int fd, GString *buffer)
 {
         char piece[PIECE];
@@ -90,7 +90,7 @@ static gsize read_head(int fd, GString *buffer)
         return (gsize)(end - buffer->str) + strlen("\r\n\r\n");
 }
 
-/* One piece from one to the other. False: nothing more comes from there. */
+/* Copies one piece. False: end of file, or an error. */
 static bool carry(int from, int to)
 {
         char piece[PIECE];
@@ -102,7 +102,7 @@ static bool carry(int from, int to)
         return false;
 }
 
-/* Until both have said all; with `one_way` only what `there` says. */
+/* Copies until both sides have closed; with `one_way` only what `there` sends. */
 static void carry_all(int here, int there, bool one_way)
 {
         struct pollfd fds[2] = { { .fd = one_way ? -1 : here, .events = POLLIN },
@@ -120,7 +120,7 @@ static void carry_all(int here, int there, bool one_way)
         }
 }
 
-/* ---- ways out ---- */
+/* ---- connecting ---- */
 
 static int connect_one(const struct addrinfo *at)
 {
@@ -168,7 +168,7 @@ static const char *variable(const char *name)
         return value && *value ? value : NULL;
 }
 
-/* The machine's proxy for it; false: there is none. */
+/* The machine's proxy for this address; false: none. */
 static bool find_proxy(const AllowAsk *ask, AllowProxy *ret, GError **error)
 {
         const char *url = variable(ask->tunnel ? "https_proxy" : "http_proxy");
@@ -191,8 +191,8 @@ static const char *brackets(const char *host, bool open)
         return !strchr(host, ':') ? "" : open ? "[" : "]";
 }
 
-/* Through another proxy, as far as its consent: what it said otherwise is not passed on, since the connection
- * would then ask it for more. */
+/* Connects through another proxy, up to its 2xx answer. Other answers are not forwarded: the client would
+ * send another request on the connection. */
 static bool tunnel_through(int there, const AllowAsk *ask, const AllowProxy *proxy, GString *rest,
                            GError **error)
 {
@@ -245,7 +245,7 @@ static void refuse(int here, int status, const char *text)
         (void)send_all(here, reply, strlen(reply));
 }
 
-/* A line of the build's log, once for an address. */
+/* Logs `text` to the build's log, once per address. */
 static void tell(const AllowAsk *ask, const char *text)
 {
         bool new = false;
@@ -269,8 +269,7 @@ static void refuse_address(int here, const AllowAsk *ask)
         refuse(here, FORBIDDEN, text);
 }
 
-/* A rule of --egress is a program at our cgroup: it makes connect() fail with EPERM, and keeps name servers
- * away. */
+/* --egress is a program at our cgroup: connect() fails with EPERM, and name servers are unreachable. */
 static void refuse_failed(int here, const AllowAsk *ask, const GError *error)
 {
         const char *egress =
@@ -374,7 +373,7 @@ static _Noreturn void accept_all(int listener)
                 connections++;
                 pthread_mutex_unlock(&lock);
                 if (pthread_create(&thread, &attributes, run, GINT_TO_POINTER(here)) !=
-                    0) { /* no process left */
+                    0) { /* out of processes */
                         close(here);
                         pthread_mutex_lock(&lock);
                         connections--;

@@ -1,11 +1,11 @@
-/* The proxy of one member that has no network but it (agent/proxied.h): a mode of paddle-agent. Started with
- * a socket in descriptor 3, over which the listening socket of the member's network comes, and these
+/* The proxy of one member without another network (agent/proxied.h): a mode of paddle-agent. It starts with a
+ * socket as descriptor 3, receives the listening socket of the member's network over it, and has these
  * variables:
  *
- *     ALLOW                                  addresses that are connected to (allow_list_has)
- *     http_proxy https_proxy all_proxy no_proxy    of the machine: how to get there
+ *     ALLOW                                        the allowed addresses (allow_list_has)
+ *     http_proxy https_proxy all_proxy no_proxy    the machine's proxies
  *
- * All others are refused, and said so once each in the member's log (stderr). */
+ * Other addresses are refused, and logged once each in the member's log (stderr). */
 #pragma once
 
-int proxy_main(void); /* never returns but for an error: the exit status */
+int proxy_main(void); /* returns the exit status, only on error */

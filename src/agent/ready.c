@@ -1,5 +1,5 @@
-/* Listeners from /proc/net/tcp and tcp6, owners from /proc/PID/fd (see ready.h). Listening sockets come first
- * in these files, so a machine with many connections costs no more than one with few. */
+/* Listeners from /proc/net/tcp and tcp6, owners from /proc/PID/fd (see ready.h). These files list listening
+ * sockets first, so many connections cost no more than few. */
 #include "agent/ready.h"
 
 #include <stdio.h>
@@ -122,7 +122,7 @@ static GHashTable *all_listeners(const char *proc)
         return listeners;
 }
 
-/* Is the process in another network than we are? */
+/* True if the process is in another network namespace than we are. */
 static bool is_elsewhere(const char *proc, int pid)
 {
         g_autofree char *path = g_strdup_printf("%s/%d/ns/net", proc, pid);

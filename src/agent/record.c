@@ -1,5 +1,5 @@
-/* Records of a task's state file (see record.h). A header names magic, length and FNV-1a of what follows;
- * both are written with one pwrite. */
+/* Records of a task's state file (see record.h). A header has a magic number, the length and the FNV-1a hash
+ * of the body; both are written with one pwrite. */
 #include "agent/record.h"
 
 #include <errno.h>

@@ -125,11 +125,12 @@ void report_open(ReportFile *file, const char *path, const char *result, uid_t u
         file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (file->fd >= 0 && user != (uid_t)-1 && fchown(file->fd, user, group) < 0) {
                 close(file->fd);
-                file->fd = -1; /* a member that cannot report runs all the same */
+                file->fd = -1; /* a member runs even if it cannot report */
         }
 }
 
-/* Gives the disk back what was read; the file keeps its length, so that an append under way is not lost. */
+/* Frees the disk blocks of what was read. The file keeps its length, so that a concurrent append is not
+ * lost. */
 static void drop_read(const ReportFile *file)
 {
         (void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, file->offset);
@@ -143,11 +144,11 @@ static void write_result(ReportFile *file)
         if (file->result_fd < 0)
                 file->result_fd = open(file->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
         if (file->result_fd < 0 || pwrite(file->result_fd, text, len, 0) != (ssize_t)len)
-                return; /* the disk is full: the next look tries again */
+                return; /* the disk is full: the next check retries */
         (void)ftruncate(file->result_fd, (off_t)len);
 }
 
-/* One step; false when there is nothing more. */
+/* Reads one chunk; false at the end. */
 static bool read_chunk(ReportFile *file, bool last)
 {
         static char text[CHUNK];
@@ -165,7 +166,7 @@ static bool read_chunk(ReportFile *file, bool last)
         }
         taken = report_take(&file->report, text, (size_t)got, last && got < CHUNK);
         if (taken == 0 && got == CHUNK) {
-                taken = CHUNK; /* no line is that long */
+                taken = CHUNK; /* no valid line is that long */
                 file->inside = true;
         }
         file->offset += (int64_t)taken;
@@ -180,7 +181,7 @@ void report_look(ReportFile *file, bool last)
         if (file->fd < 0 || fstat(file->fd, &info) < 0 || info.st_size == file->offset)
                 return;
         if (info.st_size < file->offset)
-                file->offset = before = 0; /* the member truncated it; earlier values stay */
+                file->offset = before = 0; /* the member truncated it; earlier values remain */
         if (info.st_size - file->offset > REPORT_STEP) {
                 file->offset = info.st_size - REPORT_STEP;
                 file->inside = true;

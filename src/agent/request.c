@@ -44,7 +44,7 @@ static bool get_strings(const json_t *object, const char *name, gsize max, json_
                (!*ret || only_strings(*ret, name, error));
 }
 
-/* Whose rights the member has: user and group together, or neither. */
+/* The user whose rights the member has: user and group together, or neither. */
 static bool get_user(const json_t *object, StartRequest *ret, GError **error)
 {
         gsize i;
@@ -89,7 +89,7 @@ static bool get_texts(const json_t *object, StartRequest *ret, GError **error)
         return true;
 }
 
-/* The parts of the sandbox by their words. */
+/* The parts of the sandbox, by name. */
 static bool get_sandbox(const json_t *object, StartRequest *ret, GError **error)
 {
         json_t *list = NULL, *item;

@@ -1,4 +1,4 @@
-/* One table of holders (see sandbox-pool.h). A holder that is not in it ends with its member. */
+/* One table of holders (see sandbox-pool.h). A holder that is not in the table ends with its member. */
 #include "agent/sandbox-pool.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 enum { PATH_SIZE = 4096, POOLED_MAX = 64 };
 
 typedef struct {
-        int holder, socket; /* holder 0: nothing here */
+        int holder, socket; /* holder 0: an empty slot */
         uint32_t parts;
         uid_t uid;
         gid_t gid;
@@ -46,7 +46,7 @@ static int move(int fd)
         return moved;
 }
 
-/* It ends when it is idle, or as soon as it is. */
+/* The holder ends now if it is idle, or as soon as it becomes idle. */
 static void drop(Entry *entry)
 {
         close(entry->holder);
@@ -54,7 +54,8 @@ static void drop(Entry *entry)
         *entry = (Entry){ 0 };
 }
 
-/* The word that it is as new, with the end of a pipe for its next member: -1 as long as there is none. */
+/* Receives the holder's message that its sandbox is clean, with the end of a pipe for its next member; -1
+ * until then. */
 static int ask(Entry *entry, int flags)
 {
         char byte;
@@ -83,7 +84,7 @@ static bool fits(const Entry *entry, const Entry *wanted)
                entry->parts == wanted->parts && entry->keep == wanted->keep;
 }
 
-/* A place in the table, if need be that of an idle one; NULL: all are in use. */
+/* A free entry, if necessary that of an idle holder; NULL: all are in use. */
 static Entry *make_place(void)
 {
         static unsigned turn;

@@ -1,4 +1,4 @@
-/* Namespaces and what stands in them (see sandbox.h). */
+/* Namespaces and their contents (see sandbox.h). */
 #include "agent/sandbox.h"
 
 #include <dirent.h>
@@ -36,10 +36,10 @@
 enum {
         PATH_SIZE = 4096,
         READ_ONLY = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-        ALONE_MS_MAX = 100,  /* that processes may take to be gone */
-        MARKS_MAX = 1024,    /* bytes of names, and of a value, of extended attributes; with more there is no
-                                second member */
-        FIRST_PROCESS = 256, /* position in /proc, behind its files */
+        ALONE_MS_MAX = 100,  /* within which the last processes must have ended */
+        MARKS_MAX = 1024,    /* bytes of names, and of a value, of extended attributes; with more, the sandbox
+                                is not reused */
+        FIRST_PROCESS = 256, /* offset in /proc, after its files */
         SETTLED_S = 1,       /* times of files are as coarse as a tick of the kernel, 10 ms at most */
 };
 
@@ -59,13 +59,13 @@ static bool is_below(const char *path, const char *dir)
         return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* Anybody may pass it, whatever the umask is. */
+/* All users may pass through it, whatever the umask is. */
 static bool make_passable(const char *path)
 {
         return mkdir(path, 0755) == 0 ? chmod(path, 0755) == 0 : errno == EEXIST;
 }
 
-/* mkdir -p; `path` is changed on the way and whole again. Only below a file system that is new. */
+/* mkdir -p; modifies `path` and restores it. Only for a new file system. */
 static bool make_way(char *path, size_t from)
 {
         for (char *slash = path + from; (slash = strchr(slash, '/')); slash++) {
@@ -88,7 +88,7 @@ typedef struct {
         bool read_only;
 } Kept;
 
-/* Shows again, at its old name, what was opened before. */
+/* Mounts a directory, opened before, at its old path again. */
 static bool show_again(const Kept *kept, const char *point)
 {
         char source[64], target[PATH_SIZE];
@@ -105,7 +105,7 @@ static bool show_again(const Kept *kept, const char *point)
                (!kept->read_only || mount(NULL, target, NULL, READ_ONLY, NULL) == 0);
 }
 
-/* The kept directories below `point`, opened; how many, -1 when `point` itself is to be kept. */
+/* Opens the kept directories below `point`; returns their number, -1 if `point` itself is kept. */
 static int open_kept(const SandboxPlace *place, const char *point, Kept ret[SANDBOX_KEEP_MAX])
 {
         const char *at = place->keep;
@@ -117,13 +117,13 @@ static int open_kept(const SandboxPlace *place, const char *point, Kept ret[SAND
                 if (!is_below(at, point) || n == SANDBOX_KEEP_MAX)
                         continue;
                 ret[n] = (Kept){ at, open(at, O_PATH | O_DIRECTORY | O_CLOEXEC), i < place->n_read_only };
-                n += ret[n].fd >= 0; /* what is not there needs not be seen */
+                n += ret[n].fd >= 0; /* a missing directory is skipped */
         }
         return n;
 }
 
-/* Puts a directory of the attempt in place of `point`; or, where something below has to be seen still,
- * memory: in there nobody can have laid a link for us. `dir` NULL: memory in any case. */
+/* Replaces `point` by a directory of the attempt, or by a tmpfs if something below it must stay visible:
+ * nobody can have created a symbolic link in a new tmpfs. `dir` NULL: always a tmpfs. */
 static bool replace(const SandboxPlace *place, const char *point, const char *dir)
 {
         Kept kept[SANDBOX_KEEP_MAX];
@@ -142,7 +142,8 @@ static bool replace(const SandboxPlace *place, const char *point, const char *di
         return ok;
 }
 
-/* What is written to it counts where the member's other files do. The server's survey labels what is not. */
+/* Charges what is written to it like the member's other files. The server's survey labels files that exist
+ * already. */
 static void follow_project(const char *path, const char *like)
 {
         int dir = open(like, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -163,7 +164,7 @@ static bool make_tmp(const SandboxPlace *place, char path[PATH_SIZE])
                 return false;
         }
         if (mkdir(path, 0700) < 0)
-                return errno == EEXIST; /* of a member that was here before */
+                return errno == EEXIST; /* of an earlier member */
         if (place->like)
                 follow_project(path, place->like);
         return chown(path, place->uid, place->gid) == 0;
@@ -177,7 +178,7 @@ static bool replace_files(const SandboxPlace *place)
                (replace(place, "/var/tmp", tmp) || errno == ENOENT);
 }
 
-/* Queues of messages are seen where the machine shows its own. */
+/* Message queues appear where the machine shows its own. */
 static bool replace_shared_memory(const SandboxPlace *place)
 {
         if (!replace(place, "/dev/shm", NULL) && errno != ENOENT)
@@ -187,8 +188,8 @@ static bool replace_shared_memory(const SandboxPlace *place)
         return true;
 }
 
-/* Without the holder and the keeper: the keeper's directory in it shows the machine's mounts, and to a member
- * without a network the machine's sockets (/proc/PID/net). */
+/* Hides the holder and the keeper: the keeper's directory would show the machine's mounts and, to a member
+ * without a network, the machine's sockets (/proc/PID/net). */
 static bool mount_proc(void)
 {
         return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") == 0;
@@ -207,7 +208,7 @@ static bool raise_loopback(void)
 
 bool sandbox_own_mounts(void)
 {
-        /* What the machine mounts and unmounts later is mounted and unmounted here, too. */
+        /* Later mounts and unmounts of the machine take effect here as well. */
         return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
 }
 
@@ -248,8 +249,8 @@ bool sandbox_join(int pidfd, uint32_t parts)
 
 /* ---- processes ---- */
 
-/* Our own PID namespace, and whether our next child would be born elsewhere: a spawner of sandboxed members
- * would go back after each for nothing. */
+/* Our own PID namespace, and whether the next child would be in another one. The spawner of sandboxed members
+ * does not switch back after each child. */
 static int home = -1;
 static bool away;
 
@@ -259,7 +260,7 @@ static bool choose_pids(int pidfd)
                 return true;
         if (home < 0)
                 home = pidfd_open(getpid(), 0);
-        if (home < 0 || setns(pidfd >= 0 ? pidfd : home, CLONE_NEWPID) < 0) /* home is always allowed */
+        if (home < 0 || setns(pidfd >= 0 ? pidfd : home, CLONE_NEWPID) < 0) /* our own is always allowed */
                 return false;
         away = pidfd >= 0;
         return true;
@@ -278,7 +279,7 @@ pid_t sandbox_fork(int pidfd, bool fresh, int *ret_pidfd)
         if (!choose_pids(pidfd))
                 return -1;
         pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
-        if (pid == 0) { /* where it is born, its children are */
+        if (pid == 0) { /* its children are in its own namespace */
                 if (home >= 0)
                         close(home);
                 home = -1;
@@ -330,9 +331,9 @@ int sandbox_hold(const char *dir)
         return fd;
 }
 
-enum { GATE = 0, DIR_FD = 1 }; /* a holder's descriptors; those behind are of what it watches */
+enum { GATE = 0, DIR_FD = 1 }; /* a holder's descriptors; higher ones are of watched directories */
 
-/* Other descriptors go first: to close one of the directory later would give up the record lock. */
+/* Close the other descriptors first: closing one of the directory later would release the record lock. */
 static void become_holder(const SandboxPlace *place, uint32_t parts, int maker)
 {
         struct flock lock = mark(F_RDLCK);
@@ -347,7 +348,7 @@ static void become_holder(const SandboxPlace *place, uint32_t parts, int maker)
                               sandbox_make(place, parts, &what) && fcntl(DIR_FD, F_SETLK, &lock) == 0
                       ? 0
                       : errno;
-        (void)!write(GATE, &err, sizeof err); /* to the spawner, which waits, or has been killed */
+        (void)!write(GATE, &err, sizeof err); /* to the spawner, which waits or was killed */
         if (err) {
                 (void)!write(GATE, what, strlen(what));
                 _exit(1);
@@ -360,29 +361,28 @@ static _Noreturn void hold(const SandboxPlace *place, uint32_t parts, int maker)
         close(GATE);
         while (flock(DIR_FD, LOCK_EX) < 0 && errno == EINTR)
                 ;
-        _exit(0); /* and with it all that is left in its namespace */
+        _exit(0); /* and everything left in its namespace */
 }
 
 /* ---- one member after another ---- */
 
-/* What a member can leave at a directory, but for times. */
+/* What a member can change about a directory, except times. */
 typedef struct {
-        int names; /* in it; -1: it cannot be read */
+        int names; /* number of entries; -1: unreadable */
         mode_t mode;
         uid_t uid;
         gid_t gid;
-        uint64_t marks; /* hash of extended attributes, so of access lists too, and of flags and project */
-        bool readable;  /* the marks */
+        uint64_t marks; /* hash of extended attributes (also access lists), flags and project */
+        bool readable;  /* whether marks could be read */
 } Look;
 
-/* A directory that every member finds as the first one did. A change of any kind changes its ctime, so one
- * that has the old one needs no second look; unless it is so young that a later change may have got the same.
- */
+/* A directory that every member must find as the first one did. Any change updates its ctime. An unchanged
+ * ctime therefore needs no second look, unless it is so recent that a later change may have got the same. */
 typedef struct {
-        int fd; /* -1: there is none */
+        int fd; /* -1: none */
         Look fresh;
-        struct timespec changed; /* ctime at the last look */
-        bool settled;            /* which was old by then */
+        struct timespec changed; /* ctime at the last check */
+        bool settled;            /* the ctime was old enough then */
 } Watched;
 
 enum { TMP, VAR_TMP, SHARED_MEMORY, QUEUES, WATCHED };
@@ -397,7 +397,7 @@ static bool is_process(const char *name)
         return *name >= '0' && *name <= '9';
 }
 
-/* How many such names an open directory has from this position on; -1: it cannot be read. */
+/* The number of counted names in an open directory from this position on; -1: unreadable. */
 static int count_names(int fd, off_t from, bool (*counts)(const char *name))
 {
         char buffer[4096];
@@ -445,7 +445,7 @@ static bool hash_marks(int fd, uint64_t *ret)
         return true;
 }
 
-/* False with errno: it has no ctime even. */
+/* False with errno: not even its ctime is available. */
 static bool look_at(Watched *watched, Look *ret)
 {
         struct timespec now;
@@ -484,7 +484,7 @@ static bool is_fresh(Watched *watched)
                now.uid == fresh->uid && now.gid == fresh->gid;
 }
 
-/* The message queues of this IPC namespace, wherever the machine shows its own. */
+/* Opens the message queues of this IPC namespace, wherever the machine mounts its own. */
 static int open_queues(void)
 {
         int context = (int)syscall(SYS_fsopen, "mqueue", FSOPEN_CLOEXEC), top = -1, queues = -1;
@@ -507,7 +507,7 @@ static int open_watched(int i)
         return i == QUEUES ? open_queues() : open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* False: then it is not known what a member leaves. */
+/* False: changes by a member could not be detected. */
 static bool watch(Watched watched[WATCHED], uint32_t parts)
 {
         for (int i = 0; i < WATCHED; i++) {
@@ -534,9 +534,9 @@ static bool has_system_v(void)
         return shared.used_ids || semaphores.semusz || messages.msgpool;
 }
 
-/* The keeper is about to be gone, and all others with it, unless it was killed. kill(-1, 0) would say so,
- * too, but looks at all processes of the machine. We are the first in the list: where it began elsewhere,
- * there would be none. */
+/* True once only this process is left: the keeper is about to end, and the others with it unless it was
+ * killed. kill(-1, 0) would tell as well, but looks at all processes of the machine. We are the first entry
+ * of the list; from a wrong offset none would be counted. */
 static bool is_alone(int proc)
 {
         for (int ms = 0; ms < ALONE_MS_MAX; ms++) {
@@ -559,14 +559,15 @@ static bool is_as_new(uint32_t parts, int proc, Watched watched[WATCHED])
         return !(parts & SANDBOX_IPC && has_system_v());
 }
 
-/* rm takes whatever tree it is, and follows no link. What it leaves, the next agent removes. */
+/* rm accepts any tree, and follows no link. The next agent removes what it leaves. */
 static _Noreturn void remove_place(const char *dir)
 {
         (void)execle("/bin/rm", "rm", "-rf", "--one-file-system", "--", dir, NULL, (char *const[]){ NULL });
         _exit(1);
 }
 
-/* Hands out the end of a pipe, and waits until its last copy is closed. False: the spawner is gone. */
+/* Sends the end of a pipe to the spawner, and waits until its last copy is closed. False: the spawner is
+ * gone. */
 static bool serve_one(void)
 {
         int ends[2];
@@ -619,7 +620,7 @@ static bool read_word(int gate, const char **ret_what)
         return false;
 }
 
-/* Waits until it has furnished what it holds. */
+/* Waits until the holder has set up its namespaces. */
 static int fork_holder(void (*run)(const SandboxPlace *, uint32_t, int), const SandboxPlace *place,
                        uint32_t parts, int *ret_gate, const char **ret_what)
 {
@@ -668,7 +669,7 @@ int sandbox_serve(const SandboxPlace *place, uint32_t parts, int *ret_socket, co
 
 /* ---- rights ---- */
 
-/* What a program that is run as root is to have beyond the bounding set. */
+/* The capabilities, beyond the bounding set, of a program that is run as root. */
 static bool set_inheritable(uint64_t caps)
 {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -684,7 +685,7 @@ static bool set_inheritable(uint64_t caps)
         return syscall(SYS_capset, &head, data) == 0;
 }
 
-/* To read costs next to nothing; to drop one copies all credentials. */
+/* Reading is cheap; dropping one copies all credentials. */
 static bool empty_bounding_set(void)
 {
         int has;
@@ -705,7 +706,7 @@ void sandbox_be_ready(void)
 {
         enum { REMOVES = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH | 1 << CAP_FOWNER };
 
-        if (set_inheritable(REMOVES)) /* what a holder clears away is a user's; then it runs rm */
+        if (set_inheritable(REMOVES)) /* the holder deletes a user's files by running rm */
                 (void)empty_bounding_set();
         (void)sandbox_filter_early();
 }

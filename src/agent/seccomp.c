@@ -1,14 +1,14 @@
-/* The system calls that members do without (promise and reasons: doc/guide/security.md). A table of exceptions: all
- * else is allowed. It refuses what makes namespaces, mounts, what reaches into the kernel, and what takes a
- * capability anyway, so that a fault in it cannot be tried.
+/* The system calls that members may not use (promise and reasons: doc/guide/security.md). This is a table of
+ * exceptions: everything else is allowed. It refuses calls that create namespaces, mount, or reach into the
+ * kernel, and calls that need a capability anyway, so that a bug in them cannot be exploited.
  *
- * There are two filters. The outer one refuses all that neither spawner nor keeper needs: a spawner of
- * sandboxed members sets it once, and all that it forks has it. The inner one refuses what these still need:
- * the few calls that make and enter a sandbox, give its /tmp to a project, and deny devices to a cgroup; each
+ * There are two filters. The outer one refuses what neither spawner nor keeper needs: a spawner of sandboxed
+ * members sets it once, and its children inherit it. The inner one refuses what these still need: the few
+ * calls that create and enter a sandbox, give its /tmp to a project, and deny devices to a cgroup; each
  * member sets it for itself, last. A process without the outer one sets both.
  *
- * A filter is a search tree over the numbers: the kernel runs it once for each call there is when it is set,
- * and translates it, so a start pays for each instruction. */
+ * A filter is a search tree over the numbers. When it is set, the kernel runs it once for every existing call
+ * and translates it, so each instruction costs time at each start. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -33,11 +33,11 @@
 #define FOREIGN_BIT 0u
 #endif
 
-/* clone3 is not there: the C library then takes clone, whose flags can be seen. io_uring and userfaultfd are
- * not there either: programs have another way. */
+/* clone3 is reported as missing: the C library then uses clone, whose flags a filter can see. io_uring and
+ * userfaultfd are reported as missing as well: programs have a fallback. */
 typedef enum { REFUSED = EPERM, ABSENT = ENOSYS, BY_FLAGS = -1, BY_FAMILY = -2, BY_REQUEST = -3 } Verdict;
 
-/* As SYS_file_setattr of newer headers. */
+/* SYS_file_setattr of newer headers. */
 enum { FILE_SETATTR = 469 };
 
 typedef struct {
@@ -45,12 +45,12 @@ typedef struct {
         int verdict;
 } Call;
 
-/* What spawner, holder, keeper, and a member before its program runs, call themselves. */
+/* Calls that the spawner, the holder, the keeper, and a member before its program runs, use themselves. */
 static Call inner_calls[] = {
         { SYS_unshare, BY_FLAGS }, { SYS_clone3, ABSENT },  { SYS_setns, REFUSED },
         { SYS_mount, REFUSED },    { SYS_fsopen, REFUSED }, { SYS_fsconfig, REFUSED },
         { SYS_fsmount, REFUSED },  { SYS_bpf, REFUSED },    { SYS_ioctl, BY_REQUEST },
-        { FILE_SETATTR, ABSENT }, /* programs then take the ioctl */
+        { FILE_SETATTR, ABSENT }, /* programs fall back to the ioctl */
 };
 
 static Call outer_calls[] = {
@@ -87,11 +87,11 @@ static Call outer_calls[] = {
         { SYS_setdomainname, REFUSED },
         { SYS_vhangup, REFUSED },
         { SYS_nfsservctl, REFUSED },
-        /* keyrings are the kernel's, and shared by all of a user */
+        /* keyrings belong to the kernel, and all processes of a user share them */
         { SYS_add_key, REFUSED },
         { SYS_request_key, REFUSED },
         { SYS_keyctl, REFUSED },
-        /* where faults of the kernel are found most often */
+        /* the kernel's most frequent bugs are here */
         { SYS_io_uring_setup, ABSENT },
         { SYS_io_uring_enter, ABSENT },
         { SYS_io_uring_register, ABSENT },
@@ -115,9 +115,7 @@ static Call outer_calls[] = {
 enum {
         N_INNER = sizeof inner_calls / sizeof *inner_calls,
         N_OUTER = sizeof outer_calls / sizeof *outer_calls,
-        PROGRAM_MAX =
-                16 *
-                N_OUTER, /* a leaf has 18 instructions at most, most have 3; and there is a node for each */
+        PROGRAM_MAX = 16 * N_OUTER, /* a leaf has at most 18 instructions, most have 3; plus one per node */
         NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                      CLONE_NEWPID | CLONE_NEWNET,
 };
@@ -142,8 +140,8 @@ static void load(Program *program, size_t offset)
         add(program, BPF_LD | BPF_W | BPF_ABS, 0, 0, (unsigned)offset);
 }
 
-/* By netlink the kernel tells of links, sockets, devices and RDMA. It would tell of the machine's processes,
- * too (NETLINK_CONNECTOR), once anybody outside has asked it to. */
+/* Netlink families that report links, sockets, devices and RDMA. NETLINK_CONNECTOR would also report the
+ * machine's processes, once any process outside had enabled it. */
 static void add_families(Program *program)
 {
         static const unsigned families[] = { AF_UNIX, AF_INET, AF_INET6 };
@@ -152,7 +150,7 @@ static void add_families(Program *program)
         enum {
                 FAMILIES = sizeof families / sizeof *families,
                 PROTOCOLS = sizeof protocols / sizeof *protocols,
-                NETLINK = 4, /* instructions that lie between the two lists, and before the end */
+                NETLINK = 4, /* instructions between the two lists, and before the end */
         };
 
         load(program, offsetof(struct seccomp_data, args[0]));
@@ -168,7 +166,7 @@ static void add_families(Program *program)
         answer(program, SECCOMP_RET_ALLOW);
 }
 
-/* The owner of a file may change its flags and its project id, and so would leave the limits of their trees
+/* A file's owner may change its flags and its project id, and would so escape the limits of its tree
  * (doc/guide/storage.md). */
 static void add_requests(Program *program)
 {
@@ -182,7 +180,7 @@ static void add_requests(Program *program)
         answer(program, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* Of an argument the lower half is looked at: flags, families and protocols are int. */
+/* Only the lower half of an argument is checked: flags, families and protocols are int. */
 static void add_verdict(Program *program, int verdict)
 {
         if (verdict == BY_FLAGS) {
@@ -199,7 +197,7 @@ static void add_verdict(Program *program, int verdict)
         }
 }
 
-/* The calls first..last; what lies between two of them is allowed. */
+/* The calls first..last; numbers between two of them are allowed. */
 static void add_tree(Program *program, const Call *calls, int first, int last)
 {
         int middle = (first + last + 1) / 2;
@@ -231,7 +229,7 @@ static void make(Program *program, Call *calls, int n)
         qsort(calls, (size_t)n, sizeof *calls, compare);
         load(program, offsetof(struct seccomp_data, arch));
         add(program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, NATIVE_ARCH);
-        answer(program, SECCOMP_RET_ERRNO | ENOSYS); /* its numbers mean other calls */
+        answer(program, SECCOMP_RET_ERRNO | ENOSYS); /* a foreign ABI's numbers mean other calls */
         load(program, offsetof(struct seccomp_data, nr));
         if (FOREIGN_BIT) {
                 add(program, BPF_JMP | BPF_JGE | BPF_K, 0, 1, FOREIGN_BIT);
@@ -247,8 +245,8 @@ static bool set(const Program *program)
         return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
 }
 
-static Program inner, outer; /* made by the spawner, so that its keepers have them */
-static bool has_outer;       /* this process, and so all that it forks */
+static Program inner, outer; /* built by the spawner, so that its keepers inherit them */
+static bool has_outer;       /* true in this process and all its children */
 
 bool sandbox_filter_early(void)
 {

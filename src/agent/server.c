@@ -1,8 +1,8 @@
 /* Connections and the protocol's dispatcher (see server.h).
  *
  * At most one connection is `current`: the one whose hello had the newest epoch. Others are strangers until
- * their hello. A connection is freed only from the idle callback that its closing schedules, so handlers may
- * close their own. */
+ * their hello. A connection is freed only by the idle callback that closing it schedules, so a handler may
+ * close its own connection. */
 #include "agent/server.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ typedef struct {
         int fd;
         guint in_source, out_source;
         GString *in, *out;
-        gsize out_at;  /* bytes of `out` that are sent */
+        gsize out_at;  /* bytes of `out` that were sent */
         bool skipping; /* the rest of a line that was too long */
         bool closed, unsynced;
 } Connection;
@@ -87,7 +87,7 @@ static void close_connection(Connection *connection)
         if (connection->closed)
                 return;
         connection->closed = true;
-        (void)shutdown(connection->fd, SHUT_RDWR); /* wakes nobody: its sources are ignored from here on */
+        (void)shutdown(connection->fd, SHUT_RDWR); /* wakes nothing: its sources are ignored from here on */
         g_idle_add_full(G_PRIORITY_HIGH, free_closed, server, NULL);
         if (server->current == connection) {
                 server->current = NULL;
@@ -96,7 +96,7 @@ static void close_connection(Connection *connection)
         }
 }
 
-/* Sends what the socket takes; false when the connection is of no more use. */
+/* Sends as much as the socket takes; false if the connection is broken. */
 static bool flush(Connection *connection)
 {
         while (connection->out_at < connection->out->len) {
@@ -134,7 +134,7 @@ static void send_lines(Connection *connection, const char *lines)
         g_string_erase(connection->out, 0, (gssize)connection->out_at);
         connection->out_at = 0;
         g_string_append(connection->out, lines);
-        if (!connection->out_source) { /* at the end of this turn of the loop, so that many lines are one
+        if (!connection->out_source) { /* at the end of this loop iteration, so that many lines are one
                                           write */
                 connection->out_source = g_unix_fd_add(connection->fd, G_IO_OUT, on_writable, connection);
         } else if (connection->out->len > OUT_BYTES_MAX) {
@@ -155,7 +155,7 @@ static void send_error(Connection *connection, const GError *error)
 
 /* ── operations ────────────────────────────────────────────────────────── */
 
-/* Reports, then `synced`, as soon as nothing is undecided. */
+/* Sends all reports, then `synced`, as soon as no task is undecided. */
 static void send_reports(Connection *connection)
 {
         g_autoptr(GString) lines = g_string_new(NULL);
@@ -182,7 +182,7 @@ static bool keep_epoch(Server *server, gint64 epoch, GError **error)
         return true;
 }
 
-/* Where limits are asked for, the answer says whether they hold. */
+/* If the server asked for limits, the answer says whether they are enforced. */
 static void send_hello(Connection *connection, const json_t *egress)
 {
         Server *server = connection->server;
@@ -225,7 +225,7 @@ static bool do_hello(Connection *connection, const json_t *object, GError **erro
                                         server->epoch);
 
                 send_lines(connection, line);
-                (void)flush(connection); /* one short line fits, or nobody reads */
+                (void)flush(connection); /* one short line fits, or the peer has stopped reading */
                 close_connection(connection);
                 return true;
         }
@@ -420,7 +420,7 @@ static gboolean on_connection(gint fd, GIOCondition condition, gpointer arg)
         Connection *connection;
 
         if (accepted < 0)
-                return G_SOURCE_CONTINUE; /* it went away, or there is no descriptor for it now */
+                return G_SOURCE_CONTINUE; /* the client is gone, or no descriptor is free now */
         connection = g_new0(Connection, 1);
         connection->server = server;
         connection->fd = accepted;
@@ -442,7 +442,7 @@ static gint64 read_epoch(const char *path)
 
         if (file_read(path, 64, &text, NULL, NULL))
                 (void)number_parse("epoch", g_strchomp(text), 0, G_MAXINT64, &epoch,
-                                   NULL); /* broken: the next hello's */
+                                   NULL); /* on failure the next hello writes it */
         return epoch;
 }
 
@@ -455,7 +455,7 @@ static bool listen_on(Server *server, GError **error)
                                "'%s' is too long for a socket\nChoose a shorter state directory.",
                                server->socket_path);
         g_strlcpy(address.sun_path, server->socket_path, sizeof address.sun_path);
-        (void)unlink(server->socket_path); /* the lock is ours, so it is stale */
+        (void)unlink(server->socket_path); /* we have the lock, so the socket is stale */
         server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (server->fd < 0 || bind(server->fd, (struct sockaddr *)&address, sizeof address) < 0 ||
             chmod(server->socket_path, 0600) < 0 || listen(server->fd, STRANGERS_MAX) < 0)
@@ -515,7 +515,7 @@ void server_free(Server *server)
                 g_source_remove(server->source);
         if (server->fd >= 0) {
                 close(server->fd);
-                (void)unlink(server->socket_path); /* gone is as good */
+                (void)unlink(server->socket_path); /* may be gone already */
         }
         while (g_source_remove_by_user_data(server))
                 ;

@@ -12,8 +12,8 @@
 enum {
         PATH_SIZE = 512,             /* a mount point, "/paddle/<id>/slot-N" and a file name */
         CPU_PERIOD_US = 100000,      /* the kernel's default period */
-        CPU_QUOTA_MIN_US = 1000,     /* the least that the kernel takes */
-        CPU_PERIOD_MAX_US = 1000000, /* its longest period, in which that is a thousandth of a core */
+        CPU_QUOTA_MIN_US = 1000,     /* the kernel's minimum */
+        CPU_PERIOD_MAX_US = 1000000, /* its longest period, in which the minimum is a thousandth of a core */
         CACHE_KEPT_MAX =
                 16 * 1024 * 1024 /* page cache of the last member that may stay charged to a pooled slot */
 };
@@ -53,7 +53,8 @@ static bool put(const Slot *slot, SlotController controller, const char *file, c
         return ok;
 }
 
-/* Decimal digits of a number that is not negative, at the end of a buffer: keepers have no need of printf. */
+/* Writes the decimal digits of a non-negative number to the end of a buffer, so that keepers do not need
+ * printf. */
 static char *digits(uint64_t value, char buffer[24])
 {
         char *at = buffer + 23;
@@ -94,10 +95,10 @@ static bool get_text(int fd, char *ret, size_t size)
         return true;
 }
 
-/* The number in a file; with `key`, that of the line "key N". -1 when there is none. */
+/* The number in a file; with `key`, the number in the line "key N". -1: none. */
 static int64_t get_number(const Slot *slot, SlotController controller, const char *file, const char *key)
 {
-        char text[1024]; /* cpu.stat and memory.events are below 400 bytes */
+        char text[1024]; /* cpu.stat and memory.events are smaller than 400 bytes */
         int fd = open_file(slot, controller, file, O_RDONLY);
         const char *line = text;
         bool ok;
@@ -123,7 +124,7 @@ static bool is_v2(const Slot *slot, SlotController controller)
         return slot->v2 & (1u << controller);
 }
 
-/* The shares of v1 (2..262144), and the weight of v2 (1..10000) as container runtimes map them. */
+/* The shares of v1 (2..262144), and the weight of v2 (1..10000) with the mapping of container runtimes. */
 int64_t slot_weight(int64_t weight_milli, bool v2)
 {
         int64_t shares = weight_milli * 1024 / 1000;
@@ -132,7 +133,7 @@ int64_t slot_weight(int64_t weight_milli, bool v2)
         return v2 ? 1 + (shares - 2) * 9999 / 262142 : shares;
 }
 
-/* Less than the least quota of the usual period. */
+/* True if the quota in the usual period would be below the minimum. */
 static bool needs_long_period(const SlotLimits *limits)
 {
         return limits->cpu_milli > 0 && limits->cpu_milli * CPU_PERIOD_US / 1000 < CPU_QUOTA_MIN_US;
@@ -144,7 +145,7 @@ static bool put_quota(const Slot *slot, const SlotLimits *limits, const char **r
         int64_t quota = limits->cpu_milli * (is_long ? CPU_PERIOD_MAX_US : CPU_PERIOD_US) / 1000;
         char digits_of[24], text[48];
 
-        *ret_file = v2 ? "cpu.max" : "cpu.cfs_quota_us"; /* one number in cpu.max keeps the period */
+        *ret_file = v2 ? "cpu.max" : "cpu.cfs_quota_us"; /* a single number in cpu.max keeps the period */
         if (v2 && is_long) {
                 const char *number = digits((uint64_t)quota, digits_of);
 
@@ -170,7 +171,7 @@ static bool limit_cpu(const Slot *slot, const SlotLimits *limits, const char **r
         return true;
 }
 
-/* A limit on memory without one on swap would only make a member slow, where the machine has swap. */
+/* With swap, a limit on memory alone would only make a member slow. */
 static void limit_swap(const Slot *slot, const SlotLimits *limits)
 {
         if (is_v2(slot, SLOT_MEMORY))
@@ -260,7 +261,7 @@ bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file)
         return true;
 }
 
-/* True for the first controller that has this directory, so that each is visited once. */
+/* True for the first controller with this directory, so that each directory is visited once. */
 static bool is_first(const Slot *slot, SlotController controller)
 {
         if (!slot->dir[controller])
@@ -283,8 +284,8 @@ bool slot_attach(const Slot *slot, const SlotLimits *limits, int pid)
                         continue;
                 if (put_number(slot, i, "cgroup.procs", pid))
                         continue;
-                /* Somebody tidies empty groups away; a new one has no limits yet, so it serves only who wants
-                 * none. */
+                /* Something on the machine deletes empty groups. A new group has no limits, so it is used
+                 * only for tasks without any. */
                 if (errno != ENOENT || has_limits(limits) || mkdir(slot->dir[i], 0755) < 0 ||
                     !put_number(slot, i, "cgroup.procs", pid))
                         return false;
@@ -340,7 +341,7 @@ static bool reset_memory(const Slot *slot, const SlotLimits *limits, const SlotU
         }
         if (limits->memory > 0) {
                 (void)put(slot, SLOT_MEMORY, "memory.memsw.limit_in_bytes",
-                          "-1"); /* as in limit_swap; it comes first */
+                          "-1"); /* as in limit_swap(); swap comes first */
                 if (!put(slot, SLOT_MEMORY, "memory.limit_in_bytes", "-1"))
                         return false;
         }
@@ -407,14 +408,14 @@ static void signal_procs(const Slot *slot, SlotController controller, int signal
                                 continue;
                         }
                         if (pid > 1 && (except < 0 || getpgid(pid) != except))
-                                (void)kill(pid, signal); /* gone already is as good */
+                                (void)kill(pid, signal); /* it may be gone already */
                         pid = 0;
                 }
         }
         close(fd);
 }
 
-/* Every process of a slot is in each of its groups, so one controller knows them all. */
+/* Every process of a slot is in each of its groups, so any controller lists them all. */
 static int any_controller(const Slot *slot)
 {
         static const SlotController order[] = { SLOT_PIDS, SLOT_MEMORY, SLOT_CPUACCT, SLOT_CPU };
@@ -442,7 +443,7 @@ void slot_kill(Slot *slot)
         if (is_v2(slot, controller) && put(slot, controller, "cgroup.kill", "1"))
                 return;
         if (slot->dir[SLOT_PIDS] && !slot->no_forks)
-                slot->no_forks = put(slot, SLOT_PIDS, "pids.max", "0"); /* or a pass could be outrun */
+                slot->no_forks = put(slot, SLOT_PIDS, "pids.max", "0"); /* else forks could outrun a pass */
         signal_procs(slot, controller, SIGKILL, -1);
 }
 

@@ -1,13 +1,12 @@
-/* paddle-spawner: forks a keeper for each request of the agent. Static, single-threaded and without a heap,
- * because every keeper is a copy of it. It is started by the agent with WIRE_SOCKET_FD, WIRE_LOCK_FD and
- * WIRE_TASKS_FD, and ends when the agent's end of the socket is gone; keepers stay. It holds the agent's lock
- * until then, so that no new agent begins while requests of the old one may still be carried out. Keepers are
- * reaped by the kernel (SIGCHLD is ignored); the agent learns of their end from pidfds, which are made by the
- * clone itself and so never name another process.
+/* paddle-spawner: forks a keeper for each request of the agent. It is static, single-threaded and has no
+ * heap, because every keeper is a copy of it. The agent starts it with WIRE_SOCKET_FD, WIRE_LOCK_FD and
+ * WIRE_TASKS_FD. It ends when the agent's end of the socket is closed; keepers remain. It holds the agent's
+ * lock until then, so that no new agent starts while requests of the old one may still run. The kernel reaps
+ * keepers (SIGCHLD is ignored). The agent learns of their end from pidfds, which clone itself creates, so
+ * that they never refer to another process.
  *
- * "paddle-spawner walled" is the same for members that have no capability and fewer system calls: it gives up
- * both for itself once, as far as it can do without, since for each member that would cost a tenth of a short
- * task. */
+ * "paddle-spawner walled" serves members that have no capabilities and fewer system calls. It drops as much
+ * of both as it can once for itself, since doing so for each member would cost a tenth of a short task. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -47,7 +46,7 @@ static void refuse(uint64_t id, const char *what, int err)
         reply(&refusal, -1);
 }
 
-/* Skips `n` strings; NULL when the text ends before. */
+/* Skips `n` strings; NULL if the text is shorter. */
 static const char *skip(const char *at, const char *end, uint32_t n)
 {
         for (; n > 0 && at; n--) {
@@ -79,7 +78,7 @@ static bool lay_out(Spawn *spawn, const char *strings)
         return skip(at, end, head->n_keep) == end && head->n_argv > 0;
 }
 
-/* Maps or finds the strings of a request of `len` bytes. */
+/* Locates the strings of a request of `len` bytes, in the message or in a memfd. */
 static bool read_request(Spawn *spawn, size_t len)
 {
         const WireSpawn *head = spawn->head;
@@ -99,7 +98,7 @@ static bool read_request(Spawn *spawn, size_t len)
         return lay_out(spawn, spawn->big);
 }
 
-/* Takes the task's lock. The descriptor, or -1 after the agent has been told why not. */
+/* Takes the task's lock. Returns the descriptor, or -1 after telling the agent why not. */
 static int claim(const Spawn *spawn)
 {
         WireReply taken = { .id = spawn->head->id };
@@ -108,7 +107,7 @@ static int claim(const Spawn *spawn)
         const char *task = spawn->strings[WIRE_TASK], *spare = spawn->strings[WIRE_SPARE];
         int fd;
 
-        if (*spare) /* where it is gone, or the task has a file already, the next line does all */
+        if (*spare) /* if this fails (the file is gone, or the task has one), the next line does all */
                 (void)renameat2(WIRE_TASKS_FD, spare, WIRE_TASKS_FD, task, RENAME_NOREPLACE);
         fd = openat(WIRE_TASKS_FD, task, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0) {
@@ -126,8 +125,8 @@ static int claim(const Spawn *spawn)
         return -1;
 }
 
-/* The namespaces of a member are held by a process of their own, found or made here: this is the one place at
- * which that happens, one request after the other. */
+/* A separate process holds a member's namespaces. It is found or created only here, one request after the
+ * other. */
 static bool find_sandbox(Spawn *spawn)
 {
         const WireSpawn *head = spawn->head;
@@ -157,7 +156,7 @@ static bool find_sandbox(Spawn *spawn)
         return ok;
 }
 
-/* A keeper is in the PID namespace of its member. */
+/* The keeper is in the PID namespace of its member. */
 static void spawn_keeper(Spawn *spawn)
 {
         int state_fd = claim(spawn), pidfd = -1;
@@ -186,7 +185,7 @@ static void spawn_keeper(Spawn *spawn)
         close(state_fd);
 }
 
-/* One request into `memory`. False at the end of the agent. */
+/* Receives one request into `memory`. False when the agent is gone. */
 static bool receive(void *memory, size_t *ret_len, int *ret_memfd)
 {
         ssize_t got;
@@ -212,8 +211,8 @@ static void prepare(void)
         sigset_t all;
         int null = open("/dev/null", O_RDWR), fd;
 
-        sigfillset(&all); /* what is meant for the agent's group is not for us, and keepers wait for signals
-                             in this mask */
+        sigfillset(&all); /* signals to the agent's group do not concern us, and keepers wait for signals with
+                             this mask */
         (void)sigprocmask(SIG_SETMASK, &all, NULL);
         (void)sigaction(SIGCHLD, &ignore, NULL);
         if (null >= 0)
@@ -222,7 +221,7 @@ static void prepare(void)
         for (int i = WIRE_SOCKET_FD; i <= WIRE_TASKS_FD; i++)
                 (void)fcntl(i, F_SETFD, FD_CLOEXEC);
         (void)close_range(WIRE_TASKS_FD + 1, ~0u, 0);
-        (void)!chdir("/"); /* pins no directory */
+        (void)!chdir("/"); /* keeps no directory busy */
         fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
         if (fd >= 0) {
                 (void)!read(fd, boot_id, 36);

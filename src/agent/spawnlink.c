@@ -1,6 +1,6 @@
-/* The link to the spawners (see spawnlink.h). Both are one to the outside: when one is gone, the other ends,
- * too. The second one starts with the first member that is in a sandbox; where it cannot, the first one does
- * its work, more slowly. */
+/* The link to the spawners (see spawnlink.h). The caller sees the two as one: if one ends, the other is
+ * ended, too. The second one starts with the first sandboxed member; if it cannot, the first one does its
+ * work, more slowly. */
 #include "agent/spawnlink.h"
 
 #include <errno.h>
@@ -20,15 +20,15 @@
 #include "base/log.h"
 
 enum {
-        OPEN,   /* for members that keep the rights to gain rights */
-        WALLED, /* for all others: it has given up what they must not have (sandbox_be_ready) */
+        OPEN,   /* for members that may still gain rights */
+        WALLED, /* for all others: it has dropped what they must not have (sandbox_be_ready) */
         SPAWNERS,
-        WALLS = SANDBOX_CALLS | SANDBOX_RIGHTS, /* of a member that the second one may start */
+        WALLS = SANDBOX_CALLS | SANDBOX_RIGHTS, /* of a member that needs the second spawner */
 };
 
 typedef struct {
         SpawnLink *link;
-        int socket; /* -1: does not run */
+        int socket; /* -1: not running */
         pid_t pid;
         GQueue waiting; /* GBytes */
         guint in_source, out_source;
@@ -38,7 +38,7 @@ struct SpawnLink {
         char *program;
         int lock_fd, tasks_fd;
         Spawner spawners[SPAWNERS];
-        struct rlimit files; /* what members are to inherit */
+        struct rlimit files; /* the limit that members inherit */
         const SpawnLinkOps *ops;
         void *arg;
 };
@@ -59,7 +59,7 @@ static void drop_one(Spawner *spawner)
         spawner->socket = -1;
         g_queue_clear_full(&spawner->waiting, (GDestroyNotify)g_bytes_unref);
         if (spawner->pid > 0) {
-                (void)waitpid(spawner->pid, NULL, 0); /* it ends with the socket, if it has not yet */
+                (void)waitpid(spawner->pid, NULL, 0); /* it ends with its socket */
                 spawner->pid = 0;
         }
 }
@@ -70,7 +70,7 @@ static void drop(SpawnLink *link)
                 drop_one(&link->spawners[i]);
 }
 
-/* A descriptor of our own of the payload, for messages that are too long for the socket. */
+/* A descriptor of the payload, for messages that exceed the socket's size. */
 static int as_memfd(const void *data, gsize len)
 {
         fd_auto int fd = memfd_create("paddle-request", MFD_CLOEXEC);
@@ -80,7 +80,7 @@ static int as_memfd(const void *data, gsize len)
         return fd_steal(&fd);
 }
 
-/* False with errno; EAGAIN: later. */
+/* False with errno; EAGAIN: retry later. */
 static bool send_now(Spawner *spawner, GBytes *message)
 {
         gsize len;
@@ -109,7 +109,8 @@ static gboolean on_writable(gint fd, GIOCondition condition, gpointer arg)
 
                 if (!send_now(spawner, message) && (errno == EAGAIN || errno == ENOBUFS))
                         return G_SOURCE_CONTINUE;
-                /* Sent; or the spawner is gone, which the reading side finds and whoever asked is told. */
+                /* Sent, or the spawner is gone: the reading side notices that and reports it to the
+                 * caller. */
                 g_bytes_unref(g_queue_pop_head(&spawner->waiting));
         }
         spawner->out_source = 0;
@@ -136,7 +137,7 @@ static gboolean on_readable(gint fd, GIOCondition condition, gpointer arg)
         WireReply reply;
         int pidfd, got;
 
-        for (int i = 0; i < 64; i++) { /* then others have their turn */
+        for (int i = 0; i < 64; i++) { /* then give other sources a turn */
                 got = receive(spawner, &reply, &pidfd);
                 if (got == 0)
                         return G_SOURCE_CONTINUE;
@@ -152,7 +153,7 @@ static gboolean on_readable(gint fd, GIOCondition condition, gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-/* posix_spawn with descriptors WIRE_*_FD. They are first moved out of each other's way. */
+/* posix_spawn with descriptors WIRE_*_FD, which are first moved out of each other's way. */
 static int spawn_program(Spawner *spawner, int socket)
 {
         const SpawnLink *link = spawner->link;
@@ -172,7 +173,7 @@ static int spawn_program(Spawner *spawner, int socket)
         posix_spawn_file_actions_destroy(&actions);
         if (err == 0)
                 (void)prlimit(spawner->pid, RLIMIT_NOFILE, &link->files,
-                              NULL); /* ours was raised for pidfds */
+                              NULL); /* we had raised ours for pidfds */
         else
                 spawner->pid = 0;
         return err;
@@ -218,7 +219,7 @@ void spawn_link_send(SpawnLink *link, GBytes *message)
         Spawner *spawner;
 
         if (link->spawners[OPEN].socket < 0)
-                return; /* undecided: sent again when the spawner is up */
+                return; /* the task is undecided: sent again when the spawner runs */
         spawner = spawner_for(link, message);
         if (g_queue_is_empty(&spawner->waiting) && (send_now(spawner, message) || errno != EAGAIN))
                 return;
@@ -244,7 +245,7 @@ SpawnLink *spawn_link_new(const char *program, int lock_fd, int tasks_fd, const 
         }
         if (getrlimit(RLIMIT_NOFILE, &link->files) == 0) {
                 raised = (struct rlimit){ link->files.rlim_max, link->files.rlim_max };
-                (void)setrlimit(RLIMIT_NOFILE, &raised); /* fewer tasks at a time, then */
+                (void)setrlimit(RLIMIT_NOFILE, &raised); /* on failure fewer tasks run at a time */
         }
         return link;
 }

@@ -1,5 +1,5 @@
-/* Kinship from /proc (see tree.h). The list of processes lies in a mapping of its own, for there is no heap
- * here. */
+/* Descendants and sessions from /proc (see tree.h). There is no heap, so the list of processes has its own
+ * mapping. */
 #include "agent/tree.h"
 
 #include <dirent.h>
@@ -35,7 +35,7 @@ static int number(const char **text)
 /* "pid (any bytes) S parent group session ..." */
 static bool read_process(int proc, const char *name, Process *ret)
 {
-        char path[32], text[512]; /* the name is at most 16 bytes, so the first six fields are far within */
+        char path[32], text[512]; /* the name has at most 16 bytes, so the first six fields fit */
         const char *at = name;
         ssize_t got;
         int fd;
@@ -122,7 +122,7 @@ void tree_signal(int proc, pid_t root, int signal, pid_t except)
         mark_descendants(&table, root);
         for (size_t i = 0; i < table.n; i++)
                 if (table.at[i].ours && (except < 0 || table.at[i].group != except))
-                        (void)kill(table.at[i].pid, signal); /* gone already is as good */
+                        (void)kill(table.at[i].pid, signal); /* it may be gone already */
         (void)munmap(table.at, table.capacity * sizeof *table.at);
 }
 
@@ -146,9 +146,9 @@ size_t tree_session(pid_t session, int *ret, size_t max)
 
 void tree_signal_session(pid_t session, int signal)
 {
-        int pids[1024]; /* a session that is larger is left to the next pass of whoever calls */
+        int pids[1024]; /* the caller's next pass handles the rest of a larger session */
         size_t n = tree_session(session, pids, sizeof pids / sizeof *pids);
 
         for (size_t i = 0; i < n; i++)
-                (void)kill(pids[i], signal); /* gone already is as good */
+                (void)kill(pids[i], signal); /* it may be gone already */
 }

@@ -1,4 +1,4 @@
-/* Messages with descriptors (see wire.h). No GLib: the spawner is linked without it. */
+/* Messages with descriptors (see wire.h). The spawner links this, so it does not use GLib. */
 #include "agent/wire.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The real agent over its socket: what each kind of member comes to, what is refused, and what survives whom.
- */
+/* Runs the real agent over its socket: the outcome of each kind of member, refused requests, and what
+ * survives which death. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -128,7 +128,7 @@ static void test_bad_directory(void)
         g_assert_true(json_is_true(json_object_get(report, "permanent")));
 }
 
-/* What is the platform's own and not the request's is not said to be for good. */
+/* A failure of the platform, not of the request, is not reported as permanent. */
 static void test_bad_log(void)
 {
         g_autoptr(Client) client = connected();
@@ -140,7 +140,7 @@ static void test_bad_log(void)
         g_assert_true(json_is_false(json_object_get(report, "permanent")));
 }
 
-/* Lines that mean nothing are answered and survived; the connection goes on. */
+/* Meaningless lines are answered; the connection continues. */
 static void test_broken_lines(void)
 {
         static const char *const lines[] = {
@@ -192,7 +192,7 @@ static void test_epochs(void)
         client_connect(client);
         json_decref(client_expect(client, "synced", NULL));
         newest = client->epoch;
-        g_assert_cmpint(kill(client->agent, SIGKILL), ==, 0); /* the epoch is on disk */
+        g_assert_cmpint(kill(client->agent, SIGKILL), ==, 0); /* the epoch is durable */
         g_assert_cmpint(waitpid(client->agent, NULL, 0), ==, client->agent);
         client->agent = 0;
         client->epoch = newest - 2;
@@ -201,7 +201,7 @@ static void test_epochs(void)
         g_assert_cmpint((int)json_integer_value(json_object_get(refused, "epoch")), ==, (int)newest);
         g_assert_null(client_receive(client, EXPECT_MS));
         g_assert_cmpint(client->fd, ==, -1);
-        client->epoch = newest - 1; /* the same is welcome: its connection broke */
+        client->epoch = newest - 1; /* the same epoch is accepted: its connection broke */
         client_connect(client);
         json_decref(client_expect(client, "synced", NULL));
         g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"nobody\",\"grace_ms\":0}"));
@@ -216,7 +216,7 @@ static void kill_agent(Client *client)
         client_disconnect(client);
 }
 
-/* The grace is the keeper's: it runs out although the agent is dead. */
+/* The keeper enforces the grace: it ends although the agent is dead. */
 static void test_stop_survives_agent(void)
 {
         g_autoptr(Client) client = connected();
@@ -246,7 +246,7 @@ static void test_stop_survives_agent(void)
         g_assert_cmpstr(is, ==, "exited -1 9");
 }
 
-/* What is known is told again, with the same words, by the next agent, and never started again. */
+/* The next agent reports known tasks again, with the same words, and does not start them again. */
 static void test_told_again(void)
 {
         g_autoptr(Client) client = connected();
@@ -267,7 +267,7 @@ static void test_told_again(void)
         g_assert_cmpstr(log, ==, "x\n");
 }
 
-/* Its end was reported when it came. A second report could be taken for the end of the next task of that
+/* The end was reported already. A second report could be mistaken for the end of the next task of that
  * name. */
 static void test_a_stop_too_late(void)
 {
@@ -282,8 +282,8 @@ static void test_a_stop_too_late(void)
         g_assert_cmpstr(json_string_value(json_object_get(next, "op")), ==, "pong");
 }
 
-/* A free port, below those that the kernel gives away by itself. It is drawn without a seed, so that two runs
- * at one time do not take the same. */
+/* A free port, below those that the kernel assigns. The choice is unseeded, so that two concurrent runs use
+ * different ports. */
 static int free_port(void)
 {
         for (;;) {
@@ -312,7 +312,7 @@ static void test_ready(void)
         json_decref(client_expect(client, "ready", "file"));
         g_assert_true(client_start(client, "port", listen, port));
         json_decref(client_expect(client, "ready", "port"));
-        g_assert_true(client_start(client, "other", "[\"sleep\",\"0.3\"]", port)); /* somebody else's */
+        g_assert_true(client_start(client, "other", "[\"sleep\",\"0.3\"]", port)); /* of another task */
         for (;;) {
                 g_autoptr(json_t) report = client_receive(client, EXPECT_MS);
 
@@ -323,7 +323,7 @@ static void test_ready(void)
         }
 }
 
-/* The head stays, the end stays, a line between says so. */
+/* The beginning and the end are kept, with a line between them that says so. */
 static void test_log_cap(void)
 {
         g_autoptr(Client) client = connected();
@@ -363,7 +363,7 @@ static void test_big_environment(void)
         g_assert_cmpstr(log, ==, "18\n");
 }
 
-/* Reports pile up unread; the agent goes on, and the next connection hears all of it. */
+/* Reports accumulate unread; the agent continues, and the next connection gets all of them. */
 static void test_slow_server(void)
 {
         enum { TASKS = 60 };
@@ -390,7 +390,7 @@ static void test_slow_server(void)
         }
 }
 
-/* It ends by itself, and takes its socket and its groups along. */
+/* It ends by itself, and removes its socket and its groups. */
 static void test_linger(void)
 {
         g_autoptr(Client) client = client_new("agent");
@@ -410,7 +410,7 @@ static void test_linger(void)
         g_assert_cmpstr(groups, ==, "");
 }
 
-/* Copies of all pidfds that the agent has, as its spawner has them for a moment. */
+/* Copies all pidfds of the agent, as its spawner has them for a moment. */
 static GArray *copy_pidfds(int agent)
 {
         GArray *ret = g_array_new(FALSE, FALSE, sizeof(int));
@@ -431,7 +431,8 @@ static GArray *copy_pidfds(int agent)
         return ret;
 }
 
-/* While another has a copy, a closed descriptor stays in an epoll set; its event is no later task's. */
+/* While another process has a copy, a closed descriptor stays in an epoll set; its event must not reach a
+ * later task. */
 static void test_keeper_known_elsewhere(void)
 {
         g_autoptr(Client) client = connected();
@@ -453,9 +454,9 @@ static void test_keeper_known_elsewhere(void)
                 close(g_array_index(copies, int, i));
 }
 
-static char *own_program; /* which runs as a member's proxy that never becomes ready, too */
+static char *own_program; /* which is also run as a member's proxy that never becomes ready */
 
-/* The pid of the process with these two words for a command line. */
+/* The pid of the process whose command line is these two words. */
 static int find_process(const char *program, const char *word)
 {
         for (gint64 until = g_get_monotonic_time() + EXPECT_MS * G_TIME_SPAN_MILLISECOND;
@@ -477,7 +478,7 @@ static int find_process(const char *program, const char *word)
         return 0;
 }
 
-/* What root alone may read of a process belongs to root, also before its program has had a say. */
+/* Root-only files of /proc belong to root, also before the program has executed an instruction. */
 static void test_proxy_is_shut(void)
 {
         g_autoptr(Client) client = connected();

@@ -1,4 +1,4 @@
-/* What a builder's proxy is asked for, and what it lets through. */
+/* Requests to a builder's proxy, and which of them are allowed. */
 #include "agent/allow.h"
 
 #include <string.h>

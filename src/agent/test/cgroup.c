@@ -1,4 +1,4 @@
-/* Controllers are found one by one, in either version, among stand-ins for the kernel's files; slots are
+/* Controllers are found one by one, in both versions, among imitations of the kernel's files; slots are
  * pooled. */
 #include "agent/cgroup.h"
 
@@ -76,7 +76,7 @@ static void test_v1_one_by_one(void)
         g_assert_cmpint((int)slot.v2, ==, 0);
         cgroup_pool_give(pool, first);
         g_assert_true(cgroup_pool_take(pool, &nobody, &third, NULL));
-        g_assert_cmpint(third, ==, first); /* used again */
+        g_assert_cmpint(third, ==, first); /* reused */
         cgroup_pool_discard(pool, second);
         g_assert_true(cgroup_pool_is_discarded(pool, second));
         g_assert_true(cgroup_pool_sweep(pool));
@@ -119,7 +119,7 @@ static void test_v2(void)
         machine_clear(&machine);
 }
 
-/* What an earlier agent left: marked slots stay, others go, new numbers are above both. */
+/* Left by an earlier agent: marked slots stay, others are deleted, new numbers are higher than both. */
 static void test_found(void)
 {
         Machine machine;
@@ -211,18 +211,18 @@ static void test_users(void)
 
         bob = take(pool, 8, 0);
         assert_text(&machine, "pids/paddle/id/user-8/pids.max", "max");
-        put_text(&machine, "pids/paddle/id/user-8/pids.max", ""); /* the kernel's are no files */
+        put_text(&machine, "pids/paddle/id/user-8/pids.max", ""); /* the kernel's are no regular files */
         g_assert_false(cgroup_pool_give(pool, ann));
-        again = take(pool, 8, 30); /* what was ann's stays hers */
+        again = take(pool, 8, 30); /* ann's slot stays hers */
         g_assert_cmpint(again, !=, ann);
         assert_text(&machine, "pids/paddle/id/user-8/pids.max", "30");
         g_assert_cmpint(take(pool, 7, 50), ==, ann);
         assert_text(&machine, "pids/paddle/id/user-7/pids.max", "50");
-        g_assert_cmpint(take(pool, 0, 0), !=, bob); /* nobody's lies beside them */
+        g_assert_cmpint(take(pool, 0, 0), !=, bob); /* slots without a user are separate */
         cgroup_pool_slot(pool, again + 1, &slot);
         g_assert_true(g_str_has_suffix(slot.dir[SLOT_PIDS], "/pids/paddle/id/slot-3"));
 
-        /* an earlier agent's are found where they are, and go with their group */
+        /* groups of an earlier agent are found, and deleted with their last slot */
         g_clear_pointer(&pool, cgroup_pool_free);
         g_assert_true(exists(&machine, "pids/paddle/id/user-7/slot-0"));
         pool = cgroup_pool_new(machine.mounts, machine.own, "id");
@@ -239,7 +239,7 @@ static void test_users(void)
         machine_clear(&machine);
 }
 
-/* In one hierarchy users compete, too: each weighs what its members weigh together. */
+/* Users compete in one hierarchy: each has the sum of the weights of its members. */
 static void test_users_weigh(void)
 {
         Machine machine;

@@ -1,5 +1,5 @@
-/* The tests' server (see client.h). Every member carries the scratch directory in its environment
- * (PADDLE_TEST), so that whatever becomes of it, it can be found. */
+/* The tests' server (see client.h). Every member has the scratch directory in its environment (PADDLE_TEST),
+ * so that it can be found whatever happens to it. */
 #include "agent/test/client.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static void kill_all(Client *client)
                         return;
                 g_usleep(2000);
         }
-        g_assert_not_reached(); /* something of it lives on */
+        g_assert_not_reached(); /* one of its processes is still alive */
 }
 
 void client_disconnect(Client *client)
@@ -244,7 +244,7 @@ char *client_cgroups(const Client *client)
         return g_string_free(g_steal_pointer(&found), FALSE);
 }
 
-/* rmdir of what a killed agent left; the processes are gone. */
+/* Deletes the groups that a killed agent left; the processes are gone. */
 static void remove_cgroups(const Client *client)
 {
         g_autofree char *groups = client_cgroups(client);
@@ -257,7 +257,7 @@ static void remove_cgroups(const Client *client)
                         g_autofree char *slot = g_build_filename(*group, name, NULL);
 
                         if (g_str_has_prefix(name, "slot-"))
-                                (void)rmdir(slot); /* what stays is seen by whoever looks */
+                                (void)rmdir(slot); /* later checks would see what remains */
                 }
                 (void)rmdir(*group);
         }

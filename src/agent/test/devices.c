@@ -1,5 +1,5 @@
-/* Devices are denied to a group by the kernel itself, in both versions of cgroups as far as this machine has
- * them. A device of a driver that is not there says ENXIO to who may open it, and EPERM to who may not. */
+/* The kernel itself denies devices to a group, in both versions of cgroups if this machine has them. Opening
+ * a device without a driver fails with ENXIO if it is permitted, and with EPERM if not. */
 #include "agent/devices.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static int error_of_open(const char *path)
         return 0;
 }
 
-/* What a process in the slot meets; the exit status has a bit for each device that is denied. */
+/* Opens the devices in the slot; the exit status has a bit for each that is denied. */
 static int denied_in(const Slot *slot, const SlotLimits *limits, char *const *paths)
 {
         int gate[2], status;
@@ -103,7 +103,7 @@ static void try_slot(Slot *slot)
         g_assert_cmphex(denied_in(slot, &last, paths), ==, 0x8);
         g_assert_true(slot_reset(slot, &last, &usage));
         g_assert_true(slot_begin(slot, &none, &file));
-        g_assert_cmphex(denied_in(slot, &both, paths), ==, 0); /* in the same group, which is as new */
+        g_assert_cmphex(denied_in(slot, &both, paths), ==, 0); /* in the same group, which was reset */
         g_assert_true(slot_reset(slot, &none, &usage));
         (void)file_remove_tree(dir, NULL); /* scratch */
 }
@@ -119,7 +119,7 @@ static void test_v1(void)
                 return;
         }
         g_assert_true(slot_make(&slot));
-        g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS)); /* made for who needs it */
+        g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS)); /* created only on demand */
         try_slot(&slot);
         g_assert_true(slot_remove(&slot));
         g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
@@ -157,12 +157,12 @@ static void test_others(void)
         g_assert_true(devices_deny(dir, &zero));
         g_assert_cmphex(denied_in(&slot, &none, paths), ==, 1);
         g_assert_true(devices_deny(dir, &(DeviceSet){ 0 }));
-        g_assert_true(devices_deny(dir, &(DeviceSet){ 0 })); /* nothing to take back is as good */
+        g_assert_true(devices_deny(dir, &(DeviceSet){ 0 })); /* succeeds if nothing was denied */
         g_assert_cmphex(denied_in(&slot, &none, paths), ==, 0);
         g_assert_true(slot_remove(&slot));
 }
 
-/* Keepers of sandboxed members are forked by a spawner that has given up system calls. */
+/* Keepers of sandboxed members are forked by a spawner that has dropped system calls. */
 static void test_by_a_keeper(void)
 {
         g_autofree char *mount = find_mount(" - cgroup2 ", "");
@@ -193,7 +193,7 @@ static void test_by_a_keeper(void)
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
-        if (geteuid() != 0) { /* only root makes devices and groups */
+        if (geteuid() != 0) { /* only root can create devices and groups */
                 g_test_message("not root");
                 return 0;
         }

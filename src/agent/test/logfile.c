@@ -1,4 +1,4 @@
-/* The cap of a log (agent/logfile.h): what was said last survives each cut. */
+/* The cap of a log (agent/logfile.h): the last output survives each cut. */
 #include "agent/logfile.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static void say(Fixture *f, const char *text)
         g_assert_cmpint(write(f->fd, text, strlen(text)), ==, (gssize)strlen(text));
 }
 
-/* Begins with CAP bytes of 'a', then the notice, then the tail with these last words. */
+/* Expects CAP bytes of 'a', then the notice, then the tail with these last words. */
 static void check(Fixture *f, const char *last)
 {
         g_autofree char *text = NULL;
@@ -71,7 +71,7 @@ static void test_below(Fixture *f, gconstpointer data)
         g_assert_cmpint(lseek(f->fd, 0, SEEK_END), ==, CAP);
 }
 
-/* Whatever it wrote just before a look is still there when it ends right after it. */
+/* Output from just before a check is still there if the member ends right after it. */
 static void test_last_words(Fixture *f, gconstpointer data)
 {
         fill(f, 'a', CAP);
@@ -89,7 +89,7 @@ static void test_last_words(Fixture *f, gconstpointer data)
         check(f, "cover\n");
 }
 
-/* ---- when it was written ---- */
+/* ---- times of writing ---- */
 
 /* The file's mtime, as if it had been written then. */
 static void set_time(Fixture *f, gint64 s)
@@ -134,7 +134,7 @@ static void test_growth_is_noted(Fixture *f, gconstpointer data)
         check_times(f, records, 3);
 }
 
-/* All at once: the mtime says it. */
+/* Everything at once: the mtime is enough. */
 static void test_one_moment(Fixture *f, gconstpointer data)
 {
         LogClock clock = { 0 };
@@ -144,7 +144,7 @@ static void test_one_moment(Fixture *f, gconstpointer data)
         check_times(f, NULL, 0);
 }
 
-/* A member that is started once more goes on in the same file. */
+/* A member that is started again continues the same file. */
 static void test_opened_again(Fixture *f, gconstpointer data)
 {
         static const LogTime records[] = { { 5000, 3 }, { 9000, 10 } };
@@ -159,7 +159,7 @@ static void test_opened_again(Fixture *f, gconstpointer data)
         check_times(f, records, 2);
 }
 
-/* Nothing is noted of a log that was cut, until it is longer than ever. */
+/* After a cut nothing is recorded until the log is longer than ever. */
 static void test_cut(Fixture *f, gconstpointer data)
 {
         static const LogTime records[] = { { 5000, CAP + 4 * LOG_TAIL }, { 9000, CAP + 5 * LOG_TAIL } };

@@ -1,6 +1,6 @@
-/* How fast the agent starts and ends members, beside a bare posix_spawn-and-wait loop of the same run, and
- * what agent, spawner and an idle keeper weigh. `rate [TASKS] [IN_FLIGHT] [IDLE]`; one line of JSON on
- * stdout. */
+/* How fast the agent starts and ends members, compared with a bare posix_spawn-and-wait loop in the same run,
+ * and the memory of agent, spawner and an idle keeper. `rate [TASKS] [IN_FLIGHT] [IDLE]`; prints one line of
+ * JSON. */
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static double agent_rate(Client *client, int tasks, int in_flight)
         return tasks * 1e6 / (double)(g_get_monotonic_time() - began);
 }
 
-/* Private memory in KiB; *ret_pss gets the proportional set. `dirty`: only what is not a page of a file. */
+/* Private memory in KiB; *ret_pss gets the proportional set. `dirty`: without pages of files. */
 static gint64 private_kb(int pid, bool dirty, gint64 *ret_pss)
 {
         g_autofree char *path = g_strdup_printf("/proc/%d/smaps_rollup", pid), *text = NULL;

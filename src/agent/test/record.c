@@ -1,4 +1,4 @@
-/* The state file: what is written is read back, and what is torn, foreign or absent reads as absent. */
+/* The state file: records read back as written; torn, foreign and absent ones read as absent. */
 #include "agent/record.h"
 
 #include <glib.h>

@@ -1,4 +1,4 @@
-/* What a keeper makes of a member's reports. */
+/* How a keeper reduces a member's reports. */
 #include "agent/report.h"
 
 #include <fcntl.h>
@@ -57,7 +57,7 @@ static void test_files(void)
         (void)g_rmdir(dir);
 }
 
-/* A million lines a second: what is read is bounded, the last value is right, the disk is given back. */
+/* A million lines a second: a bounded number is read, the last value is right, the disk blocks are freed. */
 static void test_flood(void)
 {
         g_autofree char *dir = g_dir_make_tmp("report-XXXXXX", NULL);

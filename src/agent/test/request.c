@@ -1,4 +1,4 @@
-/* `start` lines: what is taken, what is refused with which words, and what the spawner gets. */
+/* `start` requests: which are accepted, the errors of the others, and the message for the spawner. */
 #include "agent/request.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Kills agent, spawner and keepers with SIGKILL at random while tasks run, and checks what must hold all the
- * same: every task ends exactly once and as it should, none is lost whose keeper was left alone, none runs
- * twice, and nothing is left behind. PADDLE_SOAK=1 runs the long form. */
+/* Kills agent, spawner and keepers with SIGKILL at random while tasks run. Checks that every task ends
+ * exactly once and with the right outcome, that none is lost whose keeper was not killed, that none runs
+ * twice, and that nothing is left behind. PADDLE_SOAK=1 runs the long form. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,12 +30,12 @@ typedef struct {
         double seconds; /* that it runs */
         int code, pid;
         bool keeper_killed;
-        char *outcome; /* the first report of its end */
+        char *outcome; /* as first reported */
 } Job;
 
 typedef struct {
         Client *client;
-        GRand *random; /* all jobs are drawn first, and then the kills, so that time moves no draw */
+        GRand *random; /* all jobs are drawn before the kills, so that timing changes no draw */
         Job *jobs;
         int n, asked;
         int kills[3];
@@ -72,10 +72,10 @@ static void ask(Torture *torture, Job *job)
         if (job->stage == WAITING)
                 job->stage = ASKED;
         (void)client_start(torture->client, job->name, argv,
-                           "\"memory\":500000000"); /* asked again after the next hello */
+                           "\"memory\":500000000"); /* requested again after the next hello */
 }
 
-/* ── what the agent says ───────────────────────────────────────────────── */
+/* ── reports of the agent ──────────────────────────────────────────────── */
 
 static char *outcome_of(const json_t *report, const char *op)
 {
@@ -108,7 +108,7 @@ static void on_end(Torture *torture, Job *job, const json_t *report, const char 
                 g_test_fail();
         }
         if (job->outcome)
-                g_assert_cmpstr(outcome, ==, job->outcome); /* told again, it is the same */
+                g_assert_cmpstr(outcome, ==, job->outcome); /* a repeated report is the same */
         else
                 job->outcome = g_steal_pointer(&outcome);
         job->stage = MAX(job->stage, ENDED);
@@ -189,12 +189,13 @@ static void kill_keeper(Torture *torture)
                 if (!is_named(keeper, "paddle-keeper"))
                         continue;
                 job->keeper_killed = true;
-                (void)kill(keeper, SIGKILL); /* gone already is as good */
+                (void)kill(keeper, SIGKILL); /* may be gone already */
                 return;
         }
 }
 
-/* A keeper that was just born has its name, and once it is killed its parent, but executed no program. */
+/* A new keeper has the spawner's name, and once that is killed the same parent, but has executed no
+ * program. */
 static bool is_spawner(int pid, int agent)
 {
         enum { FORKED_NO_EXEC = 0x40 }; /* PF_FORKNOEXEC of linux/sched.h */
@@ -215,13 +216,13 @@ static void kill_spawner(Torture *torture)
 
         for (guint i = 0; i < pids->len; i++)
                 if (is_spawner(g_array_index(pids, int, i), torture->client->agent))
-                        (void)kill(g_array_index(pids, int, i), SIGKILL); /* gone already is as good */
+                        (void)kill(g_array_index(pids, int, i), SIGKILL); /* may be gone already */
 }
 
 static void kill_agent(Torture *torture)
 {
         if (torture->client->agent > 0)
-                (void)kill(torture->client->agent, SIGKILL); /* gone already is as good */
+                (void)kill(torture->client->agent, SIGKILL); /* may be gone already */
 }
 
 static void kill_something(Torture *torture)
@@ -242,7 +243,7 @@ static void kill_something(Torture *torture)
 
 /* ── the run ───────────────────────────────────────────────────────────── */
 
-/* Says hello, hears everything, and asks again for what is missing, as a server does. */
+/* Sends hello, reads all reports, and requests missing tasks again, as a server does. */
 static void reconnect(Torture *torture)
 {
         bool synced = false;
@@ -328,7 +329,7 @@ static void check_runs(const Torture *torture)
         }
 }
 
-/* The agent ends by itself; then nothing of the run may be left. */
+/* The agent ends by itself; nothing of the run may be left then. */
 static void check_nothing_left(Torture *torture)
 {
         g_autofree char *cgroups = NULL, *tasks = g_build_filename(torture->client->dir, "agent/tasks", NULL);
@@ -346,7 +347,7 @@ static void check_nothing_left(Torture *torture)
                         g_usleep(10000);
         }
         g_assert_cmpint((int)left, ==, 0);
-        g_assert_cmpint(waitpid(-1, NULL, WNOHANG), ==, -1); /* no child of ours, so no zombie either */
+        g_assert_cmpint(waitpid(-1, NULL, WNOHANG), ==, -1); /* we have no child, so no zombie either */
         cgroups = client_cgroups(torture->client);
         g_assert_cmpstr(cgroups, ==, "");
         dir = g_dir_open(tasks, 0, NULL);
@@ -370,7 +371,7 @@ static void test_torture(void)
                 torture.jobs[i].shape = g_rand_int_range(torture.random, 0, SHAPES);
                 if (torture.jobs[i].shape == DETACHES && !client->has_groups)
                         torture.jobs[i].shape =
-                                LEAVES_CHILD; /* outside its session it is found by its cgroup only */
+                                LEAVES_CHILD; /* outside its session only its cgroup finds it */
                 torture.jobs[i].seconds = g_rand_double_range(torture.random, 0.0, 0.15);
                 torture.jobs[i].code = g_rand_int_range(torture.random, 0, 100);
         }
