@@ -1,4 +1,4 @@
-/* Who may do what (see access.h): the table of doc/guide/people.md. */
+/* The access rules (see access.h): the table of doc/guide/people.md. */
 #include "model/access.h"
 
 #include <string.h>
@@ -11,16 +11,16 @@ enum {
         ADMIN = REL_ADMIN,
         OWN = REL_OWNER | REL_ADMIN,
         GRANTED = REL_GRANTED | REL_ADMIN,
-        /* Beside the relations: tokens of this scope do. A cell that names none takes the user's whole right.
-         */
+        /* Besides the relations: tokens with this scope suffice. A cell without a scope needs the user's full
+         * rights. */
         READ = 32,
         SUBMIT = 64,
         RELATIONS = 31,
 };
 G_STATIC_ASSERT(SCOPE_READ == 1 && SCOPE_SUBMIT == 2 && SCOPE_ADMIN == 3);
 
-/* Any one of the relations suffices, by a token of the scope; 0: nobody. A list shows its caller only what
- * the caller may see. */
+/* One of the relations suffices, with a token of the scope; 0: no access. A list contains only what the
+ * caller may see. */
 static const struct {
         const char *name;
         guint8 needs[VERBS];
@@ -29,7 +29,7 @@ static const struct {
         [ACCESS_SYSTEM] = { "system", { [VERB_LIST] = ANYONE, [VERB_SHOW] = ANYONE } },
         [ACCESS_METRICS] = { "metrics",
                              { [VERB_SHOW] =
-                                       USER | READ } }, /* by loopback and socket: anyone, says the route */
+                                       USER | READ } }, /* the route permits anyone on loopback and socket */
         [ACCESS_LOGIN] = { "login", { [VERB_CREATE] = ANYONE } },
         [ACCESS_USER] = { "user",
                           { [VERB_LIST] = ADMIN | READ,

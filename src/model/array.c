@@ -41,7 +41,7 @@ static bool split_range(const char *text, gsize len, gint64 *first, gint64 *last
                take_number(dash + 1, (gsize)(end - dash) - 1, *first, SPEC_ARRAY_INDEX_MAX, last);
 }
 
-/* "5-2", a mistake with a cause of its own. */
+/* True for "5-2", which gets an error message of its own. */
 static bool runs_backwards(const char *text, gsize len, gint64 *first, gint64 *last)
 {
         const char *dash = memchr(text, '-', len), *colon = memchr(text, ':', len);
@@ -108,7 +108,7 @@ bool spec_array(const char *text, GArray **ret_indices, int *ret_max, GError **e
         return true;
 }
 
-/* How many from `at` on are each `step` after the one before. */
+/* The number of indices from `at` on that have the distance `step`. */
 static guint run_length(const GArray *indices, guint at, int step)
 {
         guint n = 1;
@@ -173,7 +173,7 @@ bool element_parse(const char *text, char **ret_array, int *ret_index)
         return true;
 }
 
-/* Ids look like names. */
+/* Ids have the syntax of names. */
 bool job_word_is_valid(const char *word)
 {
         g_autofree char *array = NULL;

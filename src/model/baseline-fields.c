@@ -1,13 +1,13 @@
-/* The tables of baseline-fields.h, as Kubernetes' API has the fields (core/v1, PodTemplateSpec). A field that
- * Kubernetes gets later is refused until a row is added here. Rows of FIELD_NEVER are there for a better
- * reason in the message. */
+/* The tables of baseline-fields.h, with the fields of Kubernetes' API (core/v1, PodTemplateSpec). A field
+ * that Kubernetes adds later is refused until it gets a row here. FIELD_NEVER rows exist only for their
+ * better error message. */
 #include "model/baseline-fields.h"
 
 #include <string.h>
 
 #include "model/resources.h"
 
-/* ---- what may stand there ---- */
+/* ---- permitted values ---- */
 
 static const char *const nothing[] = { "", NULL };
 static const char *const capabilities[] = {
@@ -73,7 +73,7 @@ static bool is_key(const Fence *fence, const json_t *key)
         return fence_has_key(fence, json_string_value(key));
 }
 
-/* What is counted is the job's to say (template.c), so that the template's amount of it does nothing. */
+/* The job's flavour decides these amounts (template.c), so the template's have no effect. */
 static bool is_resource(const Fence *fence, const json_t *key)
 {
         const char *name = json_string_value(key);
@@ -82,7 +82,7 @@ static bool is_resource(const Fence *fence, const json_t *key)
                g_str_has_prefix(name, "hugepages-") || strcmp(name, "ephemeral-storage") == 0;
 }
 
-/* One without a key tolerates all taints: those of the control plane, too. */
+/* A toleration without a key tolerates all taints, also those of the control plane. */
 static bool is_toleration(const Fence *fence, const json_t *item)
 {
         const char *key = json_string_value(json_object_get(item, "key"));
@@ -95,13 +95,13 @@ static bool is_scheduler(const Fence *fence, const json_t *value)
         return g_strcmp0(json_string_value(value), fence->volcano ? "volcano" : "default-scheduler") == 0;
 }
 
-/* `false`: there is to be no token. */
+/* `false` is always permitted: it requests no token. */
 static bool is_place_of_administrators(const Fence *fence, const json_t *value)
 {
         return !fence->chosen || json_is_false(value);
 }
 
-/* A group or an SELinux level is put on all of a volume, not on the part that a pod sees. */
+/* A group or an SELinux level applies to a whole volume, not only to the part that a pod sees. */
 static bool has_no_claim_of_homes(const Fence *fence, const json_t *value)
 {
         const char *name;
@@ -156,7 +156,7 @@ static bool has_no_claim_of_homes(const Fence *fence, const json_t *value)
 static const Field expression[] = { PLAIN("key"), PLAIN("operator"), PLAINS("values"), END };
 static const Field selector[] = { MAP("matchLabels"), LIST("matchExpressions", expression), END };
 
-/* ---- what a process may do ---- */
+/* ---- rights of processes ---- */
 
 static const Field se_linux[] = {
         WORDS("type", selinux_types, "this SELinux type"),
@@ -255,7 +255,7 @@ static const Field lifecycle[] = {
         END,
 };
 
-/* ---- containers. Names of secrets, ConfigMaps and claims are looked at in baseline.c. ---- */
+/* ---- containers; baseline.c checks the names of secrets, ConfigMaps and claims ---- */
 
 static const Field key_of[] = { PLAIN("name"), PLAIN("key"), PLAIN("optional"), END };
 static const Field field_of[] = { PLAIN("apiVersion"), PLAIN("fieldPath"), END };
@@ -389,7 +389,7 @@ static const Field volume[] = {
         END,
 };
 
-/* ---- where a pod may be ---- */
+/* ---- scheduling constraints ---- */
 
 static const Field node_term[] = {
         LIST("matchExpressions", expression),
@@ -484,7 +484,7 @@ static const Field spec[] = {
         NEVER("overhead", "an amount beside the member's, which nobody counts,"),
         PLAIN("activeDeadlineSeconds"),
         PLAIN("terminationGracePeriodSeconds"),
-        PLAIN("restartPolicy"), /* stays ours */
+        PLAIN("restartPolicy"), /* always set by the platform */
         PLAIN("hostname"),
         PLAIN("subdomain"),
         PLAIN("setHostnameAsFQDN"),
@@ -496,7 +496,7 @@ static const Field spec[] = {
         END,
 };
 
-/* Of these only labels and annotations are taken over. */
+/* Only labels and annotations are used. */
 static const Field metadata[] = {
         PLAIN("name"),
         PLAIN("generateName"),
@@ -512,6 +512,6 @@ const Field baseline_pod[] = {
         PLAIN("kind"),
         OBJECT("metadata", metadata),
         OBJECT("spec", spec),
-        { "status", FIELD_ANY }, /* is not taken over */
+        { "status", FIELD_ANY }, /* ignored */
         END,
 };

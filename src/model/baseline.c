@@ -1,9 +1,10 @@
-/* The fence around templates (see baseline.h): a walk along the tables of baseline-fields.h. What no table
- * allows is refused whatever its type, so that no reader further on can take it in another way.
+/* Checks the templates of users (see baseline.h) against the tables of baseline-fields.h. A field without a
+ * row is refused whatever its type is, so that no later reader can interpret it in another way.
  *
  *   template ─▶ its pods (extension.h) ─▶ every field is in its table, with a value that the row allows
- *                                      ─▶ every name of a secret, ConfigMap, claim or volume is the
- * template's to use */
+ *                                      ─▶ the template may use every secret, ConfigMap, claim and volume
+ *                                         that it names
+ */
 #include "model/baseline.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@
 
 /* ---- fields ---- */
 
-/* `list`: of the setting's `allow`, by which an administrator may widen the fence; or NULL. */
+/* `list`: the list in the setting's `allow` with which an administrator can permit it; or NULL. */
 static bool refuse(const char *where, const char *what, const char *list, GError **error)
 {
         g_autofree char *widen =
@@ -29,7 +30,7 @@ static bool refuse(const char *where, const char *what, const char *list, GError
                        shown, what, widen ? widen : "");
 }
 
-/* In a field that is not for users null, false, 0 and an empty list say nothing. */
+/* In a field that users may not set, null, false, 0 and an empty list count as absent. */
 static bool is_unsaid(const json_t *value)
 {
         return json_is_null(value) || json_is_false(value) ||
@@ -124,7 +125,7 @@ static bool check_field(const Field *field, const Fence *fence, const char *wher
         return false;
 }
 
-/* NULL: a field that no table has. Of a row for all fence, "*", the setting's list decides by name. */
+/* NULL: no table has the field. The row "*" matches every name; the setting's list decides. */
 static const Field *field_of(const Field *fields, const char *name)
 {
         while (fields->name && strcmp(fields->name, "*") != 0 && strcmp(fields->name, name) != 0)
@@ -159,7 +160,7 @@ static bool check_fields(const Field *fields, const Fence *fence, const char *wh
         return json_is_object(object) || json_is_null(object) || refuse(where, "this value", NULL, error);
 }
 
-/* ---- volumes, and what lies in the namespace ---- */
+/* ---- volumes, and objects in the namespace ---- */
 
 static bool has_volume(const json_t *spec, const char *name)
 {
@@ -173,7 +174,7 @@ static bool has_volume(const json_t *spec, const char *name)
         return false;
 }
 
-/* Ours are mounted by us: whole, a volume of homes would be everybody's. */
+/* The platform mounts its own volumes: a whole volume of homes would expose all users' homes. */
 static bool check_mounts(const json_t *spec, const char *where, const json_t *container, GError **error)
 {
         const json_t *mount;
@@ -189,7 +190,7 @@ static bool check_mounts(const json_t *spec, const char *where, const json_t *co
         return true;
 }
 
-/* "homes-%s" of a setting is "homes-*". */
+/* "homes-%s" in a setting matches "homes-*". */
 static bool is_named_by(const json_t *text, const char *name)
 {
         g_auto(GStrv) parts = json_is_string(text) ? g_strsplit(json_string_value(text), "%s", -1) : NULL;
@@ -211,14 +212,14 @@ static bool is_of_homes(const Fence *fence, const char *kind, const char *name)
         return false;
 }
 
-/* Names of image.h and gate.h: what pulls images, and the word that an attempt's members know. */
+/* Names of image.h and gate.h: pull secrets, and the shared secret of an attempt's members. */
 static bool is_secret_of_ours(const Fence *fence, const char *name)
 {
         return g_str_has_prefix(name, "paddle-") || g_str_has_prefix(name, "j-") ||
                is_of_homes(fence, "secret", name);
 }
 
-/* An attempt's (form.h, package.h): the variables of its members, its package. */
+/* ConfigMaps of an attempt (form.h, package.h): its members' variables, its package. */
 static bool is_map_of_ours(const Fence *fence, const char *name)
 {
         return g_str_has_prefix(name, "j-");
@@ -230,7 +231,7 @@ static bool is_claim_of_homes(const Fence *fence, const char *name)
 }
 
 typedef struct {
-        const char *word; /* in the name of a member: "secretName", "imagePullSecrets", "configMapKeyRef" */
+        const char *word; /* in a field's name: "secretName", "imagePullSecrets", "configMapKeyRef" */
         bool (*is_ours)(const Fence *fence, const char *name);
         const char *what;
 } Source;
@@ -241,7 +242,7 @@ static const Source sources[] = {
         { "claimname", is_claim_of_homes, "the claim of users' homes" },
 };
 
-/* The text itself, the "name" of an object, or one of a list of these. */
+/* True for the text itself, an object's "name", or any of a list of these. */
 static bool names_any(const json_t *value, const Source *source, const Fence *fence)
 {
         const json_t *named = json_is_object(value) ? json_object_get(value, "name") : value, *item;
@@ -254,7 +255,7 @@ static bool names_any(const json_t *value, const Source *source, const Fence *fe
         return json_is_string(named) && (fence->chosen || source->is_ours(fence, json_string_value(named)));
 }
 
-/* What the member `key` of an object names that is not for the template; NULL: nothing. */
+/* What the field `key` refers to that templates may not use; NULL: nothing. */
 static const char *what_is_named(const Fence *fence, const char *key, const json_t *value)
 {
         g_autofree char *lower = g_ascii_strdown(key, -1);
@@ -291,7 +292,7 @@ static bool check_sources(const Fence *fence, const char *where, const json_t *v
 
 /* ---- pods ---- */
 
-/* Quotas count what the member asks for. */
+/* Quotas count only the member's container. */
 static bool check_alone(const char *where, const json_t *spec, GError **error)
 {
         g_autofree char *second = g_strconcat(where, ".containers[1]", NULL);
@@ -330,7 +331,7 @@ static bool check(const json_t *template, const Fence *fence, GError **error)
         return extension_check_pods(template, error) && extension_each_pod(template, check_pod, fence, error);
 }
 
-/* A setting that is no object says nothing. */
+/* NULL if the setting is not an object. */
 static json_t *parse(const char *setting)
 {
         return setting ? json_parse(setting, strlen(setting), NULL) : NULL;
@@ -389,8 +390,7 @@ bool baseline_check_words(const char *where, char *const *words, const BaselineP
         return true;
 }
 
-/* The one that its queue names, or the cluster's list, is an administrator's choice; so is the kubeconfig's.
- */
+/* A namespace in the queue, in the cluster's list or in the kubeconfig is an administrator's choice. */
 static bool is_chosen(const Cluster *cluster, const Queue *queue, const char *namespace)
 {
         const char *const *listed = cluster ? (const char *const *)cluster->namespaces : NULL;

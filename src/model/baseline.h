@@ -1,9 +1,9 @@
-/* What the extension template of somebody who is no administrator may ask of a cluster: a list of what is
- * allowed, field by field (baseline-fields.h). Everything else is refused. The list is within Kubernetes' Pod
- * Security Standards, level "Baseline" (kubernetes.io/docs/concepts/security/pod-security-standards), and
- * holds nothing that is others': a node by its name, an account, tolerations, classes, the platform's
- * volumes, secrets and ConfigMaps. The cluster's setting may widen it: {"allow": {"tolerations": ["KEY"],
- * "runtime_classes": [...], ...}} (doc/guide/kubernetes.md). Pure; templates are JSON trees as in extension.h. */
+/* Restrictions on extension templates of users who are not administrators: a list of permitted fields and
+ * values (baseline-fields.h). Everything else is refused. The list is within Kubernetes' Pod Security
+ * Standards, level "Baseline" (kubernetes.io/docs/concepts/security/pod-security-standards). It excludes node
+ * names, service accounts, tolerations, classes, and the platform's volumes, secrets and ConfigMaps. The
+ * cluster's setting may permit more: {"allow": {"tolerations": ["KEY"], "runtime_classes": [...], ...}}
+ * (doc/guide/kubernetes.md). Pure; templates are JSON trees as in extension.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-/* The rules of the catalog (doc/guide/scheduling.md 7): may an object be put or dropped? Each kind has one row of
- * functions; every refusal names object, field, value and rule.
+/* The rules of the catalog (doc/guide/scheduling.md 7): whether an object may be put or deleted. Each kind
+ * has one row of functions; every error names object, field, value and rule.
  *
- * What always holds of a catalog that grew by these rules: names it refers to exist, queues form trees of at
- * most DEPTH_MAX levels, and limits of a queue lie inside those of its parent. Sums of mins are compared with
- * the room only where a change raises them: machines may have left since. */
+ * Invariants of a catalog that grew by these rules: names that it refers to exist, queues form trees of at
+ * most DEPTH_MAX levels, and a queue's limits are within those of its parent. Sums of mins are compared with
+ * the capacity only when a change raises them: machines may have left since. */
 #include <string.h>
 
 #include "base/err.h"
@@ -12,13 +12,13 @@
 
 enum {
         DEPTH_MAX = 8,
-        FLAVOURS_MAX = 1000, /* that one user, who is no administrator, may have made */
+        FLAVOURS_MAX = 1000, /* that one user without administrator rights may create */
 };
 
 typedef struct {
         const Catalog *catalog;
-        const Object *was;    /* NULL: new */
-        const Object *object; /* what is put or dropped */
+        const Object *was;    /* NULL: a new object */
+        const Object *object; /* the object to put or delete */
         const CatalogFacts *facts;
 } Change;
 
@@ -43,7 +43,7 @@ static bool same(const char *a, const char *b)
         return g_strcmp0(a, b) == 0;
 }
 
-/* ---- queues: where they stand ---- */
+/* ---- queues: the tree ---- */
 
 static bool check_cluster(const Change *change, const char *name, GError **error)
 {
@@ -73,7 +73,7 @@ static bool check_namespace(const Change *change, const Queue *queue, GError **e
                        queue->namespace, queue->cluster, known);
 }
 
-/* How many levels the queues below `name` make. */
+/* The number of levels below `name`. */
 static int height(const GPtrArray *queues, const char *name, int limit)
 {
         int highest = 0;
@@ -85,7 +85,7 @@ static int height(const GPtrArray *queues, const char *name, int limit)
         return highest;
 }
 
-/* No cycle, not too deep. */
+/* Checks for cycles and depth. */
 static bool check_ancestors(const Change *change, const Queue *queue, GError **error)
 {
         const Queue *at = catalog_queue(change->catalog, queue->parent);
@@ -133,7 +133,7 @@ static Resources max_of(const Queue *queue)
         return limits_flat(&queue->max, queue->only_listed ? 0 : RESOURCE_UNLIMITED);
 }
 
-/* For each kind small <= large, or an error "min cpu is 8, above max 4". */
+/* small <= large for each kind, or an error "min cpu is 8, above max 4". */
 static bool check_order(const char *small_name, const Resources *small, const char *large_name,
                         const Resources *large, GError **error)
 {
@@ -147,7 +147,7 @@ static bool check_order(const char *small_name, const Resources *small, const ch
                        resource_name(kind), large_name, limit);
 }
 
-/* Of kinds that every program uses, and whose amount a cgroup holds. */
+/* Only built-in kinds, with amounts that a cgroup can enforce. */
 static bool check_defaults(const ResourceLimits *defaults, GError **error)
 {
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
@@ -167,8 +167,7 @@ static bool check_defaults(const ResourceLimits *defaults, GError **error)
         return true;
 }
 
-/* Its own three, and its max and its parent's. Of kinds that it does not limit itself the parent's limit
- * holds. */
+/* Its own three limits, and its max against its parent's. Kinds without a limit inherit the parent's. */
 static bool check_limits(const Queue *queue, const Queue *parent, GError **error)
 {
         Resources max = max_of(queue), above = parent ? max_of(parent) : max;
@@ -181,7 +180,7 @@ static bool check_limits(const Queue *queue, const Queue *parent, GError **error
                (!parent || check_order("max", &queue->max.amount, its, &above, error));
 }
 
-/* The mins of the queues that stand beside `queue`, and its own. */
+/* The sum of the mins of `queue` and its siblings. */
 static bool sum_mins(const GPtrArray *queues, const Queue *queue, Resources *ret)
 {
         Resources sum = queue->min.amount;
@@ -197,7 +196,7 @@ static bool sum_mins(const GPtrArray *queues, const Queue *queue, Resources *ret
         return true;
 }
 
-/* Only kinds whose min grows, or all when the queue comes to this place. */
+/* Only kinds whose min grows; all kinds if the queue is new or gets another parent. */
 static Resources raised(const Change *change, const Queue *queue, const Resources *sum)
 {
         const Queue *was = (const Queue *)change->was;
@@ -237,7 +236,7 @@ static bool check_sum(const Change *change, const Queue *queue, const Queue *par
         return check_order("min: added to the minimums of the queues beside it", &sum, whose, &room, error);
 }
 
-/* What is below it still fits into it. */
+/* The limits of its children must be within its own. */
 static bool check_children(const Change *change, const Queue *queue, GError **error)
 {
         const GPtrArray *queues = catalog_list(change->catalog, KIND_QUEUE);
@@ -315,7 +314,7 @@ static const Queue *busy_queue(const Change *change, gint64 *ret_jobs)
         return NULL;
 }
 
-/* What runs stays where it is, and is found again there: no other place takes its jobs over. */
+/* Running jobs stay where they are, and are found again only there: no other cluster takes them over. */
 static bool check_place(const Change *change, GError **error)
 {
         const Cluster *was = (const Cluster *)change->was, *now = (const Cluster *)change->object;
@@ -386,7 +385,7 @@ static bool check_scalar(const char *pair, GError **error)
         return quantity_parse(what, RESOURCE_GPU, value, &amount, error);
 }
 
-/* Everybody may make some: not so many that all others pay for it. */
+/* All users can create some; a limit protects the others. */
 static bool check_creator(const Change *change, const Flavour *flavour, GError **error)
 {
         const User *creator = flavour->creator ? catalog_user(change->catalog, flavour->creator) : NULL;
@@ -426,7 +425,7 @@ static bool put_flavour(const Change *change, GError **error)
 
 /* ---- users ---- */
 
-/* One subject opens one account. */
+/* One subject belongs to one account. */
 static bool check_subject(const Change *change, GError **error)
 {
         const User *user = (const User *)change->object;
@@ -471,8 +470,8 @@ static bool drop_user(const Change *change, GError **error)
 static bool check_granted(const Change *change, const Grant *grant, GError **error)
 {
         static const int kinds[GRANT_TYPES] = {
-                [GRANT_QUEUE] = KIND_QUEUE, [GRANT_USER] = KIND_USER, [GRANT_FS] = -1, /* file systems are not
-                                                                                          kept here */
+                [GRANT_QUEUE] = KIND_QUEUE, [GRANT_USER] = KIND_USER, [GRANT_FS] = -1, /* not in the
+                                                                                          catalog */
         };
 
         if (kinds[grant->type] < 0 || catalog_find(change->catalog, kinds[grant->type], grant->resource))
@@ -617,7 +616,7 @@ char **catalog_warnings(const Object *object, const CatalogFacts *facts)
         return (char **)g_ptr_array_steal(list, NULL);
 }
 
-/* ---- what goes along ---- */
+/* ---- objects deleted along with another ---- */
 
 static void add_grants(const Catalog *catalog, GPtrArray *list, const char *user, GrantType type,
                        const char *resource)

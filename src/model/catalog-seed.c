@@ -1,10 +1,10 @@
-/* What a new server begins with (doc/reference/paddleflow-api.md, "What a new server begins with"). */
+/* The objects of a new server (doc/reference/paddleflow-api.md, "What a new server begins with"). */
 #include "base/json.h"
 #include "model/catalog.h"
 
 static const struct {
         ObjectKind kind;
-        const char *name, *fields; /* as /v1 says them */
+        const char *name, *fields; /* in the JSON of /v1 */
 } seeds[] = {
         { KIND_USER, "root", "{\"admin\":true}" },
         { KIND_CLUSTER, CLUSTER_DEFAULT, "{\"endpoint\":\"127.0.0.1\",\"version\":\"1.16+\"}" },

@@ -1,8 +1,8 @@
-/* The catalog (see catalog.h): per kind a table of buckets, chosen by a hash of the name and sorted by it. A
- * change copies one bucket and the pointers to the others, so it costs the same among ten and among a hundred
- * thousand. Lists are made when first asked for, and kept with the table.
+/* The catalog (see catalog.h): per kind a table of buckets, selected by a hash of the name and sorted by
+ * name. A change copies one bucket and the pointers to the others, so its cost hardly grows with the number
+ * of objects. Lists are built on first use and kept with the table.
  *
- * What always holds: a table that others can see does not change, but for its list coming into being. */
+ * Invariant: a table that others can see never changes, except that its list is added. */
 #include "model/catalog.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
         gatomicrefcount refs;
         guint n;
-        GPtrArray *list;          /* in order of seq, or NULL: not made yet. Borrowed from the buckets */
+        GPtrArray *list;          /* in order of seq, borrowed from the buckets; NULL: not built yet */
         Bucket *buckets[BUCKETS]; /* NULL: empty */
 } Table;
 
@@ -57,7 +57,7 @@ static void bucket_unref(Bucket *bucket)
         g_free(bucket);
 }
 
-/* The place of the name, or where it would have to stand. */
+/* The position of the name, or where to insert it. */
 static bool bucket_find(const Bucket *bucket, const char *name, guint *ret)
 {
         guint low = 0, high = bucket ? bucket->n : 0;
@@ -79,7 +79,7 @@ static bool bucket_find(const Bucket *bucket, const char *name, guint *ret)
         return false;
 }
 
-/* A copy in which the `drop` objects at `at` are replaced by `object`, or by nothing. */
+/* A copy in which `object`, if any, replaces the `drop` objects at `at`. */
 static Bucket *bucket_splice(const Bucket *bucket, guint at, guint drop, Object *object)
 {
         guint n = bucket ? bucket->n : 0, add = object != NULL, to = 0;
@@ -121,7 +121,7 @@ static void table_unref(Table *table)
         g_free(table);
 }
 
-/* Nobody else sees it yet. */
+/* The copy is not shared yet. */
 static Table *table_copy(const Table *table)
 {
         Table *copy = table_new();
@@ -139,7 +139,7 @@ static Bucket **table_bucket(Table *table, const char *name)
         return &table->buckets[(hash ^ (hash >> 8) ^ (hash >> 16)) % BUCKETS];
 }
 
-/* `object` NULL: without the name. Of a table that nobody else sees. */
+/* `object` NULL: removes the name. The table must not be shared yet. */
 static void table_set(Table *table, const char *name, Object *object)
 {
         Bucket **bucket = table_bucket(table, name), *was = *bucket;
@@ -162,7 +162,7 @@ static gint compare_seq(gconstpointer a, gconstpointer b)
         return strcmp(first->name, second->name);
 }
 
-/* Several threads may make it at once; one of them is kept. */
+/* Several threads may build it at once; one result is kept. */
 static const GPtrArray *table_list(Table *table)
 {
         GPtrArray *list = g_atomic_pointer_get(&table->list);
@@ -373,7 +373,7 @@ bool queue_default(const Catalog *catalog, const Queue *queue, int kind, gint64 
         return true;
 }
 
-/* ---- where a submission goes ---- */
+/* ---- the queue of a submission ---- */
 
 static bool may_submit(const Catalog *catalog, const Queue *queue, const User *user)
 {
@@ -381,8 +381,8 @@ static bool may_submit(const Catalog *catalog, const Queue *queue, const User *u
                (user && catalog_grant(catalog, user->object.name, GRANT_QUEUE, queue->object.name));
 }
 
-/* The queue itself, or the nearest above it, that is closed; NULL: none. The rules keep trees without cycles.
- */
+/* The nearest closed queue, from the queue itself upwards; NULL: none. The rules guarantee trees without
+ * cycles. */
 static const Queue *closed_queue(const Catalog *catalog, const Queue *queue)
 {
         while (queue && !queue->closed)

@@ -1,4 +1,4 @@
-/* Clusters and resource pools (see cluster.h): their words and their fields. */
+/* Clusters and resource pools (see cluster.h): checks of their fields. */
 #include "model/cluster.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ static bool pool_status_check(const char *what, const char *value, GError **erro
 
 /* ---- passwords in a setting ---- */
 
-/* NULL: no object. */
+/* NULL: not an object. */
 static json_t *read_setting(const char *setting)
 {
         const char *at = setting;
@@ -95,7 +95,7 @@ static int hide(json_t *object)
         return n;
 }
 
-/* Copies what is hidden in `object` from `was`. */
+/* Copies values that are hidden in `object` from `was`. */
 static int restore(json_t *object, const json_t *was)
 {
         const char *name;
@@ -114,7 +114,7 @@ static int restore(json_t *object, const json_t *was)
         return n;
 }
 
-/* A text that only looks like an object may hold one all the same. */
+/* Invalid JSON may contain a password as well: hide all of it. */
 char *cluster_setting_show(const char *setting)
 {
         g_autoptr(json_t) object = read_setting(setting);

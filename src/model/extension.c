@@ -37,7 +37,7 @@ typedef struct {
         Shape shape;
 } ShapeRow;
 
-/* What pods are put together from; the API server checks the rest. */
+/* The fields from which pods are built; the API server checks the others. */
 static const ShapeRow pod_shape[] = { { "metadata", SHAPE_OBJECT }, { "spec", SHAPE_OBJECT }, { NULL } };
 static const ShapeRow metadata_shape[] = { { "labels", SHAPE_OBJECT },
                                            { "annotations", SHAPE_OBJECT },
@@ -110,7 +110,7 @@ static bool check_container(const char *where, const json_t *container, GError *
                check_shape(inner, json_object_get(container, "resources"), resources_shape, error);
 }
 
-/* Two of a name would be one: what members need would be missing. */
+/* A duplicate name would replace the platform's entry, which members need. */
 static bool check_names(const char *where, const json_t *list, const char *const *ours, GError **error)
 {
         const json_t *item;
@@ -158,7 +158,7 @@ static bool check_pod(const char *where, const json_t *pod, const void *arg, GEr
         return true;
 }
 
-/* Where the pods of a role are. Roles have our names and PaddleFlow's. */
+/* The path to the pods of each role. Roles have our names and PaddleFlow's. */
 static const struct {
         const char *kind, *role, *path;
 } places[] = {
@@ -182,7 +182,7 @@ static const struct {
 
 /* ---- the kind ---- */
 
-/* A version that is not said is the right one. */
+/* Without a version the right one is assumed. */
 static bool is_kind(const json_t *template, const char *kind, const char *version)
 {
         const char *said = text_of(template, "apiVersion");
@@ -234,7 +234,7 @@ static const json_t *walk(const json_t *object, const char *path)
         return json_is_object(object) ? object : NULL;
 }
 
-/* One without a kind is a member's own. */
+/* Without a kind it is a member's own pod. */
 static bool is_pod(const json_t *template)
 {
         const char *kind = text_of(template, "kind");
@@ -294,7 +294,7 @@ json_t *extension_container(const json_t *pod)
         return json_is_object(container) ? container : NULL;
 }
 
-/* ---- what it says of the job ---- */
+/* ---- its requests ---- */
 
 /* Quantities may be numbers. */
 static json_t *quantity_text(const json_t *value)
@@ -304,7 +304,7 @@ static json_t *quantity_text(const json_t *value)
         return json_string(text ? text : json_is_string(value) ? json_string_value(value) : "");
 }
 
-/* As Kubernetes has it, what is limited and not requested is requested as it is limited. */
+/* As in Kubernetes: a limit without a request is also the request. */
 json_t *extension_flavour(const json_t *container)
 {
         const json_t *resources = json_object_get(container, "resources");
@@ -330,7 +330,7 @@ json_t *extension_flavour(const json_t *container)
         return json_object_size(flavour) > 0 ? g_steal_pointer(&flavour) : NULL;
 }
 
-/* "spec.worker.template" -> what is at "spec.worker.replicas". */
+/* "spec.worker.template" -> the value at "spec.worker.replicas". */
 static gint64 replicas_beside(const json_t *template, const char *path)
 {
         g_autofree char *role = g_strndup(path, (gsize)(strrchr(path, '.') - path));

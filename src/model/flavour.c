@@ -1,4 +1,4 @@
-/* Flavours (see flavour.h): their fields, and what they ask for. */
+/* Flavours (see flavour.h): their fields and the amounts that they request. */
 #include "model/flavour.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "model/object-row.h"
 
 enum {
-        NAME_MAX_BYTES = 60, /* as wide as the older interface's column */
+        NAME_MAX_BYTES = 60, /* the width of the older interface's column */
         TEXT_MAX = 255,
         QUANTITY_MAX = 64,
 };

@@ -1,5 +1,5 @@
-/* The frameworks as PaddleFlow's clients name them (see framework.h): doc/reference/paddleflow-api.md,
- * "Frameworks and roles", as one table, and which row runs each. */
+/* The frameworks by the names that PaddleFlow's clients use (see framework.h): one table for
+ * doc/reference/paddleflow-api.md, "Frameworks and roles", with the row that runs each. */
 #include <string.h>
 
 #include "base/err.h"
@@ -8,7 +8,7 @@
 #define BIT(role) (1U << (role))
 
 typedef enum {
-        RULE_PS_OR_COLLECTIVE, /* a pserver or a master: PS, at least 1 worker; else Collective, at least 2 */
+        RULE_PS_OR_COLLECTIVE, /* with a pserver or master: PS, >= 1 worker; else Collective, >= 2 */
         RULE_DRIVER,           /* at least 1 driver */
         RULE_MASTER_AND_WORKER,
         RULE_ONE_WORKER,
@@ -18,7 +18,7 @@ struct FlowFramework {
         const char *name;
         guint roles; /* BIT()s */
         FlowRule rule;
-        const Framework *ps, *collective; /* the rows; frameworks without a mode use the latter. NULL: none */
+        const Framework *ps, *collective; /* their rows (without a mode: the latter); or NULL */
 };
 
 enum {

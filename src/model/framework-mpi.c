@@ -4,20 +4,19 @@
  *        │ "remote shell" of mpirun:             ▲
  *        └── .mpi/agent worker-2 orted ... ──────┘ through the pipe .mpi/worker-2
  *
- * The master's command calls mpirun, which wants to reach each host of its host file by a remote shell. Here
- * the hosts are the workers, and the shell is a script that hands the command to the worker of that name: so
- * ranks run in their worker's cgroup, with its limits and its GPUs, and mpirun sees them as it would on a
- * cluster. Pipes and scripts lie in the working directory, which all members of an attempt share and nobody
- * else can enter.
+ * The master's command calls mpirun, which reaches each host of its host file by a remote shell. Here the
+ * hosts are the workers, and the shell is a script that passes the command to the worker of that name. So
+ * ranks run in their worker's cgroup, with its limits and its GPUs, and for mpirun it looks like a cluster.
+ * Pipes and scripts are in the working directory, which only the members of the attempt can enter.
  *
- * Where members have machines of their own, they share no directory: the gate is the shell there, with hosts
- * by their names (src/gate/shell.c).
+ * If members have their own machines, they share no directory: there the gate is the remote shell, with the
+ * hosts' names (src/gate/shell.c).
  *
- * A worker counts for one rank, and may use all its cores in it (OMP_NUM_THREADS). */
+ * A worker is one rank, which may use all its cores (OMP_NUM_THREADS). */
 #include "model/framework-rows.h"
 
-/* The pipe is held open for writing, too: a call that comes while another is read is not lost. Each call has
- * a directory of its own for what Open MPI keeps: the daemon of the call before may still be removing its. */
+/* The pipe is also held open for writing, so that a call is not lost while another is read. Each call has its
+ * own directory for Open MPI's files: the daemon of the previous call may still be deleting its own. */
 static const char worker_script[] =
         "[ -z \"$PADDLE_GATE\" ] || exec \"$PADDLE_GATE\" serve\n"
         "dir=$PF_WORK_DIR/.mpi me=$PADDLE_MPI_HOST\n"
@@ -69,21 +68,20 @@ static bool check(const Spec *spec, GError **error)
                check_replicas(spec, "worker", 1, SPEC_REPLICAS_MAX, error);
 }
 
-/* Nobody binds two hosts' ranks to the same core. The cgroup is the limit, so mpirun as root is as good as
- * another user. */
+/* Ranks are not bound to cores: two hosts may share one. The cgroup is the limit, so running mpirun as root
+ * is safe. */
 static const char *const settings[][2] = {
         { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
         { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
         { "OMPI_MCA_plm_rsh_no_tree_spawn", "1" },
-        { "OMPI_MCA_orte_leave_session_attached",
-          "1" }, /* else nobody would hear of a daemon that dies early */
+        { "OMPI_MCA_orte_leave_session_attached", "1" }, /* else a daemon that dies early is not noticed */
         { "OMPI_MCA_pml", "ob1" },
         { "OMPI_MCA_btl", "self,tcp" },
         { "OMPI_MCA_hwloc_base_binding_policy", "none" },
         { "OMPI_MCA_mpi_yield_when_idle", "1" }, /* members may have to share cores */
 };
 
-/* Hosts that are one machine in truth: messages go over loopback. Others have names, of which none is cut. */
+/* Hosts that are the same machine: messages use loopback. Other hosts keep their full names. */
 static void network_env(const Placement *placement, int worker, GPtrArray *env)
 {
         g_autoptr(GString) hosts = g_string_new(NULL);

@@ -1,16 +1,16 @@
 /* The PaddlePaddle rows: parameter servers, and collective training.
  *
- * A member is told who it is and where the others stand, in the forms of today
- * (doc/reference/paddle-operator.md, "Environment of a pod" and "The ConfigMap of a job") and in the
- * PADDLE_INIT_ forms of 2017 (doc/reference/paddle-cloud.md, "Variables of a job"). On one machine the host
- * is the same for all and the port tells members apart, so each has a port of its own, and
- * PADDLE_INIT_PSERVERS lists host:port where it lists addresses on a cluster. */
+ * A member gets its own identity and the addresses of the others as today's variables
+ * (doc/reference/paddle-operator.md, "Environment of a pod" and "The ConfigMap of a job") and as the
+ * PADDLE_INIT_ variables of 2017 (doc/reference/paddle-cloud.md, "Variables of a job"). On one machine all
+ * members have the same host, so each has its own port, and PADDLE_INIT_PSERVERS lists host:port; on a
+ * cluster it lists addresses. */
 #include <string.h>
 
 #include "base/err.h"
 #include "model/framework-rows.h"
 
-enum { PORTS_APART = 20 }; /* of a member that has an address of its own */
+enum { PORTS_APART = 20 }; /* ports of a member that has its own address */
 
 static bool check_ps(const Spec *spec, GError **error)
 {
@@ -34,7 +34,7 @@ static char *hosts(const Placement *placement, const char *name)
         return g_string_free(g_steal_pointer(&list), FALSE);
 }
 
-/* The command as one would type it: the text itself when it is one for sh. */
+/* The command as typed: for a shell command its text. */
 static char *entry(const Spec *spec, int role)
 {
         g_autofree char **words = framework_argv(spec, role);
@@ -52,7 +52,7 @@ static char *entry(const Spec *spec, int role)
         return g_string_free(g_steal_pointer(&line), FALSE);
 }
 
-/* The names of 2017 (doc/reference/paddle-cloud.md, "Variables of a job"). Port and server list follow where
+/* The names of 2017 (doc/reference/paddle-cloud.md, "Variables of a job"). Port and server list are added if
  * there are ports. */
 static void old_env(const Placement *placement, int role, int index, int trainers, GPtrArray *env)
 {
@@ -91,8 +91,8 @@ void paddle_common_env(const Placement *placement, int role, int index, GPtrArra
         old_env(placement, role, index, trainers, env);
 }
 
-/* Where all members are (doc/reference/paddle-operator.md, "The ConfigMap of a job"). On one machine a member
- * owns one port; with an address of its own it has as many as the operator's. */
+/* The addresses of all members (doc/reference/paddle-operator.md, "The ConfigMap of a job"). On one machine a
+ * member has one port; with its own address it has as many as the operator's. */
 static void endpoint_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
         g_autofree char *trainers = role_endpoints(placement, "trainer"),
@@ -110,11 +110,11 @@ static void endpoint_env(const Placement *placement, int role, int index, GPtrAr
 }
 
 /* The start barrier, served over HTTP by server 0 (doc/reference/paddle-operator.md, "Gloo" and "What
- * PaddlePaddle reads"). A trainer that comes back inside an attempt finds the others past the barrier, so it
- * must not wait there; as trainer 0 it must not set the parameters anew either. Gloo's group is that of the
- * trainers that were there at the start: one that joins an elastic job later would wait for a barrier that
- * has passed, and one that leaves would be waited for at the next. So such a job has no group; its trainers
- * meet on the servers alone. */
+ * PaddlePaddle reads"). A trainer that restarts within an attempt must not wait at the barrier, which the
+ * others have passed; as trainer 0 it must not initialize the parameters again either. Gloo's group are the
+ * trainers present at the start: in an elastic job, one that joins later would wait for a past barrier, and
+ * the next barrier would wait for one that left. So elastic jobs have no group; their trainers share only the
+ * servers. */
 static void gloo_env(const Placement *placement, const char *role, int index, GPtrArray *env)
 {
         bool again = placement->restart > 0 && strcmp(role, "trainer") == 0;

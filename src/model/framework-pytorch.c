@@ -1,7 +1,7 @@
 /* The PyTorch row: the variables of torch.distributed's env:// rendezvous (doc/reference/scheduling.md, "How
- * members find each other"), those that torchrun gives its processes beside them, and the settings of
- * torchrun itself (PET_..., its arguments in capitals). Ranks go over all members, the master's first; rank 0
- * serves the rendezvous at its own leased port. */
+ * members find each other"), those that torchrun also sets for its processes, and torchrun's own settings
+ * (PET_ and the option in capitals). Ranks cover all members, the master first; rank 0 serves the rendezvous
+ * at its leased port. */
 #include "base/err.h"
 #include "model/framework-rows.h"
 
@@ -16,8 +16,8 @@ static bool check(const Spec *spec, GError **error)
                check_replicas(spec, "worker", masters(spec) > 0 ? 0 : 1, SPEC_REPLICAS_MAX, error);
 }
 
-/* Members share this machine, or each is a machine (a group, as torchrun says) of its own. Programs take the
- * local rank for the index of their device among those they see: who sees its own GPUs only has 0. */
+/* Members share this machine, or each is a machine (torchrun: a group). Programs use the local rank as index
+ * of their visible devices: a member that sees only its own GPUs has 0. */
 static void local_env(int rank, int world, bool apart, GPtrArray *env)
 {
         env_put(env, "LOCAL_RANK", "%d", apart ? 0 : rank);
@@ -26,7 +26,7 @@ static void local_env(int rank, int world, bool apart, GPtrArray *env)
         env_put(env, "GROUP_WORLD_SIZE", "%d", apart ? world : 1);
 }
 
-/* For members that run torchrun: each is a node, with a process for each GPU. */
+/* For members that run torchrun: each is a node with one process per GPU. */
 static void launcher_env(const Placement *placement, int first, int rank, int world, gint64 gpus,
                          GPtrArray *env)
 {

@@ -1,15 +1,15 @@
-/* The Spark row (doc/reference/scheduling.md, "Variables of members"): a stand-alone cluster of the job's
- * own, with the driver in client mode.
+/* The Spark row (doc/reference/scheduling.md, "Variables of members"): a stand-alone cluster per job, with
+ * the driver in client mode.
  *
  *     executor-0: Spark's master (the job's extra port) and a worker      executor-1, ...: a worker each
  *     driver-0:   spark-submit, or a Python program with pyspark
  *
  * Each worker offers its member's cores and memory for one executor, which it starts when the driver
- * registers. Settings lie in .spark/spark-defaults.conf in the working directory, with a secret of the job:
- * another user of the machine can reach the ports, but is not let in. spark-submit and spark-class come from
- * PATH (the package pyspark in requirements.txt brings them).
+ * registers. The settings are in .spark/spark-defaults.conf in the working directory. They include a secret
+ * of the job, so that other users of the machine cannot use its ports. spark-submit and spark-class come
+ * from PATH (the package pyspark in requirements.txt contains them).
  *
- * Where members have machines of their own, each writes these settings for itself. */
+ * If members have their own machines, each writes these settings for itself. */
 #include "base/err.h"
 #include "model/framework-rows.h"
 
@@ -17,14 +17,14 @@
 
 enum {
         DAEMON_MIB = 256,   /* heap of Spark's master and of a worker */
-        RESERVED_MIB = 768, /* of a member's memory: both of them, and what a JVM has beside its heap */
-        EXECUTOR_MIB = 460, /* what Spark asks for at least: 1.5 times its reserve of 300 MiB, and a bit */
+        RESERVED_MIB = 768, /* of a member's memory: for both, and for what a JVM uses beside its heap */
+        EXECUTOR_MIB = 460, /* Spark's minimum: 1.5 times its reserve of 300 MiB, rounded up */
         DRIVER_BESIDE_MIB = 384,
         DRIVER_MIB = 512,
 };
 
-/* In the working directory; where members have machines of their own, each has its own, goes
- * by its address, and the secret is the attempt's. */
+/* In the working directory. If members have their own machines, each has its own directory and uses its own
+ * address, and the secret belongs to the attempt. */
 #define PLACE                                                                                                \
         "dir=$PF_WORK_DIR/.spark\n"                                                                          \
         "[ -z \"$PADDLE_GATE\" ] || dir=${TMPDIR:-/tmp}/.spark\n"                                            \
@@ -72,7 +72,7 @@ static const char executor_script[] = PLACE
 
 static const char driver_script[] = PLACE "exec \"$@\"\n";
 
-/* Arguments are cut at blanks, and not otherwise read by the shell. */
+/* Splits arguments at blanks; the shell does not expand them. */
 static const char submit_script[] =
         "set -f\n"
         "exec spark-submit ${PF_JOB_SPARK_MAIN_CLASS:+--class \"$PF_JOB_SPARK_MAIN_CLASS\"} "
@@ -127,7 +127,7 @@ static void driver_env(const Placement *placement, GPtrArray *env)
                 env_put(env, "SPARK_DRIVER_MEMORY", "%" G_GINT64_FORMAT "m", memory - DRIVER_BESIDE_MIB);
 }
 
-/* What the settings say of executors. */
+/* The executors' sizes for the settings. */
 static void settings_env(const Placement *placement, GPtrArray *env)
 {
         const Role *executors = &placement->spec->roles[spec_role_index(placement->spec, "executor")];

@@ -1,10 +1,10 @@
-/* The TensorFlow row. Every member gets TF_CONFIG: the endpoints of all that belong to the cluster, and which
- * of them it is (doc/reference/scheduling.md, "How members find each other"). PaddleFlow's pserver and master
- * are TensorFlow's ps and chief.
+/* The TensorFlow row. Every member gets TF_CONFIG: the endpoints of all members of the cluster, and its own
+ * index (doc/reference/scheduling.md, "How members find each other"). PaddleFlow's pserver and master are
+ * TensorFlow's ps and chief.
  *
- * When the job is done follows from its roles. Workers train to the end (MultiWorkerMirroredStrategy) unless
- * there are both parameter servers and a chief: then the chief coordinates (ParameterServerStrategy), and
- * workers like servers serve until it has ended. */
+ * The roles decide when the job is done. Workers train to the end (MultiWorkerMirroredStrategy). With both
+ * parameter servers and a chief, the chief coordinates (ParameterServerStrategy), and workers and servers run
+ * until it has ended. */
 #include "base/err.h"
 #include "base/json.h"
 #include "model/framework-rows.h"

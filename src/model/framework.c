@@ -1,8 +1,8 @@
-/* The table of frameworks (see framework.h) and the variables that all rows share. What a row adds is in
- * framework-paddle.c.
+/* The table of frameworks (see framework.h) and the variables that all rows share. The framework-*.c files
+ * add those of each row.
  *
- * What always holds: the environment of a member depends on its placement alone; each name stands in it once,
- * at the place of its first mention, with its last value. */
+ * Invariants: the environment of a member depends only on its placement. Each name occurs once, at the
+ * position of its first mention, with its last value. */
 #include "model/framework.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ static const Framework *const rows[] = { &framework_paddle_ps, &framework_paddle
                                          &framework_pytorch,   &framework_mpi,
                                          &framework_spark,     NULL };
 
-/* What people also call a role: PaddleFlow says worker where the seed says trainer, and each framework has
- * its own word for the first member. */
+/* Other names of roles: PaddleFlow says worker for the original trainer, and each framework has its own word
+ * for the first member. */
 static const struct {
         const char *alias, *name;
 } aliases[] = {
@@ -117,7 +117,7 @@ char **framework_argv(const Spec *spec, int r)
         return (char **)g_ptr_array_free(g_steal_pointer(&words), FALSE);
 }
 
-/* ---- what the rows' functions share ---- */
+/* ---- shared by the rows ---- */
 
 void env_put(GPtrArray *env, const char *name, const char *format, ...)
 {
@@ -248,7 +248,7 @@ const Framework framework_plain = {
 /* ---- the whole environment ---- */
 
 /* doc/reference/paddle-cloud.md, "Variables of a job", and doc/reference/scheduling.md, "Variables of
- * members". One machine has no namespaces; the user's name stands for one. */
+ * members". One machine has no namespaces; the user's name is used instead. */
 static void identity_env(const Placement *placement, int role, GPtrArray *env)
 {
         const Spec *spec = placement->spec;
@@ -287,7 +287,7 @@ static void append_list(GPtrArray *env, char *const *list)
                 g_ptr_array_add(env, g_strdup(*list));
 }
 
-/* Each name once: the last value, at the first place. */
+/* Removes duplicate names: keeps the last value at the first position. */
 static char **without_repeats(GPtrArray *env)
 {
         g_autoptr(GHashTable) places = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);

@@ -1,5 +1,5 @@
-/* A job as GET /v1/jobs/ID shows it (doc/guide/rest.md). What still goes on is counted up to now, what ended up to
- * its end. */
+/* A job as GET /v1/jobs/ID shows it (doc/guide/rest.md). Durations of what still runs are counted up to now,
+ * others up to its end. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@ static const char *const env_states[] = {
         [ENV_FAILED] = "failed", [ENV_WAITING] = "waiting",
 };
 
-/* A program's words may be any bytes; JSON takes UTF-8 only. */
+/* A program's arguments may be any bytes; JSON is UTF-8. */
 static json_t *text_or_null(const char *text)
 {
         g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
@@ -57,10 +57,10 @@ json_t *member_format(const Job *job, const Member *member)
         return object;
 }
 
-/* ---- where the time went ---- */
+/* ---- times ---- */
 
-/* The build alone: a wait for cores before it counts as queued. Jobs of older servers do not know when it
- * began. */
+/* Only the build: waiting for cores before it counts as queued. Jobs of older servers have no start time of
+ * the build. */
 static gint64 environment_ms(const Job *job, gint64 end)
 {
         gint64 begun = job->env_begun ? job->env_begun : job->submitted;
@@ -85,15 +85,15 @@ static json_t *stages_format(const Job *job, gint64 now)
                          "running_ms", (json_int_t)running_ms);
 }
 
-/* ---- what it used ---- */
+/* ---- usage ---- */
 
 typedef struct {
         gint64 cpu_us, peak_memory;
-        double cores_us;     /* wall time × cores asked for, of members that ended */
-        gint64 asked, peaks; /* memory, of members that ended and asked for some */
+        double cores_us;     /* wall time × requested cores of ended members */
+        gint64 asked, peaks; /* memory, of ended members that requested some */
 } Usage;
 
-/* Usage is known when a member ends, so efficiency counts those only. */
+/* Usage is known only after a member's end, so efficiency counts ended members only. */
 static void add_usage(Usage *usage, const Job *job, const Member *member)
 {
         const Resources *each = &job->spec->roles[member->role].each;
@@ -133,7 +133,7 @@ typedef struct {
         int running, succeeded, failed;
 } Counts;
 
-/* Servers that were stopped because the work was done have done theirs, whatever their exit status. */
+/* A server that was stopped because the work was done has succeeded, whatever its exit status. */
 static bool has_succeeded(const Job *job, const Member *member)
 {
         const FrameworkRole *row = framework_role(job->spec->framework, job->spec->roles[member->role].name);
@@ -182,7 +182,7 @@ static json_t *members_format(const Job *job)
         return members;
 }
 
-/* Whoever can look up jobs adds the id of the array: that of its first job. */
+/* The caller, who can look up jobs, adds the id of the array: that of its first job. */
 static json_t *array_format(const Job *job)
 {
         if (job->array_index < 0)

@@ -1,13 +1,13 @@
-/* A job's changing part as one JSON text, as the store keeps it. Fields with their first value are left out,
- * so that the thousands of plain jobs stay small; tables name the fields, and both ways are drawn from them.
- */
+/* The variable part of a job as one JSON text, in the form that the store keeps. Fields with their initial
+ * value are omitted, so that thousands of plain jobs stay small. Tables name the fields, and both directions
+ * use them. */
 #include <string.h>
 
 #include "base/err.h"
 #include "model/job.h"
 #include "model/queue.h"
 
-enum { LIST_MAX = 1000 }; /* items of a list: more than labels and dependencies may have */
+enum { LIST_MAX = 1000 }; /* items of a list: more than labels and dependencies can have */
 
 typedef enum {
         U8,
@@ -19,13 +19,13 @@ typedef enum {
         TEXT,
         NAME,
         LIST
-} Kind; /* NAME: interned; its first is "default" */
+} Kind; /* NAME: interned; initially "default" */
 
 typedef struct {
         const char *name;
         Kind kind;
         size_t offset;
-        gint64 first; /* the value that is left out */
+        gint64 first; /* the omitted value */
         gint64 min, max;
 } Field;
 
@@ -131,7 +131,8 @@ static void save(const Field *field, void *at, gint64 value)
         }
 }
 
-/* Text that is not UTF-8 (a program's own words in an error) is made so: it must come back from the store. */
+/* Converts text to UTF-8 (an error may contain a program's own bytes): the store must be able to read it
+ * back. */
 static json_t *text_json(const char *text)
 {
         g_autofree char *valid = g_utf8_make_valid(text, -1);
@@ -148,7 +149,7 @@ static json_t *list_json(char *const *list)
         return array;
 }
 
-/* NULL: it has its first value. */
+/* NULL: the field has its initial value. */
 static json_t *field_json(const Field *field, const void *at)
 {
         const void *pointer = field->kind >= TEXT ? *(void *const *)at : NULL;
@@ -283,9 +284,9 @@ bool job_unpack(Job *job, const char *text, GError **error)
                 return err_set(error, ERR_INVALID, "a packed job must be an object");
         if (!unpack_fields(job_fields, object, "", job, error))
                 return false;
-        if (job->spec_seq == 0) /* its specification is in its own row */
+        if (job->spec_seq == 0) /* the specification is in its own row */
                 job->spec_seq = job->seq;
-        /* Before there was memory_share, cpu_share held only where no role declares CPU. */
+        /* Older servers stored no memory_share; their cpu_share applied only if no role requests CPU. */
         if (job->memory_share < 0 && job->cpu_share >= 0 && spec_declares_cpu(job->spec))
                 job->cpu_share = SPEC_SHARE_MAX;
         return json_get_array(object, "", "members", SPEC_REPLICAS_MAX, &members, error) &&

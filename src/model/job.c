@@ -16,7 +16,7 @@
 
 #define BIT(state) (1u << (state))
 
-enum { OPEN = BIT(JOB_STOPPING) }; /* what every open state may do */
+enum { OPEN = BIT(JOB_STOPPING) }; /* permitted in every open state */
 
 static const struct {
         const char *name;
@@ -175,7 +175,7 @@ Job *job_draft(const Job *job)
         Job *draft = g_new(Job, 1);
 
         g_atomic_ref_count_init(&draft->refs);
-        /* All but the count, which readers of the view change at the same time. */
+        /* All but the reference count, which readers of the view change concurrently. */
         memcpy((char *)draft + offsetof(Job, seq), (const char *)job + offsetof(Job, seq),
                sizeof *job - offsetof(Job, seq));
         draft->name = g_strdup(job->name);

@@ -6,7 +6,7 @@
  *     ▲           │           │
  *     └─ retry ───┴─────┬─────┘        (a failed attempt that may be repeated; waits until not_before)
  *   any open state ─▶ stopping ─▶ cancelled | failed | queued | suspended | preempted     TERM, grace, KILL
- *   starting | running ─▶ preempting ─▶ queued | preempted     a warning, grace, KILL: room for others
+ *   starting | running ─▶ preempting ─▶ queued | preempted     a warning, grace, KILL: frees capacity
  *   queued ◀─▶ suspended                                       hold and release
  *
  * The table of states is in doc/internals/design.md, "A job"; `submitted` and `admitted` are passed within

@@ -6,8 +6,8 @@
 #include "model/spec.h"
 
 enum {
-        KEY_MAX = 317,          /* a prefix of 253 bytes, '/', a name of 63: as Kubernetes has it */
-        VALUE_MAX = 256 * 1024, /* as Kubernetes has it for all annotations together */
+        KEY_MAX = 317,          /* as in Kubernetes: a prefix of 253 bytes, '/', a name of 63 */
+        VALUE_MAX = 256 * 1024, /* as in Kubernetes for all annotations together */
 };
 
 static gsize key_length(const char *pair)

@@ -1,5 +1,5 @@
-/* Limits: amounts of which some are said (see resources.h). They are read from JSON in the names of all our
- * interfaces, and from the command line's list. */
+/* Limits: amounts of some kinds of resources (see resources.h). They are parsed from JSON with the names of
+ * all our interfaces, and from the command line's list. */
 #include <string.h>
 
 #include "base/err.h"
@@ -21,7 +21,7 @@ static int find_kind(const char *what, const char *name, bool intern, GError **e
         return -1;
 }
 
-/* What is being read: kinds that were seen already are not said again. */
+/* The state of the parser. `seen`: kinds that occurred already; a duplicate is an error. */
 typedef struct {
         const char *where;
         bool intern;
@@ -29,7 +29,7 @@ typedef struct {
         guint32 seen;
 } Reading;
 
-/* `text` NULL: nothing is said of the kind any more. */
+/* `text` NULL: removes the limit of this kind. */
 static bool set_amount(Reading *reading, const char *what, const char *name, const char *text, GError **error)
 {
         int kind = find_kind(what, name, reading->intern && text, error);

@@ -1,7 +1,7 @@
-/* Objects of the catalog (see object.h), drawn from the tables of their kinds: a table of types says how a
- * field is copied, freed, shown and read, once for the store's text and for /v1.
+/* Objects of the catalog (see object.h), based on the tables of their kinds: a table of types says how a
+ * field is copied, freed, shown and parsed, for the store's text and for /v1.
  *
- * What always holds: a field that is not said has its default, and a default is not in the store's text. */
+ * Invariants: an absent field has its default, and the store's text has no defaults. */
 #include "model/object.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum {
         LIST_MAX = 1000, /* items of a list; labels and pairs have SPEC_LABELS_MAX */
-        KEY_MAX = 317    /* bytes, as a label's */
+        KEY_MAX = 317    /* bytes, as of a label */
 };
 
 static const ObjectRow *const rows[KINDS] = {
@@ -40,13 +40,12 @@ int word_find(const char *const *words, const char *word)
         return -1;
 }
 
-/* ---- types of fields ----
- * `at` is the field's place in the object; `what` names it in messages ("queue 'q': weight"). `merge` gets a
- * value that is not null. */
+/* ---- types of fields ---- `at` is the address of the field in the object; `what` names it in messages
+ * ("queue 'q': weight"). The value of `merge` is not null. */
 
 typedef struct {
         void (*reset)(const ObjectField *field, void *at); /* frees, and sets the default */
-        void (*copy)(void *at); /* the bits were copied: takes its own copy of what they point to; or NULL */
+        void (*copy)(void *at); /* after a bitwise copy: duplicates what the field points to; or NULL */
         bool (*is_default)(const ObjectField *field, const void *at);
         json_t *(*format)(const ObjectField *field, const void *at);
         bool (*merge)(const ObjectField *field, void *at, const json_t *value, const char *what,
@@ -279,7 +278,7 @@ static json_t *list_format(const ObjectField *field, const void *at)
         return array;
 }
 
-static void list_replace(void *at, GPtrArray *list /* taken */)
+static void list_replace(void *at, GPtrArray *list /* takes ownership */)
 {
         g_strfreev(*(char ***)at);
         if (list->len)
@@ -327,7 +326,7 @@ static GPtrArray *pairs_copy(char *const *pairs)
         return list;
 }
 
-/* A key that is there keeps its place; `value` NULL takes it out. */
+/* An existing key keeps its position; `value` NULL removes it. */
 static void pairs_set(GPtrArray *list, const char *key, const char *value)
 {
         gsize len = strlen(key);
@@ -346,7 +345,7 @@ static void pairs_set(GPtrArray *list, const char *key, const char *value)
         list->pdata[i] = g_strdup_printf("%s=%s", key, value);
 }
 
-/* Of pairs: names of resources that older interfaces take as they are. */
+/* Keys of pairs: names of resources, which older interfaces do not check. */
 static bool pair_key_check(const char *where, const char *key, GError **error)
 {
         size_t len = strlen(key);
@@ -394,7 +393,7 @@ static bool labels_merge(const ObjectField *field, void *at, const json_t *value
         char **pairs = *(char ***)at, **sorted;
         g_autoptr(json_t) object = NULL;
 
-        if (!pairs_merge(field, &pairs, value, what, error)) /* frees the old ones on success only */
+        if (!pairs_merge(field, &pairs, value, what, error)) /* frees the old ones only on success */
                 return false;
         *(char ***)at = pairs;
         object = labels_format(pairs);
@@ -470,7 +469,7 @@ Object *object_copy(const Object *object)
         const ObjectRow *row = rows[object->kind];
         Object *copy = g_malloc(row->size);
 
-        /* All but the count, which others change at the same time. */
+        /* All but the reference count, which other threads change. */
         memcpy((char *)copy + offsetof(Object, kind), (const char *)object + offsetof(Object, kind),
                row->size - offsetof(Object, kind));
         g_atomic_ref_count_init(&copy->refs);
@@ -488,7 +487,7 @@ static const struct {
         const char *name;
         size_t offset;
 } numbers[] = {
-        { "revision", offsetof(Object, version) }, /* "version" is a cluster's own word */
+        { "revision", offsetof(Object, version) }, /* "version" is a field of clusters */
         { "created", offsetof(Object, created) },
         { "updated", offsetof(Object, updated) },
 };
@@ -523,7 +522,7 @@ static bool unpack_field(Object *object, const ObjectField *field, const json_t 
                 return true;
         if (!json_is_null(value))
                 return type->merge(field, place(object, field), value, field->name, error);
-        free_text(field, place(object, field)); /* a text whose default is none */
+        free_text(field, place(object, field)); /* a text without a default */
         return true;
 }
 
@@ -586,7 +585,7 @@ json_t *object_format(const Object *object)
                         json_object_set_new(shown, field->name, show_field(field, at));
         }
         json_object_set_new(shown, "id", json_string(object->id));
-        if (!json_object_get(shown, "version")) /* a cluster's is that of its software */
+        if (!json_object_get(shown, "version")) /* a cluster's "version" is that of its software */
                 json_object_set_new(shown, "version", json_integer(object->version));
         json_object_set_new(shown, "created", json_time(object->created));
         json_object_set_new(shown, "updated", json_time(object->updated));
@@ -601,7 +600,7 @@ static const ObjectField *find_field(const ObjectRow *row, const char *name)
         return NULL;
 }
 
-/* The members that a person may set, for the message about one that is none. */
+/* The names of the fields that a user may set, for the error about an unknown field. */
 static char *settable(const ObjectRow *row)
 {
         g_autoptr(GString) words = g_string_new("name");
@@ -628,7 +627,7 @@ static bool patch_name(const Object *object, const json_t *value, GError **error
                        rows[object->kind]->name);
 }
 
-/* Is what the patch says the same that is there? Then a field that is not changed may be said again. */
+/* True if the patch has the current value: a read-only field may be repeated unchanged. */
 static bool says_the_same(const Object *object, const ObjectField *field, const json_t *value)
 {
         g_autoptr(json_t) now = types[field->type].format(field, place(object, field));
@@ -636,7 +635,7 @@ static bool says_the_same(const Object *object, const ObjectField *field, const 
         return json_equal(now, value);
 }
 
-/* What is stored was said before, and is not judged again. */
+/* Checks names of resources in a request; stored ones were checked before. */
 static bool check_resources(const json_t *amounts, const char *what, GError **error)
 {
         const char *name;

@@ -1,6 +1,6 @@
-/* Quantities (see resources.h) follow the grammar of Kubernetes: a decimal number, maybe with a plus, then a
- * binary unit (Ki..Ei), a decimal one (n..E) or an exponent. All is computed in 128 bits and rounded up, so
- * "0.1" of a core is exactly 100 milli-cores and nothing asked for is ever lost. */
+/* Quantities (see resources.h) have the grammar of Kubernetes: a decimal number, optionally with a plus sign,
+ * then a binary unit (Ki..Ei), a decimal one (n..E) or an exponent. All arithmetic has 128 bits and rounds
+ * up, so "0.1" of a core is exactly 100 milli-cores, and no request is rounded down. */
 #include "model/resources.h"
 
 #include <string.h>
@@ -19,18 +19,17 @@ static const struct {
 };
 
 enum {
-        DIGITS_MAX =
-                38, /* 10^38 fits 128 bits; its product with 2^60 does not, but every sensible one does */
+        DIGITS_MAX = 38,   /* 10^38 fits 128 bits; 10^38 × 2^60 does not, which no sensible quantity needs */
         EXPONENT_MAX = 30, /* 10^30 fits 128 bits */
         NANO_SCALE = 9,
 };
 
 typedef struct {
-        Wide digits; /* without the point */
+        Wide digits; /* without the decimal point */
         int ten, two;
 } Quantity;
 
-/* "12.50" is 1250 × 10^-2. False without a digit or with too many. */
+/* "12.50" is 1250 × 10^-2. False without a digit, or with too many. */
 static bool take_digits(const char **at, Quantity *ret)
 {
         int significant = 0;
@@ -88,7 +87,7 @@ static bool multiply(Wide *value, int base, int times)
         return true;
 }
 
-/* The quantity in units of 10^-scale, rounded up. False when it is above `most`. */
+/* The quantity in units of 10^-scale, rounded up. False if it exceeds `most`. */
 static bool to_integer(Quantity quantity, int scale, Wide most, Wide *ret)
 {
         Wide value = quantity.digits, divisor = 1;
@@ -102,14 +101,14 @@ static bool to_integer(Quantity quantity, int scale, Wide most, Wide *ret)
         }
         if (quantity.ten > EXPONENT_MAX)
                 return false;
-        if (quantity.ten < -EXPONENT_MAX - DIGITS_MAX) { /* less than one unit, whatever the rest */
+        if (quantity.ten < -EXPONENT_MAX - DIGITS_MAX) { /* less than one unit in any case */
                 *ret = 1;
                 return true;
         }
         if (!multiply(&value, 2, quantity.two) || !multiply(&value, 10, MAX(quantity.ten, 0)))
                 return false;
         if (!multiply(&divisor, 10, MAX(-quantity.ten, 0)))
-                value = 1; /* a divisor above 10^38 leaves a part of one unit */
+                value = 1; /* a divisor above 10^38: less than one unit */
         else
                 value = value / divisor + (value % divisor != 0);
         if (value > most)
@@ -196,7 +195,7 @@ char *cpu_format(gint64 milli)
 static const char *const binary[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei" };
 static const char *const decimal[] = { "", "k", "M", "G", "T", "P", "E" };
 
-/* The largest unit that leaves a whole number. */
+/* In the largest unit that gives a whole number. */
 static char *scaled_format(gint64 value, gint64 base, const char *const *suffixes)
 {
         int unit = 0;
@@ -224,7 +223,7 @@ char *quantity_format(int kind, gint64 amount)
         return amount % 1000 ? scaled_format(amount, 1024, binary) : scaled_format(amount, 1000, decimal);
 }
 
-/* "12.5" of 12500 thousandths, without zeros at the end. */
+/* 12500 thousandths are "12.5"; without trailing zeros. */
 static char *thousandths(gint64 value, const char *suffix)
 {
         g_autoptr(GString) text = g_string_new(NULL);
@@ -238,8 +237,8 @@ static char *thousandths(gint64 value, const char *suffix)
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-/* In the largest unit of which there is one, with at most one decimal, rounded down: what a person is told to
- * be free is free. */
+/* In the largest unit with a value of at least 1, with at most one decimal, rounded down: at least the
+ * displayed amount is really free. */
 static char *bytes_text(gint64 bytes)
 {
         gint64 unit = 1;

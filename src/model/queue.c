@@ -1,4 +1,4 @@
-/* Queues (see queue.h): their words and their fields. */
+/* Queues (see queue.h): checks of their fields. */
 #include "model/queue.h"
 
 #include "model/object-row.h"

@@ -1,5 +1,5 @@
-/* Kinds of resources and their arithmetic (see resources.h). Quantities are quantity.c's, limits limits.c's.
- */
+/* Kinds of resources and their arithmetic (see resources.h). quantity.c has quantities, limits.c has
+ * limits. */
 #include "model/resources.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 
 /* ---- kinds ---- */
 
-/* Names are added only, under the lock; whoever has read the count may read so many without it. */
+/* Names are only added, under the lock. A thread that has read the count may read that many names without
+ * it. */
 static const char *names[RESOURCE_KINDS_MAX] = {
         [RESOURCE_CPU] = "cpu",
         [RESOURCE_MEMORY] = "memory",
@@ -56,7 +57,7 @@ static bool part_is_valid(const char *text, size_t len, size_t max)
         return true;
 }
 
-/* "[PREFIX/]NAME" as Kubernetes has it: a domain of at most 253 bytes, a name of at most 63. */
+/* "[PREFIX/]NAME" as in Kubernetes: a domain of at most 253 bytes, a name of at most 63. */
 static bool is_qualified(const char *name)
 {
         const char *slash = strchr(name, '/'), *last = slash ? slash + 1 : name;
@@ -67,7 +68,7 @@ static bool is_qualified(const char *name)
 
 static int add_name(const char *what, const char *name, GError **error)
 {
-        int kind = resource_find(name); /* again: another thread may have been faster */
+        int kind = resource_find(name); /* again: another thread may have added it */
 
         if (kind >= 0)
                 return kind;

@@ -6,7 +6,7 @@
 
 enum { NAME_MAX_LEN = 63 };
 
-/* The least and the greatest finite number, once there is one. */
+/* The least and the greatest finite number, if there was one. */
 typedef struct {
         double min, max;
         bool known;
@@ -15,8 +15,8 @@ typedef struct {
 typedef struct {
         char *name;
         double last;
-        Range range;   /* of what the member reported in this attempt */
-        Range earlier; /* of the attempts before */
+        Range range;   /* of the member's reports in this attempt */
+        Range earlier; /* of earlier attempts */
         int member, attempt;
 } Result;
 
@@ -59,7 +59,7 @@ static char *result_format(const Result *result)
                                result->attempt, earlier);
 }
 
-/* NULL: a database that somebody changed. */
+/* NULL: the database was modified by another program. */
 static Result *result_parse(const char *text)
 {
         g_auto(GStrv) words = g_strsplit(text, " ", 9);
@@ -164,7 +164,7 @@ static GPtrArray *parse_lines(const char *text)
 
 /* ---- merging ---- */
 
-/* What `said` makes of `have`: of the same attempt the member that comes first counts alone. */
+/* Merges `said` into `have`: of several members in one attempt, only the first member counts. */
 static void merge_one(Result *have, const Result *said)
 {
         bool later = said->attempt > have->attempt;

@@ -1,5 +1,5 @@
-/* Secrets of users (see secret.h). The seal is bound to the object's id and name: a sealed value that is
- * copied into another row of the database does not open there. */
+/* Secrets of users (see secret.h). The encryption is bound to the object's id and name: a value that is
+ * copied to another row of the database cannot be decrypted. */
 #include "model/secret.h"
 
 #include <string.h>
@@ -52,8 +52,7 @@ void secret_set(Secret *secret, const SealKey *key, const void *value, gsize len
         g_free(secret->sealed);
         secret->sealed = seal(key, context, value, len);
         secret->bytes = (int)len;
-        secret->binary =
-                !g_utf8_validate(value, (gssize)len, NULL); /* with a length, a NUL byte ends it, too */
+        secret->binary = !g_utf8_validate(value, (gssize)len, NULL); /* rejects a NUL byte as well */
 }
 
 char *secret_value(const Secret *secret, SealKey *key, gsize *ret_len, GError **error)
@@ -74,7 +73,7 @@ char *secret_value(const Secret *secret, SealKey *key, gsize *ret_len, GError **
 
 static bool key_check(const char *what, const char *name, GError **error)
 {
-        return true; /* the routes check user and name apart */
+        return true; /* the routes check user and name separately */
 }
 
 static const ObjectField fields[] = {

@@ -1,5 +1,5 @@
-/* A specification as JSON (see spec.h): canonical, every default written out; and the seed's submission
- * turned into one. */
+/* A specification as JSON (see spec.h): canonical, with every default; and the conversion of a submission of
+ * PaddlePaddle Cloud. */
 #include <string.h>
 
 #include "base/err.h"
@@ -113,7 +113,7 @@ json_t *spec_format(const Spec *spec)
         return object;
 }
 
-/* ---- the seed's submission ---- */
+/* ---- submissions of PaddlePaddle Cloud ---- */
 
 typedef struct {
         gint64 trainers, pservers, gpus; /* gpus -1: not given */
@@ -174,7 +174,7 @@ static json_t *seed_roles(const Seed *seed)
         return roles;
 }
 
-/* The directory's own name, under which the package stands on PYTHONPATH, unless a name was given. */
+/* The default is the name of the directory, by which programs import the package from PYTHONPATH. */
 static void seed_package_name(const Seed *seed, json_t *spec)
 {
         g_autofree char *base = NULL;

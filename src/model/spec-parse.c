@@ -1,8 +1,8 @@
-/* A specification from JSON, checked completely (see spec.h): every member is bounded before it is copied,
- * and a message names the place as "roles[1].replicas".
+/* A specification from JSON, checked completely (see spec.h): every field is bounded before it is copied, and
+ * messages name the place as "roles[1].replicas".
  *
- * What always holds: a Spec that came out of here has 1..SPEC_ROLES_MAX roles of its framework, each once, a
- * command for every member, and counts and sizes inside the limits of spec.h. */
+ * Invariants of the resulting Spec: it has 1..SPEC_ROLES_MAX different roles of its framework, a command for
+ * every member, and counts and sizes within the limits of spec.h. */
 #include <string.h>
 
 #include "base/err.h"
@@ -13,8 +13,8 @@
 #include "model/spec-draft.h"
 
 enum {
-        IMAGE_MAX = 255,        /* as registries have it */
-        PACKAGE_NAME_MAX = 255, /* one name in a directory */
+        IMAGE_MAX = 255,        /* the limit of registries */
+        PACKAGE_NAME_MAX = 255, /* one file name */
         HASH_HEX_LEN = 64,
         GPUS_MAX = 1024,
         FLAVOUR_MAX = 60, /* bytes of its name */
@@ -121,7 +121,7 @@ bool env_name_is_valid(const char *name, size_t len)
         return len > 0;
 }
 
-/* Adds "K=V"; a name that is there already gets the new value at its old place. */
+/* Adds "K=V"; an existing name gets the new value at its old position. */
 static bool add_env(GPtrArray *list, const char *where, const char *name, size_t len, const char *value,
                     GError **error)
 {
@@ -215,7 +215,7 @@ static bool take_env(Draft *draft, const json_t *object, const char *where, char
 
 typedef bool (*QuantityFunc)(const char *what, const char *text, gint64 *ret, GError **error);
 
-/* Text or a bare number. */
+/* The value may be text or a number. */
 static bool take_quantity(const json_t *object, const char *where, const char *name, QuantityFunc parse,
                           gint64 *ret, GError **error)
 {
@@ -342,7 +342,7 @@ static bool check_package(const Spec *spec, GError **error)
         return true;
 }
 
-/* It is shown in logs and reasons: of control characters only newlines and tabs. */
+/* Logs and reasons show it: of control characters it may contain only newlines and tabs. */
 static bool check_setup(const Spec *spec, GError **error)
 {
         if (spec->setup_files && (!spec->setup || !is_hash(spec->setup_files)))
@@ -362,7 +362,7 @@ static bool check_setup(const Spec *spec, GError **error)
         return true;
 }
 
-/* What they point to is the storage's business; here only that they are paths at all. */
+/* Checks only the syntax; the storage checks what the path refers to. */
 static bool check_path(const char *what, const char *path, GError **error)
 {
         g_autofree char *normal = path ? pfs_path_normal(path, "-", "-", error) : NULL;
@@ -404,7 +404,7 @@ static bool take_texts(Draft *draft, const json_t *object, GError **error)
 static const char *const role_fields[] = { "name", "replicas", "min",       "cpu",     "memory", "gpus",
                                            "env",  "command",  "resources", "flavour", NULL };
 
-/* What a role is called before its framework is known. */
+/* A role before its framework is known. */
 typedef struct {
         const char *name;
         gint64 replicas;
@@ -478,7 +478,7 @@ static bool refuse_role(const Framework *framework, const char *where, const cha
                        framework->name, known->str);
 }
 
-/* Fewer than all may do only where each does a part of the same work. */
+/* Fewer than all replicas can do only if each has a part of the same work. */
 static bool take_min(const Draft *draft, const json_t *object, const char *where, Role *role, GError **error)
 {
         gint64 min = role->replicas;
@@ -494,7 +494,7 @@ static bool take_min(const Draft *draft, const json_t *object, const char *where
         return true;
 }
 
-/* What cpu, memory and gpus do not say. */
+/* Resources other than cpu, memory and gpus. */
 static bool take_resources(const Draft *draft, const json_t *object, const char *where, Role *role,
                            GError **error)
 {
@@ -513,7 +513,7 @@ static bool take_resources(const Draft *draft, const json_t *object, const char 
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                 if (limits.said & (1u << kind))
                         role->each.amount[kind] = limits.amount.amount[kind];
-        if (role->each.cpu_milli == 0) /* as of every kind: to ask for nothing is not to declare */
+        if (role->each.cpu_milli == 0) /* as for every kind: a request of 0 declares nothing */
                 role->each.cpu_milli = -1;
         if (role->each.gpus > GPUS_MAX)
                 return err_set(error, ERR_INVALID, "%s: %" G_GINT64_FORMAT " GPUs are more than %d", what,
@@ -568,8 +568,8 @@ static bool has_role(const Draft *draft, const char *name)
         return false;
 }
 
-/* Without a list of roles a job is one process that does the work. What a framework cannot do without is
- * added: a list of MPI's workers need not name the launcher. */
+/* Without a list of roles, a job is one process of the main role. Roles that the framework cannot do without
+ * are added: a list with MPI's workers may omit the launcher. */
 static void complete_roles(Draft *draft)
 {
         const Framework *framework = draft->spec.framework;
@@ -596,7 +596,7 @@ static bool take_roles(Draft *draft, const json_t *object, GError **error)
         return true;
 }
 
-/* ---- what must agree ---- */
+/* ---- checks across fields ---- */
 
 static bool check_commands(const Draft *draft, GError **error)
 {
@@ -649,7 +649,7 @@ static bool take_terminal(Draft *draft, const json_t *object, GError **error)
         return true;
 }
 
-/* A terminal belongs to one program, at which a person sits. */
+/* Only a job of a single program can have a terminal. */
 static bool check_terminal(const Spec *spec, GError **error)
 {
         if (!spec->tty)
@@ -664,7 +664,7 @@ static bool check_terminal(const Spec *spec, GError **error)
         return true;
 }
 
-/* The framework's own rule, and the sum of all members. It looks at roles as a finished Spec has them. */
+/* The framework's own rule, and the sum of all members. Needs the roles of a finished Spec. */
 static bool check_counts(const Spec *spec, GError **error)
 {
         Resources endless = { .cpu_milli = G_MAXINT64 }, sum; /* only its cores matter here */
@@ -688,7 +688,7 @@ static const char *const spec_fields[] = { "name",          "framework",  "comma
                                            "secret_files",  "tty",        "detach",      "hangup_after",
                                            "start_timeout", "setup",      "setup_files", NULL };
 
-/* The two lists of members as one, for json_only. */
+/* Merges the two lists of fields for json_only. */
 static bool check_members(const json_t *object, GError **error)
 {
         const char *known[G_N_ELEMENTS(spec_fields) + 32];

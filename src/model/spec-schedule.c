@@ -1,6 +1,5 @@
-/* What a specification tells the scheduler (see spec.h): in which queue, how urgent, where, after what, when,
- * and what an eviction may do. Most jobs say none of it, so these members are shown only when they are said.
- */
+/* The scheduling fields of a specification (see spec.h): queue, priority, placement, dependencies, times,
+ * preemption. Most jobs have none of them, so only those that were set are shown. */
 #include <signal.h>
 #include <string.h>
 
@@ -70,7 +69,7 @@ bool priority_parse(const char *what, const json_t *value, int *ret, GError **er
         return true;
 }
 
-/* Between two words it is the one nearer to normal. */
+/* A number between two words gets the nearer one. */
 const char *priority_word(int priority)
 {
         size_t best = 0;
@@ -249,7 +248,7 @@ static bool take_signal(Draft *draft, const json_t *object, GError **error)
         return true;
 }
 
-/* ---- where ---- */
+/* ---- placement ---- */
 
 static bool take_labels(Draft *draft, const json_t *object, const char *name, char ***ret, GError **error)
 {

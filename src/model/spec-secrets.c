@@ -1,6 +1,5 @@
 /* Secrets of a job (see spec.h): {"secrets": {"WANDB_API_KEY": "wandb"}, "secret_files": {"gcs.json":
- * "gcs-key"}}. A specification has their names only; the engine checks that they exist.
- */
+ * "gcs-key"}}. A specification has only their names; the engine checks that they exist. */
 #include <string.h>
 
 #include "base/err.h"
@@ -66,7 +65,7 @@ static bool take_map(Draft *draft, const json_t *object, const char *field,
         return true;
 }
 
-/* A variable in both would lose one of its values. */
+/* A variable in both lists would lose one of its values. */
 static bool check_once(char *const *secrets, char *const *env, GError **error)
 {
         for (; secrets && *secrets; secrets++) {

@@ -1,9 +1,9 @@
-/* Specifications (see spec.h): their memory, names, paths, and what they ask for. Reading is spec-parse.c,
- * writing spec-format.c.
+/* Specifications (see spec.h): memory, names, paths, and requested resources. spec-parse.c parses,
+ * spec-format.c formats.
  *
- * A Spec is one block: the struct, its roles, the pointers of all lists, then all text; a queued job holds
- * one for long, and ten thousand of them should cost little. Hence nothing in it is freed by itself, and
- * nothing may be replaced. */
+ * A Spec is one memory block: the struct, its roles, the pointers of all lists, then all text. Queued jobs
+ * keep theirs for a long time, so ten thousand of them must be small. Therefore no part can be freed or
+ * replaced separately. */
 #include "model/spec.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ static char **keep_list(Block *block, char *const *list)
         return copy;
 }
 
-/* `to` may be scrap memory in the counting pass. Names of roles belong to the framework's row. */
+/* `to` may be scratch memory in the counting pass. Names of roles belong to the framework's row. */
 static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *to, Role *to_roles)
 {
         to->command = keep_list(block, draft->command);
@@ -115,7 +115,7 @@ void spec_unref(Spec *spec)
                 g_free(spec);
 }
 
-/* ---- what it asks for ---- */
+/* ---- requested resources ---- */
 
 bool spec_has_environment(const Spec *spec)
 {

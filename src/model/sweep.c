@@ -1,5 +1,5 @@
-/* Sweeps (see sweep.h). In a Spec a parameter is one text, "NAME=V1\nV2"; no value has a control character.
- */
+/* Sweeps (see sweep.h). In a Spec a parameter is one text, "NAME=V1\nV2"; values have no control
+ * characters. */
 #include "model/sweep.h"
 
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "base/word.h"
 #include "model/spec-draft.h"
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-/* Numbers may be given as such. The caller's; NULL with the error. */
+/* The value may be a number. The caller's; NULL with the error. */
 static char *value_text(const char *name, const json_t *value, GError **error)
 {
         g_autofree char *text = json_is_string(value) ? g_strdup(json_string_value(value))
@@ -39,7 +39,7 @@ static char *value_text(const char *name, const json_t *value, GError **error)
         return g_steal_pointer(&text);
 }
 
-/* Variables that a program, or the platform in it, needs to start at all. */
+/* Variables that a program, or the platform, needs in order to start. */
 static bool is_vital(const char *name)
 {
         static const char *const names[] = { "PATH", "HOME", "PYTHONPATH", "PYTHONHOME", NULL };
@@ -66,7 +66,7 @@ static bool check_name(const char *name, const json_t *values, GError **error)
                err_set(error, ERR_INVALID, "sweep.%s must be a list of values", name);
 }
 
-/* Thousands of values, each looked for among all, would take long: a table tells. */
+/* Finds duplicates in a hash table: there may be thousands of values. */
 static bool take_values(GString *text, const char *name, const json_t *values, GError **error)
 {
         g_autoptr(GHashTable) seen = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
@@ -86,7 +86,7 @@ static bool take_values(GString *text, const char *name, const json_t *values, G
         return true;
 }
 
-/* Takes one parameter into `list`; multiplies *n. */
+/* Adds one parameter to `list`; multiplies *n. */
 static bool take_parameter(GPtrArray *list, const char *name, const json_t *values, gint64 *n, GError **error)
 {
         g_autoptr(GString) text = g_string_new(name);
@@ -135,7 +135,7 @@ static gsize total_of(const GPtrArray *list)
         return total;
 }
 
-/* A variable has one source: that another one would hide it is a mistake. */
+/* A variable may have only one source. */
 static bool check_alone(const json_t *object, const char *name, GError **error)
 {
         static const char *const others[] = { "env", "secrets" };
@@ -177,7 +177,7 @@ bool take_sweep(Draft *draft, const json_t *object, GError **error)
                 if (!check_alone(object, name, error) || !take_parameter(list, name, values, &n, error))
                         return false;
         }
-        if (total_of(list) > SPEC_SWEEP_BYTES_MAX) /* each job of the sweep looks for its values there */
+        if (total_of(list) > SPEC_SWEEP_BYTES_MAX) /* each job of the sweep searches all of it */
                 return err_set(error, ERR_TOO_LARGE, "sweep: its values have more than %d KiB together",
                                SPEC_SWEEP_BYTES_MAX / 1024);
         draft->spec.sweep = draft_own(draft, g_steal_pointer(&list));
@@ -201,7 +201,7 @@ static int count_of(const char *parameter)
         return n;
 }
 
-/* The k-th value, which ends at a newline or at the end. Borrowed. */
+/* The k-th value, which ends at a newline or at the end of the text. Borrowed. */
 static const char *value_at(const char *parameter, int k)
 {
         const char *at = strchr(parameter, '=') + 1;

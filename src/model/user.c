@@ -1,4 +1,4 @@
-/* Users and grants (see user.h): their names and their fields. */
+/* Users and grants (see user.h): checks of their fields. */
 #include "model/user.h"
 
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "model/resources.h"
 
 enum {
-        NAME_MAX_BYTES = 60, /* as wide as the older interface's column */
-        PASSWORD_MAX = 255,  /* of the hash: libsodium's has at most 128 */
+        NAME_MAX_BYTES = 60, /* the width of the older interface's column */
+        PASSWORD_MAX = 255,  /* of the hash; libsodium's has at most 128 */
         RESOURCE_MAX = 255,
         LIMIT_MAX = 40, /* of a quantity */
         SUBJECT_MAX = 255,
         ISSUER_MAX = 2048,
-        FACTOR_MAX = 1000, /* of a record: a version, 80, a number, 10 hashes of 32 */
+        FACTOR_MAX = 1000, /* of a record: a version, a secret of 80 bytes, a number, 10 hashes of 32 */
 };
 
 static const char *const grant_types[] = { "queue", "fs", "user", NULL };
@@ -58,7 +58,7 @@ char *grant_key(const char *user, GrantType type, const char *resource)
         return g_strdup_printf("%s/%s/%s", user, grant_types[type], resource);
 }
 
-/* What its parts are is for the catalog to say; it compares the name with them. */
+/* The catalog, which has the objects, checks the parts of the name. */
 static bool grant_name_check(const char *what, const char *name, GError **error)
 {
         return true;

@@ -1,10 +1,10 @@
-/* The table of doc/guide/people.md, row by row as it stands there, against every caller. */
+/* The table of doc/guide/people.md, row by row, for every caller. */
 #include "model/access.h"
 
 #include <string.h>
 
-/* Callers: - nobody knows, u a user, o the owner, g one it was granted to, a an administrator. A cell holds
- * those that are allowed; "" nobody. */
+/* Callers: - anonymous, u a user, o the owner, g a grantee, a an administrator. A cell has the permitted
+ * ones; "": none. */
 static const struct {
         AccessKind kind;
         const char *name, *list, *show, *create, *update, *drop, *submit;
@@ -77,7 +77,8 @@ static void test_outside(void)
         g_assert_false(access_allows((AccessKind)-1, VERB_SHOW, ~0u));
 }
 
-/* The second table of doc/guide/people.md: the least scope, by its first letter; - where nobody has to be known. */
+/* The second table of doc/guide/people.md: the least scope, by its first letter; - if anonymous callers
+ * may. */
 static const struct {
         AccessKind kind;
         const char *scopes; /* of list, show, create, update, delete, submit */
@@ -124,7 +125,7 @@ static void test_scope_names(void)
                 g_assert_false(scope_parse("scope", wrong[i], &scope, NULL));
 }
 
-/* Whom nobody knows owns nothing, whatever else is said. */
+/* An anonymous caller owns nothing, whatever the other arguments are. */
 static void test_relations(void)
 {
         g_assert_cmpuint(relations_of(false, true, true, true), ==, REL_ANYONE);

@@ -1,4 +1,4 @@
-/* Arrays as people name them, and what the whole of one is. */
+/* The syntax of arrays, and the state of a whole array. */
 #include "model/array.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The fence around templates: expected values from Kubernetes' Pod Security Standards, "Baseline", and from
- * doc/guide/kubernetes.md, "What a template may ask for". */
+/* The restrictions of templates: expected values from Kubernetes' Pod Security Standards, "Baseline", and
+ * from doc/guide/kubernetes.md, "What a template may ask for". */
 #include "model/baseline.h"
 
 #include <string.h>
@@ -112,7 +112,7 @@ static const struct {
         { "{'spec': {'volumes': [{'name': 'a', 'ephemeral': {'volumeClaimTemplate': {'spec': {'dataSource': "
           "{'kind': 'PersistentVolumeClaim', 'name': 'homes'}}}}}]}}",
           "pod.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSource" },
-        /* what nobody would count */
+        /* containers that no quota counts */
         { "{'spec': {'containers': [{'name': 'main'}, {'name': 'beside'}]}}", "pod.spec.containers[1]" },
         { "{'spec': {'initContainers': [{'name': 'a', 'restartPolicy': 'Always'}]}}",
           "pod.spec.initContainers[0].restartPolicy" },
@@ -154,7 +154,7 @@ static void test_table(void)
         }
 }
 
-/* ---- a list of what is allowed ---- */
+/* ---- lists of permitted values ---- */
 
 #define POD(rest) "{'spec': {" rest "}}"
 #define VOLUME(source) POD("'volumes': [{'name': 'a', " source "}]")
@@ -163,11 +163,11 @@ static void test_table(void)
 #define REQUIRED "'requiredDuringSchedulingIgnoredDuringExecution'"
 #define PREFERRED "'preferredDuringSchedulingIgnoredDuringExecution'"
 
-/* What is not in the list, and what is in it only with certain values. */
+/* Fields and values that are not in a list, or permitted only with certain values. */
 static const struct {
         const char *template, *where;
 } list[] = {
-        /* a field that nobody has named, at every level */
+        /* unknown fields, at every level */
         { "{'status': {}, 'kind': 'Pod', 'apiVersion': 'v1'}", NULL },
         { "{'extra': 1}", "pod.extra" },
         { "{'extra': null}", NULL },
@@ -189,14 +189,14 @@ static const struct {
         { CONTAINER("'livenessProbe': {'extra': {'host': 'h'}}"),
           "pod.spec.containers[0].livenessProbe.extra" },
         { SECURITY("'extra': true"), "pod.spec.containers[0].securityContext.extra" },
-        /* a value of another type is nothing that the next reader may take in its own way */
+        /* a value of another type, which the next reader might interpret in its own way */
         { POD("'hostname': {'a': 1}"), "pod.spec.hostname" },
         { POD("'affinity': 'a'"), "pod.spec.affinity" },
         { POD("'nodeSelector': {'a': {}}"), "pod.spec.nodeSelector.a" },
         { POD("'nodeSelector': ['a']"), "pod.spec.nodeSelector" },
         { POD("'hostAliases': {'ip': '1'}"), "pod.spec.hostAliases" },
         { CONTAINER("'stdin': ['a']"), "pod.spec.containers[0].stdin" },
-        /* where a pod may be, and before whom */
+        /* scheduling constraints and priorities */
         { POD("'tolerations': [{'operator': 'Exists'}]"), "pod.spec.tolerations[0]" },
         { POD("'tolerations': [{'key': '', 'operator': 'Exists'}]"), "pod.spec.tolerations[0]" },
         { POD("'tolerations': [{'key': 'node-role.kubernetes.io/control-plane'}]"),
@@ -268,7 +268,7 @@ static const struct {
           "'volumeMounts': [{'name': 'a', 'mountPath': '/a', 'mountPropagation': "
           "'Bidirectional'}]}]}}",
           "pod.spec.containers[0].volumeMounts[0].mountPropagation" },
-        /* what the node calls, of all containers and ways */
+        /* calls of the node, in all containers and forms */
         { CONTAINER("'lifecycle': {'postStart': {'httpGet': {'port': 80, 'host': '10.0.0.1'}}}"),
           "pod.spec.containers[0].lifecycle.postStart.httpGet.host" },
         { CONTAINER("'startupProbe': {'tcpSocket': {'port': 80, 'host': '127.0.0.1'}}"),
@@ -283,7 +283,7 @@ static const struct {
               "'dnsConfig': {'nameservers': ['1.1.1.1'], 'options': [{'name': 'ndots', 'value': "
               "'1'}]}"),
           NULL },
-        /* devices and amounts that no book counts */
+        /* devices and amounts that no quota counts */
         { CONTAINER("'resources': {'limits': {'nvidia.com/gpu': 1, 'hugepages-2Mi': '2Mi', "
                     "'ephemeral-storage': '1Gi', 'memory': '1Gi'}}"),
           NULL },
@@ -293,7 +293,7 @@ static const struct {
         { CONTAINER("'restartPolicy': 'Always'"), "pod.spec.containers[0].restartPolicy" },
         { SECURITY("'windowsOptions': {'gmsaCredentialSpecName': 'a'}"),
           "pod.spec.containers[0].securityContext.windowsOptions.gmsaCredentialSpecName" },
-        /* labels and annotations that something in the cluster acts on */
+        /* labels and annotations that controllers in the cluster act on */
         { "{'metadata': {'labels': {'team': 'a', 'app.kubernetes.io/name': 'b'}, 'annotations': "
           "{'note': "
           "'c', 'paddleflow/job-ttl-seconds': '1'}}}",
@@ -302,7 +302,7 @@ static const struct {
           "pod.metadata.annotations.iam.amazonaws.com/role" },
         { "{'metadata': {'labels': {'sidecar.istio.io/inject': 'true'}}}",
           "pod.metadata.labels.sidecar.istio.io/inject" },
-        /* all kinds walk the same tables */
+        /* all kinds use the same tables */
         { "{'kind': 'TFJob', 'spec': {'tfReplicaSpecs': {'PS': {'template': {'spec': "
           "{'runtimeClassName': "
           "'a'}}}}}}",
@@ -331,7 +331,7 @@ static void test_list(void)
         }
 }
 
-/* What an administrator allows in the cluster's setting is allowed, and nothing beside it. */
+/* Values that the cluster's setting permits are accepted, and no others. */
 static void test_allow(void)
 {
         static const struct {
@@ -401,7 +401,7 @@ static void test_words(void)
         g_assert_true(g_str_has_prefix(error->message, "annotations: 'vault.hashicorp.com/agent-inject'"));
 }
 
-/* Every template of an origin counts, wherever it stands. */
+/* Every template of an origin is checked, wherever it is. */
 static void test_origins(void)
 {
         static const struct {
@@ -429,7 +429,8 @@ static void test_origins(void)
         g_assert_true(baseline_check_origin(NULL, &anywhere, NULL));
 }
 
-/* By its claim or its secret every home could be had (doc/guide/kubernetes.md, "Users' files in pods"). */
+/* With a claim or secret of homes, a template could read every user's home (doc/guide/kubernetes.md, "Users'
+ * files in pods"). */
 static void test_homes(void)
 {
         static const char setting[] =
@@ -464,7 +465,7 @@ static void test_homes(void)
         }
 }
 
-/* Nobody but the job has named the namespace: what lies there may be anybody's. */
+/* Only the job names the namespace, so its objects may belong to others. */
 static void test_elsewhere(void)
 {
         static const struct {
@@ -497,7 +498,7 @@ static void test_elsewhere(void)
         }
 }
 
-/* What has another shape is not passed on for somebody else to read. */
+/* Values of another shape are not passed on for another program to interpret. */
 static void test_shapes(void)
 {
         static const char *const texts[] = { "{'spec': 7}", "{'spec': {'volumes': {'hostPath': {}}}}",

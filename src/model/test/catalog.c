@@ -1,4 +1,4 @@
-/* The catalog: what is found, in which order, what a change costs; and each rule of doc/guide/scheduling.md 7. */
+/* The catalog: look-ups, order, the cost of a change; and each rule of doc/guide/scheduling.md 7. */
 #include "model/catalog.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static void test_find(void)
         g_assert_cmpint(catalog_count(catalog, KIND_USER), ==, 1);
 }
 
-/* Random puts and drops against a plain table; old catalogs go on to be as they were. */
+/* Random puts and deletions, compared with a plain table; old catalogs stay unchanged. */
 static void test_random(void)
 {
         g_autoptr(Catalog) catalog = catalog_new();
@@ -100,7 +100,7 @@ static void test_order(void)
                 g_ptr_array_add(objects, make(KIND_USER, name, "{}"));
         }
         catalog = catalog_load(objects);
-        put(&catalog, object_copy(objects->pdata[500])); /* a change keeps its place */
+        put(&catalog, object_copy(objects->pdata[500])); /* a changed object keeps its position */
         list = catalog_list(catalog, KIND_USER);
         g_assert_cmpint(list->len, ==, 1000);
         for (guint i = 0; i < 1000; i++)
@@ -113,7 +113,7 @@ static gpointer list_users(gpointer catalog)
         return (gpointer)catalog_list(catalog, KIND_USER);
 }
 
-/* Whoever asks first makes the list; all get the same one. */
+/* The first thread that needs the list builds it; all get the same one. */
 static void test_list_threads(void)
 {
         for (int round = 0; round < 50; round++) {
@@ -135,7 +135,7 @@ static void test_list_threads(void)
         }
 }
 
-/* A change among 20,000 takes no longer than a millisecond, by far: the fastest of ten, as others share the
+/* A change among 20,000 objects takes far less than a millisecond: the fastest of ten, as others use the
  * machine. */
 static void test_cost(void)
 {
@@ -241,7 +241,7 @@ static const CatalogFacts facts = {
         facts_jobs, facts_user_jobs, facts_used, facts_room, facts_elsewhere, NULL
 };
 
-/* `says` NULL: allowed. A name that is there is changed, else made. */
+/* `says` NULL: allowed. Changes an existing object, or creates one. */
 static const struct {
         ObjectKind kind;
         const char *name, *fields;
@@ -257,7 +257,7 @@ static const struct {
         { KIND_CLUSTER, "c", "{}", ERR_INVALID, "cluster: 'c' is not a name of 2" },
         { KIND_CLUSTER, "a-", "{}", ERR_INVALID, "cluster: 'a-' is not a name" },
         { KIND_POOL, "P", "{}", ERR_INVALID, "resource pool: 'P' is not a name" },
-        /* where a queue stands */
+        /* the position of a queue */
         { KIND_QUEUE, "q", "{\"cluster\":\"none\"}", ERR_NOT_FOUND,
           "queue 'q': cluster 'none' does not exist" },
         { KIND_QUEUE, "q", "{\"cluster\":\"away\"}", ERR_CONFLICT, "queue 'q': cluster 'away' is offline" },
@@ -323,23 +323,23 @@ static const struct {
         { KIND_QUEUE, "top", "{\"min\":{\"cpu\":5}}", ERR_INVALID,
           "queue 'top': min: of the queues below it: 6 cpu is above its own min, which is 5" },
         { KIND_QUEUE, "d1", "{\"parent\":\"top\"}", ERR_INVALID, "more than 8 levels" },
-        /* the cluster's room: 16 cores, of which top's min takes 6 */
+        /* the cluster's capacity: 16 cores, of which top's min takes 6 */
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":10}}", 0, NULL },
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":11}}", ERR_INVALID,
           "queue 'q': min: added to the minimums of the queues beside it: 17 cpu is above the capacity of "
           "cluster 'default-cluster', "
           "which is 16" },
-        { KIND_QUEUE, "q", "{\"min\":{\"cpu\":1000},\"cluster\":\"c3\"}", 0, NULL }, /* not known */
+        { KIND_QUEUE, "q", "{\"min\":{\"cpu\":1000},\"cluster\":\"c3\"}", 0, NULL }, /* unknown capacity */
         { KIND_QUEUE, "q", "{\"min\":{\"memory\":\"64Pi\"},\"cluster\":\"c3\"}", ERR_INVALID,
           "64Pi memory is above the most that can be promised" },
         { KIND_QUEUE, "q", "{\"min\":{\"memory\":9223372036854775807}}", ERR_INVALID,
           "above the capacity of cluster" },
-        /* what does not change */
+        /* fields that cannot change */
         { KIND_CLUSTER, "c2", "{\"namespaces\":[\"n2\"]}", ERR_CONFLICT,
           "cluster 'c2': namespaces: 'n1' is not in the list, but queue 'in-c2' uses it" },
         { KIND_CLUSTER, "c2", "{\"namespaces\":[\"n1\"]}", 0, NULL },
         { KIND_CLUSTER, "c2", "{\"namespaces\":[]}", 0, NULL },
-        /* where open jobs are */
+        /* clusters with open jobs */
         { KIND_CLUSTER, "c2", "{\"type\":\"K3S\"}", 0, NULL },
         { KIND_CLUSTER, "c3", "{\"type\":\"K3S\"}", ERR_CONFLICT,
           "cluster 'c3': type: its queue 'in-c3' has 3 open jobs" },
@@ -362,7 +362,7 @@ static const struct {
           "scalars.x/y is empty" },
         { KIND_FLAVOUR, "f", "{\"cpu\":\"1\",\"memory\":\"1\",\"cluster\":\"none\"}", ERR_NOT_FOUND,
           "flavour 'f': cluster 'none' does not exist" },
-        /* people */
+        /* users */
         { KIND_USER, "root", "{\"admin\":false}", ERR_INVALID,
           "user 'root': admin: root is always an administrator" },
         { KIND_USER, "ann", "{\"admin\":true}", 0, NULL },
@@ -490,14 +490,14 @@ static void test_warnings(void)
         g_assert_null(catalog_warnings(queue, NULL));
 }
 
-/* ---- where a submission goes ---- */
+/* ---- the queue of a submission ---- */
 
 static void test_submit(void)
 {
         static const struct {
                 const char *queue, *user;
                 ErrCode code;
-                const char *says; /* NULL: goes there */
+                const char *says; /* NULL: accepted */
         } cases[] = {
                 { NULL, "ann", 0, NULL },
                 { "default", "bob", 0, NULL },
@@ -533,7 +533,7 @@ static void test_submit(void)
                               g_str_has_prefix(error->message, cases[i].says));
         }
         ann = catalog_user(catalog, "ann");
-        put(&catalog, make(KIND_QUEUE, "top", "{\"closed\":true}")); /* closes what is below */
+        put(&catalog, make(KIND_QUEUE, "top", "{\"closed\":true}")); /* also closes the queues below */
         g_assert_null(catalog_submit_queue(catalog, "left", catalog_user(catalog, "ann"), &below));
         g_assert_true(err_is(below, ERR_CONFLICT));
         g_assert_true(g_str_has_prefix(below->message, "queue 'left' is closed, since it is below top"));
@@ -546,7 +546,7 @@ static void test_submit(void)
 static void test_priorities(void)
 {
         static const struct {
-                const char *queue, *user; /* user NULL: nobody */
+                const char *queue, *user; /* user NULL: anonymous */
                 int most;
         } cases[] = {
                 { "left", "root", 0 }, { "left", "ann", 0 },  { "left", "bob", 200 },  { "in-c2", "ann", 7 },
@@ -554,7 +554,7 @@ static void test_priorities(void)
         };
         g_autoptr(Catalog) catalog = world_new();
 
-        /* ann's of `left` is of before there was such a right */
+        /* ann's grant for `left` is older than this field */
         put(&catalog, make(KIND_GRANT, "bob/queue/left",
                            "{\"user\":\"bob\",\"resource\":\"left\",\"max_priority\":\"very-high\"}"));
         put(&catalog, make(KIND_GRANT, "ann/queue/in-c2",
@@ -599,12 +599,12 @@ static void test_flavours_of_one_user(void)
                 error->message, ==,
                 "flavour 'more': user 'ann' has made 1000 flavours, and 1000 is the most that one user "
                 "may have\nDelete those that are not needed: `paddle flavour delete NAME`.");
-        g_assert_true(may_make_flavour(catalog, "ann", "f7", NULL)); /* a change of what is there */
+        g_assert_true(may_make_flavour(catalog, "ann", "f7", NULL)); /* a change of an existing one */
         g_assert_true(may_make_flavour(catalog, "bob", "more", NULL));
         g_assert_true(may_make_flavour(catalog, "root", "more", NULL));
 }
 
-/* doc/reference/paddleflow-api.md, "What a new server begins with", and the rules that a seed must keep. */
+/* doc/reference/paddleflow-api.md, "What a new server begins with", and the rules for these objects. */
 static void test_seed(void)
 {
         static const struct {

@@ -1,4 +1,4 @@
-/* What a template's container asks for; as Kubernetes fills in requests that are not said. */
+/* Requests of a template's container, with absent requests filled in as Kubernetes does. */
 #include "model/extension.h"
 
 #include "base/test/quoted.h"

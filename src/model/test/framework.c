@@ -1,4 +1,4 @@
-/* Frameworks: the rows, and what a member of each is told. */
+/* Frameworks: the rows, and the environment of their members. */
 #include "model/framework.h"
 
 #include <string.h>
@@ -138,8 +138,8 @@ static void test_ps_server(void)
         assert_env(env, want);
 }
 
-/* A trainer that is started again must not wait at the start barrier; the first must not set the parameters
- * anew. */
+/* A restarted trainer must not wait at the start barrier; the first must not initialize the parameters
+ * again. */
 static void test_restarted(void)
 {
         g_autoptr(Spec) s = spec(PS);
@@ -156,7 +156,7 @@ static void test_restarted(void)
         assert_env(server, (const char *const[]){ "PADDLE_WITH_GLOO=1", "TEST_MODE=(none)", NULL });
 }
 
-/* Members of an elastic job join and leave, so none of them waits for a group that is fixed at the start. */
+/* Members of an elastic job join and leave, so none waits for a group that is fixed at the start. */
 static void test_elastic_ps(void)
 {
         g_autoptr(Spec) s = spec(PS);
@@ -338,8 +338,8 @@ static void test_pytorch(void)
                   0,
                   1,
                   { "RANK=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1", "GROUP_RANK=1", "GROUP_WORLD_SIZE=2",
-                    "PET_NPROC_PER_NODE=4", "PET_MASTER_ADDR=127.0.0.1", "PET_MASTER_PORT=9000" } }, /* it
-                                                                       sees its own devices only */
+                    "PET_NPROC_PER_NODE=4", "PET_MASTER_ADDR=127.0.0.1",
+                    "PET_MASTER_PORT=9000" } }, /* its GPUs */
         };
 
         check_members(cases, G_N_ELEMENTS(cases));
@@ -368,7 +368,7 @@ static void test_mpi(void)
         check_members(cases, G_N_ELEMENTS(cases));
 }
 
-/* On machines of their own: hosts have names, and messages take any way. */
+/* On separate machines hosts have names, and messages may use any network. */
 static void test_apart(void)
 {
         static char *const masters[] = { (char *)"m0.j.ns.svc" };
@@ -457,7 +457,7 @@ static void test_spark(void)
         check_members(cases, G_N_ELEMENTS(cases));
 }
 
-/* The rules of the rows: what is refused, and what a list of roles need not say. */
+/* The rules of the rows: errors, and roles that a list may omit. */
 static void test_rules(void)
 {
         static const struct {
@@ -519,7 +519,7 @@ static void test_argv(void)
         g_autoptr(Spec) file = spec("{`framework`:`spark`,`env`:{`PF_JOB_SPARK_MAIN_FILE`:`x.py`}}");
         g_autofree char **worker = framework_argv(mpi, 0), **driver = framework_argv(file, 1);
 
-        g_assert_cmpint(mpi->n_roles, ==, 2); /* the launcher need not be named */
+        g_assert_cmpint(mpi->n_roles, ==, 2); /* the launcher may be omitted */
         g_assert_cmpstr(mpi->roles[1].name, ==, "master");
         g_assert_cmpint(mpi->roles[1].replicas, ==, 1);
         assert_argv(mpi, "master", (const char *const[]){ "mpirun", "x", NULL }, true);
@@ -601,7 +601,7 @@ static void test_flow_roles(void)
 typedef struct {
         const char *frameworks;
         int counts[FLOW_ROLES]; /* pserver, master, worker, driver, executor */
-        const char *mode;       /* NULL: refused, and the message says ... */
+        const char *mode;       /* NULL: refused with the message ... */
         const char *says;
 } FlowCase;
 
@@ -652,7 +652,7 @@ static void test_flow_counts(void)
         }
 }
 
-/* Which row runs it, or why none does. */
+/* The row that runs it, or the reason why none does. */
 static void test_flow_rows(void)
 {
         static const struct {
@@ -700,7 +700,7 @@ static void test_namespace(void)
                                                NULL });
 }
 
-/* The person's words win over the platform's, the role's over the job's. */
+/* The user's variables override the platform's, the role's override the job's. */
 static void test_user_wins(void)
 {
         g_autoptr(Spec) s = spec(

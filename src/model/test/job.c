@@ -1,5 +1,5 @@
-/* Jobs: the table of states against the drawing, times, copies, the store's text, the representation, and the
- * weight. */
+/* Jobs: the table of states against the drawing, times, copies, the store's text, the representation, and
+ * memory. */
 #include "model/job.h"
 
 #include <malloc.h>
@@ -187,8 +187,8 @@ static void test_pack(void)
         g_assert_cmpstr(back->members[0].error, ==, "no such program");
         g_assert_cmpint(back->members[2].index, ==, 1);
         g_assert_true(back->members[2].oom && back->members[2].signal == 9);
-        g_assert_true(g_str_has_prefix(back->reason, "bytes ")); /* what is not UTF-8 is replaced, not lost */
-        g_assert_true(job_unpack(back, text, &error));           /* over what was there */
+        g_assert_true(g_str_has_prefix(back->reason, "bytes ")); /* invalid UTF-8 is replaced, not lost */
+        g_assert_true(job_unpack(back, text, &error));           /* into a job with other values */
         assert_same(job, back);
         g_assert_cmpstr(small, ==, "{\"submitted\":1000}");
         g_assert_cmpint(back->losses, ==, 2);
@@ -205,7 +205,7 @@ static void test_pack(void)
         g_assert_cmpstr(back->evicted_for, ==, "0123456789abcdef");
 }
 
-/* A text from before there were queues; and over a job that had more. */
+/* A text of a server without queues; and unpacking into a job that had more fields. */
 static void test_unpack_older(void)
 {
         static const char older[] =
@@ -250,7 +250,7 @@ static void test_unpack_refused(void)
         }
 }
 
-/* A draft shares nothing that changes with the view it came from. */
+/* A draft shares nothing variable with the view from which it was made. */
 static void test_draft(void)
 {
         g_autoptr(Job) job = full_job();
@@ -346,7 +346,7 @@ static void test_format(void)
         }
 }
 
-/* A new job: no reason but the computed one, nothing used yet, the queue's time growing. */
+/* A new job: only the computed reason, no usage, a growing time in the queue. */
 static void test_format_queued(void)
 {
         g_autoptr(Job) job = new_job("{`command`:`x`}");
@@ -368,7 +368,7 @@ static void test_format_queued(void)
         g_assert_cmpint(json_array_size(at(object, "after")), ==, 0);
 }
 
-/* What the specification says holds until it is changed; surplus members neither run nor have failed. */
+/* The specification's sizes hold until they are changed; surplus members neither run nor have failed. */
 static void test_format_elastic(void)
 {
         g_autoptr(Job) job = new_job("{`command`:`x`,`queue`:`q2`,`priority`:`high`,`labels`:{`a`:`1`},"
@@ -405,7 +405,7 @@ static void test_format_servers(void)
         g_assert_cmpint(json_integer_value(at(object, "roles.0.failed")), ==, 0);
 }
 
-/* What attempts of before there was memory_share were given: where a role declared CPU, a core each. */
+/* Attempts of servers without memory_share: if a role declared CPU, each member had one core. */
 static void test_old_shares(void)
 {
         static const struct {
@@ -436,7 +436,7 @@ static void test_old_shares(void)
         }
 }
 
-/* A hundred thousand waiting jobs are held in memory: one may weigh 1.2 KB with its specification. */
+/* Memory holds a hundred thousand waiting jobs: one may use 1.2 KB with its specification. */
 static void test_weight(void)
 {
         enum { JOBS = 1000, WEIGHT_MAX = 1200 };

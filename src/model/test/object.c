@@ -1,5 +1,5 @@
-/* Objects of the catalog: what is kept, shown, refused and merged, kind by kind. Expected texts are
- * doc/guide/rest.md's. */
+/* Objects of the catalog: stored, shown, refused and merged, kind by kind. Expected texts are those of
+ * doc/guide/rest.md. */
 #include "model/object.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void assert_shows(const Object *object, const char *name, const char *tex
         g_assert_cmpstr(shown, ==, text);
 }
 
-/* What every kind shows at first; NULL: has no such member. */
+/* The defaults that every kind shows; NULL: has no such field. */
 static void test_defaults(void)
 {
         static const struct {
@@ -124,7 +124,7 @@ static void test_ids(void)
         }
 }
 
-/* One patch that says every member that can be said. */
+/* One patch with every settable field. */
 static const struct {
         ObjectKind kind;
         const char *patch;
@@ -155,7 +155,7 @@ static const struct {
           "\"labels\":{\"a\":\"b\"},\"annotations\":{\"c\":\"d\"},\"hybrid\":true,\"status\":\"open\"}" },
 };
 
-/* All that was said is shown, survives the store, and a copy is whole when the original is gone. */
+/* All fields are shown and survive the store; a copy is complete when the original is gone. */
 static void test_round(void)
 {
         for (size_t i = 0; i < G_N_ELEMENTS(fulls); i++) {
@@ -208,7 +208,7 @@ static void test_secrets(void)
         g_assert_cmpstr(((User *)back)->password, ==, "$argon2id$secret");
 }
 
-/* Passwords in a setting are not shown, and survive that what was shown is said again. */
+/* Passwords in a setting are hidden, and kept if the shown text is written back. */
 static void test_setting(void)
 {
         static const struct {
@@ -242,7 +242,7 @@ static void test_setting(void)
         }
 }
 
-/* Only what is not at its default is in the store's text. */
+/* The store's text has no defaults. */
 static void test_small(void)
 {
         g_autoptr(Object) object = object_new(KIND_QUEUE, "q"), back = NULL;
@@ -364,7 +364,7 @@ static void test_refused(void)
         }
 }
 
-/* Some members are said when the object is made, and never again. */
+/* Some fields are fixed at creation. */
 static void test_once(void)
 {
         g_autoptr(Object) queue = object_new(KIND_QUEUE, "q");

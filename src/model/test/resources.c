@@ -1,4 +1,4 @@
-/* Quantities: exact, rounded up, bounded; sums that overflow are refused whole. */
+/* Quantities: exact, rounded up, bounded; a sum that overflows changes nothing. */
 #include "model/resources.h"
 
 #include <string.h>
@@ -190,7 +190,7 @@ static void test_sums(void)
         g_assert_false(resources_add(&sum,
                                      &(Resources){ .cpu_milli = 5, .memory = G_MAXINT64 / 2, .gpus = 5 },
                                      1));                     /* the sum */
-        g_assert_true(sum.cpu_milli == 31 && sum.gpus == 93); /* untouched by what failed */
+        g_assert_true(sum.cpu_milli == 31 && sum.gpus == 93); /* unchanged by the failures */
         resources_subtract(&sum, &(Resources){ .cpu_milli = 1, .memory = 62, .gpus = 3 });
         g_assert_true(sum.cpu_milli == 30 && sum.memory == G_MAXINT64 / 2 && sum.gpus == 90);
 }
@@ -279,7 +279,7 @@ static gpointer intern_both(gpointer arg)
         return GINT_TO_POINTER(sum);
 }
 
-/* Whoever is first: every thread gets the same number for the same name. Then there is no room for more. */
+/* All threads get the same number for the same name. Then the table is full. */
 static void test_intern(void)
 {
         static const char *const names[] = { "rdma/hca", "baidu.com/v100_32g_cgpu_core" };

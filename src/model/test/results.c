@@ -1,4 +1,4 @@
-/* What members report, folded and merged. */
+/* Reports of members, reduced and merged. */
 #include "model/results.h"
 
 static void expect(char **results, const char *wanted)
@@ -23,14 +23,14 @@ static void test_lines(void)
         g_assert_null(none);
 }
 
-/* The first member speaks for the job, whoever ends first; a retry goes on. */
+/* The first member counts for the job, whichever ends first; a retry continues. */
 static void test_members_and_attempts(void)
 {
         g_auto(GStrv) second = results_merge(NULL, "loss=9\nextra=1\n", 3, 1);
         g_auto(GStrv) first = results_merge(second, "loss=2\nloss=3\n", 1, 1);
         g_auto(GStrv) late = results_merge(first, "loss=0\n", 2, 1);
         g_auto(GStrv) again = results_merge(late, "loss=2.5\n", 3, 2);
-        g_auto(GStrv) lower = results_merge(again, "loss=7\n", 0, 2); /* forgets member 3, not attempt 1 */
+        g_auto(GStrv) lower = results_merge(again, "loss=7\n", 0, 2); /* forgets only member 3 */
         g_auto(GStrv) third = results_merge(lower, "loss=1\n", 2, 3);
 
         expect(second, "{\"extra\":{\"last\":1.0,\"max\":1.0,\"min\":1.0},"

@@ -1,4 +1,4 @@
-/* Secrets: their names, their seal, how many a user may have, and what a specification says of them. */
+/* Secrets: names, encryption, the number per user, and their fields in a specification. */
 #include "model/secret.h"
 
 #include <glib/gstdio.h>

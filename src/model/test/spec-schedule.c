@@ -1,5 +1,5 @@
-/* What a specification tells the scheduler: read, checked, written, kept. Expected forms are doc/guide/rest.md's.
- */
+/* The scheduling fields of a specification: parsed, checked, formatted, stored. Expected forms are those of
+ * doc/guide/rest.md. */
 #include <signal.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static Spec *spec(const char *members)
         return s;
 }
 
-/* What is said and how it is shown; a member that is not shown has its default. */
+/* Fields and their canonical form; a field that is not shown has its default. */
 static void test_forms(void)
 {
         static const struct {
@@ -250,7 +250,7 @@ static void test_elastic(void)
 static void test_role_resources(void)
 {
         static const struct {
-                const char *role, *says; /* NULL: taken, as 2 cores, 1Gi, 3 GPUs and 4Gi of storage */
+                const char *role, *says; /* NULL: accepted, as 2 cores, 1Gi, 3 GPUs and 4Gi of storage */
         } cases[] = {
                 { "`cpu`:2,`memory`:`1Gi`,`gpus`:3,`resources`:{`storage`:`4Gi`}", NULL },
                 { "`resources`:{`cpu`:`2`,`memory`:`1Gi`,`nvidia.com/gpu`:3,`storage`:`4Gi`}", NULL },
@@ -299,7 +299,7 @@ static void test_flavour(void)
         g_assert_null(json_object_get(role, "resources"));
 }
 
-/* A job of the store may ask for a kind that no machine and no queue names any more. */
+/* A stored job may request a kind that no machine and no queue has any more. */
 static void test_unpack(void)
 {
         g_autoptr(json_t) object =

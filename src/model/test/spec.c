@@ -1,5 +1,5 @@
-/* Specifications: what is taken and its canonical form, every refusal in its words, the seed's submission,
- * what a job asks for. */
+/* Specifications: accepted ones and their canonical form, every error message, submissions of PaddlePaddle
+ * Cloud, requested resources. */
 #include "model/spec.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static Spec *spec(const char *text)
         return made;
 }
 
-/* ---- taken ---- */
+/* ---- accepted ---- */
 
 static const char *const taken[] = {
         "{`command`:`true`}",
@@ -51,7 +51,7 @@ static const char *const taken[] = {
         "{`command`:`x`,`framework`:`paddle-collective`}",
 };
 
-/* The canonical form of what was parsed parses to the same, in one block each. */
+/* The canonical form parses to the same specification, each in one block. */
 static void test_round_trip(void)
 {
         for (size_t i = 0; i < G_N_ELEMENTS(taken); i++) {
@@ -101,7 +101,7 @@ static void test_values(void)
         g_assert_cmpint(g_strv_length(env->env), ==, 5);
         g_assert_cmpstr(env->env[1], ==, "B=1.5");
         g_assert_cmpstr(env->env[2], ==, "C=true");
-        g_assert_cmpstr(list->env[0], ==, "A=2"); /* the later wins */
+        g_assert_cmpstr(list->env[0], ==, "A=2"); /* the later value wins */
         g_assert_cmpstr(list->env[1], ==, "B=x=y");
         g_assert_null(list->env[2]);
         g_assert_true(times->time_limit_ms == 1500 && times->grace_ms == 0 && times->backoff_ms == 250);
@@ -131,7 +131,7 @@ static void test_framework_guess(void)
 /* ---- refused ---- */
 
 static const struct {
-        const char *text, *says; /* how the message begins */
+        const char *text, *says; /* the beginning of the message */
 } refused[] = {
         { "[]", "a specification must be a JSON object" },
         { "{}", "command is missing\n" },
@@ -240,7 +240,7 @@ static void test_refused(void)
         }
 }
 
-/* Sizes: 300 letters, one argument and one variable over the kernel's limit, too many of each. */
+/* Sizes: 300 letters, one argument and one variable above the kernel's limit, too many of each. */
 static void test_bounds(void)
 {
         g_autofree char *letters = g_strnfill(300, 'a'), *long_text = g_strnfill(SPEC_TEXT_MAX, 'a');
@@ -279,7 +279,7 @@ static void test_bounds(void)
         }
 }
 
-/* ---- the seed's submission ---- */
+/* ---- submissions of PaddlePaddle Cloud ---- */
 
 static void test_seed(void)
 {
@@ -346,7 +346,7 @@ static void test_seed_refused(void)
         }
 }
 
-/* ---- what it asks for ---- */
+/* ---- requested resources ---- */
 
 static void test_wants(void)
 {
@@ -357,12 +357,12 @@ static void test_wants(void)
                 { "[{`name`:`worker`}]", 2000, 1000 },
                 { "[{`name`:`worker`,`replicas`:2}]", 2000, 2000 },
                 { "[{`name`:`worker`,`replicas`:6}]", 2000,
-                  1998 }, /* 333 each: never more than the machine */
+                  1998 }, /* 333 each: never more than the machine has */
                 { "[{`name`:`worker`}]", 500, 500 },
                 { "[{`name`:`pserver`,`replicas`:2},{`name`:`trainer`,`replicas`:4,`cpu`:`1`}]", 2000, 6000 },
                 { "[{`name`:`pserver`,`replicas`:2,`cpu`:`500m`},{`name`:`trainer`,`replicas`:4}]", 2000,
                   5000 },
-                /* 0 is not declared, and each member counts */
+                /* 0 counts as undeclared, for each member */
                 { "[{`name`:`worker`,`replicas`:3,`cpu`:0}]", 2000, 1998 },
                 { "[{`name`:`worker`,`replicas`:3,`resources`:{`cpu`:`0`}}]", 4000, 3000 },
                 { "[{`name`:`pserver`,`replicas`:2,`cpu`:0},{`name`:`trainer`,`cpu`:`1`}]", 2000, 3000 },

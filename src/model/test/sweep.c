@@ -1,4 +1,4 @@
-/* Sweeps: which jobs they make, and what is refused. */
+/* Sweeps: the jobs that they create, and errors. */
 #include "model/array.h"
 #include "model/sweep.h"
 
@@ -52,7 +52,7 @@ static void test_array(void)
         g_assert_null(sweep_values(none, 1));
 }
 
-/* Each job of the sweep looks for its values in their text, on the engine's thread. */
+/* Each job of the sweep searches the text for its values, on the engine's thread. */
 static void test_too_large(void)
 {
         g_autoptr(GError) error = NULL;
