@@ -1,4 +1,4 @@
-/* Threads in the background (see background.h): glibc 2.36 has no sched_setattr. */
+/* Background threads (see background.h). glibc 2.36 has no sched_setattr. */
 #include "base/background.h"
 
 #include <sched.h>
@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* As the kernel takes it: SCHED_ATTR_SIZE_VER0 of <linux/sched/types.h>, which cannot be included beside
+/* The kernel's struct, SCHED_ATTR_SIZE_VER0 of <linux/sched/types.h>, which cannot be included together with
  * <sched.h>. */
 typedef struct {
         uint32_t size, policy;
@@ -14,7 +14,7 @@ typedef struct {
         int32_t nice;
         uint32_t priority;
         uint64_t slice_ns, deadline,
-                period; /* slice_ns: sched_runtime, which ordinary threads may set since Linux 6.12 */
+                period; /* slice_ns: sched_runtime, which ordinary threads can set since Linux 6.12 */
 } SchedAttributes;
 
 enum { NICE = 10, SLICE_NS = 20 * 1000 * 1000 };

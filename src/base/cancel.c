@@ -1,4 +1,4 @@
-/* Giving up (see cancel.h). */
+/* Cancellation of long operations (see cancel.h). */
 #include "base/cancel.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* The reading side of a chained log (see chain.h). The head file is read first: a line after the one it names
- * may be half written by a server that runs. */
+/* The reading side of a chained log (see chain.h). The head file is read first: a running server may be
+ * writing a line after the one that it names. */
 #include "base/chain.h"
 
 #include <errno.h>
@@ -126,7 +126,7 @@ typedef struct {
         ChainReport *report;
         const ChainHead *kept;
         ChainHead head; /* of the file */
-        gint64 dropped; /* lines up to this one were removed for age, says the log */
+        gint64 dropped; /* the log says that lines up to this one were deleted for age */
         const char *file;
         gint64 line; /* of the file */
 } Check;
@@ -203,7 +203,7 @@ static void check_text(Check *check, const char *text, gsize len)
                         check->line);
 }
 
-/* `is_last`: what has no end yet may be on its way, behind the head. */
+/* `is_last`: an incomplete line after the head may still be being written. */
 static bool check_file(Check *check, const char *dir, const char *name, bool is_last, GError **error)
 {
         g_autofree char *path = g_build_filename(dir, name, NULL);

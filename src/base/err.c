@@ -25,7 +25,7 @@ static const ErrRow err_rows[ERR_CODES] = {
         [ERR_SECOND_FACTOR] = { "second_factor", 401, 3, EACCES, 16 },
 };
 
-/* What an error has beside its code and message. */
+/* The parts of an error besides code and message. */
 typedef struct {
         gint64 wait_s;
 } ErrPrivate;
@@ -95,7 +95,7 @@ bool unichar_is_control(gunichar c)
                 gunichar first, last;
         } ranges[] = {
                 { 0x061c, 0x061c },
-                { 0x200e, 0x200f }, /* marks of direction */
+                { 0x200e, 0x200f }, /* direction marks */
                 { 0x2028, 0x202e }, /* separators; embeddings and overrides */
                 { 0x2066, 0x2069 }, /* isolates */
         };
@@ -106,8 +106,8 @@ bool unichar_is_control(gunichar c)
         return g_unichar_iscntrl(c);
 }
 
-/* Text from outside ends on terminals and in logs: control characters of it are shown as '?', one a byte. The
- * newline before the hint stays. */
+/* Text from outside is shown on terminals and in logs: replaces each byte of its control characters by '?',
+ * but keeps the newline before the hint. */
 static void clean(char *text)
 {
         for (char *at = text; *at;) {
@@ -121,7 +121,7 @@ static void clean(char *text)
         }
 }
 
-/* What was cut in the middle of a character, or never was text. */
+/* Repairs text that was cut within a character, or was not UTF-8. */
 static void make_valid(GError *error)
 {
         g_autofree char *message = error->message;

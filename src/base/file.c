@@ -104,13 +104,13 @@ bool file_replace(const char *path, const void *data, gsize len, mode_t mode, bo
         if (fd < 0)
                 return err_set_errno(error, errno, "cannot create '%s'", temp);
         if (!file_write_all(fd, data, len, error)) {
-                (void)unlink(temp); /* the failed write is what is reported */
+                (void)unlink(temp); /* the failed write is reported */
                 return err_prefix(error, "'%s': ", temp);
         }
         if ((durable && fsync(fd) < 0) || rename(temp, path) < 0) {
                 int err = errno;
 
-                (void)unlink(temp); /* the failed rename is what is reported */
+                (void)unlink(temp); /* the failed rename is reported */
                 return err_set_errno(error, err, "cannot replace '%s'", path);
         }
         return true;
@@ -133,14 +133,14 @@ bool file_mkdirs(const char *path, mode_t mode, GError **error)
         return true;
 }
 
-/* A tree may be deeper than there are descriptors and stack: what lies below REMOVE_DEPTH is renamed into the
- * top directory first and has its turn in the next pass. */
+/* A tree may be deeper than the limits of descriptors and stack: directories below REMOVE_DEPTH are renamed
+ * into the top directory, and removed in the next pass. */
 enum { REMOVE_DEPTH = 64 };
 
 typedef struct {
         int top;    /* the directory of depth 0, while it is open */
         guint32 id; /* of the next name in it */
-        bool moved; /* something was: there has to be another pass */
+        bool moved; /* a directory was moved: another pass is needed */
         FileRemoval *tally;
 } Removal;
 
@@ -199,7 +199,7 @@ static bool move_up(Removal *removal, int parent, const char *name, const char *
         return true;
 }
 
-/* The directory, made readable if it must; never what a link points to. */
+/* Opens the directory, after making it readable if necessary; follows no link. */
 static int open_dir(int parent, const char *name)
 {
         enum { FLAGS = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
@@ -215,8 +215,8 @@ static int open_dir(int parent, const char *name)
         return fd;
 }
 
-/* True: what is in the directory may go. One of ours that is read-only is opened up; the unlink in it reports
- * what this could not help. One in which things of others may stay keeps its rights. */
+/* True if the contents of the directory may be removed. A read-only directory of ours is made writable; if
+ * that fails, unlink reports it. A directory that may keep files of others keeps its mode. */
 static bool take_dir(const Removal *removal, int fd)
 {
         struct stat st;
@@ -251,7 +251,7 @@ static bool remove_at(Removal *removal, int depth, int parent, const char *name,
         if (!remove_entries(removal, depth, fd_steal(&fd), name, error))
                 return false;
         if (depth == 0 && removal->moved)
-                return true; /* it is not empty yet */
+                return true; /* not empty yet */
         if (file_remove_at(parent, name, removal->tally) != FILE_REMOVED && errno != ENOENT &&
             removal->tally->left == 0)
                 return err_set_errno(error, errno, "cannot remove '%s' in '%s'", name, shown);

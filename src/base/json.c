@@ -9,7 +9,7 @@
 
 void json_init(void)
 {
-        /* GLib's allocator is malloc's, so what jansson returns may be freed with either. */
+        /* GLib's allocator is malloc, so memory from jansson may be freed with either function. */
         json_set_alloc_funcs((json_malloc_t)g_malloc, (json_free_t)g_free);
 }
 
@@ -50,7 +50,8 @@ static json_t *parse(const char *text, gsize len, size_t flags, GError **error)
         value = json_loadb(text, len, flags | JSON_DECODE_ANY, &at);
         if (value)
                 return value;
-        /* A piece of the text, which may be a password or a secret; a name that stands twice is said. */
+        /* Drop the quoted piece of text, which may contain a password or a secret; keep the name of a
+         * duplicate key. */
         near = strstr(at.text, " near '");
         if (near && !g_str_has_prefix(at.text, "duplicate object key"))
                 *near = '\0';
@@ -77,7 +78,7 @@ char *json_format(const json_t *value)
 
 void json_quote(GString *out, const char *text)
 {
-        /* Bytes that are not UTF-8 (a file name of old) would make the whole line unreadable. */
+        /* Bytes that are not UTF-8 (an old file name) would make the whole line unreadable. */
         g_autofree char *valid =
                 !text || g_utf8_validate(text, -1, NULL) ? NULL : g_utf8_make_valid(text, -1);
 
@@ -111,7 +112,7 @@ json_t *json_from_error(const GError *error, const char *request_id)
         g_autofree char *text = err_text(error);
         json_t *object = json_pack("{s:s, s:s+}", "code", err_row(error)->word, "message", text, "");
 
-        if (!object) /* a message that is not UTF-8 */
+        if (!object) /* the message is not UTF-8 */
                 object = json_pack("{s:s, s:s}", "code", err_row(error)->word, "message",
                                    "not shown: not UTF-8");
         json_object_set_new(object, "hint", json_string(err_hint(error) ? err_hint(error) : ""));

@@ -1,4 +1,4 @@
-/* The keyed hash (see keyed-hash.h), by libsodium. */
+/* The keyed hash (see keyed-hash.h), with libsodium. */
 #include "base/keyed-hash.h"
 
 #include <sodium.h>
@@ -11,7 +11,7 @@ static const unsigned char *process_key(void)
         static gsize made;
 
         if (g_once_init_enter(&made)) {
-                if (getrandom(key, sizeof key, 0) != sizeof key) /* so few bytes come whole */
+                if (getrandom(key, sizeof key, 0) != sizeof key) /* reads this small are never partial */
                         g_error("the kernel gives no random bytes: %m");
                 g_once_init_leave(&made, 1);
         }

@@ -1,4 +1,4 @@
-/* Structured log lines on stderr (see log.h). The level and form are set once, before threads start. */
+/* Structured log lines on stderr (see log.h). Level and format are set once, before threads start. */
 #include "base/log.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ void log_event(LogLevel level, const char *sentence, ...)
         }
         va_end(args);
         g_string_append(line, log_as_json ? "}\n" : "\n");
-        /* The log is best effort: there is nowhere left to report a failure to. */
+        /* Ignore the error: there is nowhere to report it. */
         if (write(STDERR_FILENO, line->str, line->len) < 0)
                 return;
 }

@@ -1,4 +1,4 @@
-/* Numbers from outside and back (see number.h). */
+/* Conversion of numbers from and to text (see number.h). */
 #include "base/number.h"
 
 #include <string.h>
@@ -33,9 +33,8 @@ bool number_parse(const char *what, const char *text, gint64 min, gint64 max, gi
         return true;
 }
 
-/* Takes one part of "1h30m". Units go from large to small, each at most once: *left is how many may still
- * come.
- */
+/* Parses one part of "1h30m". Units go from large to small, each at most once: *left is the number of
+ * remaining units. */
 static bool take_part(const char **text, size_t *left, gint64 *total)
 {
         static const struct {

@@ -1,8 +1,7 @@
-/* Options from a table (see option.h). A row is found by name, letter or alias; one function turns text into
- * the field, whether it came from the command line, a configuration file or the row's own default.
+/* Options from a table (see option.h). A row is found by name, letter or alias. One function converts text to
+ * the field, whether it comes from the command line, a configuration file or the row's default.
  *
- * What always holds: a field changes only when its new value was accepted, and the strings of a target are
- * its own. */
+ * Invariants: a field changes only after its new value was accepted, and a target owns its strings. */
 #include "base/option.h"
 
 #include <string.h>
@@ -42,7 +41,7 @@ static bool set_switch(const char *what, const char *value, int *field, GError *
         return true;
 }
 
-/* `what` is how the person wrote the name: "--trainers", "-n", or the key of a configuration file. */
+/* `what` is the name as the user wrote it: "--trainers", "-n", or the key of a configuration file. */
 static bool set_value(const Option *option, void *target, const char *what, const char *value, GError **error)
 {
         void *field = (char *)target + option->offset;
@@ -116,7 +115,7 @@ static const Option *find_letter(const Option *options, char letter)
         return NULL;
 }
 
-/* The only name that begins with `name`, so that `--mem` suggests --memory; NULL: none or several do. */
+/* The only name that starts with `name`, so that `--mem` suggests --memory; NULL: none, or several. */
 static const char *longer_name(const Option *options, const char *name)
 {
         const char *found = NULL;
@@ -131,7 +130,7 @@ static const char *longer_name(const Option *options, const char *name)
         return found;
 }
 
-/* The known name nearest to `name`, or NULL when none is near enough to be meant. */
+/* The most similar known name, or NULL if none is similar enough. */
 static const char *nearest_name(const Option *options, const char *name)
 {
         const char *nearest = longer_name(options, name);
@@ -181,11 +180,11 @@ typedef struct {
         void *target;
         int argc;
         char *const *argv;
-        int at;          /* the word in hand */
+        int at;          /* index of the current word */
         GPtrArray *rest; /* of char *, owned */
 } Line;
 
-/* The word after the one in hand, as the value of `option`; NULL with an error at the end of the line. */
+/* The next word, as the value of `option`; NULL with an error at the end of the line. */
 static const char *next_word(Line *line, const Option *option, const char *what, GError **error)
 {
         if (line->at + 1 < line->argc)
@@ -265,7 +264,7 @@ static bool take_word(Line *line, bool stop_at_word, GError **error)
 {
         const char *word = line->argv[line->at];
 
-        if (word[0] != '-' || !word[1]) { /* a lone dash means standard input, a positional word */
+        if (word[0] != '-' || !word[1]) { /* a single dash is a positional word: standard input */
                 if (stop_at_word)
                         take_rest(line);
                 else
@@ -313,8 +312,8 @@ static char *left_part(const Option *option)
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-/* The sentence with what else is worth knowing: the default, and that it may be repeated. A default of
- * "false" says nothing new about a switch. */
+/* The help sentence with the default, and whether the option may be repeated. A default of "false" is not
+ * shown. */
 static char *right_part(const Option *option)
 {
         GString *text = g_string_new(option->help);
@@ -342,8 +341,7 @@ static int help_column(const Option *options)
         return column ? column : HELP_COLUMN_MAX;
 }
 
-/* Appends `text` word by word from `column` on, breaking lines before `width`. The cursor stands at `column`.
- */
+/* Appends `text` word by word from `column` on, breaking lines before `width`. The cursor is at `column`. */
 static void append_wrapped(GString *out, const char *text, int column, int width)
 {
         g_auto(GStrv) words = g_strsplit(text, " ", -1);
@@ -384,7 +382,7 @@ char *options_help(const Option *options, int width)
         return g_string_free(out, FALSE);
 }
 
-/* Text for man(7): what troff would read as a command or as a typographic hyphen is made plain. */
+/* Text for man(7): escapes what troff would read as a command or as a typographic hyphen. */
 static void append_man(GString *out, const char *text)
 {
         if (*text == '.' || *text == '\'')

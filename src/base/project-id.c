@@ -17,7 +17,7 @@ bool project_id_get(int fd, uint32_t *ret_id, bool *ret_inherit)
         return true;
 }
 
-/* The call sets all at once, so the rest is read first. */
+/* The call sets all attributes at once, so the others are read first. */
 bool project_id_set(int fd, uint32_t id, bool inherit)
 {
         struct fsxattr about;

@@ -1,4 +1,4 @@
-/* Sealed values (see seal.h). */
+/* Encrypted values (see seal.h). */
 #include "base/seal.h"
 
 #include <sodium.h>
@@ -15,7 +15,7 @@ enum {
 G_STATIC_ASSERT(SEAL_KEY_LEN == crypto_aead_xchacha20poly1305_ietf_KEYBYTES);
 
 struct SealKey {
-        GMutex lock; /* of opening; an open key does not change */
+        GMutex lock; /* protects opening; an open key does not change */
         char *path, *what;
         guint8 bytes[SEAL_KEY_LEN];
         bool open;

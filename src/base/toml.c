@@ -1,8 +1,8 @@
-/* TOML 1.0 (see toml.h; https://toml.io/en/v1.0.0). One pass, by recursive descent: a line is a table's
- * header or a pair of a dotted key and a value.
+/* TOML 1.0 (see toml.h; https://toml.io/en/v1.0.0). One pass of recursive descent: a line is the header of a
+ * table, or a dotted key with a value.
  *
- * What may be extended is kept in two sets of objects: `headed` have had a header of their own, which is
- * given once; `closed` are inline tables and arrays, complete where they stand. */
+ * Two sets of objects record what may be extended: `headed` tables have had their header, which may occur
+ * once; `closed` are inline tables and arrays, which are complete. */
 #include "base/toml.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
 };
 
 typedef struct {
-        const char *at, *end; /* end points at a NUL */
+        const char *at, *end; /* `end` points at a NUL */
         const char *name;
         int line, depth;
         json_t *root;
@@ -95,7 +95,7 @@ static bool read_unicode(Parser *parser, int digits, GString *out)
         return true;
 }
 
-/* A backslash at the end of a line takes away all blanks up to the next text. */
+/* A backslash at the end of a line removes all blanks up to the next text. */
 static bool join_lines(Parser *parser)
 {
         skip_blanks(parser);
@@ -124,7 +124,7 @@ static bool read_escape(Parser *parser, bool lines, GString *out)
         return lines ? join_lines(parser) : fail(parser, "an unknown escape in a string");
 }
 
-/* Three quotes end it; one or two more before them belong to the text. */
+/* Three quotes end the text; one or two before them belong to it. */
 static bool ends_here(Parser *parser, char quote, bool lines, GString *out)
 {
         const char three[] = { quote, quote, quote, '\0' };
@@ -141,11 +141,11 @@ static bool ends_here(Parser *parser, char quote, bool lines, GString *out)
         return true;
 }
 
-/* After the opening quotes. */
+/* Starts after the opening quotes. */
 static bool read_text(Parser *parser, char quote, bool lines, GString *out)
 {
         if (lines)
-                (void)take_newline(parser); /* one right after the quotes does not count */
+                (void)take_newline(parser); /* a newline right after the quotes is ignored */
         while (parser->at < parser->end) {
                 if (*parser->at == quote && ends_here(parser, quote, lines, out))
                         return true;
@@ -220,7 +220,7 @@ static GPtrArray *read_keys(Parser *parser)
         return g_steal_pointer(&keys);
 }
 
-/* The object of this name in `table`, made when it is missing: of a list of tables the last one. */
+/* The object of this name in `table`, created if missing; of a list of tables the last one. */
 static json_t *descend(Parser *parser, json_t *table, const char *key)
 {
         json_t *value = json_object_get(table, key);
@@ -314,7 +314,7 @@ static json_t *read_inline(Parser *parser)
         return g_steal_pointer(&table);
 }
 
-/* "0x1f", "0o17", "0b1": NULL when it is none. */
+/* "0x1f", "0o17", "0b1"; NULL if it is none of these. */
 static json_t *based_number(const char *word)
 {
         static const struct {
@@ -343,7 +343,7 @@ static json_t *decimal_number(const char *word)
         if (g_ascii_string_to_signed(word + (*word == '+'), 10, G_MININT64, G_MAXINT64, &value, NULL))
                 return json_integer(value);
         real = g_ascii_strtod(word, &end);
-        return *end ? NULL : json_real(real); /* NULL, too, of one that is infinite */
+        return *end ? NULL : json_real(real); /* also NULL if it is infinite */
 }
 
 static bool is_time(const char *word)
@@ -443,7 +443,7 @@ static json_t *open_table(Parser *parser, json_t *above, const char *key)
         return table;
 }
 
-/* After the first '['; the table that the following pairs belong to. */
+/* Starts after the first '['; returns the table of the following pairs. */
 static json_t *read_header(Parser *parser)
 {
         bool list = take(parser, "[");

@@ -1,4 +1,4 @@
-/* Words in messages (see word.h). */
+/* Suggestions for misspelled words (see word.h). */
 #include "base/word.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@ enum { COMPARED_MAX = 64 };
 
 int word_distance(const char *a, const char *b)
 {
-        int rows[3][COMPARED_MAX + 1]; /* of this letter of `a`, and of the two before it */
+        int rows[3][COMPARED_MAX + 1]; /* of this letter of `a`, and the two before it */
         int a_len = (int)strnlen(a, COMPARED_MAX), b_len = (int)strnlen(b, COMPARED_MAX);
 
         for (int j = 0; j <= b_len; j++)
@@ -29,9 +29,9 @@ int word_distance(const char *a, const char *b)
 const char *word_nearest(const char *word, const char *const *list)
 {
         const char *nearest = NULL;
-        int best = (int)MIN(strlen(word), 12) / 3 + 2; /* the first distance that is too far */
+        int best = (int)MIN(strlen(word), 12) / 3 + 2; /* the smallest distance that is too large */
 
-        best = MIN(best, (int)strlen(word)); /* not another word altogether */
+        best = MIN(best, (int)strlen(word)); /* at least one letter must match */
         for (; *list; list++) {
                 int far = word_distance(word, *list);
 

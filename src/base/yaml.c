@@ -1,12 +1,11 @@
-/* YAML (see yaml.h): libyaml's events in, JSON values out. The tree is built here, so that depth, aliases and
- * duplicate keys are bounded and found here, in time that grows with the text only. An alias copies the
- * finished value of its anchor; a value that refers to itself is refused, as its anchor is not finished yet.
+/* YAML (see yaml.h): libyaml's events in, JSON values out. The tree is built here, so that this code bounds
+ * depth, aliases and duplicate keys, and time is linear in the text. An alias copies the finished value of
+ * its anchor; a value that refers to itself is refused, as its anchor is not finished.
  *
- * JSON is YAML 1.2, but libyaml refuses its surrogate pairs ("\ud83d\ude00"). So text that begins like JSON
- * is offered to the JSON parser first.
+ * JSON is YAML 1.2, but libyaml refuses its surrogate pairs ("\ud83d\ude00"). So text that starts like JSON
+ * is passed to the JSON parser first.
  *
- * What always holds: the result contains nothing that JSON could not say (no NaN, no NUL, string keys only).
- */
+ * Invariant: the result contains only what JSON can express (no NaN, no NUL, only string keys). */
 #include "base/yaml.h"
 
 #include <math.h>
@@ -37,7 +36,7 @@ typedef struct {
         gsize len;
         yaml_parser_t parser;
         GHashTable *anchors; /* char * -> json_t *, finished values */
-        Weight aliases;      /* what they stand for so far */
+        Weight aliases;      /* the size of all aliases so far */
         int depth;
 } Reader;
 
@@ -69,7 +68,7 @@ static yaml_mark_t mark_of(const char *text, const char *at)
         return mark;
 }
 
-/* The most frequent mistake, of which libyaml only says that a "character cannot start any token". */
+/* The most frequent mistake; libyaml only reports that a "character cannot start any token". */
 static bool is_at_tab(const Reader *reader)
 {
         const char *at = g_utf8_offset_to_pointer(reader->text, (glong)reader->parser.problem_mark.index);
@@ -195,7 +194,7 @@ static Plain plain_value(const char *text, json_t **ret)
 
 typedef enum { TAG_NONE, TAG_TEXT, TAG_UNKNOWN } Tag;
 
-/* Only what the core schema names; "!" and "!!str" make text of anything. */
+/* Only the tags of the core schema; "!" and "!!str" turn anything into text. */
 static Tag tag_of(const yaml_char_t *name)
 {
         static const char *const core[] = { YAML_INT_TAG, YAML_FLOAT_TAG, YAML_BOOL_TAG, YAML_NULL_TAG,
@@ -324,7 +323,7 @@ static void weigh(const json_t *value, Weight *weight)
 
 static int depth_of(const json_t *value);
 
-/* A function, as MAX() evaluates its argument twice, at every level again. */
+/* A function, because MAX() would evaluate its argument twice at every level. */
 static int deeper(int deepest, const json_t *item)
 {
         int depth = depth_of(item);
@@ -367,7 +366,7 @@ static bool read_alias(Reader *reader, const yaml_event_t *event, json_t **ret, 
         return true;
 }
 
-/* What a node says before its value. */
+/* The properties before a node's value. */
 typedef struct {
         const char *anchor; /* or NULL */
         Tag tag;
@@ -390,7 +389,7 @@ static Properties properties_of(const yaml_event_t *event)
         }
 }
 
-/* The value that begins with `event`, without its anchor. */
+/* The value that starts with `event`, without its anchor. */
 static bool read_value(Reader *reader, const yaml_event_t *event, json_t **ret, GError **error)
 {
         if (event->type == YAML_SCALAR_EVENT)
@@ -418,7 +417,7 @@ static bool read_node(Reader *reader, const yaml_event_t *event, json_t **ret, G
         return ok;
 }
 
-/* Between the documents of a stream: the event that ends the wait. */
+/* Skips events between documents; returns the event after them. */
 static bool skip_to_content(Reader *reader, yaml_event_t *ret, GError **error)
 {
         for (;;) {
@@ -518,7 +517,7 @@ json_t *yaml_parse(const char *text, gsize len, const char *name, GError **error
 
 /* ---- writing ---- */
 
-/* Text that every YAML reader takes for the same text without quotes; readers of YAML 1.1 also see booleans,
+/* Text that every YAML reader reads as the same text without quotes. Readers of YAML 1.1 also see booleans,
  * dates and base 60 numbers where 1.2 sees text. */
 static bool is_plain_safe(const char *text)
 {
@@ -538,8 +537,8 @@ static bool is_plain_safe(const char *text)
         return plain_value(text, &value) == PLAIN_TEXT;
 }
 
-/* What every YAML reader takes as it is between quotes: not what YAML 1.1 calls a line break, nor what no
- * version allows. */
+/* Characters that every YAML reader accepts between quotes: no line break of YAML 1.1, and none that a
+ * version forbids. */
 static bool is_printable(gunichar c)
 {
         return (c >= 0x20 && c <= 0x7e) ||
@@ -598,14 +597,14 @@ static void write_after(GString *out, const json_t *value, int indent, bool in_l
         }
 }
 
-/* The first line of a block in a list stands behind its dash, so it is not indented. */
+/* The first line of a block in a list follows its dash, so it is not indented. */
 static void write_indent(GString *out, int indent)
 {
         if (out->len && out->str[out->len - 1] == '\n')
                 g_string_append_printf(out, "%*s", indent, "");
 }
 
-/* A key that is too long for the form "KEY:" has a line of its own: "? KEY". */
+/* A key that is too long for "KEY:" has its own line: "? KEY". */
 static void write_key(GString *out, const char *name, int indent)
 {
         gsize start = out->len;

@@ -40,8 +40,9 @@ int word_find(const char *const *words, const char *word)
         return -1;
 }
 
-/* ---- types of fields ---- `at` is the address of the field in the object; `what` names it in messages
- * ("queue 'q': weight"). The value of `merge` is not null. */
+/* ---- types of fields ----
+ * `at` is the address of the field in the object; `what` names it in messages ("queue 'q': weight"). The
+ * value of `merge` is not null. */
 
 typedef struct {
         void (*reset)(const ObjectField *field, void *at); /* frees, and sets the default */

@@ -1,5 +1,5 @@
-/* Nodes and pods as amounts (see census.h). Fields: Kubernetes API reference, core/v1 Node, Pod; what a pod
- * asks for: "Resource Management for Pods and Containers", with init containers. */
+/* Nodes and pods as amounts (see census.h). Fields: Kubernetes API reference, core/v1 Node, Pod; requests of
+ * pods: "Resource Management for Pods and Containers", with init containers. */
 #include "podspec/census.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* ---- amounts ---- */
 
-/* What cannot be read is not there. */
+/* An amount that cannot be parsed counts as 0. */
 static gint64 amount_of(const char *name, const json_t *value)
 {
         const char *text = json_string_value(value);
@@ -55,7 +55,7 @@ static void raise_to(json_t *least, const json_t *amounts)
                         json_object_set(least, name, value);
 }
 
-/* Where a container says only how much it may use, that is what it asks for; the API server writes it so. */
+/* The requests. The API server fills in a request where only a limit is given. */
 static json_t *container_asks(const json_t *container)
 {
         return amounts_of(kube_get(container, "resources.requests"));
@@ -78,7 +78,7 @@ json_t *census_pod_asks(const json_t *pod)
                 g_autoptr(json_t) asks = container_asks(container);
 
                 if (g_strcmp0(kube_get_text(container, "restartPolicy"), "Always") == 0) {
-                        census_add(stay, asks, 1); /* it goes on beside the others */
+                        census_add(stay, asks, 1); /* a sidecar keeps running beside the others */
                 } else {
                         census_add(asks, stay, 1);
                         raise_to(most, asks);

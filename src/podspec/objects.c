@@ -21,7 +21,7 @@ json_t *podspec_object(const KubeKind *kind, const char *namespace, const char *
         return object;
 }
 
-/* The member, made when it is missing. */
+/* The field `name`, created if missing. */
 static json_t *member(json_t *object, const char *name, json_t *(*make)(void))
 {
         json_t *value = json_object_get(object, name);
@@ -74,7 +74,7 @@ bool podspec_has_named(const json_t *list, const char *name)
         return false;
 }
 
-/* ---- members of a container ---- */
+/* ---- fields of a container ---- */
 
 char *podspec_literal(const char *text)
 {
@@ -171,7 +171,7 @@ json_t *podspec_pod_group(const char *namespace, const char *name, const Podspec
 
 typedef enum { IS_OBJECT, IS_ARRAY } Shape;
 
-/* Absent and null are as good as empty. */
+/* Absent and null count as empty. */
 static char *shape_problem(const json_t *object, const char *where, const char *name, Shape shape)
 {
         const json_t *value = json_object_get(object, name);

@@ -1,4 +1,4 @@
-/* Logs of pods by name, what is pure of it (see pod-log.h). */
+/* The pure part of reading pod logs (see pod-log.h). */
 #include "podspec/pod-log.h"
 
 #include <string.h>
@@ -71,7 +71,7 @@ char *pod_log_event_line(const char *type, const char *reason, const char *when,
         return line;
 }
 
-/* By the words of containerd and CRI-O, as gRPC reports them. */
+/* The words of containerd and CRI-O, as gRPC reports them. */
 bool pod_log_is_farewell(const char *data, gsize len)
 {
         static const char before[] = "rpc error: code = NotFound desc = ", after[] = ": not found";

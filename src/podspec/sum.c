@@ -1,7 +1,6 @@
-/* Sums of resource quantities (see objects.h), by the rules of Kubernetes' resource.Quantity. Names are free
- * ("example.com/fpga"), so amounts are counted in billionths (nano) of a unit whatever they are of, in 128
- * bits. The form of the first amount that is not zero (binary, decimal, exponent) is the form of the
- * sum. */
+/* Sums of resource quantities (see objects.h), by the rules of Kubernetes' resource.Quantity. Any name is
+ * possible ("example.com/fpga"), so amounts are counted in billionths (nano) of a unit, in 128 bits. The form
+ * of the first amount that is not zero (binary, decimal, exponent) is the form of the sum. */
 #include "podspec/objects.h"
 
 #include <string.h>
@@ -52,12 +51,12 @@ static Form form_of(const char *text, Wide nano)
 {
         size_t len = strlen(text);
 
-        if (len && text[len - 1] == 'i') /* less than one unit has no binary form */
+        if (len && text[len - 1] == 'i') /* fractions of a unit have no binary form */
                 return nano > 0 && nano < QUANTITY_NANO ? FORM_DECIMAL : FORM_BINARY;
         return len && g_ascii_isdigit(text[len - 1]) && strpbrk(text, "eE") ? FORM_EXPONENT : FORM_DECIMAL;
 }
 
-/* A quantity is written as a string, or as a plain number. */
+/* A quantity is a string or a plain number. */
 static bool amount_parse(const char *what, const json_t *value, Amount *ret, GError **error)
 {
         g_autofree char *text =
@@ -133,9 +132,9 @@ bool podspec_sum_add(PodspecSum *sum, const json_t *pod_spec, gint64 pods, GErro
         return true;
 }
 
-/* ---- the canonical form: the largest unit that leaves a whole number ---- */
+/* ---- the canonical form: the largest unit that gives a whole number ---- */
 
-/* Suffixes of one form, each `base` times the one before. */
+/* Suffixes of one form; each unit is `base` times the previous one. */
 typedef struct {
         int base;
         const char *const *suffixes; /* NULL-terminated */
@@ -169,7 +168,7 @@ static char *scaled_text(Wide value, const Units *units)
         return wide_text(value, *suffix);
 }
 
-/* Nothing is rounded: an amount below 1024 units, or with a fraction, is printed as a decimal one. */
+/* Never rounds: an amount below 1024 units, or with a fraction, is printed as a decimal one. */
 static char *amount_text(const Amount *amount)
 {
         Wide whole = amount->nano / QUANTITY_NANO;

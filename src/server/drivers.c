@@ -1,4 +1,4 @@
-/* Which driver makes the runtime of a cluster (see drivers.h). */
+/* Selects the driver for a cluster's runtime (see drivers.h). */
 #include "server/drivers.h"
 
 #include "runtime/kubernetes/cluster/credential.h"
@@ -6,7 +6,7 @@
 
 static Runtime *make_kubernetes(const Cluster *cluster, const DriversConfig *config, GError **error)
 {
-        /* Two of our clusters may be one, with other rights or namespaces: each has its own pods. */
+        /* Two of our clusters may be the same one, with other rights or namespaces: each has its own pods. */
         g_autofree char *owner = g_strdup_printf("%s.%s", config->server, cluster->object.id);
 
         return kubernetes_runtime_new(&(KubernetesConfig){ .name = cluster->object.name,

@@ -46,7 +46,7 @@ static bool put_and_wait(Engine *engine, const User *user, GError **error)
         return !answer.error;
 }
 
-/* The hash of what the file says; NULL: it is none of ours. */
+/* The hash of the password in the file; NULL: the file was not written by a server. */
 static char *hash_of_file(const char *path)
 {
         g_autofree char *text = NULL;

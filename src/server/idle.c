@@ -1,7 +1,7 @@
-/* Being idle (see idle.h). */
+/* The idle time of a server (see idle.h). */
 #include "server/idle.h"
 
-enum { STEP_MIN_MS = 100, STEP_MAX_MS = 60000, STEPS = 10 /* looks within the limit */ };
+enum { STEP_MIN_MS = 100, STEP_MAX_MS = 60000, STEPS = 10 /* checks within the limit */ };
 
 void idle_init(Idle *idle, gint64 limit_ms, gint64 now)
 {

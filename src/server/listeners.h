@@ -1,4 +1,4 @@
-/* Where the server is reached over TCP, and whether what is said there can be overheard. */
+/* The server's TCP ports, and whether traffic on them is encrypted. */
 #pragma once
 
 #include <glib.h>
@@ -7,11 +7,11 @@
 #include "net/tls.h"
 #include "server/options.h"
 
-/* What beyond this machine is listened on without TLS was asked for by name (--plain-http). ERR_USAGE. */
+/* ERR_USAGE if an address beyond this machine would be used without TLS and without --plain-http. */
 bool listeners_check(const ServerOptions *options, GError **error);
 
-/* What --tls-cert and its like name; *ret is NULL when nothing was named. Reads it again on SIGHUP and when
- * the files change, in the default main context, until the process ends or `*ret` is given to
- * listeners_close. */
+/* Opens the files of --tls-cert and the related options; *ret is NULL without any. Reads them again on SIGHUP
+ * and when they change, in the default main context, until listeners_close(*ret) or the end of the
+ * process. */
 bool listeners_open_tls(const ServerOptions *options, Tls **ret, GError **error);
 void listeners_close(Tls *tls); /* NULL is a no-op */

@@ -1,5 +1,5 @@
 /* paddled: reads its options, builds the objects from the store upwards, runs until SIGTERM or SIGINT, and
- * takes them down in the opposite order. Jobs run on without it. */
+ * frees them in the opposite order. Jobs continue without it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,10 +37,10 @@
 #include "server/options.h"
 
 enum {
-        USER_BYTES_MAX = 64 << 20, /* of bodies in memory of one user: the longest that any route takes */
+        USER_BYTES_MAX = 64 << 20, /* of one user's request bodies in memory: the maximum of any route */
         STRANGER_BYTES_MAX = 32 << 20,
         STRANGER_BODY_MS = 10000,
-        STRANGER_DISCARD_MAX = 16 << 10, /* as much as the body of a log-in */
+        STRANGER_DISCARD_MAX = 16 << 10, /* the size of a log-in's body */
 };
 enum { OIDC_SECRET_MAX = 4096 };
 
@@ -54,8 +54,8 @@ typedef struct {
         Store *store;
         Identities *identities; /* NULL: members run as the server */
         Runtime *runtime;
-        DriversConfig drivers; /* of other clusters' runtimes */
-        char *id;              /* by which this server knows its own in a cluster */
+        DriversConfig drivers; /* for the runtimes of other clusters */
+        char *id;              /* names this server's objects in a cluster */
         Disk *disk;
         Storage *storage;
         PackageStore *packages;
@@ -68,19 +68,19 @@ typedef struct {
         char *oidc_secret;
         Api *api;
         Flow *flow;                 /* the older interface */
-        Tls *tls;                   /* what the TCP ports speak; or NULL */
-        HttpServer *http, *metrics; /* metrics: on a port of its own, or NULL */
+        Tls *tls;                   /* of the TCP ports; or NULL */
+        HttpServer *http, *metrics; /* `metrics`: on a separate port, or NULL */
         char *journal;              /* directory of the scheduler's journal */
         char node_name[HOST_NAME_MAX + 1];
         char **node_labels;     /* or NULL */
         char **published;       /* AuthConfig.published; or NULL */
         char **trusted_proxies; /* HttpServerConfig.trusted_proxies; or NULL */
-        char *factor_key;       /* file of the key of second factors */
-        SealKey *secrets;       /* of users */
+        char *factor_key;       /* file with the key of second factors */
+        SealKey *secrets;       /* key of users' secrets */
         SecondFactorFor factor_for;
-        char *first_password; /* file of root's, until it is changed */
+        char *first_password; /* file with root's password, until that is changed */
         Idle idle;
-        int start_lock; /* while it ends by itself */
+        int start_lock; /* held while the server ends by itself */
 } Server;
 
 static char *state_path(const Server *server, const char *name)
@@ -88,7 +88,7 @@ static char *state_path(const Server *server, const char *name)
         return g_build_filename(server->options.state, name, NULL);
 }
 
-/* Whom members run as. Only root can be somebody else. */
+/* The accounts that members use. Only root can use others. */
 static bool open_identities(Server *server, GError **error)
 {
         const char *run_as = server->options.run_as;
@@ -140,7 +140,7 @@ static bool make_state_dir(Server *server, GError **error)
         return true;
 }
 
-/* Empty: bodies that a server which died had begun to take. Only for who holds the store's lock. */
+/* Deletes unfinished request bodies of a server that died. Needs the store's lock. */
 static bool make_temp_dir(const Server *server, GError **error)
 {
         g_autofree char *path = state_path(server, "tmp");
@@ -148,7 +148,7 @@ static bool make_temp_dir(const Server *server, GError **error)
         return file_remove_tree(path, error) && file_mkdirs(path, 0700, error);
 }
 
-/* One more than at the last start, so that the agent knows the newer of two servers. */
+/* Increments the epoch of the last start, so that the agent recognizes the newer of two servers. */
 static bool next_epoch(const Server *server, gint64 *ret, GError **error)
 {
         g_autofree char *path = state_path(server, "epoch");
@@ -179,7 +179,7 @@ static char *beside_this_program(const char *name)
         return g_build_filename(dir, name, NULL);
 }
 
-/* "rdma/hca=2" makes the kind known to everybody. */
+/* "rdma/hca=2" also makes the kind known to the whole server. */
 static bool read_resources(const ServerOptions *options, Resources *ret, GError **error)
 {
         for (guint i = 0; options->resources && i < options->resources->len; i++) {
@@ -224,7 +224,7 @@ static bool read_builds(const ServerOptions *options, BuildBounds *ret, GError *
                read_build_network(options->build_network, &ret->network, error);
 }
 
-/* --sandbox and --sandbox-keep. */
+/* Parses --sandbox and --sandbox-keep. */
 static bool read_sandbox(const Server *server, SandboxPolicy *ret, char ***ret_keep, GError **error)
 {
         static const char *const words[] = {
@@ -301,8 +301,8 @@ static bool open_runtime(Server *server, GError **error)
         return server->runtime != NULL;
 }
 
-/* The outcome of a commit is not known: what is in memory may differ from what is on disk, so the next start
- * reads it anew. */
+/* The outcome of a commit is unknown: memory may differ from the disk, so the next start reads everything
+ * again. */
 static void on_fatal(const GError *error, void *arg)
 {
         log_error("the store failed and its state is unknown; exiting so that the next start reads it again",
@@ -310,7 +310,7 @@ static void on_fatal(const GError *error, void *arg)
         _exit(1);
 }
 
-/* What the scheduler knows this machine by. */
+/* This machine as the scheduler sees it. */
 static bool describe_node(Server *server, GError **error)
 {
         const char *labels = server->options.node_labels;
@@ -327,7 +327,7 @@ static bool describe_node(Server *server, GError **error)
         return true;
 }
 
-/* Made at the first start. */
+/* Creates the id at the first start. */
 static bool read_id(Server *server, GError **error)
 {
         g_autofree char *path = state_path(server, "server-id");
@@ -407,8 +407,8 @@ static bool open_engine(Server *server, GError **error)
         return server->engine != NULL;
 }
 
-/* "ADDRESS,...", each as the server writes those of its callers; or a word that stands for itself. NULL: not
- * given, or refused with ERR_USAGE. */
+/* Parses "ADDRESS,..." into the form in which the server writes addresses of callers; `word` is accepted as
+ * it is. NULL: absent, or refused with ERR_USAGE. */
 static char **read_addresses(const char *option, const char *text, const char *word, GError **error)
 {
         g_auto(GStrv) list = text ? g_strsplit(text, ",", -1) : NULL;
@@ -477,8 +477,8 @@ static bool read_lists(Server *server, GError **error)
         return !failure;
 }
 
-/* Who may log in as `root` before somebody gave it a password: who reads the file, unless older clients are
- * to find what they know. */
+/* Decides how `root` can log in before its password was set: with the password in the file, or with the
+ * published password that older clients use. */
 static bool settle_root(Server *server, GError **error)
 {
         if (!server->published)
@@ -504,7 +504,7 @@ static bool settle_root(Server *server, GError **error)
         return true;
 }
 
-/* What single sign-on is told, before anything is started. */
+/* Checks the settings of single sign-on before anything is started. */
 static bool read_sso(Server *server, GError **error)
 {
         const ServerOptions *options = &server->options;
@@ -737,7 +737,7 @@ static bool server_open(Server *server, GError **error)
         return server->flow && open_http(server, error) && write_pid(server, error);
 }
 
-/* Newest first; takes what was only half opened, too. */
+/* Newest first; also frees a server that is only partly opened. */
 static void server_close(Server *server)
 {
         g_autofree char *pid = state_path(server, "paddled.pid");
@@ -751,7 +751,7 @@ static void server_close(Server *server)
                 flow_stop(server->flow);
         disk_quiesce(server->disk);
         if (server->http)
-                (void)unlink(pid); /* only a running server has written it */
+                (void)unlink(pid); /* only a running server wrote it */
         http_server_free(server->metrics);
         http_server_free(server->http);
         flow_free(server->flow);
@@ -790,8 +790,7 @@ static gboolean on_signal(void *arg)
         return G_SOURCE_CONTINUE;
 }
 
-/* Before anybody can see that the server is there: a signal that comes while it opens is heard by the loop.
- */
+/* Before the socket exists: the main loop handles a signal that arrives while the server opens. */
 static void listen_to_signals(Server *server)
 {
         server->loop = g_main_loop_new(NULL, FALSE);
@@ -800,9 +799,10 @@ static void listen_to_signals(Server *server)
 }
 
 /* ---- ending without work ----
- * In two steps, so that no command meets a server that ends: the lock is taken that commands take before they
- * start a server, and the socket is moved away; a moment later, if nobody came just before, the server ends.
- * A command that comes meanwhile finds no socket, waits for the lock, and starts another server. */
+ * In two steps, so that no command meets a server that is ending. First the server takes the lock that
+ * commands take before they start a server, and renames the socket. A moment later it ends, unless a client
+ * has connected just before. A command that comes meanwhile finds no socket, waits for the lock, and starts
+ * another server. */
 
 enum { LAST_LOOK_MS = 200 };
 
@@ -818,7 +818,7 @@ static IdleLook look_around(const Server *server)
         return (IdleLook){ engine.open_jobs, http.connections, http.requests };
 }
 
-/* False: a command has it now. */
+/* False: a command holds the lock. */
 static bool take_start_lock(Server *server)
 {
         g_autofree char *path = state_path(server, "paddled.start");
@@ -886,8 +886,7 @@ static void serve(Server *server)
         log_info("stopping; jobs run on", NULL);
 }
 
-/* One connection, one follower, one upload each take a descriptor: the usual soft limit of 1024 is soon met.
- */
+/* Connections, followers and uploads take a descriptor each, more than the usual soft limit of 1024. */
 static void raise_limits(void)
 {
         struct rlimit limit;
@@ -914,7 +913,7 @@ static bool open_log(const ServerOptions *options, GError **error)
         return true;
 }
 
-/* --help and its like; true when one was asked for. */
+/* Prints --help, --man or --version; true if one of them was given. */
 static bool answer_question(const ServerOptions *options)
 {
         g_autofree char *text = options->help      ? server_help()

@@ -1,5 +1,5 @@
-/* Options that are lists (see option-lists.h), and programs. A row of the table is an option, a check one
- * kind of item. */
+/* Checks of options that are lists (see option-lists.h), and of programs. Each option is a row of the table,
+ * each kind of item has a check. */
 #include "server/option-lists.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static bool is_host(const char *text, gsize len)
         return true;
 }
 
-/* An IPv6 address in brackets: what is between them. */
+/* The length of an IPv6 address inside brackets. */
 static bool is_bracketed(const char *item, gsize *ret_len)
 {
         const char *end = *item == '[' ? strchr(item, ']') : NULL;
@@ -37,7 +37,7 @@ static bool is_bracketed(const char *item, gsize *ret_len)
         return true;
 }
 
-/* HOST[:PORT], as builds ask their proxy for it: it sees no scheme and no path. */
+/* HOST[:PORT], as builds send it to their proxy, which sees no scheme and no path. */
 static bool check_host(const char *option, const char *item, GError **error)
 {
         const char *name = g_str_has_prefix(item, "*.") ? item + 2 : item;
@@ -71,7 +71,7 @@ static bool check_host(const char *option, const char *item, GError **error)
                err_prefix(error, "%s: '%s': ", option, item);
 }
 
-/* What the sandbox replaces: only below it a directory can be kept. */
+/* A directory can only be kept below one that the sandbox replaces. */
 static bool check_kept(const char *option, const char *item, GError **error)
 {
         static const char *const points[] = { "/tmp", "/var/tmp", "/dev/shm" };
@@ -107,10 +107,10 @@ static bool check_key(const char *option, const char *item, GError **error)
 /* ---- the table ---- */
 
 static const struct {
-        const char *option, *items; /* what an item is, for the message */
-        gsize offset;               /* of the text */
+        const char *option, *items; /* the kind of items, for the message */
+        gsize offset;               /* of the text in ServerOptions */
         bool (*check)(const char *option, const char *item, GError **error);
-        guint max; /* 0: any number */
+        guint max; /* 0: unlimited */
 } rows[] = {
         { "--build-allow", "HOST[:PORT]", offsetof(ServerOptions, build_allow), check_host, 0 },
         { "--sandbox-keep", "a directory", offsetof(ServerOptions, sandbox_keep), check_kept, KEEP_DIRS_MAX },

@@ -1,6 +1,5 @@
-/* Options of paddled whose value is a list of hosts, directories, users or keys: each item is judged before
- * anything is opened, so that a mistake is told at the start and not when it would have mattered. The same of
- * programs. */
+/* Options of paddled whose value is a list of hosts, directories, users or keys. Every item is checked before
+ * anything is opened, so that an error appears at the start. Programs are checked as well. */
 #pragma once
 
 #include <glib.h>
@@ -8,7 +7,7 @@
 
 #include "server/options.h"
 
-enum { KEEP_DIRS_MAX = 15 }; /* of --sandbox-keep; the agent takes two more (agent/sandbox.h) */
+enum { KEEP_DIRS_MAX = 15 }; /* of --sandbox-keep; the agent adds two (agent/sandbox.h) */
 
-/* ERR_USAGE with the option, the item, why it is refused and what would have been right. */
+/* ERR_USAGE with the option, the item, the reason, and what would be right. */
 bool option_lists_check(const ServerOptions *options, GError **error);

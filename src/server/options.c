@@ -228,7 +228,7 @@ const Option server_options[] = {
         { 0 },
 };
 
-/* A scalar of the file as the text it would be on the command line. */
+/* A scalar of the file as the text that the command line would have. */
 static char *scalar_text(const json_t *value)
 {
         if (json_is_string(value))
@@ -258,7 +258,7 @@ static bool is_list(const char *name)
         return false;
 }
 
-/* What may be repeated on the command line is a list in the file. */
+/* An option that may be repeated on the command line is a list in the file. */
 static bool apply_value(ServerOptions *options, const char *path, const char *name, const json_t *value,
                         GError **error)
 {

@@ -1,4 +1,4 @@
-/* What `paddled` can be told: the command line and the configuration file are one table. */
+/* The options of `paddled`: one table for the command line and the configuration file. */
 #pragma once
 
 #include <glib.h>
@@ -7,21 +7,21 @@
 #include "base/option.h"
 
 typedef struct {
-        /* the program, and where its things are */
+        /* the program and its directories */
         char *state, *config, *datacenter, *log_level, *log_format, *uv, *python, *agent;
         bool help, man, version;
 
-        /* listeners: where, TLS, and what each caller may take */
+        /* listeners: addresses, TLS, limits per caller */
         char *listen, *metrics_listen, *trusted_proxies, *tls_cert, *tls_key, *tls_client_ca;
         gint64 workers, max_connections, max_per_address;
         bool plain_http;
 
-        /* who people are */
+        /* users */
         char *run_as, *job_uids, *published, *token_expire, *require_second_factor;
         gint64 token_expire_ms; /* of token_expire; 0: never */
         bool open_queues;
 
-        /* what the machine has, and its order */
+        /* this machine's resources, and the order of jobs */
         char *cpus, *memory, *node_labels, *topology, *job_templates;
         gint64 gpus, half_life_ms, cooldown_ms;
         GPtrArray *resources; /* char *: "NAME=AMOUNT" */
@@ -30,7 +30,7 @@ typedef struct {
         char *log_limit, *new_privileges;
         gint64 max_processes, max_user_processes, max_open_jobs, max_open_per_user, submit_rate;
 
-        /* the disk: limits of users, and what goes by itself */
+        /* the disk: limits of users, and automatic deletion */
         char *user_disk, *user_files, *project_quota, *project_ids;
         GPtrArray *gc; /* char *: "KIND=AGE[,SIZE]" */
         gint64 gc_every_ms;
@@ -39,7 +39,7 @@ typedef struct {
         gint64 keep_events, keep_finished_ms, succeeded_ttl_s, failed_ttl_s, pending_ttl_s;
         bool clean_jobs, keep_failed;
 
-        /* a directory that knows passwords */
+        /* an LDAP directory */
         char *ldap_url, *ldap_user_dn, *ldap_base, *ldap_filter, *ldap_bind_dn, *ldap_bind_password_file,
                 *ldap_ca, *ldap_tls;
         gint64 ldap_timeout_ms;
@@ -65,8 +65,8 @@ typedef struct {
 
 extern const Option server_options[];
 
-/* Command line over configuration file over defaults. ERR_USAGE or ERR_INVALID name the option, and the file
- * if it was one. */
+/* Precedence: command line, configuration file, defaults. ERR_USAGE or ERR_INVALID name the option, and the
+ * file if it is from one. */
 bool server_options_read(ServerOptions *options, int argc, char *const *argv, GError **error);
 
 char *server_help(void); /* the text of --help; the caller's */

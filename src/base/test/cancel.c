@@ -1,4 +1,4 @@
-/* Giving up work. */
+/* Cancellation of long operations. */
 #include "base/cancel.h"
 
 #include <errno.h>
@@ -23,14 +23,14 @@ static void test_given_up(void)
         int asked = 0;
 
         cancel_begin(is_given_up, &asked);
-        g_assert_true(cancel_check()); /* asks at once, */
+        g_assert_true(cancel_check()); /* calls the function at once */
         g_assert_cmpint(asked, ==, 1);
         while (cancel_check()) /* and again after a while */
                 g_thread_yield();
         g_assert_cmpint(errno, ==, ECANCELED);
         g_assert_cmpint(asked, ==, 2);
         g_assert_false(cancel_check());
-        g_assert_cmpint(asked, ==, 2); /* it stays so */
+        g_assert_cmpint(asked, ==, 2); /* the result does not change */
         cancel_end();
         g_assert_true(cancel_check());
 }

@@ -1,4 +1,4 @@
-/* A chained log that somebody was at is told from one that nobody was at. */
+/* The check of a chained log finds every modification. */
 #include "base/chain.h"
 
 #include <glib/gstdio.h>
@@ -90,7 +90,7 @@ static void test_good(void)
         g_assert_cmpint(third.seq, ==, LINES);
 }
 
-/* Each way to be at a file of three lines: which line takes the place of which; -1: none. */
+/* The modifications of a file of three lines: the line that replaces each; -1: none. */
 static const struct {
         const char *name;
         int file, order[4];
@@ -123,7 +123,7 @@ static void test_moves(void)
         }
 }
 
-/* A byte of each line, also of the last; with the numbers put right, too. */
+/* A byte of each line, also of the last one; also with the sequence number corrected. */
 static void test_changed(void)
 {
         static const char *const says[LINES] = { "line 2 does not follow", "line 3 does not follow",
@@ -155,7 +155,7 @@ static void test_inserted(void)
         first = strcspn(text, "\n");
         g_assert_true(chain_read_line(text, first, NULL, NULL, &at));
         g_string_append_len(now, text, (gssize)first + 1);
-        chain_append(&at, "\"what\":\"forged\"", now); /* which follows well */
+        chain_append(&at, "\"what\":\"forged\"", now); /* a valid continuation */
         g_string_append(now, text + first + 1);
         g_assert_true(g_file_set_contents(path, now->str, -1, NULL));
         check(dir, NULL, "line 2 comes after line 2");
@@ -174,7 +174,7 @@ static void test_truncated(void)
         check(dir, NULL, "lines 6 to 6 are missing at the end");
 }
 
-/* Beyond the head a server may be writing. */
+/* After the head a server may be writing. */
 static void test_being_written(void)
 {
         ChainHead head;
@@ -187,7 +187,7 @@ static void test_being_written(void)
         check(dir, NULL, NULL);
 }
 
-/* Who rewrites all of it is told by a head that was kept elsewhere, and by nothing else. */
+/* A complete rewrite is found only with a copy of the head that was stored elsewhere. */
 static void test_rewritten(void)
 {
         ChainHead head, other = CHAIN_START;

@@ -1,4 +1,4 @@
-/* Waits by the monotonic clock (base/cond.h). */
+/* Waits with the monotonic clock (base/cond.h). */
 #include "base/cond.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* The table of error codes is complete and says what doc/guide/rest.md and the command line promise. */
+/* The table of error codes is complete, and as doc/guide/rest.md and the command line document it. */
 #include "base/err.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static void test_shown(void)
         g_assert_cmpstr(error->message, ==, "'Z\xef\xbf\xbd'");
 }
 
-/* What came from outside does not reach a terminal as it is; the hint's newline does. */
+/* Control characters from outside are replaced; the newline before the hint is kept. */
 static void test_control_characters(void)
 {
         g_autoptr(GError) error = NULL;

@@ -1,4 +1,4 @@
-/* Files: whole reads, atomic replaces, and a removal that never leaves its tree. */
+/* Files: complete reads, atomic replacements, and a removal that never leaves its tree. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static void test_replace_fails(Scratch *s, const void *unused)
         g_autoptr(GDir) left = NULL;
 
         g_assert_true(file_mkdirs(full, 0755, &error));
-        g_assert_false(file_replace(dir, "x", 1, 0600, false, &error)); /* a directory is no file */
+        g_assert_false(file_replace(dir, "x", 1, 0600, false, &error)); /* a directory is not a file */
         g_assert_nonnull(error);
         left = g_dir_open(s->dir, 0, NULL);
         g_assert_cmpstr(g_dir_read_name(left), ==, "d");
@@ -108,10 +108,10 @@ static void test_remove_tree(Scratch *s, const void *unused)
         g_assert_no_error(error);
         g_assert_false(g_file_test(tree, G_FILE_TEST_EXISTS));
         g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
-        g_assert_true(file_remove_tree(tree, &error)); /* missing is fine */
+        g_assert_true(file_remove_tree(tree, &error)); /* a missing tree is fine */
 }
 
-/* Removed entries are counted, a file with two names when its last name goes. Entries of others stay. */
+/* Removed entries are counted, a file with two names when its last name goes. Other users' entries stay. */
 static void test_removal(Scratch *s, const void *unused)
 {
         g_autofree char *deep = in(s, "tree/a"), *file = in(s, "tree/a/f"), *other = in(s, "tree/other"),
@@ -146,7 +146,7 @@ static void test_removal(Scratch *s, const void *unused)
         g_assert_cmpint(errno, ==, ENOENT);
 }
 
-/* Deeper than there are descriptors, and than a name can say. */
+/* Deeper than the limit of descriptors, and than the longest path. */
 static void test_remove_deep(Scratch *s, const void *unused)
 {
         enum { DEPTH = 3000 };
@@ -176,7 +176,7 @@ static void test_remove_deep(Scratch *s, const void *unused)
         g_assert_false(g_file_test(tree, G_FILE_TEST_EXISTS));
 }
 
-/* A link given itself is removed, not what it points to. */
+/* A symbolic link is removed, not its target. */
 static void test_remove_link(Scratch *s, const void *unused)
 {
         g_autofree char *dir = in(s, "dir"), *file = in(s, "dir/f"), *link = in(s, "link");

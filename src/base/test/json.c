@@ -1,4 +1,4 @@
-/* JSON: bounded parsing, and getters that say which field they refuse. */
+/* JSON: bounded parsing, and getters whose errors name the field. */
 #include "base/json.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static void test_depth(void)
         for (int i = 0; i < 100; i++)
                 g_string_append(text, "[\\\"");
         g_string_append(text, "\"");
-        brackets = parsed(text->str); /* inside a string they are text */
+        brackets = parsed(text->str); /* within a string they are text */
 }
 
 static void test_position(void)

@@ -1,4 +1,4 @@
-/* The keyed hash: texts that one can make collide elsewhere do not, here. */
+/* The keyed hash: texts that collide under other hash functions do not collide here. */
 #include "base/keyed-hash.h"
 
 enum { PARTS = 12, TEXTS = 1 << PARTS };
@@ -24,8 +24,7 @@ static void test_made_to_collide(void)
                 g_assert_cmpuint(g_str_hash(text), ==, g_str_hash(first));
                 g_hash_table_add(values, GUINT_TO_POINTER(keyed_hash(text)));
         }
-        /* Of 4,096 random values of 32 bits, ten pairs that are equal have a chance of less than 1 in 10^30.
-         */
+        /* Among 4,096 random 32-bit values, the chance of ten equal pairs is below 1 in 10^30. */
         g_assert_cmpuint(g_hash_table_size(values), >, TEXTS - 10);
 }
 

@@ -1,5 +1,4 @@
-/* Numbers, durations and yes-or-no: what is taken, what is refused, and in which words; clocks and ids beside
- * them. */
+/* Numbers, durations and yes-or-no: accepted and refused forms, and the errors; also clocks and ids. */
 #include "base/number.h"
 
 #include <string.h>
@@ -30,7 +29,7 @@ static void test_number(void)
                 { "1e1", 0, 10, -1 },
                 { "9223372036854775808", 0, G_MAXINT64, -1 },
                 { "99999999999999999999999999", 0, G_MAXINT64, -1 },
-                { "\xd9\xa1", 0, 10, -1 }, /* a digit, in another script */
+                { "\xd9\xa1", 0, 10, -1 }, /* a digit of another script */
                 { NULL, 0, 10, -1 },
         };
 
@@ -73,7 +72,7 @@ static void test_duration(void)
                 { "1:30:00", 5400000 },
                 { "0:00:01", 1000 },
                 { "100:00:59", 360059000 },
-                { "30m1h", -1 }, /* not from the larger to the smaller */
+                { "30m1h", -1 }, /* units must become smaller */
                 { "1h1h", -1 },
                 { "1h30", -1 },
                 { "h", -1 },

@@ -1,5 +1,4 @@
-/* Options: every form that is taken, every refusal in its words, and the help that is drawn from the table.
- */
+/* Options: every accepted form, every error message, and the help from the table. */
 #include "base/option.h"
 
 #include <string.h>
@@ -155,7 +154,7 @@ static void test_set(void)
         options_clear(options, &s);
 }
 
-/* A default that is set again replaces what was there, lists included. */
+/* Setting a default again replaces the value, also of lists. */
 static void test_defaults_again(void)
 {
         static const Option listed[] = {
@@ -172,7 +171,7 @@ static void test_defaults_again(void)
         options_clear(listed, &s);
 }
 
-/* A switch tells "not said" from "no", which a bool cannot. */
+/* A switch distinguishes "absent" from "no", which a bool cannot. */
 static void test_switch(void)
 {
         static const Option rows[] = {

@@ -1,4 +1,4 @@
-/* Sealed values: they open with their key and context alone, and a key that was lost is not replaced. */
+/* Encrypted values: they need their own key and context, and a lost key is not replaced. */
 #include "base/seal.h"
 
 #include <glib/gstdio.h>
@@ -105,7 +105,7 @@ static void test_no_key(Fixture *f, gconstpointer unused)
         g_assert_true(err_is(missing, ERR_UNAVAILABLE));
         g_assert_nonnull(strstr(missing->message, "the key of tests cannot be read"));
         g_assert_true(g_file_set_contents(f->path, "short", -1, NULL));
-        g_assert_false(seal_key_open(f->key, true, &broken)); /* what is there is not replaced */
+        g_assert_false(seal_key_open(f->key, true, &broken)); /* an existing file is not replaced */
         g_assert_true(err_is(broken, ERR_UNAVAILABLE));
         g_assert_nonnull(strstr(broken->message, "has 5 bytes, not 32"));
         g_assert_false(seal_key_open(none, true, &nowhere));

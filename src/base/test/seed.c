@@ -1,4 +1,4 @@
-/* The seed of tests, and when they take their long form. */
+/* The random seed of tests, and whether they run their long form. */
 #include "base/test/seed.h"
 
 static void test_soak(void)

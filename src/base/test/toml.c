@@ -1,4 +1,4 @@
-/* TOML documents to JSON values: the specification's own examples, and what is none. */
+/* TOML documents to JSON values: the specification's own examples, and invalid ones. */
 #include "base/toml.h"
 
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "base/err.h"
 
 static const struct {
-        const char *toml, *json; /* json NULL: refused ... */
-        const char *says;        /* ... with this in the message */
+        const char *toml, *json; /* json NULL: refused */
+        const char *says;        /* part of the error message */
 } cases[] = {
         { "", "{}", NULL },
         { "# nothing\n\n", "{}", NULL },
@@ -78,7 +78,7 @@ static void test_cases(void)
         }
 }
 
-/* Nested values are bounded, so that no text exhausts the stack. */
+/* The nesting of values is bounded, so that no text overflows the stack. */
 static void test_depth(void)
 {
         g_autofree char *lists = g_strnfill(100000, '[');

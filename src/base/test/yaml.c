@@ -114,7 +114,7 @@ static void test_depth(void)
         }
 }
 
-/* An alias under many levels cannot pass the depth that the levels alone keep. */
+/* An alias at a deep level cannot exceed the limit of depth. */
 static void test_depth_by_alias(void)
 {
         g_autoptr(GString) text = g_string_new("a: &a ");
@@ -183,12 +183,12 @@ static void test_size(void)
         g_clear_error(&error);
         for (int i = 0; keys->len < 1024 * 1024 - 16; i++)
                 g_string_append_printf(keys, "k%d: 1\n", i);
-        value = yaml_parse(keys->str, keys->len, "f", &error); /* many keys take time in proportion */
+        value = yaml_parse(keys->str, keys->len, "f", &error); /* the time is linear in the number of keys */
         g_assert_no_error(error);
         g_assert_cmpint(json_object_size(value), >, 90000);
 }
 
-/* Reading takes time in proportion to the text, also where it has blank lines only. */
+/* The time is linear in the length of the text, also if all lines are blank. */
 static void test_blank_lines(void)
 {
         enum { LINES = 1000 * 1000 };
@@ -213,7 +213,7 @@ static void test_blank_lines(void)
         }
 }
 
-/* libyaml's time grows with the square of the number of these lines. */
+/* libyaml's time is quadratic in the number of these lines. */
 static void test_directives(void)
 {
         g_autoptr(GString) text = g_string_new("--- x\n");
@@ -251,7 +251,7 @@ static bool is_taken(const char *text, gsize len)
         return value != NULL;
 }
 
-/* Parses each beginning of the text; how many are no YAML. */
+/* Parses each prefix of the text; returns the number of invalid ones. */
 static int parse_beginnings(const char *text, gsize len)
 {
         int broken = 0;
@@ -291,8 +291,8 @@ static int parse_broken(void)
         return broken;
 }
 
-/* A server reads broken texts for months, so none may cost memory for good. glibc keeps less than 256 KiB of
- * freed memory for reuse. Leaks that add up to less are found by LeakSanitizer. */
+/* A server reads broken texts for months, so none may leak memory. glibc keeps less than 256 KiB of freed
+ * memory for reuse. LeakSanitizer finds smaller leaks. */
 static void test_memory(void)
 {
         int broken = parse_broken();

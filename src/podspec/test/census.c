@@ -1,4 +1,4 @@
-/* Nodes and pods as amounts: Kubernetes' rules of what a pod asks for. */
+/* Nodes and pods as amounts: Kubernetes' rules for the requests of a pod. */
 #include "podspec/census.h"
 
 #include <string.h>
@@ -17,15 +17,15 @@ static void test_asks(void)
                 { "{'containers': [{}]}", "{}" },
                 { "{'containers': [{" ASKS("'cpu': '500m', 'memory': '1Ki'") "}, {" ASKS("'cpu': '2'") "}]}",
                   "{'cpu': 2500, 'memory': 1024}" },
-                /* what may be used is not what is asked for */
+                /* a limit is not a request */
                 { "{'containers': [{'resources': {'limits': {'cpu': '1'}}}]}", "{}" },
-                /* of those that come before, the greediest */
+                /* the largest init container */
                 { "{'containers': [{" ASKS("'cpu': '1'") "}], 'initContainers': [{" ASKS(
                           "'cpu': '3'") "}, {" ASKS("'cpu': '2', 'memory': '5'") "}]}",
                   "{'cpu': 3000, 'memory': 5}" },
                 { "{'containers': [{" ASKS("'cpu': '4'") "}], 'initContainers': [{" ASKS("'cpu': '3'") "}]}",
                   "{'cpu': 4000}" },
-                /* one that goes on counts with the others, and with those that come after it */
+                /* a sidecar counts beside the containers, and beside later init containers */
                 { "{'containers': [{" ASKS("'cpu': '1'") "}], 'initContainers': [{'restartPolicy': "
                                                          "'Always', " ASKS("'cpu': '1'") "}]}",
                   "{'cpu': 2000}" },
@@ -84,7 +84,7 @@ static void test_pods(void)
 {
         static const struct {
                 const char *pod;
-                int status; /* -1: it is not there */
+                int status; /* -1: not counted */
         } cases[] = {
                 { "{'metadata': {'name': 'p'}, 'spec': {'nodeName': 'n'}, 'status': {'phase': 'Pending'}}",
                   CENSUS_CREATING },
@@ -120,7 +120,7 @@ static void test_pods(void)
         }
 }
 
-/* More than can be counted is as much as can be counted. */
+/* A sum that would overflow is the largest number. */
 static void test_overflow(void)
 {
         g_autoptr(json_t) sum = json_of("{'a': 9223372036854775807}"), one = json_of("{'a': 1}");

@@ -1,5 +1,5 @@
-/* What the builders write. Expected values are Kubernetes' (canonical quantities, required members) and
- * doc/guide/operator.md's. */
+/* The objects that the builders write. Expected values are those of Kubernetes (canonical quantities,
+ * required fields) and of doc/guide/operator.md. */
 #include "podspec/objects.h"
 
 #include "base/err.h"
@@ -21,7 +21,7 @@ static void assert_is(const json_t *value, const char *expected)
         g_assert_true(json_equal(value, wanted));
 }
 
-/* Two terms added; the form of the sum is that of the first that is not zero. */
+/* The sum of two terms has the form of the first one that is not zero. */
 static void test_sums(void)
 {
         static const struct {
@@ -53,7 +53,8 @@ static void test_sums(void)
                 { "\"1Ki\"", "\"0.5\"", 1, 1, "1024500m" },
                 { "\"1.0009765625Ki\"", "0", 1, 1, "1025" },
                 { "\"7.9999999999999999Ei\"", "0", 1, 1, "9223372036854775692707849540n" },
-                /* below 1024 units a binary amount is printed as decimal, below 1 unit it is read as such */
+                /* below 1024 units a binary amount is printed as decimal, below 1 unit it is also parsed as
+                 * decimal */
                 { "\"0.1Ki\"", "0", 1, 1, "102400m" },
                 { "\"0.1Ki\"", "0", 20, 1, "2Ki" },
                 { "\"0.5Ki\"", "\"2Ki\"", 1, 1, "2560" },

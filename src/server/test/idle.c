@@ -1,4 +1,4 @@
-/* When a server without work ends. */
+/* When an idle server ends. */
 #include "server/idle.h"
 
 enum { LIMIT = 3600000 };
@@ -14,7 +14,7 @@ static void test_looks(void)
                 { LIMIT, { 0, 0, 1 }, false }, /* there was a request */
                 { 2 * LIMIT - 1, { 0, 0, 1 }, false },
                 { 2 * LIMIT, { 0, 0, 1 }, true },
-                { 2 * LIMIT + 1, { 1, 0, 2 }, false }, /* a job is open, a held one, too */
+                { 2 * LIMIT + 1, { 1, 0, 2 }, false }, /* a job is open, also if it is held */
                 { 20 * (gint64)LIMIT, { 1, 0, 2 }, false },
                 { 20 * (gint64)LIMIT + 1, { 0, 0, 2 }, false },
                 { 21 * (gint64)LIMIT - 1, { 0, 1, 2 }, false }, /* a follower */
