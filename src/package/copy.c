@@ -1,6 +1,6 @@
-/* A writable copy of a read-only tree (package_copy in package.h). Contents are shared with the original
- * where the file system can (FICLONE), else copied in the kernel. Links stay links. What was begun is removed
- * when it fails. */
+/* A writable copy of a read-only tree (package_copy in package.h). File contents are shared with the original
+ * if the file system can (FICLONE), otherwise copied in the kernel. Links stay links. A failed copy is
+ * removed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,8 +60,7 @@ static bool copy_name(int from, int to, const char *name, GError **error)
         return ok ? true : disk_error(error, errno, "copy", name);
 }
 
-/* The directory `name` of both parents exists. Depth is bounded by PACKAGE_PATH_MAX and costs two descriptors
- * a level. */
+/* `name` must exist in both parents. PACKAGE_PATH_MAX bounds the depth; each level needs two descriptors. */
 static bool copy_dir(int from_parent, int to_parent, const char *name, const char *shown, GError **error)
 {
         int from = openat(from_parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -102,6 +101,6 @@ bool package_copy(const char *tree, const char *dest, GError **error)
                                        : disk_error(error, errno, "make directory", dest);
         if (copy_tree(tree, dest, error))
                 return true;
-        (void)file_remove_tree(dest, NULL); /* the failed copy is what is reported */
+        (void)file_remove_tree(dest, NULL); /* the failed copy is reported */
         return err_prefix(error, "copy of '%s' to '%s': ", tree, dest);
 }

@@ -1,6 +1,6 @@
-/* Ignore rules (see ignore.h), after gitignore(5). A pattern is matched byte by byte, as git does. Both stars
- * go back only to their last occurrence, so the worst case is the product of the lengths, never exponential.
- */
+/* Ignore rules (see ignore.h), following gitignore(5). A pattern is matched byte by byte, as git does. Each
+ * kind of star backtracks only to its last occurrence, so the worst case is the product of the lengths, not
+ * exponential. */
 #include "package/ignore.h"
 
 #include <ctype.h>
@@ -13,9 +13,9 @@
 #include "base/keyed-hash.h"
 
 typedef struct {
-        char *base;    /* directory of the file, "" or "a/b/" */
+        char *base;    /* the file's directory, "" or "a/b/" */
         char **parts;  /* of the pattern, split at slashes */
-        bool anchored; /* had a slash: matches the path below base, else the last name */
+        bool anchored; /* it had a slash: it matches the path below `base`, otherwise the last name */
         bool dir_only;
         bool negated;
 } Rule;
@@ -26,11 +26,11 @@ typedef struct {
 } Foreign;
 
 struct IgnoreRules {
-        GPtrArray *rules;    /* Rule *, in order of adding */
+        GPtrArray *rules;    /* Rule *, in the order in which they were added */
         GHashTable *foreign; /* path -> Foreign */
 };
 
-/* They come before the rules of files, so that a rule of a file can override them. */
+/* They precede the rules of files, so that files can override them. */
 static const char defaults[] = ".ipynb_checkpoints/\n"
                                ".mypy_cache/\n"
                                ".pytest_cache/\n"
@@ -60,7 +60,7 @@ void ignore_free(IgnoreRules *rules)
 
 /* Reading a file of rules */
 
-/* The line without carriage return and without trailing blanks, unless a backslash protects them. */
+/* The line without a carriage return and unescaped trailing blanks. */
 static char *line_trim(const char *line, gsize len)
 {
         gsize keep = 0;
@@ -154,7 +154,7 @@ static bool class_has(const char *name, gsize len, unsigned char c)
         return false;
 }
 
-/* One character of a bracket, with its backslash; NUL when the pattern ends. */
+/* One character of a bracket expression, with its backslash; NUL at the end of the pattern. */
 static unsigned char bracket_char(const char **at)
 {
         if (**at == '\\')
@@ -162,7 +162,8 @@ static unsigned char bracket_char(const char **at)
         return **at ? (unsigned char)*(*at)++ : 0;
 }
 
-/* `*at` is behind the '['; afterwards behind the ']'. False for an unclosed one, which matches nothing. */
+/* `*at` is after the '[', and afterwards after the ']'. False for an unclosed bracket, which matches
+ * nothing. */
 static bool match_bracket(const char **at, unsigned char c, bool *ret)
 {
         bool negated = **at == '!' || **at == '^', found = false;
@@ -191,7 +192,7 @@ static bool match_bracket(const char **at, unsigned char c, bool *ret)
         return true;
 }
 
-/* One pattern character (not '*') against one byte; *at moves behind it. */
+/* Matches one pattern character (not '*') against one byte; moves *at past it. */
 static bool match_one(const char **at, unsigned char c)
 {
         bool found = false;
@@ -234,8 +235,8 @@ static bool match_name(const char *pattern, const char *name, gsize len)
         return !*pattern;
 }
 
-/* All parts of an anchored pattern against all of a path. "**" takes any number of directories; as the last
- * part at least one name. */
+/* Matches all parts of an anchored pattern against the whole path. "**" matches any number of directories; as
+ * the last part it matches at least one name. */
 static bool match_path(char *const *parts, const char *path)
 {
         char *const *star = NULL;
@@ -283,7 +284,7 @@ static bool is_always_out(const char *path)
         return strcmp(name, ".git") == 0 || strcmp(name, "__pycache__") == 0;
 }
 
-/* The last rule that matches; NULL: none does. */
+/* The last rule that matches, or NULL. */
 static const Rule *deciding_rule(const IgnoreRules *rules, const char *path, bool is_dir)
 {
         for (guint i = rules->rules->len; i > 0; i--) {

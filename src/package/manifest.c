@@ -1,8 +1,8 @@
 /* Manifests: the canonical text of package.h and the rules of a package (see manifest.h).
  *
- * What always holds after manifest_seal: paths ascend by bytes, each once; what stands above an entry is no
- * entry itself (so no file, no link, and no directory said to be empty); the hash is that of manifest_format.
- * A text has one form only: manifest_parse formats what it read and compares. */
+ * Invariants after manifest_seal: paths are sorted by bytes and unique; no parent of an entry is an entry
+ * itself (a file, a link, or an empty directory); the hash is that of manifest_format. A manifest has only
+ * one text: manifest_parse formats its result and compares. */
 #include "package/manifest.h"
 
 #include <string.h>
@@ -125,8 +125,8 @@ static const char *const kind_words[] = {
         [ENTRY_FILE] = "file", [ENTRY_LINK] = "link", [ENTRY_DIR] = "directory"
 };
 
-/* Each path once, and nothing below a file or a link; the directories that have something below them are
- * collected. */
+/* Checks that paths are unique, and that nothing is below a file or a link; collects the directories that
+ * have entries below them. */
 static bool check_tree(const Manifest *manifest, GHashTable *parents, GError **error)
 {
         g_autoptr(GHashTable) by_name = g_hash_table_new(keyed_hash, g_str_equal);
@@ -217,12 +217,12 @@ static char *name_from(const char *text, gsize len)
                 i++;
                 g_string_append_c(name, text[i] == 'n'
                                                 ? '\n'
-                                                : text[i]); /* any other escape fails as not canonical */
+                                                : text[i]); /* any other escape is refused as not canonical */
         }
         return g_string_free(name, FALSE);
 }
 
-/* Takes the word up to the next blank of [*at, end) without the blank. NULL when there is none. */
+/* Takes the word up to the next blank of [*at, end), without the blank; NULL if there is no blank. */
 static char *take_word(const char **at, const char *end)
 {
         const char *blank = memchr(*at, ' ', (gsize)(end - *at));
@@ -360,8 +360,8 @@ Manifest *manifest_parse(const char *text, gsize len, GError **error)
         return g_steal_pointer(&manifest);
 }
 
-/* What of `path` is above it and not above `before`, the path before it in the order of bytes: paths below
- * one directory stand together. */
+/* The number of parent directories of `path` that are not parents of `before`, the preceding path. Sorted
+ * paths below one directory are adjacent. */
 static gint64 new_dirs(const char *before, const char *path)
 {
         gsize same = 0;

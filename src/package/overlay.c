@@ -1,6 +1,6 @@
-/* Copies of trees that nobody vouches for (see overlay.h). Every entry is opened by its name in a directory
- * that is held open, without following links, and is looked at through that descriptor. So whoever exchanges
- * entries meanwhile only changes which of their own files is copied. */
+/* Copies of untrusted trees (see overlay.h). Every entry is opened by name in an open directory, without
+ * following links, and inspected through that descriptor. So a user who exchanges entries meanwhile only
+ * changes which of the user's own files is copied. */
 #include "package/overlay.h"
 
 #include <dirent.h>
@@ -18,9 +18,9 @@
 
 typedef struct {
         const OverlayFor *whose;
-        gint64 bytes, reserved; /* as programs see them; as the disk has them */
+        gint64 bytes, reserved; /* apparent size, and size on disk */
         guint files, reserved_files;
-        GString *path; /* of the entry, for messages and for links */
+        GString *path; /* of the current entry, for messages and for links */
         int depth;
 } Overlay;
 
@@ -38,7 +38,7 @@ static bool fail(const Overlay *overlay, int err, const char *what, GError **err
         return disk_error(error, err, what, overlay->path->str);
 }
 
-/* Makes way for what is made: a directory stays where a directory comes. */
+/* Removes an existing entry, unless it and its replacement are directories. */
 static bool clear_way(const Overlay *overlay, int to, const char *name, bool directory, GError **error)
 {
         FileRemoval removal = { 0 };
@@ -69,8 +69,8 @@ static bool check_owner(const Overlay *overlay, const struct stat *st, GError **
                refuse(overlay, ERR_DENIED, "belongs to another user", error);
 }
 
-/* Moves both to the next byte of `from` that is no hole, at `at` or after it, and says how long that piece
- * is. 0: none comes before `size`. -1 with errno. */
+/* Seeks both to the next data of `from` at or after `at`, and returns the length of that piece. 0: no data
+ * before `size`. -1 with errno. */
 static gint64 next_data(int from, int to, gint64 at, gint64 size, gint64 *ret_at)
 {
         off_t data = lseek(from, at, SEEK_DATA), end;
@@ -82,14 +82,14 @@ static gint64 next_data(int from, int to, gint64 at, gint64 size, gint64 *ret_at
                 return 0;
         end = lseek(from, data, SEEK_HOLE);
         if (end < 0)
-                return errno == ENXIO ? 0 : -1; /* it was cut meanwhile */
+                return errno == ENXIO ? 0 : -1; /* the file was truncated meanwhile */
         if (lseek(from, data, SEEK_SET) < 0 || lseek(to, data, SEEK_SET) < 0)
                 return -1;
         *ret_at = data;
         return MIN(end, size) - data;
 }
 
-/* Holes stay holes: blocks that a user did not have would be written for them, by root, past every limit. */
+/* Keeps holes: otherwise root would write blocks that the user never had, without any quota. */
 static bool copy_contents(int from, int to, gint64 size)
 {
         gint64 len, at = 0;
@@ -99,7 +99,7 @@ static bool copy_contents(int from, int to, gint64 size)
 
                 if (got < 0)
                         return false;
-                at += MAX(got, 1); /* it was cut meanwhile */
+                at += MAX(got, 1); /* the file was truncated meanwhile */
         }
         return len == 0 && ftruncate(to, size) == 0;
 }
@@ -109,7 +109,7 @@ static gint64 on_disk(const struct stat *st)
         return MIN((gint64)st->st_blocks * 512, st->st_size);
 }
 
-/* No more than was counted, even if the file grows. */
+/* Copies at most the counted size, even if the file grows. */
 static bool copy_file(Overlay *overlay, int from, int to, const char *name, GError **error)
 {
         fd_auto int source = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -167,7 +167,7 @@ static bool copy_directory(Overlay *overlay, int from, int to, const char *name,
         return ok;
 }
 
-/* What it is may change after the look: each of the three looks again. */
+/* The entry's type may change after this check, so each of the three functions checks again. */
 static bool copy_entry(Overlay *overlay, int from, int to, const char *name, GError **error)
 {
         struct stat st;
@@ -181,7 +181,7 @@ static bool copy_entry(Overlay *overlay, int from, int to, const char *name, GEr
         return (S_ISLNK(st.st_mode) ? copy_link : copy_file)(overlay, from, to, name, error);
 }
 
-/* `from` stays the caller's. */
+/* `from` remains the caller's. */
 static bool copy_entries(Overlay *overlay, int from, int to, GError **error)
 {
         int again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

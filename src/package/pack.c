@@ -1,9 +1,9 @@
-/* A directory as a manifest: one walk that finds the entries, then the hashing of the files, by several
- * threads when there is much.
+/* A directory as a manifest: one walk finds the entries, then the files are hashed, by several threads if
+ * there is much data.
  *
- * The walk opens each directory by its path below the root and closes it before it goes down, so depth costs
- * no descriptors. Files are opened without following links; one that changes while it is read is read again,
- * three times at most. */
+ * The walk opens each directory by its path below the root and closes it before it descends, so depth needs
+ * no descriptors. Files are opened without following links. A file that changes while it is read is read
+ * again, at most three times. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 #include "storage/hash.h"
 
 enum {
-        RULES_MAX = 1024 * 1024,    /* bytes of one ignore file */
-        THREADS_MAX = 8,            /* more only wait for the disk */
-        THREADS_FROM = 1024 * 1024, /* bytes: hashing less takes no longer than starting a thread */
+        RULES_MAX = 1024 * 1024,    /* bytes of an ignore file */
+        THREADS_MAX = 8,            /* more would only wait for the disk */
+        THREADS_FROM = 1024 * 1024, /* bytes; less data is hashed faster than a thread starts */
         PIECE = 256 * 1024,
         TRIES = 3,
 };
@@ -162,14 +162,14 @@ static const char *type_word(unsigned char type)
         }
 }
 
-/* `dir` is the directory `base`, open for all names but those known to be directories. */
+/* `dir` is the directory `base`, open unless the name is known to be a directory. */
 static bool add_name(Walk *walk, int dir, const char *base, const Name *name, GError **error)
 {
         g_autofree char *path = *base ? g_strconcat(base, "/", name->name, NULL) : g_strdup(name->name);
         unsigned char type = name->type;
         struct stat st;
 
-        if (type == DT_UNKNOWN) { /* some file systems do not tell */
+        if (type == DT_UNKNOWN) { /* some file systems do not report types */
                 if (fstatat(dir, name->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         return entry_error(error, errno, path);
                 type = IFTODT(st.st_mode);
@@ -225,11 +225,11 @@ static bool walk_dir(Walk *walk, const char *path, GError **error)
 typedef struct {
         int root;
         GPtrArray *files; /* Entry *, of kind file */
-        gint next;        /* the next to be taken; atomic */
+        gint next;        /* index of the next file; atomic */
         gint done;
-        guint64 bytes; /* of those done; atomic */
+        guint64 bytes; /* bytes of hashed files; atomic */
         GMutex lock;
-        GError *error; /* the first; under the lock */
+        GError *error; /* the first error; protected by the lock */
         PackProgress progress;
         void *arg;
 } Hashing;
@@ -240,7 +240,7 @@ static int open_file(int root, const char *path)
         int fd = openat(root, path, flags | O_NOATIME);
 
         return fd < 0 && errno == EPERM ? openat(root, path, flags)
-                                        : fd; /* another's file: only its owner may spare the time stamp */
+                                        : fd; /* another user's file: only its owner may use O_NOATIME */
 }
 
 static bool same_file(const struct stat *a, const struct stat *b)
@@ -250,7 +250,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
                a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Hashes what the first fstat promised. *ret_stable tells whether it was still so afterwards. False with
+/* Hashes as many bytes as the first fstat reports. *ret_stable: the file was unchanged afterwards. False with
  * errno. */
 static bool hash_once(int fd, Entry *entry, char *buffer, bool *ret_stable)
 {
@@ -311,7 +311,7 @@ static void hashing_fail(Hashing *hashing, GError *failure)
         else
                 hashing->error = failure;
         g_mutex_unlock(&hashing->lock);
-        g_atomic_int_set(&hashing->next, (int)hashing->files->len); /* nobody begins another */
+        g_atomic_int_set(&hashing->next, (int)hashing->files->len); /* stops the other threads */
 }
 
 static void hash_some(Hashing *hashing, bool reports)

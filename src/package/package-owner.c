@@ -15,8 +15,8 @@
 #include "storage/hash.h"
 
 enum {
-        LATEST_MAX = 16,       /* packages whose contents are known */
-        CONTENTS_MAX = 200000, /* and of them no more than so many */
+        LATEST_MAX = 16,       /* cached packages whose contents are known */
+        CONTENTS_MAX = 200000, /* the total number of their contents */
         UNUSED_MS = 24 * 3600 * 1000,
 };
 
@@ -63,7 +63,7 @@ bool owner_add(PackageStore *store, const char *user, OwnedKind kind, const char
         }
         if (fd < 0)
                 return disk_error(error, errno, "write", name);
-        (void)futimens(fd, NULL); /* of a package: it is the latest again */
+        (void)futimens(fd, NULL); /* marks a package as used now */
         return true;
 }
 
@@ -71,7 +71,7 @@ void owner_drop(PackageStore *store, const char *user, OwnedKind kind, const cha
 {
         g_autofree char *name = name_of(user, kind, hash);
 
-        (void)unlinkat(store->root, name, 0); /* most often it is there; what stays is swept in its time */
+        (void)unlinkat(store->root, name, 0); /* it usually exists; a later sweep removes it if this fails */
 }
 
 /* ---- lists ---- */
@@ -133,7 +133,7 @@ GHashTable *owner_contents(PackageStore *store, const char *user)
         return contents;
 }
 
-/* ---- forgetting ---- */
+/* ---- removing ---- */
 
 static void sweep_kind(PackageStore *store, const char *user, OwnedKind kind)
 {
@@ -148,7 +148,7 @@ static void sweep_kind(PackageStore *store, const char *user, OwnedKind kind)
         }
 }
 
-/* Of those that a removal has left which was cut off. */
+/* Drops marks of packages whose removal was interrupted. */
 static void sweep_packages(PackageStore *store, const char *user)
 {
         g_autoptr(GArray) marks = owner_marks(store, user, OWNED_PACKAGE);

@@ -1,7 +1,7 @@
-/* Sending a package (see upload.h): offer, send what is missing, commit. Small contents share a body, as a
- * request each would cost more than their bytes; large ones go in pieces, from where the server stands. Each
- * content is checked against the manifest before it leaves, so that a file that has changed meanwhile is told
- * by its name. */
+/* Sends a package (see upload.h): offer, send missing contents, commit. Small contents share a request body,
+ * because a request costs more than their bytes. Large ones are sent in pieces, from the server's position
+ * on. Each content is checked against the manifest before it is sent, so that an error names a file that has
+ * changed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "storage/disk.h"
 #include "storage/hash.h"
 
-enum { ROUNDS = 3 }; /* of offer and commit: another may remove the package or contents of it in between */
+enum { ROUNDS = 3 }; /* of offer and commit: contents may be deleted in between */
 
 typedef struct {
         int root;
@@ -113,8 +113,8 @@ static bool check_large(int fd, const Entry *entry, GError **error)
         return strcmp(found, entry->hash) == 0 ? true : changed(error, entry);
 }
 
-/* One piece at *at, which moves to where the next begins; on a conflict to what the server has, because
- * another sends the same. */
+/* Sends the piece at *at, and moves *at to the next one. After a conflict that is the server's position,
+ * since another client sends the same content. */
 static bool send_piece(Send *send, const Entry *entry, int fd, char *buffer, guint64 *at, GError **error)
 {
         gsize len = (gsize)MIN(entry->size - *at, (guint64)SEND_BODY);
@@ -136,13 +136,13 @@ static bool send_piece(Send *send, const Entry *entry, int fd, char *buffer, gui
                 g_propagate_error(error, g_steal_pointer(&failure));
                 return false;
         }
-        report(send, entry->path, have - *at, 0, 0); /* may step back: then it wraps back, too */
+        report(send, entry->path, have - *at, 0, 0); /* may be negative, which wraps to the right sum */
         *at = have;
         return true;
 }
 
-/* From `at` to the end. When all bytes have arrived but not the word that they are, an empty last piece says
- * it. */
+/* Sends from `at` to the end. If the server has all bytes but has not confirmed them, an empty last piece
+ * asks for that. */
 static bool send_rest(Send *send, const Entry *entry, int fd, char *buffer, guint64 at, GError **error)
 {
         report(send, entry->path, at, 0, 0);
@@ -154,8 +154,8 @@ static bool send_rest(Send *send, const Entry *entry, int fd, char *buffer, guin
         return true;
 }
 
-/* What the server has may be wrong (others send under any hash). It finds out with the last piece and drops
- * it; then once more from 0. */
+/* The server's part may be wrong (other clients can send any bytes under a hash). The server finds that out
+ * with the last piece and drops all; then send once more from 0. */
 static bool send_large(Send *send, const Entry *entry, guint64 have, GError **error)
 {
         fd_auto int fd = open_entry(send, entry, error);
@@ -197,7 +197,7 @@ static bool send_item(Send *send, const json_t *item, GError **error)
                                         : send_large(send, entry, (guint64)have, error);
 }
 
-/* What is missing is all there is to do: the rest counts as done from the beginning. */
+/* The total is all missing contents: the others count as done from the start. */
 static void count_missing(Send *send, const json_t *missing)
 {
         gsize i;

@@ -1,15 +1,17 @@
 /* The store of packages (see package.h).
  *
- *      <dir>/blobs/<xx>/<hash>   contents, 0444; complete and durable since they have that name
- *      <dir>/manifests/<hash>    canonical texts of what was offered
- *      <dir>/<hash>/             trees, 0555, of hard links to contents (executable files are copies: a mode
- * belongs to the inode) <dir>/upload/<user>/<hash>  the beginning of a content; upload/ staging.<id>/ new
- * contents without a name yet <dir>/.tree.<id>, .gone.<id>  trees being made and removed; here, because a
- * read-only directory cannot change its parent
+ *      <dir>/blobs/<xx>/<hash>       contents, 0444; complete and durable once they have this name
+ *      <dir>/manifests/<hash>        canonical texts of offers
+ *      <dir>/<hash>/                 trees, 0555, of hard links to contents (executable files are copies: the
+ *                                    mode belongs to the inode)
+ *      <dir>/upload/<user>/<hash>    partial contents
+ *      <dir>/upload/staging.<id>/    new contents without a name
+ *      <dir>/.tree.<id>, .gone.<id>  trees being built and deleted; here, because a read-only directory cannot
+ *                                    change its parent
  *
- * Whatever gets its final name gets it by rename, after it is on disk, so kill -9 or a power cut at any
- * moment leaves whole things and leftovers. A content's mutex is held while its upload file is touched, a
- * package's while its tree is made. */
+ * Everything gets its final name by a rename after it was synced. So after kill -9 or a power failure all
+ * named things are complete, and the rest is swept. A content's mutex is held while its upload file changes,
+ * a package's while its tree is built. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +38,7 @@
 
 enum {
         LEFTOVER_S = 24 * 3600,
-        BLOB_LINE_MAX = HASH_LEN + 1 + 20 + 1, /* hash, blank, 2^64 in digits, newline */
+        BLOB_LINE_MAX = HASH_LEN + 1 + 20 + 1, /* hash, blank, digits of 2^64, newline */
 };
 
 char *blob_name(const char *hash)
@@ -90,8 +92,8 @@ static bool is_leftover(int dir, const char *name, bool all)
                st.st_mtim.tv_sec + LEFTOVER_S < clock_now_ms() / 1000;
 }
 
-/* Drops what a crash left in a directory of the store: `all` of it that is old, or only trees half made and
- * half removed. A leftover that cannot be removed stays until the next time. */
+/* Removes what a crash left in a directory of the store: everything old if `all`, otherwise only unfinished
+ * trees. If a removal fails, the next sweep retries it. */
 static void sweep(const PackageStore *store, const char *below, bool all)
 {
         g_autofree char *path = g_build_filename(store->dir, below, NULL);
@@ -110,7 +112,7 @@ static void sweep(const PackageStore *store, const char *below, bool all)
         closedir(dir);
 }
 
-/* What was sent of contents, user by user: a directory's age says nothing of what is in it. */
+/* Uploads of contents, user by user: a directory's age does not tell the age of its files. */
 static void sweep_uploads(const PackageStore *store)
 {
         g_autofree char *path = g_build_filename(store->dir, "upload", NULL);
@@ -121,13 +123,13 @@ static void sweep_uploads(const PackageStore *store)
                 g_autofree char *below = g_build_filename("upload", user, NULL);
 
                 sweep(store, below, true);
-                (void)unlinkat(store->root, below, AT_REMOVEDIR); /* of those that are empty now */
+                (void)unlinkat(store->root, below, AT_REMOVEDIR); /* of empty directories */
         }
 }
 
 void package_store_sweep(PackageStore *store)
 {
-        g_rw_lock_writer_lock(&store->removal); /* a directory that is empty now may be about to get a file */
+        g_rw_lock_writer_lock(&store->removal); /* an empty directory may be about to get a file */
         sweep(store, "upload", true);
         sweep_uploads(store);
         g_rw_lock_writer_unlock(&store->removal);
@@ -250,7 +252,7 @@ static bool remember(PackageStore *store, const char *user, const Manifest *mani
         bool ok;
 
         if (access(path, F_OK) == 0)
-                return true; /* written durably when it got its name */
+                return true; /* it was synced before it got its name */
         text = manifest_format(manifest);
         if (!ledger_check(store->ledger, user, (gint64)strlen(text), 1, error))
                 return false;
@@ -278,14 +280,14 @@ bool package_store_offer(PackageStore *store, const char *user, const Manifest *
         return true;
 }
 
-/* One content, piece by piece */
+/* One content in pieces */
 
 static char *upload_name(const char *user, const char *hash)
 {
         return g_build_filename("upload", user, hash, NULL);
 }
 
-/* Of one content; owner_contents is for many. */
+/* For a single content; owner_contents is for many. */
 static bool has_own_blob(PackageStore *store, const char *user, const char *hash)
 {
         g_autoptr(GHashTable) own = NULL;
@@ -330,7 +332,7 @@ static bool keep_blob(PackageStore *store, int fd, const char *hash, const char 
         if (lseek(fd, 0, SEEK_SET) < 0 || !hash_fd(fd, found, NULL))
                 return disk_error(error, errno, "read content", hash);
         if (strcmp(found, hash) != 0) {
-                (void)unlinkat(store->root, upload, 0); /* what is wrong is what is reported */
+                (void)unlinkat(store->root, upload, 0); /* the mismatch is reported */
                 return err_set(error, ERR_INVALID,
                                "content '%s': what arrived has the hash %s; it is dropped\nSend it again.",
                                hash, found);
@@ -370,8 +372,8 @@ static bool append_piece(PackageStore *store, const char *user, const char *hash
         if (lseek(fd, (off_t)offset, SEEK_SET) < 0 || copy_bytes(piece, fd, -1) < 0) {
                 int err = errno;
 
-                (void)ftruncate(fd, (off_t)offset); /* back to whole pieces; what stays is corrected by the
-                                                       hash at the end */
+                (void)ftruncate(fd, (off_t)offset); /* back to complete pieces; if this fails, the hash at the
+                                                       end finds it */
                 return disk_error(error, err, "write", upload);
         }
         ledger_add(store->ledger, user, DISK_UPLOADS, more.st_size, offset == 0);
@@ -400,7 +402,7 @@ bool package_store_blob_write(PackageStore *store, const char *user, const char 
         return ok;
 }
 
-/* Many small contents in one body */
+/* Many small contents in one request body */
 
 static bool parse_blob_line(const char *line, char ret_hash[HASH_LEN + 1], guint64 *ret_size)
 {
@@ -420,7 +422,7 @@ static bool parse_blob_line(const char *line, char ret_hash[HASH_LEN + 1], guint
 
 static bool copy_checked(FILE *in, int fd, guint64 size, const char *hash, GError **error)
 {
-        char buffer[65536]; /* most small contents in one go */
+        char buffer[65536]; /* most small contents fit */
         char found[HASH_LEN + 1];
         HashState state;
 
@@ -445,7 +447,7 @@ static bool copy_checked(FILE *in, int fd, guint64 size, const char *hash, GErro
         return true;
 }
 
-/* What has arrived is this user's. */
+/* Marks the received contents as the user's. */
 static bool own_blobs(const Staging *staging, const char *user, GError **error)
 {
         for (guint i = 0; i < staging->hashes->len; i++)
@@ -499,16 +501,16 @@ bool package_store_blobs_write(PackageStore *store, const char *user, const char
         g_rw_lock_reader_lock(&store->removal);
         ok = staging_open(&staging, store, error) && read_blobs(&staging, user, in, error);
         g_rw_lock_reader_unlock(&store->removal);
-        (void)fclose(in); /* only read */
+        (void)fclose(in); /* the file was only read */
         return ok;
 }
 
-/* Making a tree */
+/* Building a tree */
 
 typedef struct {
         PackageStore *store;
         int dir;
-        GHashTable *dirs; /* those made, by path */
+        GHashTable *dirs; /* the created ones, by path */
         SyncSet sync;
 } Tree;
 
@@ -568,7 +570,8 @@ static bool tree_file(Tree *tree, const Entry *entry, GError **error)
                                entry->path, entry->size, (guint64)st.st_size);
         if (!entry->executable && linkat(tree->store->root, blob, tree->dir, entry->path, 0) == 0)
                 return true;
-        /* Too many links to one content (empty files), a file system without links, or a mode of its own. */
+        /* Copy: too many links to one content (empty files), a file system without links, or a different
+         * mode. */
         return tree_copy(tree, blob, entry) ? true : disk_error(error, errno, "make", entry->path);
 }
 
@@ -584,7 +587,7 @@ static bool tree_entry(Tree *tree, const Entry *entry, GError **error)
         return disk_error(error, errno, "make", entry->path);
 }
 
-/* Makes the directories read-only and all durable. */
+/* Makes the directories read-only and everything durable. */
 static bool tree_seal(Tree *tree)
 {
         GHashTableIter iter;
@@ -635,9 +638,8 @@ static bool make_tree(PackageStore *store, const Manifest *manifest, GError **er
                      : disk_error(error, errno, "make directory", temp);
         sync_set_clear(&tree.sync);
         fd_close_p(&tree.dir);
-        cancel_end(); /* what was begun is cleared away, whoever still waits */
-        (void)file_remove_tree(path,
-                               NULL); /* gone after the rename; otherwise the failure is what is reported */
+        cancel_end();                       /* clean up even if the caller has given up */
+        (void)file_remove_tree(path, NULL); /* gone after the rename; else an error is reported */
         return ok;
 }
 
@@ -661,7 +663,7 @@ Manifest *manifest_recall(PackageStore *store, const char *hash, GError **error)
         return g_steal_pointer(&manifest);
 }
 
-/* Every content was sent by this user. */
+/* Checks that this user has sent every content. */
 static bool check_contents(PackageStore *store, const char *user, const Manifest *manifest, GError **error)
 {
         g_autoptr(GHashTable) own = owner_contents(store, user);
@@ -677,7 +679,7 @@ static bool check_contents(PackageStore *store, const char *user, const Manifest
         return true;
 }
 
-/* The package is the user's, and what was noted on the way to it goes. */
+/* Makes the user an owner of the package, and drops the marks of its upload. */
 static bool give_package(PackageStore *store, const char *user, const Manifest *manifest, GError **error)
 {
         if (!owner_add(store, user, OWNED_PACKAGE, manifest->hash, error))
@@ -692,7 +694,7 @@ static bool give_package(PackageStore *store, const char *user, const Manifest *
         return true;
 }
 
-/* Makes the tree unless it is there; to its owner it counts in both cases. */
+/* Builds the tree unless it exists; in both cases it counts to its owner. */
 static bool make_counted(PackageStore *store, const char *user, const Manifest *manifest, GError **error)
 {
         ManifestCost cost = manifest_cost(manifest);
@@ -740,7 +742,7 @@ bool package_store_commit(PackageStore *store, const char *user, const char *has
 
 /* Reading and removing */
 
-/* *ret stays NULL when there is no such file. */
+/* *ret is NULL if there is no such file. */
 static bool read_inside(PackageStore *store, const char *hash, const char *name, gsize max, char **ret,
                         GError **error)
 {
@@ -784,7 +786,7 @@ static char *read_requirements(const char *path, gsize max, void *arg, GError **
         return read_inside(inside->store, inside->hash, path, max, &text, error) ? text : NULL;
 }
 
-/* The package's own fault, which the next look would find again. */
+/* An error of the package itself, which a retry would find again. */
 static bool is_lasting(const GError *error)
 {
         return err_is(error, ERR_INVALID) || err_is(error, ERR_TOO_LARGE);
@@ -822,8 +824,8 @@ char *package_store_setup(PackageStore *store, const char *hash, const char *com
         return manifest ? setup_fingerprint(command, manifest) : NULL;
 }
 
-/* Contents of a package that is no more, unless a tree has a link to them. A tree with only executable copies
- * needs none. */
+/* Removes contents of a deleted package, unless a tree has a link to them. A tree with only executable copies
+ * does not need them. */
 static void drop_blobs(PackageStore *store, const Manifest *manifest)
 {
         for (guint i = 0; i < manifest->entries->len; i++) {
@@ -832,7 +834,7 @@ static void drop_blobs(PackageStore *store, const Manifest *manifest)
                 struct stat st;
 
                 if (blob && fstatat(store->root, blob, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1)
-                        (void)unlinkat(store->root, blob, 0); /* a content too many harms nobody */
+                        (void)unlinkat(store->root, blob, 0); /* an extra content is harmless */
         }
 }
 
@@ -847,7 +849,7 @@ static bool remove_alone(PackageStore *store, const char *hash, GError **error)
         if (renameat(store->root, hash, store->root, gone) < 0)
                 return errno == ENOENT ? err_set(error, ERR_NOT_FOUND, "package '%s' is not here", hash)
                                        : disk_error(error, errno, "remove package", hash);
-        (void)unlink(text); /* a manifest without a tree is only a remembered offer */
+        (void)unlink(text); /* a manifest without a tree is only an offer */
         if (!file_remove_tree(path, error))
                 return false;
         if (manifest)
@@ -867,14 +869,14 @@ bool package_store_remove(PackageStore *store, const char *hash, GError **error)
         return ok;
 }
 
-/* What nothing needs */
+/* Removing unused packages */
 
 static bool is_used(const struct stat *st, gint64 since)
 {
         return file_mtime_ms(st) > since;
 }
 
-/* Out of sight, and nobody's; the rest has time. */
+/* Hides the package and drops its owners; deleting it may then take its time. */
 static bool hide_package(PackageStore *store, const char *hash, const char *gone, gint64 since,
                          bool *ret_gone, GError **error)
 {
@@ -885,12 +887,12 @@ static bool hide_package(PackageStore *store, const char *hash, const char *gone
         if (renameat(store->root, hash, store->root, gone) < 0)
                 return disk_error(error, errno, "remove package", hash);
         owners_forget(store, hash);
-        (void)unlink(text); /* a manifest without a tree is only a remembered offer */
+        (void)unlink(text); /* a manifest without a tree is only an offer */
         *ret_gone = true;
         return true;
 }
 
-/* Its contents go with it, unless another package has them or somebody has just sent them. */
+/* Removes its contents, unless another package has them or a client has just sent them. */
 static void drop_unused_blobs(PackageStore *store, const Manifest *manifest, gint64 since)
 {
         for (guint i = 0; i < manifest->entries->len; i++) {
@@ -900,7 +902,7 @@ static void drop_unused_blobs(PackageStore *store, const Manifest *manifest, gin
 
                 if (blob && fstatat(store->root, blob, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1 &&
                     !is_used(&st, since))
-                        (void)unlinkat(store->root, blob, 0); /* what stays is found by the next survey */
+                        (void)unlinkat(store->root, blob, 0); /* else the next survey finds it */
         }
 }
 

@@ -1,6 +1,6 @@
-/* What of the store of packages is whose, and what might go (storage/survey.h). A package counts in full to each of
- * its owners, but a content once to each, in however many of their packages it is; what a tree has of its own
- * are directories and copies of executable files. */
+/* Survey of the store of packages: owners, sizes and unused things (storage/survey.h). A package counts in
+ * full to each of its owners; a content counts once to each owner, in however many packages it is. A tree
+ * itself has only directories and copies of executable files. */
 #include "package/package-survey.h"
 
 #include <dirent.h>
@@ -18,13 +18,13 @@
 typedef struct {
         PackageStore *store;
         Survey *survey;
-        GHashTable *packages; /* hash -> Package: those that somebody has */
-        GHashTable *wanted;   /* contents that a user has sent, or that an owned package has; a set */
-        GHashTable *offered;  /* manifests that were offered; a set */
+        GHashTable *packages; /* hash -> Package: those with an owner */
+        GHashTable *wanted;   /* contents that a user has sent, or that an owned package contains; a set */
+        GHashTable *offered;  /* manifests of offers; a set */
 } Look;
 
 typedef struct {
-        gint64 used; /* the latest that one of its owners has used it */
+        gint64 used; /* the last use by any of its owners */
         char *user;  /* its only owner; NULL: several */
 } Package;
 
@@ -41,7 +41,7 @@ static bool is_stopped(const Survey *survey)
         return survey->config->stopped && survey->config->stopped(survey->config->arg);
 }
 
-/* What a file of so many bytes takes, at most. */
+/* The largest size on disk of a file with this many bytes. */
 static gint64 on_disk(guint64 size)
 {
         return (gint64)((size + 4095) / 4096 * 4096);
@@ -63,7 +63,7 @@ static void add_owner(Look *look, const char *user, const char *hash, gint64 use
         package->used = MAX(package->used, used);
 }
 
-/* Adds what the package has of its own, and its contents unless `seen` has them. */
+/* Adds the package's own size, and that of contents not in `seen`. */
 static void add_package(Look *look, const char *hash, GHashTable *seen, Weight *weight)
 {
         g_autoptr(Manifest) manifest = manifest_recall(look->store, hash, NULL);
@@ -148,7 +148,7 @@ static bool look_at_owners(Look *look)
         return true;
 }
 
-/* ---- pieces, contents, trees ---- */
+/* ---- partial uploads, contents, trees ---- */
 
 static void look_at_pieces(Look *look)
 {
@@ -178,7 +178,7 @@ static void look_at_pieces(Look *look)
         }
 }
 
-/* Files named by hashes in `below`, with what holds them. */
+/* Files in `below` that are named by hashes, and whether they are needed. */
 static bool look_at_files(Look *look, const char *below, GcKind kind,
                           bool (*is_needed)(const Look *look, const char *hash, const struct stat *st))
 {

@@ -1,4 +1,4 @@
-/* Requirements of packages, remembered (see requirements-memory.h). The oldest is forgotten for a new one. */
+/* A cache of packages' requirements (see requirements-memory.h). A new entry replaces the oldest. */
 #include "package/requirements-memory.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct {
 
 struct RequirementsMemory {
         GMutex lock;
-        Kept kept[REQUIREMENTS_KEPT]; /* an empty hash: none */
+        Kept kept[REQUIREMENTS_KEPT]; /* an empty hash: unused */
         guint next;
 };
 

@@ -1,9 +1,8 @@
-/* What a directory asks for (see requirements.h).
+/* The requirements of a directory (see requirements.h).
  *
- * Lines of requirements.txt go on as they are. A file that -r names stands in place of its line, as pip reads
- * it; "." and "-e ." are the project itself: its modules are on PYTHONPATH anyway, and what it depends on
- * stands in their place. All else that is not in the text itself is refused here, where file and line are
- * known. */
+ * Lines of requirements.txt are passed on unchanged. A file named by -r replaces its line, as in pip. "." and
+ * "-e ." are the project itself: its modules are on PYTHONPATH, and its dependencies replace the line.
+ * Anything else that refers to other files is refused here, where file and line are known. */
 #include "package/requirements.h"
 
 #include <string.h>
@@ -17,14 +16,14 @@
 typedef struct {
         const RequirementsFiles *files;
         GString *text;
-        GPtrArray *open; /* char *: the file in hand and those that name it */
+        GPtrArray *open; /* char *: the current file and those that include it */
         guint n_files;
-        bool has_itself; /* "." was there */
+        bool has_itself; /* "." occurred */
 } Gather;
 
 /* ---- one line ---- */
 
-/* "numpy=1.2", as conda writes it: in requirements a version has two of them. The '=', or NULL. */
+/* "numpy=1.2", the syntax of conda; requirements have "==". Returns the '=', or NULL. */
 static const char *single_equals(const char *line)
 {
         const char *at =
@@ -38,7 +37,7 @@ static const char *single_equals(const char *line)
         return *at == '=' && at[1] != '=' ? at : NULL;
 }
 
-/* What is wrong with the line, with a hint behind a newline; NULL: nothing. */
+/* The problem of the line, with a hint after a newline; NULL: none. */
 static char *wrong_equals(const char *line)
 {
         const char *equals = single_equals(line), *version;
@@ -52,7 +51,7 @@ static char *wrong_equals(const char *line)
                                g_strchomp(name), (int)strcspn(version, " \t;="), version);
 }
 
-/* A remark begins at the line's start, or after a blank. */
+/* A comment starts at the start of the line, or after a blank. */
 static void cut_remark(char *line)
 {
         for (char *at = line; *at; at++)
@@ -84,7 +83,7 @@ bool requirements_check(const char *what, const char *text, GError **error)
 
 /* ---- pyproject.toml ---- */
 
-/* NULL without an error: there is none. */
+/* NULL without an error: no such file. */
 static json_t *read_pyproject(const RequirementsFiles *files, GError **error)
 {
         g_autofree char *text = files->read(PYPROJECT, NEEDS_TEXT_MAX * 8, files->arg, error);
@@ -127,7 +126,7 @@ static bool fail(const Gather *gather, guint number, const char *line, const cha
         return err_set(error, ERR_INVALID, "%s, line %u: '%.200s' %s", file, number, line, why);
 }
 
-/* "a/../b/c" of a file beside `file`; NULL for what leads out of the package. */
+/* Resolves "a/../b/c" of a file relative to `file`; NULL if it leaves the package. */
 static char *beside(const char *file, const char *path)
 {
         g_autofree char *dir = g_path_get_dirname(file);
@@ -183,7 +182,7 @@ static bool add_file(Gather *gather, guint number, const char *line, const char 
         return ok;
 }
 
-/* Modules of a project that keeps them in src/ are not beside it, where PYTHONPATH would find them. */
+/* PYTHONPATH does not find modules that a project keeps in src/. */
 static bool is_in_src(const Gather *gather, const json_t *project)
 {
         const char *name = json_string_value(json_object_get(project, "name"));
@@ -202,7 +201,7 @@ static bool check_len(const char *name, gsize len, GError **error)
                err_set(error, ERR_TOO_LARGE, "%s: the requirements are larger than 128 KiB together", name);
 }
 
-/* Also while they are gathered: files may name files. */
+/* Checked while gathering, as files may include files. */
 static bool check_size(const Gather *gather, GError **error)
 {
         return check_len(gather->open->pdata[0], gather->text->len, error);
@@ -265,8 +264,8 @@ static bool add_itself(Gather *gather, guint number, const char *line, const cha
 
 /* ---- lines ---- */
 
-/* The rest of a line that begins with one of these options: "-r x", "-rx", "--requirement x",
- * "--requirement=x". NULL: it is another line. Borrowed. */
+/* The rest of a line that starts with one of these options: "-r x", "-rx", "--requirement x",
+ * "--requirement=x". NULL: another line. Borrowed. */
 static const char *value_of(const char *line, const char *letter, const char *name)
 {
         const char *rest = NULL;
@@ -289,7 +288,7 @@ static bool is_path(const char *text)
         return text[0] == '.' || g_str_has_prefix(text, "/") || g_str_has_prefix(text, "file:");
 }
 
-/* A line without its remark and outer blanks; `whole` has both. */
+/* `line` without its comment and outer blanks; `whole` has both. */
 static bool add_line(Gather *gather, guint number, const char *line, const char *whole, GError **error)
 {
         const char *file = value_of(line, "-r", "--requirement");
@@ -321,8 +320,8 @@ static bool add_line(Gather *gather, guint number, const char *line, const char 
         return true;
 }
 
-/* Lines that end in a backslash go on in the next one, and stay as they are: only what a line begins with is
- * judged. */
+/* A line that ends in a backslash continues on the next one. Both stay as they are: only the start of a line
+ * is checked. */
 static bool add_text(Gather *gather, const char *text, GError **error)
 {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
@@ -386,7 +385,7 @@ static bool from_pyproject(const RequirementsFiles *files, const char *name G_GN
         return true;
 }
 
-/* Files of other tools: what a person who has only them may expect. */
+/* An explanation for users who only have files of other tools. */
 static char *note_of(const RequirementsFiles *files)
 {
         static const char *const conda[] = { "environment.yml", "environment.yaml" };

@@ -1,6 +1,6 @@
-/* Files that a setup command names (see setup.h). A file too many is hashed rather than one too few: then the
- * command runs once more than it had to. So a text is split twice, with its quotes ('my file') and without
- * (sh -c 'cd ops && make'). */
+/* Files that a setup command names (see setup.h). Hashing a file too many only runs the command once more
+ * than necessary; a file too few would miss a change. So a text is split twice, with its quotes ('my file')
+ * and without (sh -c 'cd ops && make'). */
 #include "package/setup.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 /* ---- words ---- */
 
-/* As a shell, as far as files are concerned. */
+/* Splits like a shell, as far as file names are concerned. */
 static GPtrArray *split_quoted(const char *text)
 {
         GPtrArray *words = g_ptr_array_new_with_free_func(g_free);
@@ -68,7 +68,7 @@ static void add_path(GHashTable *candidates, const char *word)
                 g_hash_table_add(candidates, path);
 }
 
-/* A word, and what it may be without a pattern: "./lib[extra]" is pip's way to name ./lib. */
+/* Adds the word, and also the word without a pattern: "./lib[extra]" is pip's syntax for ./lib. */
 static void add_word(GHashTable *candidates, const char *word)
 {
         g_autofree char *extra = g_strndup(word, strcspn(word, "["));
@@ -101,7 +101,7 @@ static GHashTable *candidates_of(const char *command)
 
 /* ---- the package ---- */
 
-/* The first that is not before `path`. */
+/* The index of the first path that is not before `path`. */
 static guint first_from(const GPtrArray *paths, const char *path)
 {
         guint low = 0, high = paths->len;

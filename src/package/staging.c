@@ -39,8 +39,7 @@ void staging_keep(Staging *staging, int *fd, const char *hash)
 
         if (fstat(*fd, &st) == 0)
                 staging->bytes += MAX((gint64)st.st_blocks * 512, st.st_size);
-        (void)fchmod(*fd, 0444); /* whatever the umask took; a content that is too private to read shows when
-                                    it is linked */
+        (void)fchmod(*fd, 0444); /* resets the umask's effect; if it fails, linking finds it */
         sync_set_add(&staging->sync, fd);
         g_ptr_array_add(staging->hashes, g_strdup(hash));
 }
@@ -58,7 +57,7 @@ bool staging_finish(Staging *staging, GError **error)
                 g_autofree char *from = g_strdup_printf("%u", i), *to = blob_name(staging->hashes->pdata[i]);
 
                 if (utimensat(staging->store->root, to, NULL, AT_SYMLINK_NOFOLLOW) == 0)
-                        continue; /* another was faster; that it was sent again is its last use */
+                        continue; /* another client was faster; sending it again counts as a use */
                 if (renameat(staging->dir, from, staging->store->root, to) < 0)
                         return disk_error(error, errno, "keep content", to);
         }
@@ -69,13 +68,13 @@ void staging_clear(Staging *staging)
 {
         if (!staging->store)
                 return;
-        cancel_end(); /* what was begun is cleared away, whoever still waits */
+        cancel_end(); /* clean up even if the caller has given up */
         sync_set_clear(&staging->sync);
         fd_close_p(&staging->dir);
         if (staging->name) {
                 g_autofree char *path = g_build_filename(staging->store->dir, staging->name, NULL);
 
-                (void)file_remove_tree(path, NULL); /* what stays is dropped by the next open */
+                (void)file_remove_tree(path, NULL); /* else the next open removes it */
         }
         g_clear_pointer(&staging->name, g_free);
         g_clear_pointer(&staging->hashes, g_ptr_array_unref);

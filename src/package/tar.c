@@ -1,5 +1,5 @@
-/* Writing tars (see tar.h), by libarchive in the form of GNU tar, which takes names of any length as they
- * are. Entries stand in byte order; of modes only whether a file can be executed is kept. */
+/* Writes tar archives (see tar.h) with libarchive, in GNU format, which permits long names in any encoding.
+ * Entries are in byte order; of the mode only the executable bit is kept. */
 #include "package/tar.h"
 
 #include <archive.h>
@@ -182,8 +182,7 @@ bool tar_write(const char *path, const char *tree, const char *below, const TarT
         archive_write_set_format_gnutar(archive);
         if (gzip) {
                 archive_write_add_filter_gzip(archive);
-                (void)archive_write_set_options(archive,
-                                                "gzip:!timestamp"); /* equal bytes; else only larger */
+                (void)archive_write_set_options(archive, "gzip:!timestamp"); /* reproducible output */
         }
         done = check(archive, archive_write_open_fd(archive, fd), path, error) &&
                put_all(archive, tree, below, texts, error) &&

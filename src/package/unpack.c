@@ -1,10 +1,10 @@
-/* Archives as packages (package_store_unpack in package.h), by libarchive; it and tar.c alone know it, so
- * that the command line does not load it.
+/* Archives as packages (package_store_unpack in package.h), with libarchive. Only this file and tar.c use it,
+ * so that the command line does not load it.
  *
- * No name of an archive ever reaches the disk: contents are written under numbers while they are hashed,
- * names and links become entries of a manifest, and only a manifest that passed every rule is made into a
- * tree. So "..", absolute names, links and writing through links have nothing to work on; they are refused
- * here to name the entry and the rule. */
+ * Names of an archive never reach the disk: contents are written under numbers while they are hashed, names
+ * and links become entries of a manifest, and only a valid manifest becomes a tree. So "..", absolute names,
+ * links and writing through links have no effect; they are refused here so that the error names the entry and
+ * the rule. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -32,9 +32,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Archive, archive_end)
 
 enum {
         BLOCK = 64 * 1024,
-        RESERVED = 4 * 1024 * 1024,    /* of the quota at once */
-        RATIO_MAX = 1000,              /* deflate ends at 1032:1; programs stay far below */
-        RATIO_FROM = 64 * 1024 * 1024, /* bytes: what unpacks to less harms nobody */
+        RESERVED = 4 * 1024 * 1024,    /* of the quota in one step */
+        RATIO_MAX = 1000,              /* deflate reaches at most 1032:1; programs stay far below */
+        RATIO_FROM = 64 * 1024 * 1024, /* bytes; a smaller result is harmless */
 };
 
 typedef struct {
@@ -46,7 +46,7 @@ typedef struct {
         GHashTable *by_path; /* Entry *, borrowed from manifest */
         guint headers;
         guint64 bytes;
-        guint64 reserved; /* of the user's quota, for what is unpacked */
+        guint64 reserved; /* reserved from the user's quota for unpacked bytes */
         char *buffer;
 } Unpack;
 
@@ -58,7 +58,7 @@ static bool archive_fault(Unpack *unpack, GError **error)
                        text ? text : "unknown form");
 }
 
-/* "./a//b/" becomes "a/b"; the root becomes "". What else is wrong stays in and is refused by path_check. */
+/* "./a//b/" becomes "a/b"; the root becomes "". path_check refuses other problems. */
 static char *name_normal(const char *name)
 {
         GString *normal = g_string_new(*name == '/' ? "/" : "");
@@ -111,7 +111,7 @@ static bool check_growth(Unpack *unpack, const char *name, GError **error)
         return true;
 }
 
-/* archive_read_data also delivers the holes of sparse entries, so all that a reader would see is counted. */
+/* archive_read_data also returns the holes of sparse entries, so the apparent size is counted. */
 static bool write_content(Unpack *unpack, int fd, Entry *entry, GError **error)
 {
         HashState state;
@@ -161,7 +161,7 @@ static bool add_link(Unpack *unpack, struct archive_entry *raw, Entry *entry, GE
         return link_check(entry->path, target, error);
 }
 
-/* A hard link is a second name of an earlier file of the same archive. */
+/* A hard link is another name of an earlier file in the same archive. */
 static bool add_hard_link(Unpack *unpack, const char *raw_target, Entry *entry, GError **error)
 {
         g_autofree char *target = NULL;
@@ -221,7 +221,7 @@ static bool read_entry(Unpack *unpack, struct archive_entry *raw, Entry *entry, 
         }
 }
 
-/* Under a link or a file nothing can stand; told at once, so that the message comes before the work. */
+/* Nothing can be below a link or a file; checked early, so that the error comes before the work. */
 static bool check_above(const Unpack *unpack, const char *path, GError **error)
 {
         g_autofree char *above = g_strdup(path);
@@ -365,7 +365,7 @@ static bool unpack_all(PackageStore *store, const char *user, const char *path, 
 bool package_store_unpack(PackageStore *store, const char *user, const char *archive, char *ret_hash,
                           GError **error)
 {
-        /* libarchive converts names to the locale's character set: for this thread, UTF-8. */
+        /* libarchive converts names to the locale's character set: make it UTF-8 for this thread. */
         locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
         locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
         bool ok = owner_check(user, error);

@@ -1,10 +1,10 @@
-/* The packages of a uv.lock (see requirements.h; the file's form is uv's, version 1).
+/* The packages of a uv.lock (see requirements.h; the format is uv's, version 1).
  *
- * The file pins all packages for all platforms, so those of other platforms must not be installed: a
- * dependency has a marker, and a package is needed where the markers of one way from the project to it hold.
- * A way is the set of its markers, a bit for each; ways that hold nowhere but where a shorter one does are
- * dropped. From the project on, each new way of a package goes on to what that depends on, until there are no
- * new ones. */
+ * The file pins all packages for all platforms, but only those of this platform must be installed. A
+ * dependency may have a marker. A package is needed if all markers on one path from the project to it hold. A
+ * path is represented by the set of its markers, one bit each; a path whose set contains the set of another
+ * is dropped. Starting at the project, each new path of a package is extended to its dependencies until there
+ * are no new ones. */
 #include "package/requirements.h"
 
 #include <string.h>
@@ -14,16 +14,16 @@
 #include "base/toml.h"
 
 enum {
-        MARKERS_MAX = 64,        /* bits of a way; markers beyond them count as true */
-        WAYS_MAX = 64,           /* of one package; beyond them it is always needed */
+        MARKERS_MAX = 64,        /* bits of a path; further markers count as true */
+        WAYS_MAX = 64,           /* paths of one package; with more it is always needed */
         MARKER_MAX = 1024,       /* bytes of one marker */
-        STEPS_MAX = 1000000,     /* looks at packages and dependencies: anybody may send the file */
-        LINES_MAX = 1024 * 1024, /* bytes that come of it */
+        STEPS_MAX = 1000000,     /* visits of packages and dependencies: users are not trusted */
+        LINES_MAX = 1024 * 1024, /* bytes of the result */
 };
 
 typedef struct {
         const json_t *package;
-        const char *extra; /* NULL: the package itself, else what this extra of it adds */
+        const char *extra; /* NULL: the package itself, otherwise the additions of this extra */
         GArray *ways;      /* guint64 */
 } Need;
 
@@ -53,7 +53,7 @@ static void need_free(gpointer data)
         g_free(need);
 }
 
-/* ---- markers and ways ---- */
+/* ---- markers and paths ---- */
 
 static guint64 bit_of(Lock *lock, const char *marker)
 {
@@ -70,8 +70,8 @@ static guint64 bit_of(Lock *lock, const char *marker)
         return G_GUINT64_CONSTANT(1) << i;
 }
 
-/* False when a way that needs no more markers is there already. Beyond WAYS_MAX it is kept, and returned, as
- * one that always holds. */
+/* False if there is a path that needs no more markers. With more than WAYS_MAX it is stored, and returned, as
+ * a path that always holds. */
 static bool add_way(GArray *ways, guint64 *way)
 {
         for (guint i = 0; i < ways->len; i++)
@@ -88,7 +88,7 @@ static bool add_way(GArray *ways, guint64 *way)
 
 /* ---- packages ---- */
 
-/* The project itself, or a package of a workspace: not something that is installed. */
+/* The path of the project itself, or of a package in the workspace: neither is installed. */
 static const char *own_path(const json_t *package)
 {
         static const char *const kinds[] = { "virtual", "editable", "directory", "path" };
@@ -134,7 +134,7 @@ static bool index_packages(Lock *lock, const json_t *packages, GError **error)
         return true;
 }
 
-/* A name alone is unique; else the version is said. */
+/* A dependency has a version only if the name is ambiguous. */
 static const json_t *find_package(Lock *lock, const char *name, const char *version)
 {
         const GPtrArray *list = name ? g_hash_table_lookup(lock->by_name, name) : NULL;
@@ -225,7 +225,7 @@ static bool follow_all(Lock *lock, const json_t *project, GError **error)
 
 /* ---- lines ---- */
 
-/* "(a and b) or c"; nothing when it is always needed. */
+/* Appends "(a and b) or c"; nothing if it is always needed. */
 static void append_marker(GString *line, const Lock *lock, const GArray *ways)
 {
         const char *before = " ; ";
