@@ -1,4 +1,4 @@
-/* Disk (see disk.h). */
+/* Disk operations (see disk.h). */
 #include "storage/disk.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 #include "base/err.h"
 #include "base/file.h"
 
-/* Without openat2: one component at a time, no link followed. Stricter than asked, so still safe. */
+/* Without openat2: opens one component at a time, and follows no link. This is stricter than necessary, so
+ * still safe. */
 static int open_walking(int root, const char *path, int flags, mode_t mode)
 {
         g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -51,12 +52,12 @@ int open_beneath(int root, const char *path, int flags, mode_t mode)
                         return fd;
                 if (errno == ENOSYS)
                         return open_walking(root, path, flags | O_CLOEXEC, mode);
-                if (errno != EAGAIN && errno != EINTR) /* EAGAIN: a rename elsewhere raced with ".." */
+                if (errno != EAGAIN && errno != EINTR) /* EAGAIN: a concurrent rename and ".." */
                         return -1;
         }
 }
 
-enum { RANGE = 64 << 20 }; /* copied between two looks at whether somebody waits for it */
+enum { RANGE = 64 << 20 }; /* bytes between two checks whether the caller has given up */
 
 static gint64 copy_by_hand(int from, int to, gint64 len)
 {
@@ -99,7 +100,7 @@ gint64 copy_bytes(int from, int to, gint64 len)
                         continue;
                 }
                 if (got == 0)
-                        break; /* the end, or a file system (proc) that pretends: the copy by hand below finds
+                        break; /* end of file, or a file system such as proc: the manual copy below finds
                                   out */
                 if (errno == EINTR)
                         continue;
@@ -165,7 +166,7 @@ void sync_set_add(SyncSet *set, int *fd)
         if (set->n < SYNC_FEW)
                 set->fds[set->n] = taken;
         else
-                close(taken); /* one syncfs will do for all */
+                close(taken); /* one syncfs covers all */
         set->n++;
 }
 

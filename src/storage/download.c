@@ -1,6 +1,6 @@
-/* Download of a file or a directory (see upload.h). The server's names are checked as if it were hostile:
- * below the asked path, and no part that leads elsewhere. A file grows as "<name>.part"; chunks that an
- * earlier try left there are kept when their hashes are right. */
+/* Download of a file or a directory (see upload.h). The server's names are not trusted: each must be below
+ * the requested path, without parts that lead elsewhere. A file is written as "<name>.part". Chunks of an
+ * earlier attempt are kept if their hashes match. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 typedef struct {
         Transfer transfer;
         GPtrArray *items; /* Item * */
-        GPtrArray *dirs;  /* char *: local directories to be made */
+        GPtrArray *dirs;  /* char *: local directories to create */
 } Download;
 
-/* What there is */
+/* Listing */
 
 static bool add_item(Download *download, const char *remote, const char *local, const json_t *item,
                      GError **error)
@@ -56,7 +56,7 @@ static bool is_single_file(const json_t *items, const char *remote)
                g_strcmp0(json_string_value(json_object_get(json_array_get(items, 0), "path")), remote) == 0;
 }
 
-/* Where it goes: `local` itself, or into it under the remote name. */
+/* The local path: `local` itself, or the remote name within it. */
 static char *local_target(const char *remote, const char *local, bool single)
 {
         g_autofree char *name = last_name(remote);
@@ -166,7 +166,7 @@ static bool download_file(Download *download, const Item *item, GError **error)
 
         if (!reply || !json_get_int(reply, "", "size", 0, G_MAXINT64, &size, error))
                 return false;
-        transfer->progress.bytes += (guint64)size - item->size; /* it may have grown since it was listed */
+        transfer->progress.bytes += (guint64)size - item->size; /* it may have grown since the listing */
         if (is_equal(download, item, (guint64)size, chunks)) {
                 transfer_report(transfer, item->local, (guint64)size, 0, 1);
                 return true;

@@ -1,4 +1,4 @@
-/* Deciding what goes (see gc.h). The table of kinds is the one of doc/guide/storage.md. */
+/* Decides what to delete (see gc.h). The table of kinds is that of doc/guide/storage.md. */
 #include "storage/gc.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@
 
 static const struct {
         const char *name, *about;
-        gint64 age_ms, older_age_ms; /* by default, in a new installation and in an older one */
-        int percent;                 /* of the disk; 0: no bound */
+        gint64 age_ms, older_age_ms; /* defaults of a new installation and of an older one */
+        int percent;                 /* of the disk; 0: unlimited */
 } kinds[GC_KINDS] = {
         [GC_UPLOAD] = { "uploads", "unfinished uploads of files", 7 * DAY, 7 * DAY, 10 },
         [GC_PIECE] = { "pieces", "beginnings of contents of packages", DAY, DAY, 10 },
@@ -125,13 +125,13 @@ static gint least_recent_first(gconstpointer a, gconstpointer b)
         return strcmp(one->name, two->name);
 }
 
-/* Days are what ages are thought of in. */
+/* Users think of ages in days. */
 static char *say_age(gint64 ms)
 {
         return ms < 2 * DAY ? duration_format(ms) : g_strdup_printf("%" G_GINT64_FORMAT " days", ms / DAY);
 }
 
-/* Why it goes; NULL: it stays. `sum`: bytes of the kind that are there still. */
+/* The reason for deletion; NULL: keep it. `sum`: the remaining bytes of the kind. */
 static char *judge(const GcThing *thing, const GcRule *rule, gint64 sum, gint64 now)
 {
         gint64 unused = now - thing->used;

@@ -1,5 +1,5 @@
-/* BLAKE2b-256 (see hash.h). sodium_init() picks the vector code for this processor, three times as fast as
- * the portable one, so it runs once before the first hash. */
+/* BLAKE2b-256 (see hash.h). sodium_init() selects the vector code for this processor, which is three times as
+ * fast as the portable code, so it runs before the first hash. */
 #include "storage/hash.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum {
         HASH_BYTES = HASH_LEN / 2,
-        READ_SIZE = 256 * 1024, /* larger reads gain nothing on this path, smaller ones cost system calls */
+        READ_SIZE = 256 * 1024, /* larger reads are not faster, smaller ones cost system calls */
 };
 
 static void sodium_ready(void)

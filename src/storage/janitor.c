@@ -1,8 +1,8 @@
-/* The janitor (see janitor.h). The last survey is kept, so that what goes can be decided at any time; one
- * removal at a time, by the janitor's thread or by who asked.
+/* The janitor (see janitor.h). It keeps the last survey, so that it can decide about deletions at any time.
+ * Only one removal runs at a time, on the janitor's thread or the caller's.
  *
- * What is removed leaves its place by one rename into a directory that nothing reads: a crash leaves things
- * whole, or out of sight, where the next round finds them. */
+ * A removed thing is first renamed into a directory that nothing reads. So a crash leaves it either complete,
+ * or hidden where the next round finds it. */
 #include "storage/janitor.h"
 
 #include <errno.h>
@@ -24,25 +24,25 @@
 enum {
         REST_MIN_MS = 60 * 1000,
         REST_TIMES = 20,
-        HURRY_MIN_MS = 50, /* and a few times as long as the last one took: */
+        HURRY_MIN_MS = 50, /* and a multiple of the last one's duration: */
         HURRY_TIMES = 4,
-        TICK_MS = 1000, /* at most between two looks at limits, which change, and at what the kernel counts */
-        ASK_MS = 200,   /* so often who waits looks whether somebody waits for it */
+        TICK_MS = 1000, /* at most, between two checks of limits and of the kernel's counts */
+        ASK_MS = 200,   /* interval at which a waiting thread checks whether its caller has given up */
 };
 
 struct Janitor {
         JanitorConfig config;
         char *state_dir, *dc, *ledger_file;
         GThread *thread;
-        pthread_mutex_t mutex; /* of what follows */
+        pthread_mutex_t mutex; /* protects the following fields */
         pthread_cond_t changed;
         bool stopped;
         gint64 begun, ended; /* numbers of surveys */
-        gint64 wanted;       /* of one that somebody waits for */
-        gint64 collected;    /* when things were removed last; monotonic ms */
+        gint64 wanted;       /* requested by a waiting thread */
+        gint64 collected;    /* when things were last removed; monotonic ms */
         Survey *last;
         pthread_mutex_t removing; /* one at a time */
-        GHashTable *open;         /* packages of open jobs, as of that one; with `removing` */
+        GHashTable *open;         /* packages of open jobs during that removal; protected by `removing` */
 };
 
 static bool is_stopped(void *arg)
@@ -56,7 +56,7 @@ static bool is_stopped(void *arg)
         return stopped;
 }
 
-/* The survey's questions, handed on: `stopped` alone is asked of the janitor. */
+/* Passes the survey's questions on, except `stopped`, which the janitor answers itself. */
 static SurveyAnswer ask_job(const char *id, SurveyJob *ret, void *arg)
 {
         const JanitorConfig *config = &((Janitor *)arg)->config;
@@ -80,15 +80,15 @@ static char *ask_uid(uid_t uid, void *arg)
 
 /* ---- removing ---- */
 
-/* What lies there is removed, whatever it is. */
+/* Removes everything in it. */
 static void sweep_gone(const Janitor *janitor, const char *area)
 {
         g_autofree char *path = g_build_filename(janitor->state_dir, area, ".gone", NULL);
 
-        (void)file_remove_tree(path, NULL); /* what stays is tried again in the next round */
+        (void)file_remove_tree(path, NULL); /* else the next round retries it */
 }
 
-/* Into `area`/.gone by one rename. */
+/* Moves it to `area`/.gone with one rename. */
 static bool hide(const Janitor *janitor, const char *area, const char *path, GError **error)
 {
         char id[ID_LEN + 1];
@@ -101,7 +101,7 @@ static bool hide(const Janitor *janitor, const char *area, const char *path, GEr
                err_set_errno(error, errno, "cannot move '%s' away", path);
 }
 
-/* The parts of an attempt: logs, or all that is no log. */
+/* The parts of an attempt: its logs, or everything else. */
 static bool hide_parts(const Janitor *janitor, const char *attempt, bool logs, GError **error)
 {
         g_autoptr(GDir) dir = g_dir_open(attempt, 0, NULL);
@@ -116,7 +116,7 @@ static bool hide_parts(const Janitor *janitor, const char *attempt, bool logs, G
         return true;
 }
 
-/* Who asks for them is told that they were there. */
+/* First marks the job, so that a reader learns that its logs were deleted. */
 static bool hide_logs(const Janitor *janitor, const char *job_dir, GError **error)
 {
         g_autofree char *mark = g_build_filename(job_dir, SURVEY_LOGS_GONE, NULL);
@@ -136,7 +136,7 @@ static bool hide_logs(const Janitor *janitor, const char *job_dir, GError **erro
         return true;
 }
 
-/* An attempt is over when its job is, or has gone on to another. */
+/* An attempt is over when its job has ended, or has started a later attempt. */
 static bool is_over(const GcThing *thing, const SurveyJob *job, char *const *parts)
 {
         gint64 attempt;
@@ -146,7 +146,7 @@ static bool is_over(const GcThing *thing, const SurveyJob *job, char *const *par
                 attempt < job->attempt);
 }
 
-/* A job's things: what it is now decides, not what it was when the survey saw it. */
+/* Things of a job: its present state decides, not the state that the survey saw. */
 static bool drop_of_job(Janitor *janitor, const GcThing *thing, bool *ret_gone, GError **error)
 {
         g_auto(GStrv) parts = g_strsplit(thing->name, "/", -1); /* jobs, xx, id, attempt */
@@ -232,13 +232,13 @@ static void remove_one(Janitor *janitor, const GcThing *thing, JanitorRemoval *r
                             "what", thing->name, "error", failure->message, NULL);
 }
 
-/* Of the survey, which stays as it is. */
+/* Leaves `survey` unchanged. */
 static GPtrArray *collect(Janitor *janitor, const Survey *survey, bool dry)
 {
         g_autoptr(GPtrArray) verdicts = gc_decide(survey->things, &janitor->config.policy, clock_now_ms());
         GPtrArray *removals = g_ptr_array_new_with_free_func((GDestroyNotify)janitor_removal_free);
 
-        /* A job that comes later has used its package just now, which the store sees. */
+        /* A job submitted later has just used its package, and the store knows that. */
         janitor->open = dry || verdicts->len == 0 ? NULL : ask_packages(janitor);
         for (guint i = 0; i < verdicts->len && !is_stopped(janitor) && cancel_check(); i++) {
                 const GcVerdict *verdict = verdicts->pdata[i];
@@ -296,7 +296,7 @@ static Survey *survey_now(Janitor *janitor)
         survey = survey_make(&config);
         ledger_survey_end(janitor->config.ledger, survey ? survey->uses : NULL);
         if (survey)
-                survey->config = NULL; /* of this stack */
+                survey->config = NULL; /* it was on this stack */
         return survey;
 }
 
@@ -315,7 +315,7 @@ static void publish(Janitor *janitor, Survey *survey)
         pthread_mutex_unlock(&janitor->mutex);
 }
 
-/* Takes the last survey: what it found is judged once, as removals change it. */
+/* Takes the last survey, which is used only once, since removals make it stale. */
 static Survey *take_last(Janitor *janitor)
 {
         Survey *survey;
@@ -382,7 +382,7 @@ static void round_of(Janitor *janitor)
         pthread_mutex_unlock(&janitor->removing);
 }
 
-/* With the mutex. */
+/* Call it with the mutex. */
 static void wait_ms(Janitor *janitor, gint64 ms)
 {
         (void)cond_wait_until(&janitor->changed, &janitor->mutex, clock_monotonic_ms() + ms);
@@ -431,7 +431,7 @@ static void *run(void *arg)
         return NULL;
 }
 
-/* ---- from outside ---- */
+/* ---- interface ---- */
 
 Janitor *janitor_new(const JanitorConfig *config)
 {
@@ -509,7 +509,7 @@ GPtrArray *janitor_collect(Janitor *janitor, bool dry, GError **error)
                         return NULL;
                 pthread_mutex_lock(&janitor->removing);
                 survey = take_last(janitor);
-                if (survey) { /* else the next survey is on its way */
+                if (survey) { /* else another survey is running */
                         removals = collect(janitor, survey, dry);
                         give_last(janitor, survey);
                 }

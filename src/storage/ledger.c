@@ -1,10 +1,10 @@
-/* The ledger (see ledger.h). Of each user: what the last survey found, what was written since it began, and
- * what is reserved for requests that are in hand.
+/* The ledger (see ledger.h). For each user: the result of the last survey, bytes and files written since its
+ * start, and reservations of current requests.
  *
- *      survey n begins ──▶ looks ──▶ ends: `found` is what it saw, `since` what was written from its begin on
- *                          └ `late` gathers that
+ *      survey n starts ──▶ walks ──▶ ends: `found` is its result, `since` what was written after its start
+ *                          └ `late` collects that
  *
- * What is written while a survey looks may be counted twice until the next one: never too little. */
+ * Writes during a survey may be counted twice until the next one, but are never missed. */
 #include "storage/ledger.h"
 
 #include <pthread.h>
@@ -20,8 +20,8 @@
 enum { FILE_MAX = 64 * 1024 * 1024 };
 
 enum {
-        FULL_BYTES = 64 * 1024, /* less than that is no room */
-        LEAST_BYTES = 4096,     /* for the kernel, to which 0 is no limit */
+        FULL_BYTES = 64 * 1024, /* less free space counts as full */
+        LEAST_BYTES = 4096,     /* for the kernel, where 0 means unlimited */
 };
 
 static const char *const kinds[DISK_KINDS] = {
@@ -35,8 +35,8 @@ static const char *const kinds[DISK_KINDS] = {
         [DISK_UNLISTED] = "unlisted",
 };
 
-/* Kinds of trees that are one user's alone, which can carry a project id. Packages have several owners, and
- * in public lie files of all. */
+/* Kinds of trees that belong to one user, so that they can have a project id. Packages have several owners,
+ * and public has files of all users. */
 static const bool in_kernel[DISK_KINDS] = {
         [DISK_HOME] = true, [DISK_UPLOADS] = true, [DISK_ENVIRONMENTS] = true,
         [DISK_LOGS] = true, [DISK_WORK] = true,    [DISK_UNLISTED] = true,
@@ -45,13 +45,13 @@ static const bool in_kernel[DISK_KINDS] = {
 typedef struct {
         DiskUse found, since, late;
         DiskAmount reserved;
-        DiskAmount kernel; /* of trees in_kernel, as the kernel counts them */
+        DiskAmount kernel; /* of the trees in in_kernel, as the kernel counts them */
 } Account;
 
 struct Ledger {
         LedgerLimitOf limit_of;
         void *arg;
-        pthread_mutex_t mutex; /* of what follows */
+        pthread_mutex_t mutex; /* protects the following fields */
         GHashTable *accounts;  /* user -> Account */
         gint64 surveyed, begun;
         bool refused;
@@ -127,8 +127,8 @@ static bool refuse(const char *user, const DiskUse *use, gint64 limit, gint64 mo
                        bytes ? "disk SIZE" : "files N");
 }
 
-/* `any`: nothing is to be added now, but something that is begun will write, such as a job: who holds all
- * that is allowed may not. */
+/* `any`: nothing is added now, but an activity that will write starts, such as a job: it is refused if the
+ * limit is reached. */
 static bool fits(gint64 held, gint64 more, gint64 limit, bool any)
 {
         return limit <= 0 || (any ? held < limit : more <= 0 || more <= limit - held);
@@ -181,7 +181,7 @@ void ledger_free(Ledger *ledger)
         g_free(ledger);
 }
 
-/* With the mutex. */
+/* Call it with the mutex. */
 static Account *account_of(Ledger *ledger, const char *user)
 {
         Account *account = g_hash_table_lookup(ledger->accounts, user);
@@ -320,7 +320,7 @@ void ledger_kernel_limit(Ledger *ledger, const char *user, DiskAmount *ret)
         *ret = disk_kernel_limit(&use, &limit);
 }
 
-/* Of the two limits the one that is reached, or nearly. */
+/* *ret_bytes tells which of the two limits is reached, or nearly. */
 static bool is_full(const DiskUse *use, const DiskAmount *limit, bool *ret_bytes)
 {
         const DiskAmount sum = disk_use_sum(use);
@@ -426,7 +426,7 @@ void ledger_survey_begin(Ledger *ledger)
         pthread_mutex_unlock(&ledger->mutex);
 }
 
-/* With the mutex. Nothing of a user that is not in `uses` was found. */
+/* Call it with the mutex. Users who are not in `uses` have nothing. */
 static void settle(Ledger *ledger, GHashTable *uses)
 {
         GHashTableIter iter;

@@ -1,5 +1,5 @@
-/* Open files without a name (see open-files.h). The kernel says in a descriptor's link that its file was
- * deleted; only such ones are asked for more, so that no other file system can keep the walk waiting. */
+/* Open files without a name (see open-files.h). The kernel marks the link of a descriptor if its file was
+ * deleted. Only such files are inspected, so that no other file system can block the walk. */
 #include "storage/open-files.h"
 
 #include <dirent.h>
@@ -35,7 +35,7 @@ static bool is_deleted(int dir, const char *name)
         ssize_t len = readlinkat(dir, name, target, sizeof target);
         size_t tail = sizeof mark - 1;
 
-        return len == sizeof target || /* cut off: it is asked */
+        return len == sizeof target || /* truncated: inspect the file */
                (len > (ssize_t)tail && memcmp(target + len - tail, mark, tail) == 0);
 }
 
@@ -52,7 +52,7 @@ static void look_at_fd(Walk *walk, int dir, const char *name)
                 walk->look->func(&st, walk->look->arg);
 }
 
-/* Each may have descriptors of its own (unshare(CLONE_FILES)). */
+/* A thread may have its own descriptors (unshare(CLONE_FILES)). */
 static void look_at_thread(Walk *walk, int tasks, const char *tid)
 {
         g_autofree char *name = g_strconcat(tid, "/fd", NULL);
@@ -69,7 +69,7 @@ static void look_at_thread(Walk *walk, int tasks, const char *tid)
         closedir(dir);
 }
 
-/* Each line of its file ends with the path of one of its groups. */
+/* Each line of the file ends with the path of a cgroup. */
 static bool is_in_group(Walk *walk, int proc, const char *pid)
 {
         g_autofree char *name = g_strconcat(pid, "/cgroup", NULL);

@@ -1,4 +1,4 @@
-/* Deciding of project quotas (see project-table.h). */
+/* Decisions about project quotas (see project-table.h). */
 #include "storage/project-table.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 struct ProjectTable {
         GHashTable *ids;   /* user -> id */
-        GHashTable *users; /* id -> user, of `ids` */
+        GHashTable *users; /* id -> user; owned by `ids` */
 };
 
 /* ---- ids ---- */
@@ -166,8 +166,8 @@ void mount_entry_clear(MountEntry *entry)
         g_clear_pointer(&entry->source, g_free);
 }
 
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw": the optional fields end with "-". In the
- * source, blanks are octal. */
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw": the optional fields end with "-". Blanks
+ * in the source are octal. */
 bool mount_find(const char *mountinfo, guint major, guint minor, MountEntry *ret)
 {
         g_auto(GStrv) lines = g_strsplit(mountinfo, "\n", -1);
@@ -187,7 +187,7 @@ bool mount_find(const char *mountinfo, guint major, guint minor, MountEntry *ret
         return false;
 }
 
-/* How the project quota of a file system is turned on. */
+/* How to enable the project quota of a file system. */
 static const struct {
         const char *type, *how;
 } able[] = {

@@ -1,11 +1,10 @@
-/* Project quotas (see project.h). The calls of XFS (Q_X...) are the kernel's common ones: ext4 and f2fs
- * answer them, too.
+/* Project quotas (see project.h). The calls of XFS (Q_X...) also work on ext4 and f2fs.
  *
- *      disk-projects       lines "ID USER": who has which id, on disk before anything carries it
- *      trusted.paddle.project on the top of a tree: all that is in it was labelled with this id
+ *      disk-projects           lines "ID USER"; durable before a tree gets the id
+ *      trusted.paddle.project  attribute of a tree's top: the whole tree was labelled with this id
  *
- * A tree is labelled from its top down: what is made in a directory after it was labelled inherits the id,
- * and what was in it before is seen by the walk. */
+ * A tree is labelled from its top down: new entries of a labelled directory inherit the id, and the walk finds
+ * the older ones. */
 #include "storage/project.h"
 
 #include <errno.h>
@@ -39,15 +38,15 @@ struct Projects {
         char *file, *device;
         int fd; /* the state directory */
         pthread_mutex_t mutex;
-        ProjectTable *table; /* with the mutex */
-        GHashTable *set;     /* id -> DiskAmount: the limits that the kernel has from us; with the mutex */
+        ProjectTable *table; /* protected by the mutex */
+        GHashTable *set;     /* id -> DiskAmount: limits that we gave to the kernel; protected by the mutex */
         _Atomic bool live;
-        bool told; /* that ids are lacking; with the mutex */
+        bool told; /* missing ids were reported; protected by the mutex */
 };
 
 /* ---- the kernel ---- */
 
-/* By the open directory; kernels before 5.14 by the device. */
+/* Addresses the file system by the open directory; kernels before 5.14 need the device. */
 static int quota_call(const Projects *projects, int command, guint32 id, void *data)
 {
         int call = QCMD(command, PRJQUOTA);
@@ -63,7 +62,7 @@ static bool read_count(const Projects *projects, guint32 id, struct fs_disk_quot
         *ret = (struct fs_disk_quota){ 0 };
         if (quota_call(projects, Q_XGETQUOTA, id, ret) == 0)
                 return true;
-        return errno == ENOENT; /* nothing has it yet: all is 0 */
+        return errno == ENOENT; /* no such id yet: all is 0 */
 }
 
 /* ProjectIdLook */
@@ -125,7 +124,7 @@ static bool load(Projects *projects, GError **error)
                 err_prefix(error, "'%s': ", projects->file));
 }
 
-/* With the mutex. On disk before anything carries it. */
+/* Call it with the mutex. The id is durable before a tree gets it. */
 static bool add(Projects *projects, const char *user, guint32 *ret, GError **error)
 {
         g_autofree char *text = NULL;
@@ -140,7 +139,7 @@ static bool add(Projects *projects, const char *user, guint32 *ret, GError **err
         return false;
 }
 
-/* With the mutex. 0: it could not be had, which is said once. */
+/* Call it with the mutex. 0: no id is available, which is reported once. */
 static guint32 id_new_of(Projects *projects, const char *user)
 {
         g_autoptr(GError) failure = NULL;
@@ -175,12 +174,12 @@ static guint32 id_of(Projects *projects, const char *user)
 
 typedef struct {
         guint32 id;
-        uid_t owner; /* of the top */
-        int err;     /* of the first that could not be labelled */
+        uid_t owner; /* of the top directory */
+        int err;     /* of the first failure */
 } Labels;
 
-/* A file that has another name may be somebody else's: its other name is anywhere. Links, sockets and pipes
- * have an id only from what they were made in. */
+/* A file with other names may belong to another user, since those names may be anywhere. Links, sockets and
+ * pipes can only inherit an id. */
 static void label_one(int dir, const char *name, const struct stat *seen, void *arg)
 {
         Labels *labels = arg;
@@ -191,7 +190,7 @@ static void label_one(int dir, const char *name, const struct stat *seen, void *
                 return;
         fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != seen->st_ino || st.st_dev != seen->st_dev)
-                return; /* it was exchanged meanwhile: what is new inherits */
+                return; /* it was exchanged meanwhile: new entries inherit */
         if (!S_ISDIR(st.st_mode) && st.st_nlink > 1 && st.st_uid != labels->owner)
                 return;
         if (!project_id_set(fd, labels->id, S_ISDIR(st.st_mode)) && !labels->err)
@@ -244,7 +243,7 @@ bool projects_label(Projects *projects, const char *user, const char *path, bool
 
 /* ---- limits and numbers ---- */
 
-/* With the mutex. */
+/* Call it with the mutex. */
 static void set_limit(Projects *projects, guint32 id, const DiskAmount *limit)
 {
         const DiskAmount *was = g_hash_table_lookup(projects->set, GUINT_TO_POINTER(id));
@@ -335,7 +334,7 @@ char *projects_say_full(Projects *projects, const char *dir)
         return ledger_say_full(projects->config.ledger, user);
 }
 
-/* ---- its life ---- */
+/* Otherwise the kernel would keep the limits of an earlier start. */
 
 /* The kernel would go on to hold limits of an earlier start. */
 static void lift_limits(Projects *projects)
@@ -345,7 +344,7 @@ static void lift_limits(Projects *projects)
 
         for (guint i = 0; i < users->len; i++)
                 (void)write_limit(projects, project_table_id(projects->table, users->pdata[i]),
-                                  &none); /* where there is no quota at all, there is no limit either */
+                                  &none); /* without quotas there are no limits either */
 }
 
 bool projects_open(const ProjectConfig *config, Projects **ret, GError **error)

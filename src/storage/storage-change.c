@@ -1,5 +1,5 @@
-/* Removing and moving in the storage (see storage.h). A directory is held open while a name in it is changed,
- * and that name is never followed, so a link that a job exchanges meanwhile leads nowhere. */
+/* Removing and moving in the storage (see storage.h). The directory stays open while a name in it changes,
+ * and the name is never followed, so a link that a job exchanges meanwhile has no effect. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -63,13 +63,12 @@ void storage_sweep(Storage *storage)
                 g_autofree char *name = g_build_filename(path, entry->d_name, NULL);
 
                 if (g_str_has_prefix(entry->d_name, "gone.") && !is_being_removed(storage, entry->d_name))
-                        (void)file_remove_tree(name, NULL); /* tried again by the next sweep */
+                        (void)file_remove_tree(name, NULL); /* else the next sweep retries it */
         }
         closedir(dir);
 }
 
-/* One rename takes the tree out of sight; then there is time, and nothing that could be exchanged for a link.
- */
+/* One rename hides the tree; after that its removal may take time, and no job can exchange a link in it. */
 static bool remove_home_dir(Storage *storage, const Place *place, int parent, const char *name,
                             FileRemoval *removal, GError **error)
 {
@@ -85,7 +84,8 @@ static bool remove_home_dir(Storage *storage, const Place *place, int parent, co
         return ok;
 }
 
-/* Entry by entry, without a rename first: entries of other users are only found on the way, and they stay. */
+/* Removes entry by entry, without a rename first: entries of other users are only found on the way, and are
+ * kept. */
 static bool remove_own_dir(const Place *place, int parent, const char *name, FileRemoval *removal,
                            GError **error)
 {
@@ -152,7 +152,7 @@ bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess 
 typedef struct {
         Storage *storage;
         Place source, target;
-        int from, to; /* the directories that hold the names */
+        int from, to; /* the parent directories of the names */
         const char *name, *new_name;
         bool replace;
 } Move;
@@ -198,7 +198,7 @@ static bool move_error(const Move *move, int err, GError **error)
                 return err_set(error, ERR_INVALID, "directory '%s' cannot be moved into itself, to '%s'",
                                from, to);
         case ENOENT: return place_error(&move->source, error, err, "move");
-        case EXDEV: /* of a rename: not a link that leads out */
+        case EXDEV: /* of a rename; not a link that leads outside */
                 return err_set(error, ERR_CONFLICT,
                                "'%s' cannot be moved to '%s': the file system counts them for different "
                                "users\nDownload it and upload it there.",
@@ -207,7 +207,7 @@ static bool move_error(const Move *move, int err, GError **error)
         }
 }
 
-/* File systems that cannot refuse to replace (EINVAL) get a look before the rename. False with errno. */
+/* Some file systems cannot refuse to replace (EINVAL): check before the rename. False with errno. */
 static bool rename_it(const Move *move)
 {
         struct stat st;
@@ -231,7 +231,8 @@ typedef struct {
         uid_t owner;
 } Label;
 
-/* A file with further names may belong to another user: only its owner's is labelled, as in project.c. */
+/* A file with other names may belong to another user: it is labelled only if the owner has it, as in
+ * project.c. */
 static void label_one(int dir, const char *name, const struct stat *seen, void *arg)
 {
         const Label *label = arg;
@@ -245,7 +246,7 @@ static void label_one(int dir, const char *name, const struct stat *seen, void *
             (!S_ISDIR(st.st_mode) && st.st_nlink > 1 && st.st_uid != label->owner))
                 return;
         (void)project_id_set(fd, label->id,
-                             label->inherit && S_ISDIR(st.st_mode)); /* the rename, or a survey, finds it */
+                             label->inherit && S_ISDIR(st.st_mode)); /* the rename or a survey retries */
 }
 
 static bool gave_up(void *arg)
@@ -253,7 +254,7 @@ static bool gave_up(void *arg)
         return !cancel_check();
 }
 
-/* The tree gets the project id that it would have, had it been made where it goes. */
+/* Gives the tree the project id that it would have if it had been created at its target. */
 static bool follow_projects(const Move *move)
 {
         Label label = { .owner = move->source.owner.uid };
@@ -278,7 +279,7 @@ static bool rename_or_say(const Move *move, GError **error)
 
 typedef struct {
         uid_t uid;
-        DiskAmount all, own; /* own: what belongs to `uid` */
+        DiskAmount all, own; /* `own`: the part that belongs to `uid` */
 } Load;
 
 static void load_one(const struct stat *st, void *arg)
@@ -303,7 +304,7 @@ static bool weigh_load(const Move *move, Load *load, GError **error)
                place_error(&move->source, error, errno, "count");
 }
 
-/* The owner of the home at one end of the move: files of this uid in public count to that user. */
+/* The owner of the home at one end of the move. Files of this uid in public count to that user. */
 static uid_t uid_of_home(const Move *move)
 {
         return place_home(&move->target) ? move->target.owner.uid : move->source.owner.uid;
@@ -341,8 +342,8 @@ static void count_load(const Move *move, const Load *load)
         projects_refresh(move->storage->projects, target);
 }
 
-/* Between homes, or a home and public. What comes into a home becomes its owner's before it is there; who
- * stops in the middle begins again. */
+/* Between two homes, or a home and public. A tree that moves into a home is given to its owner first; after
+ * an interruption a retry starts again. */
 static bool move_across(const Move *move, GError **error)
 {
         Load load = { .uid = uid_of_home(move) };
@@ -367,7 +368,7 @@ static bool move_across(const Move *move, GError **error)
         return true;
 }
 
-/* The size of the file that a rename would replace. */
+/* The size of the file that the rename would replace. */
 static DiskAmount replaced_by(const Move *move)
 {
         struct stat st;

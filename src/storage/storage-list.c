@@ -1,4 +1,4 @@
-/* Looking at the storage (see storage.h): what is in a directory, and how much of the disk that holds. */
+/* Listing the storage (see storage.h): the contents of a directory, and their size. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ typedef struct {
         GPtrArray *entries;
         guint flags;
         int limit;
-        int err; /* an errno: there is no list */
+        int err; /* an errno: the listing failed */
 } Listing;
 
 void storage_entry_free(StorageEntry *entry)
@@ -32,7 +32,7 @@ void storage_entry_free(StorageEntry *entry)
         g_free(entry);
 }
 
-/* `st`: of what the name leads to; `mode`: of the name itself. */
+/* `st`: of the target of the name; `mode`: of the name itself. */
 static void add_entry(Listing *listing, const char *path, const struct stat *st, mode_t mode)
 {
         StorageEntry *entry = g_new0(StorageEntry, 1);
@@ -55,7 +55,7 @@ static bool is_name(const char *name)
         return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* NULL with errno; E2BIG when there are more than NAMES_MAX. */
+/* NULL with errno; E2BIG if there are more than NAMES_MAX. */
 static GPtrArray *sorted_names(int dir)
 {
         g_autoptr(GPtrArray) names = NULL;
@@ -79,8 +79,8 @@ static GPtrArray *sorted_names(int dir)
         return g_steal_pointer(&names);
 }
 
-/* What `name` leads to, links inside the place followed, and the mode of the name itself. False for what is
- * not shown: links that lead out or nowhere, sockets, devices, unless all is asked for. */
+/* The target of `name`, following links inside the place, and the mode of the name itself. False if it is not
+ * shown: links that lead outside or nowhere, sockets, devices, unless everything was requested. */
 static bool entry_stat(const Listing *listing, int dir, const char *name, const char *below, struct stat *ret,
                        mode_t *ret_mode)
 {
@@ -105,8 +105,8 @@ static bool goes_on(Listing *listing)
         return !listing->err && (int)listing->entries->len < listing->limit;
 }
 
-/* `below` is the directory's way below the place, "." for itself; `shown` its /pfs path. Links are shown, but
- * not gone down. */
+/* `below` is the directory's path below the place, "." for the place itself; `shown` is its /pfs path. Links
+ * are listed, but not followed. */
 static void list_dir(Listing *listing, const char *below, const char *shown)
 {
         fd_auto int dir = open_beneath(listing->place->fd, below, O_RDONLY | O_DIRECTORY, 0);
@@ -130,7 +130,7 @@ static void list_dir(Listing *listing, const char *below, const char *shown)
         }
 }
 
-/* The mode of the last name of the place itself, which may be a link. */
+/* The mode of the last name of the place, which may be a link. */
 static bool own_mode(const Place *place, struct stat *ret, GError **error)
 {
         const char *name;
@@ -143,7 +143,7 @@ static bool own_mode(const Place *place, struct stat *ret, GError **error)
                                place_error(place, error, errno, "open"));
 }
 
-/* The target of a link need not exist: a user who removes the link wants to see it. */
+/* A link may lead nowhere: a user who wants to remove it must see it. */
 static bool list_self(Listing *listing, GError **error)
 {
         const Place *place = listing->place;
@@ -184,7 +184,7 @@ static bool list_what_is_there(Listing *listing, GError **error)
         return !listing->err || place_error(place, error, listing->err, "list");
 }
 
-/* A home is made with the first write. Until then it is shown as an empty directory. */
+/* The first write creates a home. Until then it is listed as an empty directory. */
 static void add_new_home(Listing *listing)
 {
         const struct stat st = { .st_mode = S_IFDIR | 0700 };
@@ -215,11 +215,11 @@ GPtrArray *storage_list(Storage *storage, const char *pfs_path, const StorageAcc
 /* Counting */
 
 typedef struct {
-        GPtrArray *parts; /* StorageCount, one a directory right below; or NULL */
-        int limit;        /* of them */
+        GPtrArray *parts; /* StorageCount, one per subdirectory; or NULL */
+        int limit;        /* maximum number of parts */
         bool more;
         WeighHow how;
-        StorageCount *now; /* what `count_one` adds to */
+        StorageCount *now; /* the part that `count_one` adds to */
 } Counting;
 
 void storage_count_free(StorageCount *count)
@@ -262,7 +262,7 @@ static void count_sum(StorageCount *sum, const StorageCount *part)
         sum->dirs += part->dirs;
 }
 
-/* Counts each name of the directory; a directory becomes a part of its own. False: the client has left. */
+/* Counts each name of the directory; each subdirectory becomes a part. False: the client is gone. */
 static bool count_names(Counting *counting, int dir, StorageCount *sum)
 {
         int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -300,7 +300,7 @@ static gint by_path(gconstpointer a, gconstpointer b)
         return strcmp((*(StorageCount *const *)a)->path, (*(StorageCount *const *)b)->path);
 }
 
-/* The directory, which is open, or the file of this name in it. */
+/* Counts the open directory `at`, or the file `name` in it. */
 static bool count_tree(Counting *counting, int at, const char *name, StorageCount *sum)
 {
         Weight weight = { 0 };
@@ -340,7 +340,7 @@ StorageCount *storage_count_of(Storage *storage, const char *pfs_path, const Sto
         }
         fd = open_beneath(place.fd, place.below, O_PATH | O_DIRECTORY, 0);
         sum = count_new(place.shown, fd >= 0);
-        if (fd < 0) { /* a file, or a link that leads nowhere: it counts as what it is */
+        if (fd < 0) { /* a file or a dangling link: count the entry itself */
                 fd = place_parent(&place, false, &name, error);
                 if (fd < 0 || (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
                                !place_error(&place, error, errno, "open"))) {

@@ -1,13 +1,13 @@
 /* Uploads into the storage, chunk by chunk (see storage.h).
  *
- *      <dc>/.upload/<hash of the /pfs path>/data     the file to be, each chunk at its place
- *                                         /chunks   for each chunk a record of fixed length, "<hash> <length,
- * 8 digits>\n"
+ *      <dc>/.upload/<hash of the /pfs path>/data     the new file, each chunk at its final offset
+ *                                         /chunks   for each chunk a record of fixed length:
+ *                                                   "<hash> <length, 8 digits>\n"
  *
- * A chunk's bytes are on disk before its record is written, so a record tells the truth after any crash; what
- * has no record is sent again. Records lie at their own offsets: chunks come in any order and at the same
- * time. Finishing is one rename. It stands beside the homes and not in them, so no job and no listing sees
- * it, and no link of a job can turn it elsewhere. */
+ * A chunk is synced before its record is written, so records are true after any crash; chunks without one are
+ * sent again. Each record has its own offset, so chunks may arrive in any order, also concurrently. Finishing
+ * is one rename. The directory is beside the homes and not in them: jobs and listings do not see it, and no
+ * link of a job can redirect it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -28,10 +28,10 @@ enum {
         USER_MAX = 255,
         RECORD = HASH_LEN + 1 + 8 + 1,
         CHUNKS_MAX = 4 * 1024 * 1024 - 1, /* of 4 MiB: 16 TiB, the largest file of ext4 */
-        SHOWN_MAX = 256 * 1024,           /* of them, 1 TiB: as many hashes as one answer has */
+        SHOWN_MAX = 256 * 1024,           /* of chunks, 1 TiB: the maximum of hashes in an answer */
 };
 
-/* Chunks of one upload share it, finishing is alone. Nobody waits for another's upload. */
+/* The chunks of an upload share the lock; finishing it is exclusive. Uploads do not wait for each other. */
 typedef struct {
         char name[HASH_LEN + 1];
         guint users;
@@ -43,7 +43,7 @@ typedef struct {
         char *path; /* below storage->root */
         int dir, data, chunks;
         UploadLock *held;
-        GRWLock *lock; /* of `held` */
+        GRWLock *lock; /* owned by `held` */
 } Upload;
 
 static UploadLock *upload_lock_get(Storage *storage, const char *name)
@@ -104,7 +104,7 @@ static void upload_name(Upload *upload, Storage *storage, const Place *place)
         upload_of(upload, storage, hash);
 }
 
-/* A file beside the chunks, so that a survey finds it. */
+/* A file beside the chunks, for the survey. */
 static bool note_user(const Upload *upload, const char *user)
 {
         fd_auto int fd =
@@ -121,11 +121,11 @@ char *storage_upload_user(const char *dir)
         char *user = NULL;
 
         if (file_read(path, USER_MAX, &user, NULL, NULL) && !*user)
-                g_clear_pointer(&user, g_free); /* a crash was between its two steps */
+                g_clear_pointer(&user, g_free); /* a crash between the two steps */
         return user;
 }
 
-/* False with errno; ENOENT when nothing has been sent and `make`, whom it is to count to, is NULL. */
+/* False with errno; ENOENT if nothing was sent and `make`, the user to whom it counts, is NULL. */
 static bool upload_open(Upload *upload, const Storage *storage, const char *make)
 {
         int create = make ? O_CREAT : 0;
@@ -158,7 +158,7 @@ static json_t *chunks_reply(guint64 size, json_t *chunks)
                          "chunks", chunks);
 }
 
-/* True when nothing was ever written to the chunk at `offset`, which is whole: it reads as zeros. */
+/* True if the whole chunk at `offset` was never written: it reads as zeros. */
 static bool is_hole(int fd, guint64 offset, guint64 size)
 {
         off_t data;
@@ -248,7 +248,7 @@ static json_t *file_chunks(const Place *place, GError **error)
 
 /* Records */
 
-/* False when chunk `index` has not arrived. */
+/* False if chunk `index` has not arrived. */
 static bool record_read(const Upload *upload, guint64 index, char ret_hash[HASH_LEN + 1], gint64 *ret_len)
 {
         char record[RECORD + 1] = "";
@@ -308,7 +308,7 @@ json_t *storage_chunks(Storage *storage, const char *pfs_path, const StorageAcce
         return reply;
 }
 
-/* Putting */
+/* Receiving */
 
 static bool read_chunk(const char *file, const char *hash, char *buffer, gsize *ret_len, GError **error)
 {
@@ -329,7 +329,7 @@ static bool read_chunk(const char *file, const char *hash, char *buffer, gsize *
         return true;
 }
 
-/* What `fd` takes of the disk. */
+/* The disk space that `fd` uses. */
 static gint64 allocated(int fd)
 {
         struct stat st;
@@ -344,7 +344,7 @@ static gint64 upload_bytes(const Upload *upload)
 
 enum { UPLOAD_FILES = 4 }; /* the directory, data, chunks, user */
 
-/* A new upload counts as soon as it is there; the bytes of its chunks were reserved with their bodies. */
+/* A new upload counts immediately; the bytes of a chunk were reserved with its request. */
 static bool upload_make(Upload *upload, Storage *storage, const Place *place, GError **error)
 {
         bool fresh = faccessat(storage->root, upload->path, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
@@ -444,7 +444,7 @@ static bool check_count(const Place *place, guint64 size, const json_t *chunks, 
                        place->shown, size, count, STORAGE_CHUNK, json_array_size(chunks));
 }
 
-/* A chunk of zeros without reading or writing any; false when that is not possible. */
+/* Makes a chunk of zeros without reading or writing; false if that is impossible. */
 static bool make_hole(const Upload *upload, guint64 index)
 {
         off_t offset = (off_t)(index * STORAGE_CHUNK);
@@ -453,8 +453,8 @@ static bool make_hole(const Upload *upload, guint64 index)
                0;
 }
 
-/* One chunk that the present file, of `size` bytes, has at this place: its length, 0 when it has another
- * there, -1 with errno. */
+/* Copies one chunk from the existing file of `size` bytes; returns its length, 0 if the chunk differs there,
+ * -1 with errno. */
 static gssize copy_chunk(const Upload *upload, int present, guint64 size, guint64 index, const char *wanted,
                          char *buffer)
 {
@@ -474,7 +474,7 @@ static gssize copy_chunk(const Upload *upload, int present, guint64 size, guint6
         return write_at(upload->data, buffer, (gsize)got, offset) ? got : -1;
 }
 
-/* So much may be copied of the file that is to be replaced: what was not sent, and no more than it has. */
+/* The number of bytes that may be copied from the existing file: those not sent, at most its size. */
 static gint64 lacking_bytes(const Upload *upload, const json_t *chunks, const struct stat *present)
 {
         gint64 lacking = 0;
@@ -491,7 +491,7 @@ static gint64 lacking_bytes(const Upload *upload, const json_t *chunks, const st
         return MIN(lacking, (gint64)present->st_blocks * 512);
 }
 
-/* What the file that is to be replaced has of the new one was not sent: it is taken from there. */
+/* Chunks that the existing file has at the same position were not sent: copies them from there. */
 static bool copy_present(const Storage *storage, const Upload *upload, const Place *place,
                          const json_t *chunks, GError **error)
 {
@@ -522,7 +522,7 @@ static bool copy_present(const Storage *storage, const Upload *upload, const Pla
                         return place_error(place, error, errno, "write");
                 g_array_append_val(lengths, copied);
         }
-        if (fdatasync(upload->data) < 0) /* before the records, which must tell the truth */
+        if (fdatasync(upload->data) < 0) /* before the records, which must be true */
                 return place_error(place, error, errno, "write");
         json_array_foreach(chunks, i, item) {
                 gssize copied = g_array_index(lengths, gssize, i);
@@ -544,7 +544,7 @@ static bool check_all(const Upload *upload, const Place *place, guint64 size, co
         return true;
 }
 
-/* Directories that are to be made for the file. */
+/* The number of parent directories to create. */
 static gint64 missing_above(const Place *place)
 {
         const char *slash = strrchr(place->below, '/');
@@ -560,7 +560,7 @@ static bool check_dirs(const Storage *storage, const Place *place, GError **erro
         return dirs == 0 || ledger_check(storage->ledger, place->payer, dirs * DIR_BYTES, dirs, error);
 }
 
-/* A file or link of that name is replaced, a directory is not. */
+/* Replaces a file or link of that name, but not a directory. */
 static bool take_place(const Storage *storage, const Place *place, const Upload *upload, guint64 size,
                        GError **error)
 {
@@ -583,7 +583,7 @@ static bool take_place(const Storage *storage, const Place *place, const Upload 
                                        : place_error(place, error, errno, "write");
         if (fsync(parent) < 0)
                 return place_error(place, error, errno, "write");
-        (void)file_remove_tree(path, NULL); /* the file is in its place; what stays here reads as no upload */
+        (void)file_remove_tree(path, NULL); /* the file is in place; without `data` the rest is no upload */
         ledger_add(storage->ledger, place->payer, DISK_UPLOADS, -uploaded, -UPLOAD_FILES);
         ledger_add(storage->ledger, place->payer, DISK_HOME,
                    allocated(upload->data) - replaced + dirs * DIR_BYTES, dirs + (replaced == 0));
@@ -621,7 +621,7 @@ bool storage_finish(Storage *storage, const char *pfs_path, const StorageAccess 
         return ok;
 }
 
-/* Dropping */
+/* Deleting */
 
 static gint64 last_piece(const Upload *upload)
 {
@@ -650,7 +650,7 @@ bool storage_drop_upload(Storage *storage, const char *name, gint64 since, bool 
         storage_gone_begin(storage, name_gone);
         upload_of(&upload, storage, name);
         g_rw_lock_writer_lock(upload.lock);
-        (void)upload_open(&upload, storage, NULL); /* half made, or not there: its directory tells */
+        (void)upload_open(&upload, storage, NULL); /* missing, or half created: its directory tells the age */
         if (upload.dir >= 0 && last_piece(&upload) <= since) {
                 *ret_gone = renameat(storage->root, upload.path, storage->root, gone) == 0;
                 ok = *ret_gone || disk_error(error, errno, "remove upload", name);

@@ -1,12 +1,12 @@
 /* The storage root (see storage.h): names, access, directories. Listing and counting are in storage-list.c,
  * removing and moving in storage-change.c, uploads in storage-upload.c.
  *
- *      <dir>/<dc>/home/<user>/...   <dir>/<dc>/public/...   <dir>/<dc>/.upload/ (unfinished uploads; things
- * being removed)
+ *      <dir>/<dc>/home/<user>/...
+ *      <dir>/<dc>/public/...
+ *      <dir>/<dc>/.upload/         unfinished uploads; things being removed
  *
- * Every access begins at an open home (or public) and stays beneath it by openat2, so neither ".." nor a link
- * that a job has made, nor the exchange of one at a bad moment, leads out; not even from one home into
- * another. */
+ * Every access starts at an open home (or public) and stays below it by openat2. So neither ".." nor a link of
+ * a job leads outside, or from one home into another, even if it is exchanged meanwhile. */
 #include "storage/storage.h"
 
 #include <dirent.h>
@@ -131,8 +131,8 @@ static bool foreign_home(const Storage *storage, const char *user, const struct 
                        user);
 }
 
-/* A home of the server is given away as a whole: whoever stops in the middle begins again, since its top is
- * given last. */
+/* Gives a home of the server away as a whole. The top directory is given last, so an interrupted call starts
+ * again. */
 bool storage_make_home(Storage *storage, const char *user, const Owner *owner, GError **error)
 {
         g_autofree char *name = g_strconcat("home/", user, NULL);
@@ -142,7 +142,7 @@ bool storage_make_home(Storage *storage, const char *user, const Owner *owner, G
 
         if (!made && errno != EEXIST)
                 return disk_error(error, errno, "make", name);
-        if (made && owner->uid != geteuid()) /* one that was there before is labelled by the next survey */
+        if (made && owner->uid != geteuid()) /* the next survey labels an existing one */
                 (void)projects_label(storage->projects, user, path, NULL, NULL);
         if (fstatat(storage->root, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return disk_error(error, errno, "read", name);
@@ -153,7 +153,8 @@ bool storage_make_home(Storage *storage, const char *user, const Owner *owner, G
         return tree_give(storage->root, name, owner, error);
 }
 
-/* Before a home is opened: there it is, and it is its user's. An administrator may look at any. */
+/* Called before a home is opened: checks that it belongs to its user; a write creates it. Administrators may
+ * read every home. */
 static bool settle_owner(Storage *storage, const char *user, const StorageAccess *access, bool write,
                          GError **error)
 {
@@ -191,7 +192,7 @@ bool place_may_read(const Place *place, const struct stat *st)
 
 /* Places: names and access */
 
-/* The parts of a path: empty ones are dropped, so "//" and a slash at the end do no harm. */
+/* The parts of a path, without empty ones, so "//" and a trailing slash are harmless. */
 static char **path_parts(const char *path)
 {
         g_auto(GStrv) raw = g_strsplit(path, "/", -1);
@@ -215,7 +216,7 @@ static bool user_check(const char *user, GError **error)
                        user);
 }
 
-/* Fills root, below and shown from the parts behind "/pfs". */
+/* Fills root, below and shown from the parts after "/pfs". */
 static bool place_name(Place *place, const Storage *storage, char **parts, const char *pfs_path,
                        GError **error)
 {
@@ -247,7 +248,7 @@ const char *place_home(const Place *place)
         return g_str_has_prefix(place->root, "home/") ? place->root + strlen("home/") : NULL;
 }
 
-/* Users may remove what their own jobs wrote to public, if members run as users and the owner tells it. */
+/* If members run as users and the owner is known, users may remove what their own jobs wrote to public. */
 static bool bind_to_own(Place *place, const StorageAccess *access, GError **error)
 {
         const Storage *storage = place->storage;
@@ -314,8 +315,8 @@ bool place_is_root(const Place *place)
         return strcmp(place->below, ".") == 0;
 }
 
-/* The kernel has refused it: for the user's limit (XFS says that as if the disk were full), or for the disk.
- */
+/* The kernel refused it because of the user's limit (XFS then reports a full disk), or because of the
+ * disk. */
 static bool no_space(const Place *place, GError **error, int err, const char *what)
 {
         Storage *storage = place->storage;
@@ -333,7 +334,7 @@ bool place_error(const Place *place, GError **error, int err, const char *what)
         switch (err) {
         case EDQUOT:
         case ENOSPC: return no_space(place, error, err, what);
-        case EBADF: /* a home that is not there yet */
+        case EBADF: /* the home does not exist yet */
         case ENOENT: return err_set(error, ERR_NOT_FOUND, "'%s' does not exist", place->shown);
         case ENOTDIR:
                 return err_set(error, ERR_CONFLICT, "'%s': a part of it is a file, not a directory",
@@ -350,7 +351,7 @@ bool place_error(const Place *place, GError **error, int err, const char *what)
 
 /* Directories */
 
-/* `part` of `at`, which `path` is to lead to. -1 with errno. */
+/* Creates or opens `part` in `at`, on the way to `path`. -1 with errno. */
 static int make_dir(const Place *place, int at, const char *part, const char *path)
 {
         bool made = mkdirat(at, part, 0700) == 0;
@@ -439,7 +440,7 @@ gint64 place_missing(const Place *place, const char *below)
         }
 }
 
-/* The directory alone, which must be new. */
+/* Only the last directory, which must be new. */
 static int make_one(const Place *place, GError **error)
 {
         const char *name;
@@ -481,7 +482,7 @@ bool storage_make_dir(Storage *storage, const char *pfs_path, const StorageAcces
         return fd >= 0;
 }
 
-/* The path of an open descriptor: what the checked way really led to. */
+/* The path of an open descriptor: where the checked path really leads. */
 static char *fd_path(int fd)
 {
         g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
@@ -489,7 +490,7 @@ static char *fd_path(int fd)
         return g_file_read_link(link, NULL);
 }
 
-/* What does not exist yet: the real path of the nearest directory that does, and the rest behind it. */
+/* For a path that does not exist: the real path of the nearest existing parent, and the rest. */
 static char *path_to_be(const Storage *storage, const Place *place, GError **error)
 {
         g_autofree char *above = g_strdup(place->below);

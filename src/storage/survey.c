@@ -1,7 +1,7 @@
-/* The survey (see survey.h): homes, public, uploads, environments, jobs and sandboxes; packages are
+/* The survey (see survey.h): homes, public, uploads, environments, jobs and sandboxes; packages are in
  * package/package-survey.c.
  *
- * Nothing that cannot be read or understood is ever a thing that may go. */
+ * Anything that cannot be read or understood is never offered for deletion. */
 #include "storage/survey.h"
 
 #include <dirent.h>
@@ -47,7 +47,7 @@ static bool is_stopped(const Survey *survey)
         return survey->config->stopped && survey->config->stopped(survey->config->arg);
 }
 
-/* The tree is this user's alone. False: stopped. */
+/* Labels a tree of a single user. False: stopped. */
 static bool label(const Survey *survey, const char *user, const char *path)
 {
         const SurveyConfig *config = survey->config;
@@ -69,7 +69,7 @@ static char *below_state(const Survey *survey, const char *name)
         return g_build_filename(survey->config->state_dir, name, NULL);
 }
 
-/* What is noted weighs so much, and is of this user. */
+/* Sets the size of a thing, all of which counts to its user. */
 static void set_weight(GcThing *thing, const Weight *weight)
 {
         thing->bytes = weight->bytes;
@@ -99,8 +99,8 @@ static bool look_at_homes(Survey *survey)
 
 typedef struct {
         Survey *survey;
-        uid_t uid;  /* of the file before */
-        char *user; /* who that is */
+        uid_t uid;  /* of the previous file */
+        char *user; /* the user with that uid */
 } PublicLook;
 
 static void count_public(const struct stat *st, void *arg)
@@ -108,7 +108,7 @@ static void count_public(const struct stat *st, void *arg)
         PublicLook *look = arg;
 
         if (st->st_uid == geteuid())
-                return; /* the server's own: of administrators */
+                return; /* the server's own files, written by administrators */
         if (st->st_uid != look->uid) {
                 g_free(look->user);
                 look->uid = st->st_uid;
@@ -165,7 +165,7 @@ static bool look_at_uploads(Survey *survey)
 
 typedef struct {
         GHashTable *environments; /* keys that open jobs have; a set */
-        bool unsure;              /* of some job it is not known */
+        bool unsure;              /* some job could not be read */
 } JobsLook;
 
 /* "../../../envs/<key>" */
@@ -184,7 +184,7 @@ static bool is_log(const char *name)
         return strcmp(name, "log") == 0;
 }
 
-/* What a job's attempt has: logs, and the rest. */
+/* The contents of an attempt: its logs, and the rest. */
 static bool look_at_attempt(Survey *survey, const char *job_dir, const char *below, const char *attempt,
                             const SurveyJob *job, Weight *logs)
 {
@@ -282,8 +282,7 @@ static bool look_at_jobs(Survey *survey, JobsLook *look)
 
 /* ---- sandboxes ---- */
 
-/* The private /tmp of members that share theirs with no other is not in their job's directory. Their sandbox
- * removes it. */
+/* The private /tmp of an unshared sandbox is not in the job's directory. Its sandbox removes it. */
 static bool look_at_sandboxes(Survey *survey)
 {
         g_autofree char *path = g_build_filename(survey->config->state_dir, "agent", "sandboxes", NULL);
@@ -307,7 +306,7 @@ static bool look_at_sandboxes(Survey *survey)
 
 /* ---- environments ---- */
 
-/* "u<uid>-<hash>" and "u<uid>" (what builds have downloaded) are one user's, "<hash>" is the server's. */
+/* "u<uid>-<hash>" and "u<uid>" (downloads of builds) belong to a user, "<hash>" to the server. */
 static char *user_of_key(const Survey *survey, const char *key, bool *ret_downloads)
 {
         g_autofree char *number = NULL;
@@ -323,7 +322,7 @@ static char *user_of_key(const Survey *survey, const char *key, bool *ret_downlo
                        : NULL;
 }
 
-/* Of downloads: a build of their user's may be at work. */
+/* Downloads are needed if their user may have a running build. */
 static bool is_needed(const JobsLook *look, const char *key, bool downloads)
 {
         g_autofree char *prefix = g_strconcat(key, "-", NULL);
@@ -362,7 +361,7 @@ static bool look_at_environments(Survey *survey, const JobsLook *look)
                 survey_count(survey, user, DISK_ENVIRONMENTS, weight.bytes, weight.files);
                 thing = survey_note(survey, downloads ? GC_DOWNLOADS : GC_ENVIRONMENT, below, user);
                 set_weight(thing, &weight);
-                if (!downloads && lstat(mark, &st) == 0) /* what is in it was made with the times of others */
+                if (!downloads && lstat(mark, &st) == 0) /* its files have the packages' times */
                         thing->used = file_mtime_ms(&st);
                 thing->used = MAX(thing->used, survey->config->since);
                 if (is_needed(look, key, downloads))
@@ -381,9 +380,9 @@ static void count_unlinked(const struct stat *st, void *arg)
         survey_count(survey, user, DISK_UNLISTED, (gint64)st->st_blocks * 512, 1);
 }
 
-/* A job may hold what it has removed. Whose a file is can be told where members are other users than the
- * server; processes of the server's user are not theirs. Nor are those outside of our members' cgroups: they
- * are of another server, or of a person who has an account on the machine. */
+/* A job may hold open files that it has removed. A file's uid tells its user if members run as other users
+ * than the server. Processes of the server's user do not count, nor processes outside our members' cgroups:
+ * those belong to another server, or to a login of the user on the machine. */
 static bool look_at_unlinked(Survey *survey)
 {
         const SurveyConfig *config = survey->config;

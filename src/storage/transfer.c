@@ -1,4 +1,4 @@
-/* What upload and download share (see transfer.h). */
+/* Shared code of upload and download (see transfer.h). */
 #include "storage/transfer.h"
 
 #include <errno.h>

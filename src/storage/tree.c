@@ -1,5 +1,5 @@
-/* Giving a tree away (see tree.h). Until the last step nobody but the server can enter it, or, if it is a
- * home, has a process in it, so nothing moves meanwhile; all the same no link is followed. */
+/* Gives a tree to another user (see tree.h). Until the last step only the server can enter it (or, for a
+ * home, has a process in it), so nothing changes meanwhile. Still no link is followed. */
 #include "storage/tree.h"
 
 #include <dirent.h>
@@ -13,11 +13,11 @@
 #include "base/file.h"
 #include "storage/disk.h"
 
-enum { DEPTH_MAX = 256 }; /* two descriptors each; packages are shallower */
+enum { DEPTH_MAX = 256 }; /* two descriptors per level; packages are shallower */
 
 static bool give_entries(int dir, const Owner *owner, int depth, GError **error);
 
-/* The entry is held by a descriptor, so that it is the one that was looked at which is given. */
+/* A descriptor holds the entry, so that the entry that is changed is the one that was checked. */
 static bool give_entry(int parent, const char *name, const Owner *owner, int depth, GError **error)
 {
         fd_auto int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -1,6 +1,6 @@
-/* Upload of a file or a directory (see upload.h): first the walk, so that the sum is known, then file after
- * file. A file of one chunk is put at once; for a larger one the server is first asked what it has of an
- * earlier try. */
+/* Upload of a file or a directory (see upload.h). First a walk finds the total size, then the files are sent
+ * one by one. A file of one chunk is sent directly; for a larger one the server is first asked for chunks of
+ * an earlier attempt. */
 #include "storage/upload.h"
 
 #include <dirent.h>
@@ -20,8 +20,8 @@
 typedef struct {
         Transfer transfer;
         GPtrArray *items;   /* Item * */
-        GPtrArray *dirs;    /* char *: remote directories to be made */
-        GHashTable *remote; /* path -> guint64 *, the files at the other side */
+        GPtrArray *dirs;    /* char *: remote directories to create */
+        GHashTable *remote; /* path -> guint64 *, sizes of files on the server */
 } Upload;
 
 /* The walk */
@@ -88,7 +88,7 @@ static bool walk(Upload *upload, const char *local, const char *remote, GError *
                 if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
                         g_ptr_array_add(names, g_strdup(entry->d_name));
         closedir(stream);
-        if (names->len == 0) /* the others come to be with their first file */
+        if (names->len == 0) /* the first file of a directory creates it */
                 g_ptr_array_add(upload->dirs, g_strdup(remote));
         g_ptr_array_sort(names, by_name);
         for (guint i = 0; i < names->len; i++)
@@ -97,7 +97,7 @@ static bool walk(Upload *upload, const char *local, const char *remote, GError *
         return true;
 }
 
-/* What is at the other side already; nothing is fine. */
+/* Lists what the server has already; a missing directory is fine. */
 static bool list_remote(Upload *upload, const char *remote, GError **error)
 {
         g_autoptr(GError) failure = NULL;
@@ -123,7 +123,7 @@ static bool list_remote(Upload *upload, const char *remote, GError **error)
 
 /* One file */
 
-/* The server's list of chunks, or NULL when it has none. */
+/* The server's list of chunks, or NULL. */
 static json_t *remote_chunks(const Upload *upload, const Item *item, bool unfinished, GError **error)
 {
         g_autoptr(GError) failure = NULL;
@@ -152,8 +152,8 @@ static bool has_chunk(const json_t *reply, guint64 index, const char *hash)
         return g_strcmp0(json_string_value(json_array_get(chunks, index)), hash) == 0;
 }
 
-/* Puts what neither `unfinished` (of an earlier upload) nor `present` (of the file that is there) has at its
- * place, and collects all hashes. Both may be NULL. */
+/* Sends the chunks that neither `unfinished` (of an earlier upload) nor `present` (of the existing file) has
+ * at that position, and collects all hashes. Both may be NULL. */
 static bool put_chunks(Upload *upload, const Item *item, int fd, const json_t *unfinished,
                        const json_t *present, json_t *hashes, GError **error)
 {

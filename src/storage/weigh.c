@@ -1,6 +1,6 @@
-/* Weighing trees (see weigh.h). Users make trees as deep as they like: the outer KEPT directories of the way
- * down stay open, and below them the way up goes by "..", which must lead to where the walk came from. One
- * that is moved meanwhile ends the walk of what is above it, up to the innermost that stayed open. */
+/* Weighs trees (see weigh.h). Users can create trees of any depth. The outer KEPT directories of the path
+ * stay open; below them the way up is "..", which must lead to the directory that the walk came from. If a
+ * directory was moved meanwhile, the walk continues in the innermost parent that is still open. */
 #include "storage/weigh.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include "base/file.h"
 
 enum {
-        SEEN_MAX = 1000000, /* inodes of several names that are remembered; of more each name counts */
+        SEEN_MAX = 1000000, /* remembered inodes with several names; beyond this number every name counts */
         ASK_EVERY = 256,    /* entries */
         KEPT = 128,         /* levels */
 };
@@ -20,15 +20,15 @@ enum {
 typedef struct {
         int dir; /* O_PATH; -1: closed while the walk is below it */
         ino_t inode;
-        GPtrArray *below; /* names of directories that are still to be entered */
+        GPtrArray *below; /* names of subdirectories still to enter */
 } Level;
 
 typedef struct {
         const WeighHow *how;
         Weight *weight;
         dev_t device;
-        GHashTable *seen; /* gint64: inodes of several names */
-        GArray *levels;   /* Level, the innermost last */
+        GHashTable *seen; /* gint64: inodes with several names */
+        GArray *levels;   /* Level, the innermost is last */
         guint entries;
         bool stopped;
 } Walk;
@@ -41,7 +41,7 @@ static void level_clear(gpointer data)
         g_ptr_array_unref(level->below);
 }
 
-/* False for an inode that has been counted under another name. */
+/* False for an inode that was counted under another name. */
 static bool is_first(Walk *walk, const struct stat *st)
 {
         gint64 inode = (gint64)st->st_ino;
@@ -71,8 +71,8 @@ static void count(Walk *walk, const struct stat *st)
                 walk->how->func(st, walk->how->arg);
 }
 
-/* Counts what is in the directory and notes the directories among it. Takes `path`, which is open as a path
- * only. */
+/* Counts the entries of the directory and collects its subdirectories. Takes ownership of `path`, an O_PATH
+ * descriptor. */
 static void enter(Walk *walk, int path, const struct stat *st)
 {
         int list = openat(path, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -107,7 +107,7 @@ static Level *innermost(Walk *walk)
         return walk->levels->len ? &g_array_index(walk->levels, Level, walk->levels->len - 1) : NULL;
 }
 
-/* Back to the directory above. */
+/* Back to the parent directory. */
 static void leave(Walk *walk)
 {
         fd_auto int dir = fd_steal(&innermost(walk)->dir);
@@ -126,7 +126,7 @@ static void leave(Walk *walk)
                 g_array_set_size(walk->levels, walk->levels->len - 1);
 }
 
-/* One step down into the next directory that is due, or up. */
+/* Enters the next subdirectory, or goes up. */
 static void step(Walk *walk)
 {
         Level *level = innermost(walk);

@@ -1,4 +1,4 @@
-/* Ignore rules: a table of what gitignore(5) says, and the same cases put to git itself. */
+/* Ignore rules: the cases of gitignore(5), also run through git itself. */
 #include "package/ignore.h"
 
 #include <glib/gstdio.h>
@@ -84,7 +84,7 @@ static void test_table(void)
         }
 }
 
-/* Ours alone: git knows nothing of them. */
+/* Only ours: git does not have them. */
 static void test_defaults(void)
 {
         static const Case ours[] = {
@@ -99,7 +99,7 @@ static void test_defaults(void)
                 { "!/a/.vscode/", "a/.vscode", true, false },
                 { "!/a/.vscode/", ".vscode", true, true },
                 { "!__pycache__\n!.git", ".git", true, true },
-                { "", "venv", true, false }, /* its mark tells, which is the walk's to see */
+                { "", "venv", true, false }, /* the walk finds the marker file */
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(ours); i++) {
@@ -125,7 +125,7 @@ static void test_taken_back(void)
         g_assert_false(ignore_takes_back(rules, "a/venv", true));
 }
 
-/* What git says: exit status 0 when the path is ignored. */
+/* The answer of git: exit status 0 if the path is ignored. */
 static bool git_ignores(const char *dir, const char *path)
 {
         const char *argv[] = { "git", "-C", dir, "check-ignore", "-q", "--no-index", "--", path, NULL };
@@ -163,7 +163,7 @@ static void test_git(void)
                 g_autofree char *path = g_build_filename(dir, cases[i].path, NULL);
 
                 g_assert_true(g_file_set_contents(file, cases[i].rules, -1, NULL));
-                if (cases[i].is_dir) /* git looks what it is */
+                if (cases[i].is_dir) /* git checks the type */
                         g_assert_cmpint(g_mkdir_with_parents(path, 0755), ==, 0);
                 if (git_ignores(dir, cases[i].path) != cases[i].out)
                         g_error("git says otherwise: rules '%s', path '%s'", cases[i].rules, cases[i].path);

@@ -1,11 +1,11 @@
-/* Manifests: the canonical form and everything that is not it. */
+/* Manifests: the canonical form, and every deviation from it. */
 #include "package/manifest.h"
 
 #include <string.h>
 
 #include "base/err.h"
 
-#define H0 "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8" /* BLAKE2b-256 of nothing */
+#define H0 "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8" /* BLAKE2b-256 of no bytes */
 #define HEAD "paddle-package 1\n"
 
 static void test_hash(void)

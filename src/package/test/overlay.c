@@ -1,4 +1,4 @@
-/* What a user's program has made over a copy of a package: merged, and hostile entries refused. */
+/* Results of a user's program, copied over a package: merged, and hostile entries refused. */
 #include "package/overlay.h"
 
 #include <fcntl.h>
@@ -127,7 +127,7 @@ static void links_stay_inside(void)
         }
 }
 
-/* A link where a directory is: what is below it must not be found elsewhere. */
+/* A link in place of a directory must not redirect the entries below it. */
 static void links_are_not_followed(void)
 {
         g_autoptr(Trees) trees = trees_new();
@@ -155,7 +155,7 @@ static void special_files_are_refused(void)
         check_refused(trees, (uid_t)-1, ERR_INVALID, "'pipe' is neither file, link nor directory");
 }
 
-/* A second name of a file that is somebody else's would be a copy of its contents. */
+/* A hard link to another user's file would copy its contents. */
 static void files_of_others_are_refused(void)
 {
         static const OverlayFor other = { .owner = 12345 };
@@ -185,7 +185,7 @@ static void sizes_are_limited(void)
         check_refused(trees, (uid_t)-1, ERR_TOO_LARGE, "4 GiB");
 }
 
-/* 1 GiB that is 8 KiB of the disk stays that. */
+/* 1 GiB with 8 KiB of blocks keeps its holes. */
 static void holes_stay_holes(void)
 {
         enum { SIZE = 1 << 30 };
@@ -220,7 +220,7 @@ static void one_mib(const char *user, DiskAmount *ret, void *arg)
         *ret = (DiskAmount){ .bytes = 1 << 20 };
 }
 
-/* What is in blocks is asked for before it is written, each name of a file again; holes are nothing. */
+/* Blocks are reserved before they are written, once for each name of a file; holes are free. */
 static void its_user_may_hold_it(void)
 {
         enum { SIZE = 600 << 10 };
@@ -239,7 +239,7 @@ static void its_user_may_hold_it(void)
         g_assert_cmpint(link(file, again), ==, 0);
         g_assert_false(overlay_copy(trees->made, trees->dest, &ann, &error));
         g_assert_true(err_is(error, ERR_QUOTA));
-        g_assert_true(ledger_check(ledger, "ann", 1 << 20, 1, NULL)); /* it holds nothing for them any more */
+        g_assert_true(ledger_check(ledger, "ann", 1 << 20, 1, NULL)); /* nothing is reserved any more */
 }
 
 static bool is_given_up(void *arg)
@@ -247,7 +247,7 @@ static bool is_given_up(void *arg)
         return true;
 }
 
-/* Empty files and directories, too: many of them take as long as a large one. */
+/* Also with empty files and directories: many of them take as long as a large file. */
 static void it_may_be_given_up(void)
 {
         g_autoptr(Trees) trees = trees_new();

@@ -97,7 +97,7 @@ static void test_refused(void)
                 cases[i].make(path);
                 assert_refused(manifest_of_directory(dir, NULL, NULL, error_), ERR_INVALID, cases[i].says);
                 assert_refused(manifest_of_directory(dir, NULL, NULL, error_), ERR_INVALID, ".paddleignore");
-                put(dir, ".paddleignore", cases[i].name, -1); /* what the hint says helps */
+                put(dir, ".paddleignore", cases[i].name, -1); /* the advice of the hint works */
                 without = manifest_of_directory(dir, NULL, NULL, NULL);
                 g_assert_nonnull(without);
         }
@@ -120,7 +120,7 @@ static void test_bad_names(void)
         assert_refused(manifest_of_directory(control, NULL, NULL, error_), ERR_NOT_FOUND, "Not a directory");
 }
 
-/* In a child, as root may read everything. */
+/* In a child, because root can read everything. */
 static int pack_as_nobody(const char *dir)
 {
         g_autoptr(GError) error = NULL;
@@ -157,7 +157,7 @@ typedef struct {
         gint stop;
 } Writer;
 
-enum { TRIES = 100 }; /* at which the writer may have had no core while the file was read */
+enum { TRIES = 100 }; /* in which the writer may not have run while the file was read */
 
 static gpointer keep_writing(gpointer arg)
 {

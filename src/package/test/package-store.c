@@ -1,4 +1,4 @@
-/* The store of packages: offering, sending, resuming, committing, removing, and many threads at once. */
+/* The store of packages: offers, uploads, resuming, commits, removals, and many threads at once. */
 #include "package/package-send.h"
 #include "package/package.h"
 #include "package/requirements-memory.h"
@@ -60,12 +60,12 @@ static bool send_blobs(const Fixture *fixture, const char *body, gsize len, GErr
         return package_store_blobs_write(fixture->store, "ann", file, error);
 }
 
-/* The tables of package_send over a store in this process. */
+/* The operations of package_send, with a store in this process. */
 
 typedef struct {
         const Fixture *fixture;
         guint offers, bodies, pieces, commits;
-        guint break_after; /* pieces, then the connection breaks; 0: never */
+        guint break_after; /* pieces until the connection breaks; 0: never */
 } Wire;
 
 static json_t *wire_offer(void *arg, const char *text, gsize len, GError **error)
@@ -204,7 +204,7 @@ static char *send_with_requirements(Fixture *fixture, const char *requirements)
         return g_strdup(manifest->hash);
 }
 
-/* Those of the last packages; what is wrong in one, too. */
+/* Those of the last packages; errors as well. */
 static void test_requirements_are_remembered(Fixture *fixture, gconstpointer unused)
 {
         g_autofree char *good = send_with_requirements(fixture, "six\n");
@@ -231,7 +231,7 @@ static void test_requirements_are_remembered(Fixture *fixture, gconstpointer unu
         g_assert_cmpstr(text, ==, "six\n");
 }
 
-/* 20 MiB in pieces of 8: the line breaks after one, the next try goes on from there. */
+/* 20 MiB in pieces of 8: the connection breaks after one, the next attempt resumes. */
 static void test_resume(Fixture *fixture, gconstpointer unused)
 {
         Wire wire = { .fixture = fixture, .break_after = 1 };
@@ -256,7 +256,7 @@ static void test_resume(Fixture *fixture, gconstpointer unused)
         g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", entry->hash), ==, len);
 }
 
-/* Another has sent rubbish under that hash: too little, or more than there should be. */
+/* Another client has sent wrong bytes under that hash: too few, or too many. */
 static void test_poisoned(Fixture *fixture, gconstpointer unused)
 {
         gsize len = 600 << 10;
@@ -299,7 +299,7 @@ static void test_blob_refused(Fixture *fixture, gconstpointer unused)
         g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 0);
         g_assert_true(send_bytes(fixture, hash, 0, "abcdef", 6, true, &error));
         g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 6);
-        g_assert_true(send_bytes(fixture, hash, 0, "abc", 3, false, &error)); /* it is there: nothing to do */
+        g_assert_true(send_bytes(fixture, hash, 0, "abc", 3, false, &error)); /* it exists: nothing to do */
         g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 6);
         g_assert_cmpuint(count_names(fixture->store_dir, "upload/ann"), ==, 0);
 }
@@ -360,7 +360,7 @@ static GPtrArray *offer_as(const Fixture *fixture, const char *user, const Manif
         return missing;
 }
 
-/* What ann has is nowhere for bob, until he has sent it. */
+/* Packages of ann do not exist for bob until he has sent them. */
 static void test_owners(Fixture *fixture, gconstpointer unused)
 {
         static const char half[] = "half of it";
@@ -440,7 +440,7 @@ static bool drop(const Fixture *fixture, GcKind kind, const char *name, gint64 s
         return gone;
 }
 
-/* As a survey saw it a while ago: what was used since then stays. */
+/* Decisions of an older survey: things used since then are kept. */
 static void test_drop(Fixture *fixture, gconstpointer unused)
 {
         Wire wire = { .fixture = fixture };
@@ -459,7 +459,7 @@ static void test_drop(Fixture *fixture, gconstpointer unused)
         manifest = pack_files(fixture);
         g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
         g_assert_false(drop(fixture, GC_PACKAGE, manifest->hash, before));
-        g_assert_false(drop(fixture, GC_CONTENT, content, after)); /* a tree has it */
+        g_assert_false(drop(fixture, GC_CONTENT, content, after)); /* a tree contains it */
         mark = g_build_filename(fixture->store_dir, "owners/ann/packages", manifest->hash, NULL);
         g_assert_cmpint(utimensat(AT_FDCWD, mark, old, 0), ==, 0);
         g_assert_false(package_store_use(fixture->store, "bob", manifest->hash));
@@ -470,13 +470,13 @@ static void test_drop(Fixture *fixture, gconstpointer unused)
         g_assert_cmpuint(count_names(fixture->store_dir, "owners/ann/packages"), ==, 0);
         g_assert_cmpuint(count_names(fixture->store_dir, "manifests"), ==, 0);
         g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", own), ==, 0);
-        g_assert_false(drop(fixture, GC_PACKAGE, manifest->hash, after)); /* it is gone already */
+        g_assert_false(drop(fixture, GC_PACKAGE, manifest->hash, after)); /* already removed */
         g_assert_false(drop(fixture, GC_CONTENT, content, after));
         g_assert_true(package_send(fixture->files, manifest, &wire_ops, &wire, NULL, NULL, &error));
         g_assert_true(package_store_has(fixture->store, "ann", manifest->hash));
 }
 
-/* What a crash leaves is not taken for whole, and goes when it is old. */
+/* Leftovers of a crash do not count as complete, and are deleted when they are old. */
 static void test_leftovers(Fixture *fixture, gconstpointer unused)
 {
         static const char *const names[] = { "upload/staging.x/0", ".tree.x/a", "upload/new" };
@@ -498,7 +498,7 @@ static void test_leftovers(Fixture *fixture, gconstpointer unused)
         g_assert_cmpuint(count_names(fixture->store_dir, "."), ==, 4); /* blobs, manifests, owners, upload */
 }
 
-/* Four threads send the same and overlapping packages while one removes what comes. */
+/* Four threads send equal and overlapping packages while another removes them. */
 
 typedef struct {
         Fixture *fixture;
@@ -519,7 +519,7 @@ static gpointer send_all(gpointer arg)
                 if (package_send(crowd->dirs[n], crowd->manifests[n], &wire_ops, &wire, NULL, NULL, &error))
                         g_atomic_int_inc(&crowd->sent);
                 else if (!err_is(error, ERR_CONFLICT) &&
-                         !err_is(error, ERR_NOT_FOUND)) /* removed in between, three times over */
+                         !err_is(error, ERR_NOT_FOUND)) /* removed in between, three times in a row */
                         g_error("%s", error->message);
         }
         return NULL;
@@ -574,8 +574,7 @@ static void test_threads(Fixture *fixture, gconstpointer unused)
         g_assert_cmpuint(count_names(fixture->store_dir, "upload/ann"), ==, 0);
 }
 
-/* A child sends and removes packages without end and is killed in the middle of it; each time at another
- * step. */
+/* A child sends and removes packages in a loop and is killed, each time at another step. */
 
 static void send_for_ever(Fixture *fixture, int steps)
 {
@@ -595,7 +594,7 @@ static void send_for_ever(Fixture *fixture, int steps)
         }
 }
 
-/* Every tree is what its name says. Returns how many there are. */
+/* Checks that every tree matches its name. Returns their number. */
 static guint check_trees(const Fixture *fixture)
 {
         GDir *stream = g_dir_open(fixture->store_dir, 0, NULL);

@@ -1,4 +1,4 @@
-/* What a directory asks for: its files, and the text or the refusal that comes of them. */
+/* Requirements of a directory: its files, and the resulting text or error. */
 #include "package/requirements.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static char *read_file(const char *path, gsize max, void *arg, GError **error)
 
 static const struct {
         File files[5];
-        const char *text; /* NULL: nothing is asked for, or `says` is the refusal */
+        const char *text; /* NULL: no requirements, or the error `says` */
         const char *says;
         const char *note;
 } cases[] = {
@@ -122,7 +122,7 @@ static const struct {
           "would install the modules below src/, which is not done\nRemove the line, and submit with --env "
           "PYTHONPATH=src.",
           NULL },
-        /* what is refused */
+        /* errors */
         { { { "requirements.txt", "\n\n-c limits.txt" } },
           NULL,
           "requirements.txt, line 3: '-c limits.txt' names constraints, which are not supported",
@@ -140,7 +140,7 @@ static const struct {
           NULL,
           "pyproject.toml: project.dependencies[0] is not a text",
           NULL },
-        /* what a person may have meant */
+        /* advice for common mistakes */
         { { { "environment.yml", "name: x\n" } }, NULL, NULL, "environment.yml is not read" },
         { { { "pyproject.toml", "[tool.poetry.dependencies]\nnumpy = '*'\n" } }, NULL, NULL, "Poetry" },
         { { { "pyproject.toml", "[project]\nname='x'\ndynamic = ['dependencies']\n" } },
@@ -195,7 +195,7 @@ static const struct {
           "w==3.0 ; (sys_platform == 'win32')\n"
           "wdep==4.0 ; (sys_platform == 'win32')\n",
           NULL },
-        /* a package that is needed anyway, a circle, an extra, two versions */
+        /* a package needed on two paths, a cycle, an extra, two versions */
         { HEAD "[[package]]\nname = \"demo\"\nversion = \"0\"\nsource = { editable = \".\" }\n"
                "dependencies = [{ name = \"a\", extra = [\"x\"] }, { name = \"n\", version = \"1\", marker = "
                "\"m1\" }, "
@@ -245,7 +245,7 @@ static void test_locks(void)
         }
 }
 
-/* The number of ways through such a lock doubles with each package; the work does not. */
+/* In this lock the number of paths doubles with each package; the work does not. */
 static void test_many_ways(void)
 {
         enum { LAYERS = 60 };
@@ -268,8 +268,8 @@ static void test_many_ways(void)
         g_assert_cmpuint(strlen(text), <, 128 * 1024);
 }
 
-/* "q" is needed in 66 ways, two of 12 markers each, which is more than are kept: it is always needed then,
- * and so is "r", which it depends on. */
+/* "q" has 66 paths, two of them with 12 markers each: more than are stored, so it is always needed, and so is
+ * its dependency "r". */
 static void test_ways_beyond_those_kept(void)
 {
         enum { MARKERS = 12 };
@@ -309,7 +309,7 @@ static void refused_as_too_large(const char *lock)
         g_assert_true(err_is(error, ERR_TOO_LARGE));
 }
 
-/* Whoever sends a lock decides how long it is looked at. */
+/* A hostile lock cannot keep the server busy. */
 static void test_hostile_locks(void)
 {
         enum { VERSIONS = 2000 };
@@ -330,7 +330,7 @@ static void test_hostile_locks(void)
         refused_as_too_large(wide->str);
 }
 
-/* A line may name an extra, or the package itself, as often as it likes. */
+/* A line may name an extra, or the package itself, any number of times. */
 static void test_hostile_extras(void)
 {
         g_autofree char *large = g_strnfill(100000, 'x');
@@ -354,7 +354,7 @@ static void test_hostile_extras(void)
         }
 }
 
-/* Whatever file it comes from, the text is one that a specification takes. */
+/* The text fits a specification, whichever file it is from. */
 static void test_too_large(void)
 {
         g_autoptr(GString) pyproject = g_string_new("[project]\nname = 'p'\ndependencies = [\n"),
@@ -389,7 +389,7 @@ static void test_too_large(void)
 static void test_check(void)
 {
         static const struct {
-                const char *text, *says; /* NULL: it is right */
+                const char *text, *says; /* NULL: valid */
         } rows[] = {
                 { "six\nnumpy==1.2\n# a=1\ntorch>=1,<2\n--index-url=https://h\n", NULL },
                 { "six\n\n  numpy = 1.2 ; python_version>'3'\n",

@@ -1,11 +1,11 @@
-/* Which files a setup command names, and when its fingerprint changes. */
+/* The files that a setup command names, and when its fingerprint changes. */
 #include "package/setup.h"
 
 #include <string.h>
 
 #include "package/manifest.h"
 
-/* In byte order, as a manifest has them. */
+/* In byte order, as in a manifest. */
 static const char *const files[] = { "Makefile",    "a b.txt",          "lib/pyproject.toml",
                                      "lib/src/x.c", "ops-more/other.c", "ops/Makefile",
                                      "ops/op.c",    "setup.py",         "train.py" };

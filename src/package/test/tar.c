@@ -1,4 +1,4 @@
-/* What is written can be read by tar itself, and equal trees give equal bytes. */
+/* tar itself can read the archives, and equal trees give equal bytes. */
 #include "package/tar.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Archives: what is taken, and everything that is refused with nothing left behind. The evil ones are built
- * here, by libarchive. */
+/* Archives: accepted ones, and refused ones, which leave nothing behind. The test builds the hostile ones
+ * with libarchive. */
 #include <archive.h>
 #include <archive_entry.h>
 
@@ -242,7 +242,8 @@ static void test_tar(void)
         g_assert_cmpint(stat(run, &st), ==, 0);
         g_assert_true((st.st_mode & 0777) == 0555);
         manifest = manifest_of_directory(tree, NULL, NULL, &error);
-        g_assert_cmpstr(manifest->hash, ==, hash); /* the same program has the same name, however it came */
+        g_assert_cmpstr(manifest->hash, ==, hash); /* equal contents have the same name, however they were
+                                                      sent */
         g_assert_cmpuint(manifest->entries->len, ==, 5);
         g_assert_true(package_store_unpack(store, "ann", archive, second, &error));
         g_assert_cmpstr(second, ==, hash);

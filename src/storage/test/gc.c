@@ -1,4 +1,4 @@
-/* What goes (storage/gc.h): one row, one kind's things, and the names of those that go. */
+/* Deletion (storage/gc.h): each row has the things of one kind, and the names of those that are deleted. */
 #include "storage/gc.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* Who holds how much (storage/ledger.h). */
+/* Disk usage of users and their limits (storage/ledger.h). */
 #include "storage/ledger.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static void may(void)
 {
         static const struct {
                 gint64 home, packages, files, most, most_files, more, more_files;
-                const char *says; /* NULL: it may */
+                const char *says; /* NULL: allowed */
         } cases[] = {
                 { 5 * MI, 0, 1, 0, 0, G_MAXINT64, G_MAXINT64, NULL },
                 { 5 * MI, 0, 1, 10 * MI, 0, 5 * MI, 1, NULL },
@@ -24,7 +24,7 @@ static void may(void)
                 { 4 * MI, 8 * MI, 1, 10 * MI, 0, 1, 0,
                   "'ann' holds 12.0 MiB of at most 10.0 MiB (packages 8.0 MiB, homes 4.0 MiB), and this "
                   "would" },
-                { 10 * MI, 0, 1, 10 * MI, 0, 0, 1, NULL }, /* no byte is asked for */
+                { 10 * MI, 0, 1, 10 * MI, 0, 0, 1, NULL }, /* no bytes requested */
                 { 10 * MI, 0, 1, 10 * MI, 0, 0, 0, "holds 10.0 MiB of at most 10.0 MiB (homes 10.0 MiB)\n" },
                 { 10 * MI - 1, 0, 1, 10 * MI, 0, 0, 0, NULL },
                 { 1, 0, 7, 0, 10, 0, 3, NULL },
@@ -63,7 +63,7 @@ static void far_over(void)
         } cases[] = {
                 { 109, 100, 0, 0, false },     { 110, 100, 0, 0, true },     { 1000, 0, 1000, 0, false },
                 { 0, 100, 1099, 1000, false }, { 0, 100, 1100, 1000, true }, { 10, 100, 0, 0, false },
-                { G_MAXINT64, 1, 0, 0, true }, { 5, 5, 0, 0, true }, /* a tenth of 5 is none */
+                { G_MAXINT64, 1, 0, 0, true }, { 5, 5, 0, 0, true }, /* a tenth of 5 is 0 */
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -109,7 +109,7 @@ static void many_at_once_pass_as_one(void)
         g_assert_false(ledger_take_refused(ledger));
         g_assert_true(ledger_reserve(ledger, "bob", 60, 1, NULL));
         g_assert_true(ledger_reserve(ledger, "root", 6000, 1, NULL));
-        g_assert_cmpint(held(ledger, "ann", DISK_UPLOADS), ==, 0); /* it is not held yet */
+        g_assert_cmpint(held(ledger, "ann", DISK_UPLOADS), ==, 0); /* it does not count yet */
         ledger_release(ledger, "ann", 60, 1);
         ledger_add(ledger, "ann", DISK_UPLOADS, 60, 1);
         g_assert_false(ledger_check(ledger, "ann", 41, 1, NULL));
@@ -125,21 +125,21 @@ static void a_survey_corrects(void)
         ledger_add(ledger, "ann", DISK_HOME, 50, 1);
         ledger_add(ledger, "bob", DISK_HOME, 50, 1);
         ledger_survey_begin(ledger);
-        ledger_add(ledger, "ann", DISK_HOME, 7, 1); /* the survey may have seen it or not */
+        ledger_add(ledger, "ann", DISK_HOME, 7, 1); /* the survey may or may not have seen it */
         g_assert_cmpint(held(ledger, "ann", DISK_HOME), ==, 57);
         ledger_survey_end(ledger, uses);
         g_assert_cmpint(held(ledger, "ann", DISK_HOME), ==, 37);
         g_assert_cmpint(held(ledger, "bob", DISK_HOME), ==, 0);
         ledger_survey_begin(ledger);
-        ledger_survey_end(ledger, NULL); /* broken off */
+        ledger_survey_end(ledger, NULL); /* interrupted */
         g_assert_cmpint(held(ledger, "ann", DISK_HOME), ==, 37);
         ledger_add(ledger, "ann", DISK_HOME, -50, -1);
         g_assert_cmpint(held(ledger, "ann", DISK_HOME), ==, 0);
         users = ledger_users(ledger);
-        g_assert_cmpuint(users->len, ==, 1); /* a file is left by the books */
+        g_assert_cmpuint(users->len, ==, 1); /* one file remains in the ledger */
 }
 
-/* Packages, at the left, carry no project id. */
+/* Packages, the left columns, have no project id. */
 static void the_kernel_gets_what_other_trees_leave(void)
 {
         static const struct {
@@ -149,7 +149,7 @@ static void the_kernel_gets_what_other_trees_leave(void)
                 { 0, 5 * MI, 10 * MI, 10 * MI },
                 { 3 * MI, 5 * MI, 10 * MI, 7 * MI },
                 { 3 * MI, 50 * MI, 10 * MI, 7 * MI },
-                { 10 * MI, 0, 10 * MI, 4096 }, /* not 0, which is no limit */
+                { 10 * MI, 0, 10 * MI, 4096 }, /* not 0, which means unlimited */
                 { 12 * MI, 0, 10 * MI, 4096 },
                 { 12 * MI, 0, 0, 0 },
         };
@@ -173,8 +173,8 @@ static void the_kernel_counts_what_no_survey_sees(void)
                 gint64 kernel, unlisted;
                 bool full;
         } cases[] = {
-                { 0, 0, false },  /* it counts nothing: there are no project quotas */
-                { 30, 0, false }, /* less than the survey: some of it is not labelled */
+                { 0, 0, false },  /* it counts nothing: no project quotas */
+                { 30, 0, false }, /* less than the survey: part of it is not labelled */
                 { 50, 0, false }, { 70, 20, false }, { 90, 40, false }, { 95, 45, true }, { 100, 50, true },
         };
 
@@ -207,7 +207,7 @@ static void it_is_kept(void)
         g_autoptr(GHashTable) uses = found("ann", 30);
         g_autoptr(GError) error = NULL;
 
-        ledger_load(other, path); /* there is none */
+        ledger_load(other, path); /* no file */
         ledger_survey_begin(one);
         ledger_survey_end(one, uses);
         ledger_save(one, path, &error);
@@ -216,7 +216,7 @@ static void it_is_kept(void)
         g_assert_cmpint(held(other, "ann", DISK_HOME), ==, 30);
         g_assert_cmpint(ledger_surveyed(other), ==, ledger_surveyed(one));
         g_assert_true(g_file_set_contents(path, "{\"users\": [7], \"surveyed\": ", -1, NULL));
-        ledger_load(other, path); /* broken: as if there were none */
+        ledger_load(other, path); /* invalid: as if absent */
 }
 
 static void no_ledger_has_no_limits(void)

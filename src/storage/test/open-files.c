@@ -1,4 +1,4 @@
-/* Files that are open and have no name (storage/open-files.h). */
+/* Open files without a name (storage/open-files.h). */
 #include "storage/open-files.h"
 
 #include <fcntl.h>
@@ -47,7 +47,8 @@ static void test_unlinked(void)
         g_assert_cmpint(fstat(fd, &st), ==, 0);
         g_assert_cmpint(times_found(fd, st.st_dev, nobodys), ==, 0); /* it has a name */
         g_assert_cmpint(unlink(path), ==, 0);
-        g_assert_cmpint(times_found(fd, st.st_dev, nobodys), ==, 1); /* though two descriptors hold it */
+        g_assert_cmpint(times_found(fd, st.st_dev, nobodys), ==, 1); /* although two descriptors refer to
+                                                                        it */
         g_assert_cmpint(times_found(fd, st.st_dev + 1, nobodys), ==, 0);
         g_assert_cmpint(times_found(fd, st.st_dev, geteuid()), ==, 0);
         g_assert_cmpint(times_found(named, st.st_dev, nobodys), ==, 0);
@@ -56,7 +57,7 @@ static void test_unlinked(void)
 typedef struct {
         const char *path;
         struct stat st;
-        int opened[2], end[2]; /* pipes: it is open; it may be closed */
+        int opened[2], end[2]; /* pipes: the file is open; close it */
 } Hidden;
 
 static void *hold_alone(void *arg)
@@ -74,7 +75,7 @@ static void *hold_alone(void *arg)
         return NULL;
 }
 
-/* The table of the process does not have it. */
+/* Only a thread has the descriptor, not the process. */
 static void test_of_a_thread_alone(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
@@ -101,7 +102,7 @@ static void test_of_a_thread_alone(void)
         }
 }
 
-/* Processes outside of the group are not looked at: here the group is nobody's. */
+/* Processes outside the group are not inspected; here the group is empty. */
 static void test_of_a_group(void)
 {
         g_autoptr(Scratch) dir = scratch_new();

@@ -1,4 +1,4 @@
-/* Project ids and the choice between the kernel and the accounting (storage/project-table.h). */
+/* Project ids, and the choice between the kernel's quota and the ledger's (storage/project-table.h). */
 #include "storage/project-table.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@ static void test_range(void)
                 { PROJECT_IDS_DEFAULT, 1879100000, 1879999999, NULL },
                 { "7", 0, 0, "--p: '7' is not FIRST-LAST" },
                 { "9-8", 0, 0, "'9-8' must go upwards" },
-                { "0-8", 0, 0, "--p" },          /* of all files that have none */
-                { "1-4294967295", 0, 0, "--p" }, /* no id */
+                { "0-8", 0, 0, "--p" },          /* the id of all unlabelled files */
+                { "1-4294967295", 0, 0, "--p" }, /* not a valid id */
                 { "1-x", 0, 0, "--p" },
         };
 
@@ -40,7 +40,7 @@ static void test_range(void)
 static void test_parse(void)
 {
         static const struct {
-                const char *text, *says; /* NULL: it is taken, and formatted the same */
+                const char *text, *says; /* NULL: accepted, and formatted as before */
         } cases[] = {
                 { "", NULL },
                 { "7 ann\n8 bob@lab\n", NULL },
@@ -68,7 +68,7 @@ static void test_parse(void)
         }
 }
 
-/* Ids that somebody else has on the file system. */
+/* Ids that are used by others on the file system. */
 static bool look(guint32 id, bool *ret_used, void *arg, GError **error)
 {
         (void)error;
@@ -90,7 +90,7 @@ static void test_choice(void)
                 { "10 ann\n", "10-12", { 11 }, 12 },
                 { "10 ann\n", "10-12", { 11, 12 }, 0 },
                 { "10 ann\n", "10-10", { 0 }, 0 },
-                { "10 ann\n", "20-20", { 0 }, 20 }, /* of another range before */
+                { "10 ann\n", "20-20", { 0 }, 20 }, /* from an earlier range */
                 { "", "4294967294-4294967294", { 4294967294u }, 0 },
         };
 
@@ -114,7 +114,7 @@ static void test_choice(void)
         }
 }
 
-/* A kernel that does not answer. */
+/* A kernel that reports an error. */
 static bool look_fails(guint32 id, bool *ret_used, void *arg, GError **error)
 {
         (void)ret_used;

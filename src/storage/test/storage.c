@@ -1,4 +1,4 @@
-/* The storage: names and access, links that try to escape, listing, uploads that break off, a full disk. */
+/* The storage: names and access, links that try to escape, listings, interrupted uploads, a full disk. */
 #include "storage/hash.h"
 #include "storage/storage.h"
 
@@ -109,7 +109,7 @@ static void test_allowed(Fixture *fixture, gconstpointer unused)
         }
 }
 
-/* Links as a job may make them in its own home. Nothing leads out, whatever is asked. */
+/* Links that a job can create in its home. None leads outside, in any operation. */
 static void test_escapes(Fixture *fixture, gconstpointer unused)
 {
         static const struct {
@@ -253,7 +253,7 @@ static void test_move(Fixture *fixture, gconstpointer unused)
         static const struct {
                 const char *from, *to;
                 bool replace;
-                ErrCode code; /* 0: it is moved */
+                ErrCode code; /* 0: success */
                 const char *says;
         } cases[] = {
                 { "ann/data/a.txt", "ann/a", false, 0, NULL },
@@ -358,7 +358,7 @@ static void test_count(Fixture *fixture, gconstpointer unused)
         g_assert_cmpint(sub->files + sub->dirs, ==, 4);
         storage_count_free(count);
         count = storage_count_of(fixture->storage, "/pfs/local/home/ann/link", &ann, NULL, 0, &more, NULL);
-        g_assert_true(count->is_dir && count->size == 7); /* what it leads to, inside */
+        g_assert_true(count->is_dir && count->size == 7); /* its target, inside the home */
         storage_count_free(count);
         g_ptr_array_set_size(parts, 0);
         count = storage_count_of(fixture->storage, "/pfs/local/home/ann", &ann, parts, 0, &more, NULL);
@@ -395,7 +395,7 @@ static void test_removed_counts(Fixture *fixture, gconstpointer unused)
         storage_count_free(count);
 }
 
-/* What a removal that was broken off has left goes with the next sweep; names of uploads stay. */
+/* The next sweep deletes the rest of an interrupted removal; uploads are kept. */
 static void test_sweep(Fixture *fixture, gconstpointer unused)
 {
         put(fixture->dir, "local/.upload/gone.x/tree/a", "x", -1);
@@ -446,7 +446,7 @@ static void test_upload(Fixture *fixture, gconstpointer unused)
                 put_chunk(fixture, path, 2, data + 2 * STORAGE_CHUNK, 100, NULL, &error)); /* in any order */
         g_assert_true(put_chunk(fixture, path, 0, data, STORAGE_CHUNK, NULL, &error));
         before = listed(fixture, "/pfs/local/home/ann/new", &ann, true, 100);
-        g_assert_cmpstr(before, ==, "home/ann/new/big:3 "); /* what was there stays until the end */
+        g_assert_cmpstr(before, ==, "home/ann/new/big:3 "); /* the old file is kept until the end */
         storage_close(fixture->storage);
         fixture->storage = storage_open(fixture->dir, "local", &error); /* a restart loses nothing */
         state = storage_chunks(fixture->storage, path, &ann, true, &error);
@@ -472,7 +472,7 @@ static void test_upload(Fixture *fixture, gconstpointer unused)
         g_assert_cmpuint(count_names(fixture->dir, "local/.upload"), ==, 0);
 }
 
-/* An unfinished upload goes unless a piece of it came since it was looked at. */
+/* An unfinished upload is deleted, unless a chunk arrived since the survey. */
 static void test_drop_upload(Fixture *fixture, gconstpointer unused)
 {
         const char *path = "/pfs/local/home/ann/never";

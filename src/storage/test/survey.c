@@ -1,4 +1,4 @@
-/* Whose is what a state directory holds (storage/survey.h). */
+/* Owners of the contents of a state directory (storage/survey.h). */
 #include "storage/survey.h"
 
 #include "storage/test/scratch.h"
@@ -34,11 +34,11 @@ static Survey *look_at(const char *dir)
         Survey *survey = survey_make(&config);
 
         g_assert_nonnull(survey);
-        survey->config = NULL; /* of this stack */
+        survey->config = NULL; /* it was on this stack */
         return survey;
 }
 
-/* One file of 64 KiB in a place of the state directory counts for ann, and as what. */
+/* A file of 64 KiB in each place of the state directory counts for ann, with its kind. */
 static void kinds(void)
 {
         static const struct {

@@ -1,4 +1,4 @@
-/* Upload and download over a storage in this process, with a line that breaks and a server that lies. */
+/* Upload and download with a storage in this process, a connection that breaks, and a server that lies. */
 #include "storage/hash.h"
 #include "storage/upload.h"
 
@@ -8,8 +8,8 @@ typedef struct {
         char *dir, *local;
         Storage *storage;
         guint puts, reads, lists;
-        int breaks_after; /* puts or reads, then the line is cut; -1: never */
-        const char *lie;  /* a path to list instead */
+        int breaks_after; /* requests until the connection breaks; -1: never */
+        const char *lie;  /* a wrong path for the listing */
         TransferProgress last;
 } Wire;
 

@@ -1,4 +1,4 @@
-/* What a tree holds (storage/weigh.h). */
+/* The size of a tree (storage/weigh.h). */
 #include "storage/weigh.h"
 
 #include <fcntl.h>
@@ -46,14 +46,15 @@ static void a_name_counts_once(void)
         g_assert_cmpint(linkat(AT_FDCWD, file, AT_FDCWD, second, 0), ==, 0);
         g_assert_cmpint(symlink("/", link), ==, 0);
         g_assert_cmpint(ftruncate(fd, G_GINT64_CONSTANT(1) << 40), ==, 0);
-        g_assert_cmpint(weigh(dir, NULL).files, ==, after.files + 1); /* the link; the second name is none */
+        g_assert_cmpint(weigh(dir, NULL).files, ==, after.files + 1); /* the link; the second name does not
+                                                                         count */
         g_assert_cmpint(weigh(dir, NULL).bytes, <=, after.bytes + 8 * KI);
         g_assert_cmpint(weigh(dir, &shared).files, ==, after.files + 2);
         (void)weigh(dir, &together);
-        g_assert_cmpint(weigh(dir, &together).bytes, <=, 16 * KI); /* it was seen */
+        g_assert_cmpint(weigh(dir, &together).bytes, <=, 16 * KI); /* counted before */
 }
 
-/* Deeper than a path can be, and than descriptors are kept. */
+/* Deeper than the longest path, and than the number of kept descriptors. */
 static void depth_does_not_matter(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
