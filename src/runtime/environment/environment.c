@@ -1,8 +1,7 @@
 /* Python environments (see environment.h).
  *
- * What always holds: `ready` exists only beside a whole venv/ that has reached the disk, because the builder
- * makes it last, after a sync, under the lock; a venv/ without it is the remains of a builder that died and
- * is wiped by the next. */
+ * Invariant: `ready` exists only beside a complete, synced venv/, because the builder creates it last, with
+ * the lock. A venv/ without it was left by a builder that died; the next one deletes it. */
 #include "runtime/environment/environment.h"
 
 #include <errno.h>
@@ -21,20 +20,20 @@
 #include "package/package.h"
 #include "runtime/environment/settings.h"
 
-/* Lines of build.sh. */
+/* Marks in the output of build.sh. */
 #define BANNER "== building"
 #define SETUP_BEGINS "== setup: "
-#define SETUP_ENDED "== setup ended: "       /* status, first line of the command */
+#define SETUP_ENDED "== setup ended: "       /* followed by the status and the first line of the command */
 #define SETUP_NOT_KEPT "== setup not kept: " /* keep.py */
 
 extern const char build_script[], keep_program[]; /* build.sh, keep.py */
 
 enum {
         UV_CONFIG_MAX = 256 * 1024,
-        LOG_TAIL = 64 * 1024, /* what a failure is searched in */
-        REASON_MAX = 400,     /* of a reason shown in a status */
-        SETUP_SHOWN = 120,    /* bytes of the command in it */
-        SIGNALLED = 128,      /* status of a shell whose command was ended by a signal: this and its number */
+        LOG_TAIL = 64 * 1024, /* the end of a log that is searched for the failure */
+        REASON_MAX = 400,     /* of a reason in a status */
+        SETUP_SHOWN = 120,    /* bytes of the command in a reason */
+        SIGNALLED = 128,      /* plus the number of the signal that ended the shell's command */
         KEY_LEN = 32, /* 128 bits of the hash: enough for a name, short enough for paths of interpreters in #!
                          lines */
 };
@@ -43,7 +42,7 @@ static const char identity_program[] = "import sys, sysconfig\n"
                                        "print(sys.executable)\n"
                                        "print(sys.version.replace('\\n', ' '), sysconfig.get_platform())\n";
 
-/* What an interpreter said of itself, by the name it was asked under: it is asked once in a process. */
+/* The answers of interpreters, by the name under which they were run: each is run once per process. */
 static pthread_mutex_t identities_lock = PTHREAD_MUTEX_INITIALIZER;
 static GHashTable *identities;
 
@@ -73,8 +72,7 @@ bool environment_is_known(const EnvironmentConfig *config)
         return identity != NULL;
 }
 
-/* "<path>\n<version>", from the interpreter itself: a shim's path says nothing about what stands behind it.
- */
+/* "<path>\n<version>", from the interpreter itself: the path of a shim does not tell which one it runs. */
 static char *ask_interpreter(const char *python, GError **error)
 {
         const char *const argv[] = { python, "-I", "-c", identity_program, NULL };
@@ -110,7 +108,7 @@ static char *interpreter_identity(const char *python, GError **error)
         return identity;
 }
 
-/* "u<uid>-"; nothing for the server's own. */
+/* "u<uid>-"; "" for the server's own. */
 static void format_prefix(char ret[16], const Owner *owner)
 {
         if (owner)
@@ -121,7 +119,7 @@ static void format_prefix(char ret[16], const Owner *owner)
 
 static bool is_somebodys(const char *key)
 {
-        return key[0] == 'u'; /* no digit of a hash */
+        return key[0] == 'u'; /* not a hexadecimal digit */
 }
 
 bool environment_is_for(const char *key, const Owner *owner)
@@ -137,7 +135,7 @@ bool environment_is_wanted(const EnvironmentRecipe *recipe)
         return recipe->setup || environment_is_needed(recipe->requirements);
 }
 
-/* What a setup adds to the text that becomes the key; the caller's. */
+/* The setup's part of the text whose hash is the key; the caller's. */
 static char *setup_text(const EnvironmentRecipe *recipe)
 {
         if (!recipe->setup)
@@ -180,7 +178,7 @@ static char *inside(const EnvironmentConfig *config, const char *key, const char
         return g_build_filename(config->envs_dir, key, name, NULL);
 }
 
-/* What the builder makes: in a directory of the owner, where there is one. */
+/* A file that the builder creates: in the owner's directory, if there is an owner. */
 static char *made(const EnvironmentConfig *config, const char *key, const char *name)
 {
         if (is_somebodys(key))
@@ -192,30 +190,29 @@ bool environment_is_ready(const EnvironmentConfig *config, const char *key)
 {
         g_autofree char *ready = made(config, key, "ready");
 
-        return faccessat(AT_FDCWD, ready, F_OK, AT_SYMLINK_NOFOLLOW) == 0; /* a link may be its user's */
+        return faccessat(AT_FDCWD, ready, F_OK, AT_SYMLINK_NOFOLLOW) == 0; /* may be a link */
 }
 
 void environment_spoil(const char *made)
 {
         g_autofree char *dir = g_path_get_dirname(made), *ready = g_build_filename(dir, "ready", NULL);
 
-        (void)unlink(ready); /* not there: it is being built anew already */
+        (void)unlink(ready); /* missing: it is being rebuilt already */
 }
 
-/* ---- in use ----
+/* ---- use ----
  *
- * environment_drop() moves an environment away unless it was used lately. Two locks keep it from one that was
- * found a moment ago: `uses_lock` is held while the disk is asked, so only threads that may block take it.
- * The engine's thread marks its look in memory instead, and is told "not ready" of one that is being moved.
- */
+ * environment_drop() moves an environment away unless it was used lately. Two locks protect one that was just
+ * found. `uses_lock` is held during disk access, so only threads that may block take it. The engine's thread
+ * records its look in memory instead, and gets "not ready" for an environment that is being moved. */
 static pthread_mutex_t uses_lock = PTHREAD_MUTEX_INITIALIZER;
 
-enum { TOUCH_MS = 60 * 1000 }; /* `used` is brought up to date so often at most */
+enum { TOUCH_MS = 60 * 1000 }; /* `used` is updated at most this often */
 
 static struct {
-        pthread_mutex_t lock; /* never held over a call that may block */
+        pthread_mutex_t lock; /* never held during a call that may block */
         GHashTable *seen;     /* directory of a ready environment -> gint64 ms of the last look */
-        GHashTable *going;    /* directories that are being moved away */
+        GHashTable *going;    /* directories that are being moved */
 } looks = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void looks_init(void)
@@ -226,7 +223,7 @@ static void looks_init(void)
         looks.going = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
-/* False: it is going. *ret_touch: `used` has not been touched lately. */
+/* False: it is being moved. *ret_touch: `used` was not updated lately. */
 static bool note_look(const char *dir, bool *ret_touch)
 {
         gint64 now = clock_now_ms(), *last;
@@ -252,7 +249,7 @@ static void forget_look(const char *dir)
         pthread_mutex_unlock(&looks.lock);
 }
 
-/* From here on looks find it going, until end_going(). False: it was looked at after `since`. */
+/* From here until end_going(), looks report that it is being moved. False: it was looked at after `since`. */
 static bool begin_going(const char *dir, gint64 since)
 {
         const gint64 *last;
@@ -288,7 +285,7 @@ bool environment_look(const EnvironmentConfig *config, const char *key, bool *re
                 return false;
         if (environment_is_ready(config, key))
                 return true;
-        forget_look(dir); /* whoever asks for what is nowhere fills no table */
+        forget_look(dir); /* requests for missing ones must not fill the table */
         return false;
 }
 
@@ -301,13 +298,13 @@ bool environment_use(const EnvironmentConfig *config, const char *key)
         pthread_mutex_lock(&uses_lock);
         fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0)
-                (void)futimens(fd, NULL); /* it goes sooner, then */
+                (void)futimens(fd, NULL); /* on failure it is deleted earlier */
         ready = environment_is_ready(config, key);
         pthread_mutex_unlock(&uses_lock);
         return ready;
 }
 
-/* A builder has its lock. */
+/* True if a builder holds its lock. */
 static bool is_being_built(const EnvironmentConfig *config, const char *key)
 {
         g_autofree char *path = made(config, key, "lock");
@@ -381,7 +378,7 @@ char *environment_build_dir(const EnvironmentConfig *config, const char *key)
         return made(config, key, NULL);
 }
 
-/* A directory of the server's that an owner may enter. What is in it already cannot have been exchanged. */
+/* Creates a directory for the owner inside one of the server's, where the owner cannot exchange it. */
 static bool make_given(const char *dir, const Owner *owner, GError **error)
 {
         if (mkdir(dir, 0700) < 0 && errno != EEXIST)
@@ -391,7 +388,7 @@ static bool make_given(const char *dir, const Owner *owner, GError **error)
         return true;
 }
 
-/* A file beside it that the owner may read. */
+/* Writes a file that the owner can read. */
 static bool write_given(const char *path, const char *text, const Owner *owner, GError **error)
 {
         if (!file_replace(path, text, strlen(text), 0644, false, error))
@@ -401,7 +398,7 @@ static bool write_given(const char *path, const char *text, const Owner *owner, 
         return true;
 }
 
-/* Where uv and pip keep what they download for an owner. */
+/* The download cache of uv and pip for an owner. */
 static char *home_of(const EnvironmentConfig *config, const Owner *owner)
 {
         return g_strdup_printf("%s/u%u", config->envs_dir, owner->uid);
@@ -421,18 +418,19 @@ static bool make_dirs(const EnvironmentConfig *config, const char *key, const Ow
         return make_given(home, owner, error) && make_given(own, owner, error);
 }
 
-/* May the owner enter it? Of the groups that let in, only root's is known not to be theirs. */
+/* True if the owner may enter it. Group permissions count, except for root's group, which the owner is not
+ * in. */
 static bool may_enter(const char *dir, const Owner *owner)
 {
         struct stat st;
 
         if (stat(dir, &st) < 0)
-                return true; /* whoever runs it says why */
+                return true; /* running it will report the reason */
         return (st.st_mode & S_IXOTH) || (st.st_uid == owner->uid && (st.st_mode & S_IXUSR)) ||
                (st.st_gid != 0 && (st.st_mode & S_IXGRP));
 }
 
-/* The highest directory on the way to `path` that keeps the owner out; NULL: none does. The caller's. */
+/* The highest directory on `path` that the owner cannot enter; NULL: none. The caller's. */
 static char *closed_directory(const char *path, const Owner *owner)
 {
         g_autofree char *dir = g_path_get_dirname(path);
@@ -451,7 +449,8 @@ static char *closed_directory(const char *path, const Owner *owner)
         return closed;
 }
 
-/* A server of root's finds the programs of root's PATH, such as those of pyenv in /root. */
+/* A server that runs as root may find programs in root's PATH that others cannot reach, such as those of
+ * pyenv in /root. */
 static bool check_reach(const char *option, const char *what, const char *program, const Owner *owner,
                         GError **error)
 {
@@ -467,7 +466,7 @@ static bool check_reach(const char *option, const char *what, const char *progra
                        what, program, closed, option);
 }
 
-/* It is the owner's when it comes to where they may be at work. */
+/* The copy belongs to the owner before it is moved to where the owner's builds run. */
 bool environment_stage(const EnvironmentConfig *config, const char *key, const Owner *owner,
                        const char *package, char **ret, GError **error)
 {
@@ -484,7 +483,7 @@ bool environment_stage(const EnvironmentConfig *config, const char *key, const O
         }
         if (error && !*error)
                 err_set_errno(error, errno, "cannot rename '%s' to '%s'", fresh, place);
-        (void)file_remove_tree(fresh, NULL); /* the failure is what is reported */
+        (void)file_remove_tree(fresh, NULL); /* the failure is reported */
         return false;
 }
 
@@ -492,7 +491,7 @@ void environment_unstage(const EnvironmentConfig *config, const char *key, const
 {
         g_autofree char *place = made(config, key, staged);
 
-        (void)file_remove_tree(place, NULL); /* it goes with the environment, then */
+        (void)file_remove_tree(place, NULL); /* else it is deleted with the environment */
 }
 
 char **environment_build_command(const EnvironmentConfig *config, const char *key, const Owner *owner,
@@ -506,7 +505,7 @@ char **environment_build_command(const EnvironmentConfig *config, const char *ke
 
         if (!identity)
                 return NULL;
-        *strchrnul(identity, '\n') = '\0'; /* the path alone */
+        *strchrnul(identity, '\n') = '\0'; /* only the path */
         if ((owner && (!check_reach("--python /usr/bin/python3", "Python", identity, owner, error) ||
                        !check_reach("--uv PROGRAM", "uv", config->uv, owner, error))) ||
             !make_dirs(config, key, owner, error) || !write_given(file, requirements, owner, error))
@@ -544,7 +543,7 @@ static bool copy_uv_config(char ***env, const char *copy, const Owner *owner, GE
         return true;
 }
 
-/* The same of pip's files, as variables. */
+/* The same for pip's files, as variables. */
 static char **set_pip_settings(char **env)
 {
         g_autoptr(GHashTable) settings = settings_read_pip(env);
@@ -585,15 +584,15 @@ char **environment_build_variables(const EnvironmentConfig *config, const char *
 
 /* ---- why a build failed ---- */
 
-/* Lines that say it, the most telling first. The line found last counts, but for FIRST: there the earliest is
- * the cause of the rest. */
+/* Log lines that tell the reason, the most specific first. The last such line counts, except for FIRST: there
+ * the first one is the cause of the others. */
 static const struct {
         const char *has;
         bool first;
 } telling[] = {
         { "No space left on device", true },
         { "Disk quota exceeded", true },
-        { "paddle: no way to ", true }, /* agent/proxy.c: pip goes on, and finds nothing */
+        { "paddle: no way to ", true }, /* agent/proxy.c: pip continues, and finds nothing */
         { "No matching distribution found", false },
         { "conflicting dependencies", false },
         { "Invalid requirement", false },
@@ -639,7 +638,7 @@ static const char *last_build(const char *text)
         return text;
 }
 
-/* Without the signs that programs draw before what they say. */
+/* Without the symbols that programs print before a message. */
 static const char *undecorated(const char *line)
 {
         static const char *const signs[] = { " ",       "\t",          "\r", "ERROR: ", "error: ",
@@ -678,7 +677,7 @@ static bool is_cause(const char *line)
                g_str_has_prefix(body, "╰─▶") || g_str_has_prefix(body, "├─▶");
 }
 
-/* The line and, in uv's way of telling, the causes that follow it, with their continuation. */
+/* The line and, in uv's format, the causes after it, with continuation lines. */
 static char *gather(char **lines, int n, int at)
 {
         GString *text = g_string_new(undecorated(lines[at]));
@@ -699,7 +698,7 @@ static char *gather(char **lines, int n, int at)
         return g_string_free(text, FALSE);
 }
 
-/* A part of a sentence: bounded, and without a full stop. */
+/* Makes it part of a sentence: bounded, without a full stop. */
 static char *shorten(char *text)
 {
         char *valid = g_utf8_make_valid(g_strstrip(text), -1);
@@ -737,7 +736,7 @@ static char *setup_ended(const char *what, const char *last)
                                of_setup ? of_setup : "");
 }
 
-/* Of a setup that failed; NULL: it did not. */
+/* The reason if the setup failed, otherwise NULL. */
 static char *setup_failure(char **lines, int n)
 {
         const char *line = n > 0 ? lines[n - 1] : "";

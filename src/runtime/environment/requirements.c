@@ -1,5 +1,5 @@
 /* The text of a requirements file (see requirements.h). pip and uv join lines that end in a backslash, so a
- * word is judged wherever it stands: what may be there is listed, all else is refused. */
+ * word is checked wherever it is. Only listed forms are allowed. */
 #include "runtime/environment/requirements.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static bool begins_with(const char *word, const char *const *beginnings)
         return false;
 }
 
-/* A line of options may hold several. */
+/* True if the line refers to another file or directory. A line may have several options. */
 static bool is_outside(const char *line)
 {
         static const char *const options[] = { "-r", "--requirement", "-c", "--constraint",
@@ -42,7 +42,7 @@ static bool is_outside(const char *line)
         return false;
 }
 
-/* Options that do not say where something comes from. */
+/* Options that name no source of packages. */
 static bool is_harmless_option(const char *word)
 {
         static const char *const options[] = { "--hash",          "--no-index",      "--no-binary",
@@ -82,7 +82,7 @@ static bool names_place(const char *line)
         return false;
 }
 
-/* pip ends lines at these as well, so that what follows would be a line that was not looked at. */
+/* pip also ends lines at these characters, so the rest would be an unchecked line. */
 static bool has_control(const char *line)
 {
         for (; *line; line = g_utf8_next_char(line))
@@ -113,8 +113,8 @@ static bool check(const char *line, guint number, bool urls, GError **error)
         return true;
 }
 
-/* Comments, blanks around lines and empty lines do not count; the order of lines does (it decides between
- * index options). */
+/* Drops comments, empty lines, and blanks around lines; keeps the order of lines, which decides between index
+ * options. */
 char *environment_normal(const char *requirements, bool urls, GError **error)
 {
         g_auto(GStrv) lines = g_strsplit(requirements, "\n", -1);

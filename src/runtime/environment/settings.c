@@ -1,9 +1,9 @@
 /* Index settings (see settings.h).
  *
- * pip's files are read as its documentation gives them: /etc/xdg/pip/pip.conf and /etc/pip.conf, then
- * ~/.pip/pip.conf and
- * ~/.config/pip/pip.conf, then PIP_CONFIG_FILE, which set to /dev/null turns all of them off. The grammar is
- * Python's configparser: "key = value" or "key: value", continued by indented lines. */
+ * pip's files are read as its documentation says: /etc/xdg/pip/pip.conf and /etc/pip.conf, then
+ * ~/.pip/pip.conf and ~/.config/pip/pip.conf, then PIP_CONFIG_FILE; PIP_CONFIG_FILE=/dev/null disables them
+ * all. The grammar is that of Python's configparser: "key = value" or "key: value", continued by indented
+ * lines. */
 #include "runtime/environment/settings.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { CONFIG_MAX = 256 * 1024 };
 
-/* Variables that any build program may need; a trailing '*' takes all that begin so. */
+/* Variables that any build may need; a trailing '*' means all with this prefix. */
 static const char *const passed[] = {
         "PATH",
         "HOME",
@@ -49,7 +49,7 @@ static const char *const passed[] = {
         NULL,
 };
 
-/* What uv reads in place of a setting of pip. */
+/* uv's variables for settings of pip. */
 static const struct {
         const char *pip, *uv;
         char separator; /* between several values */
@@ -64,12 +64,12 @@ static const struct {
         { "proxy", "ALL_PROXY", ' ' },
 };
 
-/* Other names of the same setting of uv: set by the user, they must win, too. */
+/* Other names of the same uv setting: if the user has set one, it must win as well. */
 static const struct {
         const char *name, *other;
 } other_names[] = { { "UV_DEFAULT_INDEX", "UV_INDEX_URL" }, { "UV_EXTRA_INDEX_URL", "UV_INDEX" } };
 
-/* pip's settings that change what an installation contains. */
+/* pip's settings that change the contents of an installation. */
 static const char *const decisive[] = { "index-url", "extra-index-url", "find-links",    "no-index",   "pre",
                                         "no-binary", "only-binary",     "prefer-binary", "constraint", NULL };
 
@@ -108,8 +108,8 @@ static void append_value(GHashTable *section, const char *key, const char *more)
         g_hash_table_insert(section, g_strdup(key), join_words(both));
 }
 
-/* One "key = value" line; the key in the form that the command line has ("index_url" is "index-url"). NULL:
- * no such line. */
+/* Parses a "key = value" line; returns the key in the form of the command line ("index_url" is "index-url").
+ * NULL: no such line. */
 static char *take_key(const char *line, const char **ret_value)
 {
         size_t len = strcspn(line, "=:");
@@ -241,8 +241,8 @@ static bool is_set(char **env, const char *name)
         return false;
 }
 
-/* The configuration file of uv that would hold for this user: named outright, since uv would else look for
- * one in every directory above. */
+/* The configuration file of uv for this user; its path is given explicitly, since uv would otherwise search
+ * all parent directories. */
 static char **choose_uv_config(char **env)
 {
         g_autofree char *dir = user_config_dir(env);
@@ -285,7 +285,7 @@ static int by_text(const void *a, const void *b)
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Variables of uv that say where it keeps things or how it talks do not change what is installed. */
+/* True for uv's variables that change what is installed; those for directories and connections do not. */
 static bool decides(const char *entry)
 {
         static const char *const aside[] = { "UV_CACHE_DIR",    "UV_NO_PROGRESS",
@@ -329,7 +329,7 @@ char *settings_fingerprint(char *const *environ_list)
 
 /* ---- addresses ---- */
 
-/* Where else the files of an index are. */
+/* Other hosts with the files of an index. */
 static const struct {
         const char *index, *files;
 } companions[] = {
@@ -350,7 +350,7 @@ static void add_once(GPtrArray *list, char *address)
                 g_ptr_array_add(list, address);
 }
 
-/* "USER:PASSWORD@HOST:PORT" of `len` bytes; NULL: it names none. */
+/* "USER:PASSWORD@HOST:PORT" of `len` bytes; NULL: no host. */
 static char *address_of(const char *authority, gsize len, const char *port)
 {
         const char *at = g_strrstr_len(authority, (gssize)len, "@");
@@ -407,7 +407,7 @@ char *settings_addresses_in(const char *text)
         return join_addresses(list);
 }
 
-/* Without lines that are remarks. */
+/* Without comment lines. */
 static char *read_uv_config(char **env)
 {
         const char *path = g_environ_getenv(env, "UV_CONFIG_FILE");
@@ -424,7 +424,7 @@ static char *read_uv_config(char **env)
         return g_string_free(g_steal_pointer(&kept), FALSE);
 }
 
-/* As far as it can be seen without reading TOML: then PyPI is not asked. */
+/* A guess without parsing TOML. If it is true, PyPI is not used. */
 static bool sets_index(const char *uv_config)
 {
         g_auto(GStrv) lines = g_strsplit(uv_config, "\n", -1);
@@ -462,7 +462,7 @@ char *settings_addresses(char *const *environ_list)
         return join_addresses(list);
 }
 
-/* ---- ways there ---- */
+/* ---- proxies ---- */
 
 static const char *either_case(char *const *env, const char *name)
 {

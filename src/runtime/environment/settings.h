@@ -1,32 +1,32 @@
-/* Where packages come from: pip's settings (its configuration files and PIP_* variables), and the same under
- * the names uv reads, since uv ignores pip's. */
+/* The sources of packages: pip's settings (its configuration files and PIP_* variables), and the same under
+ * uv's names, since uv ignores pip's. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
-/* pip's configuration: option name ("index-url") to value, words joined by one blank. Later files win over
- * earlier ones, section [install] over [global], PIP_* variables over all. Files of `home` and the machine.
- * The caller's g_hash_table_unref. */
+/* pip's configuration: option name ("index-url") to value, words joined by one blank. Later files override
+ * earlier ones, section [install] overrides [global], PIP_* variables override both. Reads the files of
+ * `home` and the machine. The caller's g_hash_table_unref. */
 GHashTable *settings_read_pip(char *const *environ_list);
 
-/* Adds the text of one configuration file; what cannot be understood is skipped. */
+/* Adds the text of one configuration file; skips what it cannot parse. */
 void settings_add_pip_file(GHashTable *settings, const char *text);
 
-/* The environment of a build: what programs need in general (PATH, HOME, proxies, certificates), PIP_*, UV_*,
- * and for uv what pip was told. A UV_* variable that is set already wins. The caller's g_strfreev. */
+/* The environment of a build: common variables (PATH, HOME, proxies, certificates), PIP_*, UV_*, and pip's
+ * settings under uv's names. An existing UV_* variable wins. The caller's g_strfreev. */
 char **settings_variables(char *const *environ_list);
 
-/* Addresses that packages come from under these settings: "HOST:PORT,...", those of PyPI where no index is
- * set, and those that well-known indexes keep their files at; the caller's. */
+/* Addresses from which packages come with these settings: "HOST:PORT,...", those of PyPI if no index is set,
+ * and the known file hosts of indexes; the caller's. */
 char *settings_addresses(char *const *environ_list);
-/* The same of URLs in a text; the caller's. */
+/* The same for URLs in a text; the caller's. */
 char *settings_addresses_in(const char *text);
 
-/* How the machine reaches them: "http_proxy=...", "https_proxy=...", "all_proxy=...", "no_proxy=..." of those
- * that are set; the caller's g_strfreev. ERR_INVALID for a proxy that is not reached by http. */
+/* The machine's proxies for them: "http_proxy=...", "https_proxy=...", "all_proxy=...", "no_proxy=..." of
+ * those that are set; the caller's g_strfreev. ERR_INVALID for a proxy that does not use http. */
 char **settings_proxies(char *const *environ_list, GError **error);
 
-/* Everything that decides which files an index gives, as text for a hash. Secrets stay inside; do not show
+/* All settings that decide which files an index returns, as text for a hash. It contains secrets; do not show
  * it. The caller's. */
 char *settings_fingerprint(char *const *environ_list);

@@ -1,12 +1,13 @@
-/* Builds of environments (see builds.h). `all` maps a key to its Build, under the lock. A forget and a new
- * start of the same name are handed to the link under that lock, so that the agent sees them in order.
+/* Builds of environments (see builds.h). `all` maps a key to its Build; the lock protects it. A forget and a
+ * new start of the same name are passed to the link with that lock, so that the agent sees them in order.
  *
- *     asked for ──▶ in line ──its turn──▶ handed to the agent ──▶ runs ──▶ ended: those that waited are told
- *                      │                     ▲                     │
- *                      └─ unwanted: dropped  └─ lost, wanted again ┴─ stopped: unwanted, or over its time
+ *     requested ──▶ queued ──its turn──▶ sent to the agent ──▶ runs ──▶ ended: waiting jobs get the result
+ *                      │                     ▲                   │
+ *                      └─ unwanted: dropped  └─ lost, or wanted ─┴─ stopped: unwanted, or overdue
+ *                                               again
  *
- * A thread of its own looks at the clock: for time limits, and for builds of an earlier server that nobody
- * has claimed. */
+ * A separate thread watches the clock: for time limits, and for builds of an earlier server that no job has
+ * claimed. */
 #include "runtime/local/builds.h"
 
 #include <pthread.h>
@@ -26,9 +27,9 @@
 #define TASK_PREFIX "env."
 
 enum {
-        LOSSES_MAX = 2, /* a builder that was lost (killed, machine restarted) is started again so often */
+        LOSSES_MAX = 2, /* a builder that was lost (killed, machine restarted) is restarted this often */
         GRACE_MS = 5000,
-        CLAIM_MS = 60000, /* a build of an earlier server is awaited by a job within this time, or ended */
+        CLAIM_MS = 60000, /* time for a job to claim a build of an earlier server, which else ends */
 };
 
 typedef enum { NOT_STOPPED, STOPPED_UNWANTED, STOPPED_OVERDUE } Stopped;
@@ -36,17 +37,17 @@ typedef enum { NOT_STOPPED, STOPPED_UNWANTED, STOPPED_OVERDUE } Stopped;
 typedef struct {
         char *key;
         Identity *identity;         /* NULL: the server's own */
-        char *user;                 /* who asked first; NULL: found at the agent */
+        char *user;                 /* the first user who requested it; NULL: found at the agent */
         gint64 user_seq;            /* number of that user in the catalog */
-        char *requirements, *setup; /* both NULL: found at the agent, nobody has asked for it yet */
+        char *requirements, *setup; /* both NULL: found at the agent, not requested yet */
         char *staged;               /* of environment_stage(); or NULL */
         Resources limits;
         GPtrArray *waiting; /* job ids */
-        bool turn;          /* it runs, or is about to: counted */
-        bool seen;          /* handed to the agent, or reported by it, over the present connection */
+        bool turn;          /* it runs or is about to run: counts against the limits */
+        bool seen;          /* sent to the agent, or reported by it, over the current connection */
         int losses;
-        gint64 deadline;    /* monotonic ms: its time is over; 0: none, or not known yet */
-        gint64 claim_until; /* the same, without a job that waits; 0: one did */
+        gint64 deadline;    /* monotonic ms: the time limit; 0: none, or not known yet */
+        gint64 claim_until; /* monotonic ms: limit for being claimed by a job; 0: it was claimed */
         Stopped stopped;    /* the agent was asked to end it */
 } Build;
 
@@ -67,7 +68,7 @@ struct Builds {
 
         pthread_mutex_t lock;
         GHashTable *all;
-        GQueue line; /* Build without a turn, in order of asking */
+        GQueue line; /* Build without a turn, in order of request */
         pthread_cond_t changed;
         pthread_t clock;
         bool closing;
@@ -171,7 +172,7 @@ static bool is_wanted(Builds *builds, const char *job_id)
         return wanted;
 }
 
-/* `text` NULL: prepared. */
+/* `text` NULL: prepared; otherwise the reason of the failure. */
 static void answer(Builds *builds, const char *job_id, const char *text)
 {
         Observation *observation = g_new0(Observation, 1);
@@ -198,7 +199,7 @@ static char *task_of(const Build *build)
         return g_strconcat(TASK_PREFIX, build->key, NULL);
 }
 
-/* What the builder has instead of the machine's network; NULL with an empty error: nothing. */
+/* The builder's proxy in place of the machine's network; NULL with an empty error: none. */
 static char **proxy_of(const Builds *builds, const Build *build, GError **error)
 {
         const BuildBounds *bounds = &builds->bounds;
@@ -229,7 +230,7 @@ static char **proxy_of(const Builds *builds, const Build *build, GError **error)
         if (bounds->network == BUILD_NETWORK_INDEX)
                 g_strv_builder_add(list, "REQUIRED=1");
         if (builds->egress && build->identity)
-                g_strv_builder_add(list, "EGRESS=1"); /* for its words: the agent sets the rules */
+                g_strv_builder_add(list, "EGRESS=1"); /* for its error texts; the agent sets the rules */
         return g_strv_builder_end(list);
 }
 
@@ -238,18 +239,19 @@ static char *downloads_of(const Builds *builds, const Owner *owner)
         return g_strdup_printf("%s/u%u", builds->envs_dir, owner->uid);
 }
 
-/* What it builds counts to its user in the kernel, too, and what it downloads, if that is new: builds_prepare
- * has seen to what there was. */
+/* Labels the build's directory, and its downloads if those are new, so that the kernel counts them to its
+ * user. builds_prepare has labelled existing downloads. */
 static void label_new(const Builds *builds, const Build *build, const char *new_downloads)
 {
         g_autofree char *dir = g_build_filename(builds->envs_dir, build->key, NULL);
 
-        (void)projects_label(builds->projects, build->user, dir, NULL, NULL); /* it logs; nothing stops it */
+        (void)projects_label(builds->projects, build->user, dir, NULL, NULL); /* failures are only logged */
         if (new_downloads)
                 (void)projects_label(builds->projects, build->user, new_downloads, NULL, NULL);
 }
 
-/* Hands the build to the agent; when the link is down, OBSERVED_SYNCED comes back to it. Under the lock. */
+/* Sends the build to the agent; without a connection, OBSERVED_SYNCED sends it later. Call it with the
+ * lock. */
 static bool ask_agent(Builds *builds, Build *build, GError **error)
 {
         const EnvironmentConfig *environment = &builds->environment;
@@ -302,7 +304,7 @@ static bool ask_agent(Builds *builds, Build *build, GError **error)
         return true;
 }
 
-/* Not synced: what is to be ended is asked for again when the agent reports it. */
+/* Without a connection nothing is sent: it is stopped when the agent reports it. */
 static void ask_to_stop(Builds *builds, Build *build, Stopped why)
 {
         g_autofree char *task = task_of(build);
@@ -362,7 +364,8 @@ static void ask_or_fail(Builds *builds, Build *build)
         drop(builds, build);
 }
 
-/* One whose user has enough is passed by those of others. After whatever may have ended a build. */
+/* Call it after each end of a build. A build whose user has reached the limit is overtaken by those of
+ * others. */
 static void give_turns(Builds *builds)
 {
         for (GList *link = builds->line.head; link;) {
@@ -377,9 +380,9 @@ static void give_turns(Builds *builds)
         }
 }
 
-/* ---- asked for ---- */
+/* ---- requests ---- */
 
-/* Whoever asks first for a build says what it is made of. */
+/* The first request of a build describes it. */
 static void describe(Build *build, const BuildWish *wish)
 {
         build->claim_until = 0;
@@ -403,13 +406,13 @@ static bool lacks_package(Builds *builds, const char *key, const BuildWish *wish
         return wish->recipe.setup && wish->package && !(build && build->staged);
 }
 
-/* False: the setup's package has to be staged first. Takes *staged where it is of use. */
+/* False: the setup's package must be staged first. Takes *staged if it is used. */
 static bool wait_for_build(Builds *builds, const char *key, const BuildWish *wish, char **staged)
 {
         Build *build;
 
         pthread_mutex_lock(&builds->lock);
-        if (!is_wanted(builds, wish->job_id)) { /* it has ended meanwhile */
+        if (!is_wanted(builds, wish->job_id)) { /* the job has ended meanwhile */
                 pthread_mutex_unlock(&builds->lock);
                 return true;
         }
@@ -430,7 +433,7 @@ static bool wait_for_build(Builds *builds, const char *key, const BuildWish *wis
         return true;
 }
 
-/* A cache of before project quotas is walked once, which takes its time: not under the lock. */
+/* Labels downloads that are older than project quotas, once. The walk takes time, so do not hold the lock. */
 static void label_downloads(const Builds *builds, const BuildWish *wish)
 {
         g_autofree char *dir = wish->identity ? downloads_of(builds, &wish->identity->owner) : NULL;
@@ -506,7 +509,7 @@ void builds_abandon(Builds *builds, const char *job_id)
                         ask_to_stop(builds, build, STOPPED_UNWANTED);
                 else if (build->waiting->len == 0)
                         drop(builds, build);
-                break; /* a job waits for one */
+                break; /* a job waits for a build */
         }
         give_turns(builds);
         pthread_mutex_unlock(&builds->lock);
@@ -514,8 +517,7 @@ void builds_abandon(Builds *builds, const char *job_id)
 
 void builds_touch(Builds *builds, const char *key)
 {
-        (void)environment_use(&builds->environment,
-                              key); /* one that has gone is built again by who needs it */
+        (void)environment_use(&builds->environment, key); /* a deleted environment is rebuilt on demand */
 }
 
 bool builds_is_prepared(Builds *builds, const EnvironmentRecipe *recipe, const Identity *identity,
@@ -530,7 +532,7 @@ bool builds_is_prepared(Builds *builds, const EnvironmentRecipe *recipe, const I
         if (!environment_is_known(&builds->environment))
                 return false;
         key = environment_key(&builds->environment, identity ? &identity->owner : NULL, recipe,
-                              NULL); /* prepare() tells what is wrong */
+                              NULL); /* prepare() reports the error */
         ready = key && environment_look(&builds->environment, key, &touch);
         if (ready && touch)
                 *ret_touch = g_steal_pointer(&key);
@@ -544,7 +546,7 @@ static bool is_overdue(const Build *build)
         return build->deadline && build->deadline <= clock_monotonic_ms();
 }
 
-/* When the clock matters to it next, monotonic ms; 0: never. */
+/* The next time at which something is due, monotonic ms; 0: never. */
 static gint64 due_of(const Build *build)
 {
         if (!build->turn || !build->seen || build->stopped)
@@ -554,7 +556,7 @@ static gint64 due_of(const Build *build)
         return build->deadline;
 }
 
-/* Ends what is over; returns when to look again, 0: not before something changes. */
+/* Ends overdue builds; returns when to check again, 0: only after a change. */
 static gint64 end_overdue(Builds *builds)
 {
         gint64 now = clock_monotonic_ms(), next = 0;
@@ -600,7 +602,7 @@ static void on_started(Builds *builds, Build *build, const Observation *observat
         if (builds->bounds.time_limit_ms)
                 build->deadline = clock_monotonic_ms() + MAX(builds->bounds.time_limit_ms - ran, 0);
         if (build->waiting->len == 0 && build->user && !build->stopped)
-                ask_to_stop(builds, build, STOPPED_UNWANTED); /* the job left while the link was down */
+                ask_to_stop(builds, build, STOPPED_UNWANTED); /* the job ended during the disconnection */
         pthread_cond_signal(&builds->changed);
 }
 
@@ -619,7 +621,7 @@ static void on_lost(Builds *builds, Build *build, const Observation *observation
         drop(builds, build);
 }
 
-/* Why it ended otherwise than well; the caller's. */
+/* Why the build failed; the caller's. */
 static char *why_failed(const Builds *builds, const Build *build, const Observation *observation)
 {
         g_autofree char *log = environment_log_path(&builds->environment, build->key), *amount = NULL,
@@ -647,10 +649,10 @@ static void on_exited(Builds *builds, Build *build, const Observation *observati
         g_autofree char *text = NULL;
 
         if (!ready && build->stopped == STOPPED_UNWANTED && build->waiting->len > 0) {
-                ask_or_fail(builds, build); /* wanted again, when it was being ended already */
+                ask_or_fail(builds, build); /* requested again while it was being ended */
                 return;
         }
-        if (build->staged) /* gone already, unless it was staged while a build of an earlier server ended */
+        if (build->staged) /* staged while a build of an earlier server ended */
                 environment_unstage(&builds->environment, build->key, build->staged);
         text = ready ? NULL : why_failed(builds, build, observation);
         answer_all(builds, build, text);
@@ -696,19 +698,19 @@ static void on_disconnected(Builds *builds)
                 Build *build = value;
 
                 build->seen = false;
-                build->stopped = NOT_STOPPED; /* the word may have been lost */
+                build->stopped = NOT_STOPPED; /* the stop request may have been lost */
         }
 }
 
-/* What the agent did not report never began (or its machine has restarted): what is still wanted is asked for
- * again. */
+/* Builds that the agent did not report were never started (or the machine has restarted). Those still
+ * requested are sent again. */
 static void on_synced(Builds *builds)
 {
         g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free);
         GHashTableIter iter;
         void *key;
 
-        g_hash_table_iter_init(&iter, builds->all); /* to ask for one may drop others */
+        g_hash_table_iter_init(&iter, builds->all); /* sending one may drop others */
         while (g_hash_table_iter_next(&iter, &key, NULL))
                 g_ptr_array_add(keys, g_strdup(key));
         for (guint i = 0; i < keys->len; i++) {

@@ -10,7 +10,7 @@
 
 enum { RULES_MAX = 256, PORT_MAX = 65535 };
 
-/* Splits at the last `mark`, if there is one; what follows is a number of at most `max`. */
+/* Splits at the last `mark`, if there is one; a number of at most `max` must follow. */
 static bool cut_number(char *text, char mark, gint64 max, gint64 *ret, GError **error)
 {
         char *at = strrchr(text, mark);

@@ -4,6 +4,6 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* "10.0.0.0/8,192.0.2.7:443,[2001:db8::]/32:443" or "none" into the JSON list that the agent takes; the
- * caller's. ERR_USAGE with the item that is wrong. */
+/* Converts "10.0.0.0/8,192.0.2.7:443,[2001:db8::]/32:443" or "none" to the agent's JSON list; the caller's.
+ * ERR_USAGE with the wrong item. */
 bool egress_parse(const char *text, char **ret, GError **error);

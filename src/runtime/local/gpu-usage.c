@@ -1,5 +1,5 @@
-/* GPUs by NVML (see gpu-usage.h). Its functions and structures are as documented in the NVML API reference,
- * of which these few have not changed since version 2. */
+/* GPU usage with NVML (see gpu-usage.h). Functions and structures are those of the NVML API reference; these
+ * few have not changed since version 2. */
 #include "runtime/local/gpu-usage.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ typedef struct {
 struct GpuMeter {
         GMutex lock;
         bool tried;
-        void *library; /* NULL: there is none */
+        void *library; /* NULL: no library */
         int (*init)(void);
         int (*shutdown)(void);
         int (*count)(unsigned *ret);
@@ -54,7 +54,7 @@ void gpu_meter_free(GpuMeter *meter)
         if (!meter)
                 return;
         if (meter->library)
-                (void)meter->shutdown(); /* nothing can be done about it */
+                (void)meter->shutdown(); /* a failure has no consequence */
         close_library(meter);
         g_mutex_clear(&meter->lock);
         g_free(meter);
@@ -115,7 +115,7 @@ static bool read_device(GpuMeter *meter, unsigned minor, GpuUsage *ret)
         *ret = (GpuUsage){ .percent = -1,
                            .memory = (gint64)memory.used,
                            .memory_total = (gint64)memory.total };
-        if (meter->utilization(device, &utilization) == 0) /* a GPU in parts (MIG) does not tell */
+        if (meter->utilization(device, &utilization) == 0) /* a GPU with MIG has no utilization */
                 ret->percent = (int)utilization.gpu;
         return true;
 }

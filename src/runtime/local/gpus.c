@@ -12,7 +12,7 @@ static int by_minor(const void *a, const void *b)
         return (int)*(const guint8 *)a - (int)*(const guint8 *)b;
 }
 
-/* All of them have one major number; a device of another is none of NVIDIA's. */
+/* All have one major number; devices with another are not NVIDIA's. */
 static void add_device(GpuDevices *devices, dev_t number)
 {
         if (devices->n == GPU_DEVICES_MAX || minor(number) >= GPU_DEVICES_MAX ||

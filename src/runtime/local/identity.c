@@ -3,9 +3,9 @@
  *      name of the server's owner ──▶ the server's own uid
  *      uid-N, N an ordinary uid ────▶ N
  *      an ordinary Unix user ───────▶ that one, with its groups
- *      everybody else ──────────────▶ first of the pool + sequence number
+ *      all others ──────────────────▶ first of the pool + sequence number
  *
- * A sequence number is never used twice, so a user who was dropped and made again is somebody else. */
+ * A sequence number is never reused, so a deleted user who is created again gets another uid. */
 #include "runtime/local/identity.h"
 
 #include <errno.h>
@@ -25,12 +25,12 @@ enum {
         KNOWN_MAX = 10000,
         GROUPS_MAX = 4096, /* the agent's limit */
         ENTRY_MAX = 1 << 20,
-        MAP_MAX = 64 * 1024, /* the kernel has at most 340 lines */
+        MAP_MAX = 64 * 1024, /* the kernel permits at most 340 lines */
 };
 
 static const gint64 uid_max = (gint64)G_MAXUINT32 - 1; /* the last one means "none" */
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
 static bool is_ordinary(gint64 uid)
 {
@@ -62,7 +62,7 @@ bool uid_pool_parse(const char *option, const char *text, UidPool *ret, GError *
         return true;
 }
 
-/* N of "uid-N"; -1: it is another name, or not written as the server writes it. */
+/* N of "uid-N"; -1: another name, or not in the server's spelling. */
 static gint64 uid_of_name(const char *user)
 {
         static const char prefix[] = "uid-";
@@ -128,7 +128,7 @@ bool id_map_has(const char *map, guint32 id)
                 guint64 outside = g_ascii_strtoull(at, &at, 10);
                 guint64 count = g_ascii_strtoull(at, &at, 10);
 
-                (void)outside; /* what it is called there does not matter */
+                (void)outside; /* the name outside does not matter */
                 if (id >= first && id - first < count)
                         return true;
         }
@@ -156,7 +156,7 @@ void identity_unref(Identity *identity)
                 g_atomic_rc_box_release_full(identity, identity_clear);
 }
 
-/* ---- looking up ---- */
+/* ---- look-ups ---- */
 
 typedef struct {
         gint64 seq, until;  /* monotonic ms */
@@ -178,7 +178,7 @@ static void known_free(void *arg)
         g_free(known);
 }
 
-/* A map that cannot be read lets all pass: the kernel has the last word. */
+/* If the map is unreadable, everything passes: the kernel checks later. */
 static char *read_map(const char *path)
 {
         static const char everything[] = "0 0 4294967295";
@@ -187,7 +187,7 @@ static char *read_map(const char *path)
         return file_read(path, MAP_MAX, &text, NULL, NULL) ? text : g_strdup(everything);
 }
 
-/* An entry of the password file, by name or, with NULL, by uid. */
+/* An entry of the password file, by name or, if that is NULL, by uid. */
 typedef struct {
         struct passwd entry;
         char *buffer;
@@ -199,7 +199,7 @@ static void password_entry_clear(PasswordEntry *entry)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PasswordEntry, password_entry_clear)
 
-/* False with ERR_UNAVAILABLE when nobody can say: then a user must not become somebody else. */
+/* False with ERR_UNAVAILABLE if the look-up failed: then a user must not get another identity. */
 static bool password_entry_find(PasswordEntry *ret, const char *name, uid_t uid, bool *ret_found,
                                 GError **error)
 {
@@ -227,7 +227,7 @@ Identities *identities_new(const UidPool *pool)
         bool found = false;
 
         (void)password_entry_find(&owner, NULL, geteuid(), &found,
-                                  NULL); /* it is root, whatever is not known */
+                                  NULL); /* the error for root, even if look-ups fail */
         identities->server = g_strdup(found ? owner.entry.pw_name : "root");
         identities->uid_map = read_map("/proc/self/uid_map");
         identities->gid_map = read_map("/proc/self/gid_map");
@@ -259,8 +259,7 @@ static bool check_map(const char *map, const char *what, const char *file, guint
                        what, id, file);
 }
 
-/* A file server or directory may be down: then somebody would run with fewer groups than are theirs, which is
- * safe. */
+/* If a directory server is down, the user has fewer groups, which is safe. */
 static void add_groups(Identity *identity, const struct passwd *entry)
 {
         int n = 64;
@@ -270,7 +269,7 @@ static void add_groups(Identity *identity, const struct passwd *entry)
                 n = MIN(n, GROUPS_MAX);
                 identity->groups = g_renew(gid_t, identity->groups, n);
                 (void)getgrouplist(entry->pw_name, entry->pw_gid, identity->groups, &n);
-                n = MIN(n, GROUPS_MAX); /* the first ones, in the unlikely case of more */
+                n = MIN(n, GROUPS_MAX); /* in the unlikely case of more, the first ones */
         }
         identity->n_groups = (guint)MAX(n, 0);
 }
@@ -287,7 +286,7 @@ static Identity *identity_make(uid_t uid, const struct passwd *entry)
         return identity;
 }
 
-/* What is not the server's: the numbers and what belongs to them. */
+/* Completes an identity other than the server's: uid, gid and groups. */
 static bool complete(const Identities *identities, const char *user, RunsAs as, uid_t uid,
                      const struct passwd *by_name, Identity **ret, GError **error)
 {
@@ -354,7 +353,7 @@ static void keep_known(Identities *identities, const char *user, gint64 seq, con
 
 bool identity_find(Identities *identities, const char *user, gint64 seq, Identity **ret, GError **error)
 {
-        if (strcmp(user, identities->server) == 0) { /* nothing to be looked up */
+        if (strcmp(user, identities->server) == 0) { /* no look-up needed */
                 *ret = NULL;
                 return true;
         }

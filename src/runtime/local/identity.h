@@ -1,5 +1,5 @@
-/* Which Unix user the members of a platform user run as (doc/guide/people.md, decision 10). Deciding is pure;
- * Identities looks up what the decision needs and remembers it for a while. */
+/* The Unix users as which the members of platform users run (doc/guide/people.md, decision 10). Decisions are
+ * pure; Identities looks up the facts and caches them for a while. */
 #pragma once
 
 #include <glib.h>
@@ -8,12 +8,12 @@
 
 #include "storage/tree.h"
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
-enum { UNIX_UID_MIN = 1000, UNIX_UID_NOBODY = 65534 }; /* below the first are the system's own */
+enum { UNIX_UID_MIN = 1000, UNIX_UID_NOBODY = 65534 }; /* lower ones belong to the system */
 #define JOB_UIDS_DEFAULT "1879100000-1879999999"
 
-/* Uids for users of the platform alone: first + sequence number of the user in the catalog. */
+/* Uids that only the platform uses: first + sequence number of the user in the catalog. */
 typedef struct {
         uid_t first, last;
 } UidPool;
@@ -28,20 +28,20 @@ typedef enum {
 } RunsAs;
 
 typedef struct {
-        const char *server; /* name of the Unix user whom the server runs as */
+        const char *server; /* name of the server's Unix user */
         UidPool pool;
 } IdentityRules;
 
-/* Whom a user runs as, and with which uid (nothing for RUNS_AS_SERVER). `unix_uid`: of the Unix user of that
- * name, -1: there is none. `seq`: the user's sequence number, 0: not in the catalog. ERR_NOT_FOUND,
- * ERR_INVALID (beyond the pool), ERR_CONFLICT (a Unix user stands in the pool). */
+/* Decides as which Unix user a user runs, and the uid (unset for RUNS_AS_SERVER). `unix_uid`: of the Unix
+ * user of that name, -1: none. `seq`: the user's sequence number, 0: not in the catalog. ERR_NOT_FOUND,
+ * ERR_INVALID (beyond the pool), ERR_CONFLICT (a Unix user has a uid of the pool). */
 bool identity_decide(const IdentityRules *rules, const char *user, gint64 seq, gint64 unix_uid, RunsAs *ret,
                      uid_t *ret_uid, GError **error);
 
-/* True when /proc/self/uid_map (or gid_map), given as text, has the number. */
+/* True if /proc/self/uid_map (or gid_map), given as text, contains the number. */
 bool id_map_has(const char *map, guint32 id);
 
-/* ---- looking up ---- */
+/* ---- look-ups ---- */
 
 typedef struct {
         Owner owner;
@@ -58,7 +58,7 @@ Identities *identities_new(const UidPool *pool);
 void identities_free(Identities *identities); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Identities, identities_free)
 
-/* *ret is NULL for the server's own, else the caller's. What the machine says of a user is asked again after
- * a minute; that may block where users are kept on another machine. Errors as above; ERR_DENIED: the kernel
- * does not have this uid here. */
+/* *ret is NULL for the server's own, otherwise the caller's. Facts about a user are looked up again after a
+ * minute, which may block if they come from a directory server. Errors as above; ERR_DENIED: the kernel does
+ * not have this uid here. */
 bool identity_find(Identities *identities, const char *user, gint64 seq, Identity **ret, GError **error);

@@ -1,6 +1,5 @@
-/* The machine's resources (see inventory.h). Limits of cgroups hold at every level, so each is followed up to
- * the root, under v2 and under v1, whichever hierarchy has the controller. A path of a hierarchy that is not
- * to be seen (a container's view) is passed over on the way up. */
+/* The machine's resources (see inventory.h). Limits of cgroups apply at every level, so each is followed up
+ * to the root, for v1 and v2, whichever has the controller. Invisible levels (in a container) are skipped. */
 #include "runtime/local/inventory.h"
 
 #include <sched.h>
@@ -16,8 +15,7 @@ static char *read_at(const char *root, const char *path)
         g_autofree char *full = g_build_filename(root, path, NULL);
         char *text = NULL;
 
-        return file_read(full, FILE_MAX, &text, NULL, NULL) ? text
-                                                            : NULL; /* what is not there sets no limit */
+        return file_read(full, FILE_MAX, &text, NULL, NULL) ? text : NULL; /* a missing file sets no limit */
 }
 
 static char *read_group_file(const char *root, const char *group, const char *name)
@@ -32,7 +30,7 @@ static gint64 smaller(gint64 limit, gint64 other)
         return other > 0 && other < limit ? other : limit;
 }
 
-/* A file of one number; 0 for "max", a negative number, or no file. */
+/* A file with one number; 0 for "max", a negative number, or no file. */
 static gint64 read_limit(const char *root, const char *group, const char *name)
 {
         g_autofree char *text = read_group_file(root, group, name);
@@ -61,7 +59,8 @@ static void limit_by_group(const char *root, const char *group, Resources *ret)
         ret->memory = smaller(ret->memory, read_limit(root, group, "memory.limit_in_bytes"));
 }
 
-/* `top` is the hierarchy's folder ("", "unified", "cpu,cpuacct"), `path` the process's place in it. */
+/* `top` is the directory of the hierarchy ("", "unified", "cpu,cpuacct"), `path` the process's group in
+ * it. */
 static void limit_upwards(const char *root, const char *top, const char *path, Resources *ret)
 {
         g_autofree char *at = g_strdup(path);
@@ -137,14 +136,14 @@ gint64 inventory_processes(const char *root)
         gint64 most = MIN(read_number(root, "proc/sys/kernel/pid_max"),
                           read_number(root, "proc/sys/kernel/threads-max"));
 
-        return most > 0 && most < G_MAXINT64 ? most : 32768; /* the kernel's own, where nothing says more */
+        return most > 0 && most < G_MAXINT64 ? most : 32768; /* the kernel's default */
 }
 
 static int allowed_cpus(void)
 {
         cpu_set_t set;
 
-        /* more CPUs than the set can hold: all that are there */
+        /* more CPUs than the set can hold: count all */
         return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)g_get_num_processors();
 }
 
@@ -158,5 +157,5 @@ void inventory_get(const Resources *override, Resources *ret)
         if (override->gpus > 0)
                 ret->gpus = override->gpus;
         for (int kind = RESOURCE_STORAGE; kind < RESOURCE_KINDS_MAX; kind++)
-                ret->amount[kind] = override->amount[kind]; /* what only an administrator knows of */
+                ret->amount[kind] = override->amount[kind]; /* kinds that only an administrator knows */
 }

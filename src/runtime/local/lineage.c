@@ -1,4 +1,4 @@
-/* Whose process it is (see lineage.h): by /proc alone. */
+/* The owner of a process (see lineage.h), from /proc alone. */
 #include "runtime/local/lineage.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 1 << 20, TABLE_MAX = 64 << 20, GENERATIONS_MAX = 1000 };
 
-/* What a file of a process says; NULL: it is gone, or not ours to read. */
+/* The contents of a file of a process; NULL: the process is gone, or the file is unreadable. */
 static char *read_of(pid_t pid, const char *file)
 {
         g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)pid, file);
@@ -57,8 +57,8 @@ typedef struct {
         char end[48];
 } Entry;
 
-/* How /proc/net writes an end: words of the address in the machine's order and the port, in capital
- * hexadecimals. */
+/* The form of an address in /proc/net: its words in the machine's byte order and the port, in upper-case
+ * hexadecimal. */
 static void write_entry(Entry *entry, const char *table, const guint32 *words, int n, int port)
 {
         gsize len = 0;
@@ -69,8 +69,8 @@ static void write_entry(Entry *entry, const char *table, const guint32 *words, i
         g_snprintf(entry->end + len, sizeof entry->end - len, ":%04X", port);
 }
 
-/* Where the other end of a connection may stand; returns how many. A socket of IPv6 may speak IPv4, so that
- * its end has a mapped address (RFC 4291, 2.5.5.2). */
+/* The forms in which the other end of a connection may be listed; returns their number. An IPv6 socket may
+ * use IPv4 with a mapped address (RFC 4291, 2.5.5.2). */
 static int list_entries(const char *address, int port, Entry ret[2])
 {
         guint32 words[4] = { 0, 0, htonl(0xffff), 0 };
@@ -90,10 +90,11 @@ static int list_entries(const char *address, int port, Entry ret[2])
 
 typedef struct {
         guint64 inode;
-        uid_t uid; /* whoever made it */
+        uid_t uid; /* of its creator */
 } Socket;
 
-/* Appends the sockets that have this end. Several may: connections to different places share one. */
+/* Appends the sockets with this address. There may be several: connections to different addresses share
+ * one. */
 static void find_sockets(const Entry *entry, GArray *ret)
 {
         g_autofree char *table = NULL;
@@ -111,7 +112,7 @@ static void find_sockets(const Entry *entry, GArray *ret)
                         continue;
                 socket = (Socket){ .inode = g_ascii_strtoull(inode, NULL, 10),
                                    .uid = (uid_t)g_ascii_strtoull(uid, NULL, 10) };
-                if (socket.inode) /* else it is closed, and waits for its time to be over */
+                if (socket.inode) /* else it is closed, in TIME_WAIT */
                         g_array_append_val(ret, socket);
         }
 }
@@ -133,7 +134,7 @@ static bool has_descriptor(const char *dir_path, const char *socket)
         return false;
 }
 
-/* Each thread may have descriptors of its own (unshare(CLONE_FILES)). */
+/* Each thread may have its own descriptors (unshare(CLONE_FILES)). */
 static bool holds(pid_t pid, const char *socket)
 {
         g_autofree char *tasks = g_strdup_printf("/proc/%d/task", (int)pid);
@@ -158,8 +159,8 @@ static bool runs_as(pid_t pid, uid_t uid)
         return line && sscanf(line, "\nUid:\t%*u\t%u", &effective) == 1 && effective == uid;
 }
 
-/* True when a member is among those who hold the socket, or nobody is found who does. It may be handed on: so
- * is one held by somebody else than who made it, whose own descriptor may be on its way. */
+/* True if a member holds the socket, if no holder is found, or if a holder's uid is not the creator's: then
+ * the socket was passed on, and the creator's own descriptor may be in transit. */
 static bool is_held_by_member(const Socket *socket)
 {
         g_autofree char *link = g_strdup_printf("socket:[%" G_GUINT64_FORMAT "]", socket->inode);

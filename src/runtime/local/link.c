@@ -1,9 +1,8 @@
-/* The link to the agent (see link.h). One thread, one poll(): the socket and an eventfd that says that there
- * is something to do.
+/* The link to the agent (see link.h). One thread, one poll(): the socket, and an eventfd that signals work.
  *
- * Under the lock: state, what waits to be written, what waits to be delivered. The rest belongs to the
- * thread. A forget is kept until the bytes that carry it have been taken by the socket; if the agent dies
- * with them unread it reports the task again, and whoever applied the end says forget again. */
+ * The lock protects the state, outgoing lines and undelivered observations. Other fields belong to the
+ * thread. A forget is kept until the socket has taken its bytes. If the agent dies before it reads them, it
+ * reports the task again, and the caller that applied the end sends the forget again. */
 #include "runtime/local/link.h"
 
 #include <errno.h>
@@ -25,12 +24,12 @@
 #include "runtime/local/message.h"
 
 enum {
-        CONNECT_MS = 10000,    /* how long a fresh agent may take until it listens */
-        CONNECT_STEP_MAX = 20, /* ms between two tries; the first come quicker */
-        GREETING_MS = 10000,   /* how long it may take to answer hello */
-        STEADY_MS = 1000,      /* a connection that held so long is worth an attempt at once */
-        BACKOFF_MAX = 2000,    /* ms between two attempts that failed; the first comes at once */
-        REFUSED_MS = 5000,     /* between attempts after a newer server has taken the agent */
+        CONNECT_MS = 10000,    /* the time for a new agent to start listening */
+        CONNECT_STEP_MAX = 20, /* ms between two attempts; the first ones come faster */
+        GREETING_MS = 10000,   /* the time limit for the answer to hello */
+        STEADY_MS = 1000,      /* after a connection of this length the first retry is immediate */
+        BACKOFF_MAX = 2000,    /* ms between two failed attempts; the first retry is immediate */
+        REFUSED_MS = 5000,     /* between attempts while a newer server has the agent */
         READ_CHUNK = 64 * 1024,
 };
 
@@ -48,25 +47,25 @@ struct AgentLink {
         pthread_mutex_t lock;
         LinkState state;
         bool closing;
-        bool knows_users;       /* the agent said so */
-        bool gpus;              /* members are to open their own alone */
-        bool devices;           /* it said that it can deny devices */
-        guint sandbox, wanted;  /* SandboxParts: what it said it has; what members are to have */
-        char *egress;           /* what members may connect to, as JSON; or NULL */
-        char *unlimited;        /* why that does not hold; or NULL */
+        bool knows_users;       /* the agent's answer */
+        bool gpus;              /* members may open only their own GPUs */
+        bool devices;           /* the agent can deny devices */
+        guint sandbox, wanted;  /* SandboxParts: those that the agent supports; those for members */
+        char *egress;           /* allowed connections of members, as JSON; or NULL */
+        char *unlimited;        /* why the limit cannot be enforced; or NULL */
         GString *out;           /* lines for the agent */
-        GPtrArray *out_forgets; /* tasks whose forget stands in `out` */
-        GHashTable *kept;       /* tasks to be forgotten at the next hello */
+        GPtrArray *out_forgets; /* tasks whose forget is in `out` */
+        GHashTable *kept;       /* tasks to forget at the next hello */
         GQueue posted;          /* Observation * */
 
-        /* the thread's own */
+        /* the rest belongs to the thread */
         int fd;
-        pid_t child; /* the agent, when this process started it and it was not reaped; or 0 */
+        pid_t child; /* the agent, if this process started it and it was not reaped; or 0 */
         GString *in;
         GString *writing; /* taken from `out` */
         gsize written;
         GPtrArray *writing_forgets;
-        GHashTable *forgotten; /* sent with hello: their reports before `synced` are old news */
+        GHashTable *forgotten; /* sent after hello: their reports before `synced` are stale */
         char *last_reason;     /* of the last OBSERVED_DISCONNECTED */
         gint64 synced_at;      /* monotonic ms */
 };
@@ -134,7 +133,7 @@ static void wake_up(AgentLink *link)
 {
         guint64 one = 1;
 
-        (void)!write(link->wake, &one, sizeof one); /* full means awake already */
+        (void)!write(link->wake, &one, sizeof one); /* if it is full, the thread is awake */
 }
 
 bool agent_link_check_users(AgentLink *link, GError **error)
@@ -251,24 +250,24 @@ static void deliver_posted(AgentLink *link)
                 link->deliver(observation, link->arg);
 }
 
-/* Waits for the eventfd (and `fd` for `events`, unless -1) and delivers what was posted. Returns what `fd` is
- * ready for. */
+/* Waits for the eventfd (and for `events` of `fd`, unless that is -1) and delivers observations. Returns the
+ * ready events of `fd`. */
 static short wait_for(AgentLink *link, int fd, short events, int timeout_ms)
 {
         struct pollfd fds[2] = { { .fd = link->wake, .events = POLLIN }, { .fd = fd, .events = events } };
         guint64 count;
 
         if (poll(fds, 2, timeout_ms) < 0)
-                return 0; /* EINTR: the caller looks at its state again */
+                return 0; /* EINTR: the caller checks its state again */
         if (fds[0].revents) {
                 (void)!read(link->wake, &count,
-                            sizeof count); /* emptied before looking, so nothing is missed */
+                            sizeof count); /* reset before the check, so that nothing is missed */
                 deliver_posted(link);
         }
         return fds[1].revents;
 }
 
-/* Waits for the time, or until closing. */
+/* Waits until the time is over or the link closes. */
 static void pause_for(AgentLink *link, gint64 ms)
 {
         gint64 until = clock_monotonic_ms() + ms;
@@ -292,8 +291,7 @@ static void tell_disconnected(AgentLink *link, const char *reason, bool was_sync
         link->deliver(observation, link->arg);
 }
 
-/* A child that has ended is reaped by its number alone, so that nobody else's child is. True: it has ended
- * (or there is none). */
+/* Reaps only this child, so that no other child's status is taken. True: it has ended, or there is none. */
 static bool child_has_ended(AgentLink *link)
 {
         if (link->child > 0 && waitpid(link->child, NULL, WNOHANG) == 0)
@@ -361,8 +359,8 @@ static bool start_agent(AgentLink *link, GError **error)
         return true;
 }
 
-/* Connects, starting the agent when nobody listens. Two servers may do so at once: the second agent finds the
- * lock taken and ends, and its server goes on trying the socket of the first. */
+/* Connects, and starts the agent if none listens. Two servers may do so at once: the second agent finds the
+ * lock taken and ends, and its server retries the socket of the first. */
 static bool connect_agent(AgentLink *link, GError **error)
 {
         gint64 until = clock_monotonic_ms() + CONNECT_MS;
@@ -392,7 +390,7 @@ static bool connect_agent(AgentLink *link, GError **error)
                        link->socket_path, link->log_path);
 }
 
-/* The agent has answered hello. */
+/* The answer to hello has arrived. */
 static void set_syncing(AgentLink *link, const Message *hello)
 {
         guint lacking = link->wanted & ~hello->sandbox;
@@ -424,7 +422,7 @@ static void set_syncing(AgentLink *link, const Message *hello)
                         NULL);
 }
 
-/* hello, and behind it the forgets that waited. */
+/* Sends hello, followed by the waiting forgets. */
 static void greet(AgentLink *link)
 {
         GHashTableIter iter;
@@ -453,7 +451,7 @@ static void keep_forgets(GHashTable *kept, GPtrArray *tasks)
         g_ptr_array_set_size(tasks, 0);
 }
 
-/* Forgets that went with a hello that was not answered to its end are said again. */
+/* Forgets sent with an unanswered hello are kept for the next one. */
 static void disconnect(AgentLink *link)
 {
         GHashTableIter iter;
@@ -474,7 +472,7 @@ static void disconnect(AgentLink *link)
         pthread_mutex_unlock(&link->lock);
 }
 
-/* Takes what waits, when the last is written. True: there is something to write. */
+/* Takes the waiting lines once the previous ones are written. True: there is something to write. */
 static bool take_output(AgentLink *link)
 {
         GString *empty = link->writing;
@@ -509,8 +507,7 @@ static bool write_output(AgentLink *link, GError **error)
         return true;
 }
 
-/* Forgets that came while the reports did go first, before anything can be started again under the same name.
- */
+/* Forgets that were requested during the reports come first, before a task of the same name can start. */
 static void begin_taking(AgentLink *link)
 {
         GHashTableIter iter;
@@ -600,7 +597,7 @@ static bool read_input(AgentLink *link, GError **error)
         return take_lines(link, error);
 }
 
-/* Serves one connection to its end; true when that end is the link's own closing. */
+/* Serves one connection to its end; true if the link itself was closed. */
 static bool serve(AgentLink *link, GError **error)
 {
         gint64 until = clock_monotonic_ms() + GREETING_MS;

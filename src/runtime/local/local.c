@@ -1,12 +1,12 @@
-/* The local runtime (see local.h): glue between the engine's calls, the link to the agent, the builds, and a
- * few worker threads for what may take long (copies of packages, removals, asking an interpreter).
+/* The local runtime (see local.h): connects the engine's calls, the link to the agent, the builds, and a few
+ * worker threads for slow work (copies of packages, removals, running an interpreter).
  *
  *   engine's thread ── start ──▶ [copy waits for a worker] ──▶ link ──▶ agent
  *                  ◀── observe ── link's thread ◀───────────────┘
  *
- * `copies` holds the attempts whose package is being copied, each with the starts that wait for it, under
- * `lock`. An attempt that is not there has its work directory, or has yet to begin; the directory's existence
- * tells which, so nothing is lost with the process. */
+ * `copies` has the attempts whose package is being copied, each with its waiting starts; `lock` protects it.
+ * Other attempts have their work directory, or have not started; whether the directory exists tells which, so
+ * nothing is lost with the process. */
 #include "runtime/local/local.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@
 #include "runtime/local/workers.h"
 #include "storage/storage.h"
 
-/* Copies have threads of their own: they last as long as users like, and builds and removals go on. */
+/* Copies have separate threads: users decide how long they take, and builds and removals must not wait. */
 enum { WORKERS_MAX = 4, COPIERS_MAX = 4, COPIES_OF_USER_MAX = 2 };
 
 typedef struct LocalRuntime LocalRuntime;
@@ -57,32 +57,32 @@ typedef struct {
         char *name; /* "<id>.<attempt>" */
         char *user;
         char *attempt_dir, *package, *package_name;
-        char *made;         /* by its setup; or NULL */
-        Identity *identity; /* whose the copy is to be; NULL: the server's */
+        char *made;         /* by the setup; or NULL */
+        Identity *identity; /* the future owner of the copy; NULL: the server */
         GPtrArray *waiting; /* WaitingStart */
-        bool cancelled;     /* the attempt is over: the copy ends, and what there is of it is removed */
+        bool cancelled;     /* the attempt is over: the copy stops and is deleted */
 } Copy;
 
 struct LocalRuntime {
         Runtime runtime;
         char *state_dir, *agent_program, *dc, *uv, *python;
-        Identities *identities; /* borrowed; NULL: all run as the server */
+        Identities *identities; /* borrowed; NULL: all members run as the server */
         Projects *projects;     /* borrowed; or NULL */
         Ledger *ledger;         /* the same */
-        char **new_privileges;  /* users who have them; or NULL */
+        char **new_privileges;  /* users with this right; or NULL */
         SandboxPolicy policy;
-        char *egress;        /* what members of users may connect to; or NULL */
-        char **no_sandbox;   /* users who have none; or NULL */
-        char **keep;         /* directories that no sandbox hides */
-        char *sdk;           /* holds our Python package, for PYTHONPATH; or NULL */
-        char *fallback_path; /* holds `python`, when this machine's PATH has only python3; or NULL */
+        char *egress;        /* allowed connections of users' members; or NULL */
+        char **no_sandbox;   /* users without a sandbox; or NULL */
+        char **keep;         /* directories that every sandbox shows */
+        char *sdk;           /* contains our Python package, for PYTHONPATH; or NULL */
+        char *fallback_path; /* contains `python` if this machine's PATH has only python3; or NULL */
         Resources total;
         GpuDevices gpus;
         GpuMeter *gpu_meter;
         Sessions *sessions;
         gint64 log_limit, max_processes, max_user_processes;
-        BuildBounds bounds; /* of builders; `allow` is not kept */
-        char **inherited;   /* by members that are the server's user */
+        BuildBounds bounds; /* of builders; `allow` is not stored */
+        char **inherited;   /* by members that run as the server's user */
         char **inherited_by_others;
         Storage *storage;
         Ports *ports;
@@ -92,7 +92,7 @@ struct LocalRuntime {
         Spares *spares;
         Terminals *terminals;
         SecretFiles *secrets;
-        GHashTable *attempts; /* the link's thread: those reported until the first sync; NULL after it */
+        GHashTable *attempts; /* link's thread: attempts reported before the first sync; then NULL */
         ObserveFunc observe;
         void *observe_arg;
 
@@ -100,7 +100,7 @@ struct LocalRuntime {
         bool closing;
         GHashTable *copies; /* name -> Copy */
         Turns *turns;       /* of copies */
-        GHashTable *pids;   /* task that runs -> its process, as reported */
+        GHashTable *pids;   /* running task -> its process, as reported */
 };
 
 static const Owner *owner_of(const Identity *identity)
@@ -108,7 +108,7 @@ static const Owner *owner_of(const Identity *identity)
         return identity ? &identity->owner : NULL;
 }
 
-/* What a worker is to do; takes its own memory. */
+/* A worker's task; owns its memory. */
 typedef struct Work Work;
 struct Work {
         void (*run)(LocalRuntime *local, Work *work);
@@ -143,7 +143,8 @@ static void work_free(Work *work)
         g_free(work);
 }
 
-/* The engine's thread. Takes the work; once closed, the next server is asked again. */
+/* The engine's thread. Takes ownership of the work; after closing it is dropped, and the next server gets the
+ * request again. */
 static void work_give(LocalRuntime *local, Work *work)
 {
         if (local->workers)
@@ -180,8 +181,7 @@ static void post(LocalRuntime *local, ObservationKind kind, const char *task, co
         agent_link_post(local->link, observation);
 }
 
-/* What is not there, not allowed or not well formed will be so the next time, too; a full disk may be
- * emptied. */
+/* A missing, forbidden or malformed file makes the error permanent; a full disk does not. */
 static void post_failure(LocalRuntime *local, const char *task, const GError *failure)
 {
         static const int lasting[] = { ERR_INVALID, ERR_NOT_FOUND, ERR_DENIED, ERR_TOO_LARGE };
@@ -214,7 +214,7 @@ static void note_pid(LocalRuntime *local, const Observation *observation)
         pthread_mutex_unlock(&local->lock);
 }
 
-/* A program whose write was refused says so in its own words, or not at all. */
+/* If a write failed, the program may not say so, or only in its own words: note a full disk. */
 static void note_full_disk(LocalRuntime *local, Observation *observation)
 {
         g_autofree char *job = g_strndup(observation->task, strcspn(observation->task, "."));
@@ -266,11 +266,11 @@ static char *read_report(const char *log)
         char *text = NULL;
         gsize len;
 
-        /* most members report nothing: no such file */
+        /* most members report nothing: the file is missing */
         return file_read(path, RESULTS_TEXT_MAX, &text, &len, NULL) ? text : NULL;
 }
 
-/* What the member reported goes with the news of its end. */
+/* Adds the member's report to the observation of its end. */
 static void note_report(LocalRuntime *local, Observation *observation)
 {
         TaskParts parts;
@@ -294,9 +294,8 @@ static char *op_report(Runtime *runtime, const char *job_id, int attempt, const 
         return report;
 }
 
-/* Removes files with secrets of attempts that ended while no server ran: of all attempts that the agent does
- * not report before its first "synced". No start can have made files by then, as the engine starts nothing
- * before. */
+/* Deletes files with secrets of attempts that ended while no server ran: those that the agent does not report
+ * before its first "synced". The engine starts nothing before, so no start can have created files. */
 static void sweep_secrets(LocalRuntime *local, const Observation *observation)
 {
         if (!local->attempts)
@@ -335,15 +334,15 @@ static void deliver(Observation *observation, void *arg)
 
 /* ---- plans ---- */
 
-/* Everything of a start that is made here, so that one place frees it. */
+/* The temporary results of a start, so that one place frees them. */
 typedef struct {
         char *attempt_dir, *work, *by_name, *environment, *made, *input, *output, *ready_file, *progress,
                 *log, *gpus_seen;
         GPtrArray *binds;
         char *secrets; /* directory of the attempt's files with secrets; or NULL */
-        char **keep;   /* Sandbox.keep with that directory; NULL: the same as for all members */
+        char **keep;   /* Sandbox.keep with that directory; NULL: the common list */
         char **env;
-        Identity *identity; /* NULL: the server's own */
+        Identity *identity; /* NULL: the server */
         Sandbox sandbox;
 } Plan;
 
@@ -394,7 +393,7 @@ static void copy_free(void *arg)
         g_free(copy);
 }
 
-/* The tree; the caller's, NULL: there is none. */
+/* The package's tree; the caller's. NULL: none. */
 static char *package_of(const LocalRuntime *local, const RuntimeAttempt *attempt)
 {
         return attempt->job->spec->package
@@ -426,7 +425,7 @@ static int find_waiting(const Copy *copy, const char *task)
         return -1;
 }
 
-/* Takes the line. A start that is asked for again (after a reconnection) waits once. */
+/* Takes ownership of the line. A start that is requested again (after a reconnection) waits only once. */
 static void copy_wait(Copy *copy, const char *task, GString *line)
 {
         int at = find_waiting(copy, task);
@@ -453,8 +452,8 @@ static void remove_attempt(LocalRuntime *local, Work *work)
         remove_dir(work->text[0]);
 }
 
-/* Hands on, or fails, what waited. Under the lock under which the copy leaves the table: a stop that does not
- * find the start here any more must reach the agent after it. */
+/* Sends or fails the waiting starts. Call it with the lock with which the copy leaves the table: a stop that
+ * does not find the start here must reach the agent after it. */
 static void hand_on(LocalRuntime *local, const Copy *copy, const GError *failure)
 {
         for (guint i = 0; i < copy->waiting->len; i++) {
@@ -463,12 +462,11 @@ static void hand_on(LocalRuntime *local, const Copy *copy, const GError *failure
                 if (failure)
                         post_failure(local, start->task, failure);
                 else
-                        (void)agent_link_send(local->link,
-                                              start->line); /* not synced: the engine asks again */
+                        (void)agent_link_send(local->link, start->line); /* not synced: the engine retries */
         }
 }
 
-/* CancelFunc. When the server ends, too: the next one makes it anew. */
+/* CancelFunc. Also true when the server ends: the next one copies again. */
 static bool copy_is_given_up(void *arg)
 {
         Copy *copy = arg;
@@ -497,13 +495,13 @@ static bool fill_work(LocalRuntime *local, Copy *copy, GError **error)
 
 static void make_copy(LocalRuntime *local, Work *work);
 
-/* Under the lock. */
+/* Call it with the lock. */
 static void begin_copy(LocalRuntime *local, const Copy *copy)
 {
         workers_push(local->copiers, work_new(make_copy, copy->name, NULL, NULL));
 }
 
-/* Under the lock. The user's turn goes to their next copy; those of a server that ends never begin. */
+/* Call it with the lock. The user's next copy gets the turn; when the server ends, none starts. */
 static void end_copy(LocalRuntime *local, Copy *copy, const GError *failure)
 {
         Copy *next = turns_give(local->turns, copy->user);
@@ -523,7 +521,7 @@ static void make_copy(LocalRuntime *local, Work *work)
         Copy *copy;
 
         pthread_mutex_lock(&local->lock);
-        copy = g_hash_table_lookup(local->copies, work->text[0]); /* only this worker takes it out again */
+        copy = g_hash_table_lookup(local->copies, work->text[0]); /* only this worker removes it */
         pthread_mutex_unlock(&local->lock);
 
         if (!copy_is_given_up(copy))
@@ -537,7 +535,7 @@ static void make_copy(LocalRuntime *local, Work *work)
         copy_free(copy);
 }
 
-/* Takes the line: sends it, or has it wait for the copy of the package. */
+/* Takes ownership of the line: sends it, or lets it wait for the copy of the package. */
 static void start_with_package(LocalRuntime *local, const RuntimeAttempt *attempt, const Plan *plan,
                                const char *task, GString *line)
 {
@@ -556,12 +554,12 @@ static void start_with_package(LocalRuntime *local, const RuntimeAttempt *attemp
                 copy_wait(copy, task, g_steal_pointer(&line));
         pthread_mutex_unlock(&local->lock);
         if (line) {
-                (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
+                (void)agent_link_send(local->link, line); /* not synced: the engine retries */
                 g_string_free(line, TRUE);
         }
 }
 
-/* True when the start of `task` waited here and waits no more. */
+/* True if the start of `task` was waiting here; it is removed. */
 static bool withdraw(LocalRuntime *local, const char *task)
 {
         g_autofree char *name = attempt_of(task);
@@ -616,7 +614,7 @@ static bool plan_environment(LocalRuntime *local, const RuntimeAttempt *attempt,
         return true;
 }
 
-/* A directory of the storage and the name it has for everybody. */
+/* Binds a directory of the storage to its public path. */
 static bool add_bind(LocalRuntime *local, Plan *plan, const char *below, GError **error)
 {
         g_autofree char *source = g_build_filename(local->state_dir, "storage", local->dc, below, NULL);
@@ -667,7 +665,7 @@ static char *log_of_task(const char *attempt_dir, const char *attempt_name, cons
         return g_strdup_printf("%s/log/%.*s-%s", attempt_dir, (int)(index - member), member, index + 1);
 }
 
-/* Of this attempt; a member that is somebody else cannot reach what is beside its log. */
+/* A file of this attempt. A member with another uid cannot reach the directory of its log. */
 static char *progress_of(const Plan *plan)
 {
         g_autofree char *name = g_path_get_basename(plan->log);
@@ -677,7 +675,7 @@ static char *progress_of(const Plan *plan)
         return g_strdup_printf("%s/ready/%s.progress", plan->attempt_dir, name);
 }
 
-/* Beside the log is no place for a member that is somebody else. */
+/* A member with another uid cannot create files beside its log. */
 static char *ready_of_other(const Plan *plan, const char *ready_file)
 {
         g_autofree char *name = g_path_get_basename(ready_file);
@@ -702,7 +700,7 @@ static void plan_paths(LocalRuntime *local, const RuntimeAttempt *attempt, const
                                            : g_build_filename(plan->attempt_dir, task->ready_file, NULL);
 }
 
-/* A list and one more; the caller's. */
+/* A copy of the list with one more entry; the caller's. */
 static char **list_with(char *const *list, const char *one)
 {
         g_autoptr(GStrvBuilder) longer = g_strv_builder_new();
@@ -713,8 +711,8 @@ static char **list_with(char *const *list, const char *one)
         return g_strv_builder_end(longer);
 }
 
-/* The sandbox shows the directory of the secrets. It is the attempt's own, so no other job gets it later.
- * Members cannot write to it: the files belong to them, and would take the machine's memory. */
+/* Shows the directory of the secrets in the sandbox. It belongs to the attempt, so no other job gets it. It
+ * is read-only: otherwise members, who own the files, could fill the machine's memory. */
 static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *plan, GError **error)
 {
         g_autofree char *attempt = attempt_of(task->task);
@@ -732,7 +730,7 @@ static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *
         return true;
 }
 
-/* The engine's variables, then the secrets', then ours (the later one wins); the caller's. */
+/* The engine's variables, the secrets, then ours (the later value wins); the caller's. */
 static char **with_secrets(const TaskStart *task, const Plan *plan)
 {
         g_autoptr(GStrvBuilder) list = g_strv_builder_new();
@@ -795,7 +793,7 @@ static bool has_new_privileges(const LocalRuntime *local, const char *user)
         return names(local->new_privileges, user);
 }
 
-/* The parts of a sandbox that a member of `user` is to have; `is_server`: it runs as the server itself. */
+/* The sandbox parts for a member of `user`; `is_server`: it runs as the server itself. */
 static guint wanted_parts(const LocalRuntime *local, const char *user, bool is_server)
 {
         if (is_server || local->policy == SANDBOX_OFF || names(local->no_sandbox, user))
@@ -837,7 +835,7 @@ static bool plan_sandbox(LocalRuntime *local, const RuntimeAttempt *attempt, Pla
         return true;
 }
 
-/* A member opens the GPUs that it was given and no others, as far as the agent can hold it to that. */
+/* A member can open only its own GPUs, if the agent can enforce that. */
 static void plan_gpus(LocalRuntime *local, const TaskStart *task, Plan *plan)
 {
         if (local->gpus.n == 0 || !agent_link_denies_devices(local->link))
@@ -871,14 +869,14 @@ static GString *plan_line(LocalRuntime *local, const RuntimeAttempt *attempt, co
         return line;
 }
 
-/* Whom the members of a user run as; *ret NULL: as the server. */
+/* The identity of a user's members; *ret NULL: the server. */
 static bool find_identity(LocalRuntime *local, const char *user, gint64 seq, Identity **ret, GError **error)
 {
         *ret = NULL;
         return !local->identities || identity_find(local->identities, user, seq, ret, error);
 }
 
-/* What is made in a job's directory counts to its user in the kernel, too. */
+/* Labels a job's directory, so that the kernel counts it to its user. */
 static bool own_directory(LocalRuntime *local, const RuntimeAttempt *attempt, const char *attempt_dir,
                           GError **error)
 {
@@ -892,13 +890,13 @@ static bool own_directory(LocalRuntime *local, const RuntimeAttempt *attempt, co
         return true;
 }
 
-/* Its work directory has contents from the start. */
+/* True if the work directory is a copy of a package. */
 static bool is_copied(const RuntimeAttempt *attempt)
 {
         return attempt->job->spec->package || attempt->job->spec->setup;
 }
 
-/* The directories of a member, as far as they are not copied from a package. */
+/* Creates a member's directories, except copies of a package. */
 static bool make_directories(LocalRuntime *local, const RuntimeAttempt *attempt, const Plan *plan,
                              GError **error)
 {
@@ -939,7 +937,7 @@ static bool try_start(LocalRuntime *local, const RuntimeAttempt *attempt, const 
                 start_with_package(local, attempt, &plan, task->task, line);
                 return true;
         }
-        (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
+        (void)agent_link_send(local->link, line); /* not synced: the engine retries */
         g_string_free(line, TRUE);
         return true;
 }
@@ -967,7 +965,7 @@ static void stop_task(LocalRuntime *local, const char *task, gint64 grace_ms)
                 return;
         }
         message_stop(line, task, grace_ms);
-        (void)agent_link_send(local->link, line); /* not synced: the engine asks again */
+        (void)agent_link_send(local->link, line); /* not synced: the engine retries */
 }
 
 static void op_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms)
@@ -981,7 +979,7 @@ static void op_signal(Runtime *runtime, const char *task, int signo)
         g_autoptr(GString) line = g_string_new(NULL);
 
         message_signal(line, task, signo);
-        (void)agent_link_send(((LocalRuntime *)runtime)->link, line); /* not synced: the engine asks again */
+        (void)agent_link_send(((LocalRuntime *)runtime)->link, line); /* not synced: the engine retries */
 }
 
 static bool op_usage(Runtime *runtime, const char *task, TaskUsage *ret)
@@ -1067,7 +1065,7 @@ static void abandon(LocalRuntime *local, Work *work)
         builds_abandon(local->builds, work->text[0]);
 }
 
-/* Half of the machine at most, so that a build fits beside jobs that have the other half. */
+/* At most half of the machine, so that a build fits beside jobs that use the other half. */
 static bool op_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
 {
         const LocalRuntime *local = (const LocalRuntime *)runtime;
@@ -1081,7 +1079,7 @@ static bool op_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Re
         return !resources_is_zero(ret_wants);
 }
 
-/* What its queue does not count at all is limited in any case. */
+/* A kind that its queue does not count has a limit as well. */
 static Resources limits_of(const LocalRuntime *local, const RuntimeAttempt *attempt)
 {
         const Resources *each = &local->bounds.each, *given = &attempt->builder;
@@ -1139,7 +1137,7 @@ static bool op_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
         if (!environment_is_wanted(&recipe))
                 return true;
         prepared = find_identity(local, attempt->job->user, attempt->user_seq, &identity,
-                                 NULL) && /* prepare() tells what is wrong */
+                                 NULL) && /* prepare() reports the error */
                    builds_is_prepared(local->builds, &recipe, identity, &used);
         if (used)
                 work_push(local, touch, used, NULL, NULL);
@@ -1172,7 +1170,7 @@ static char *op_address(Runtime *runtime, const RuntimeAttempt *attempt, const c
         return g_strdup("127.0.0.1");
 }
 
-/* By its own name, where the job has its environment already: no link is on that way. */
+/* If the job has its environment already, the path has no link in it. */
 static char *environment_log(LocalRuntime *local, const char *job_id)
 {
         g_autofree char *key = workdir_environment(local->state_dir, job_id);
@@ -1199,7 +1197,7 @@ static void op_close(Runtime *runtime)
         LocalRuntime *local = (LocalRuntime *)runtime;
 
         pthread_mutex_lock(&local->lock);
-        local->closing = true; /* copies are left to the next server */
+        local->closing = true; /* the next server copies again */
         pthread_mutex_unlock(&local->lock);
         workers_free(g_steal_pointer(&local->copiers));
         workers_free(g_steal_pointer(&local->workers));
@@ -1231,7 +1229,7 @@ static const RuntimeOps local_ops = {
         .log_path = op_log_path,
 };
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static bool make_dirs(LocalRuntime *local, GError **error)
 {
@@ -1246,7 +1244,7 @@ static bool make_dirs(LocalRuntime *local, GError **error)
         return true;
 }
 
-/* Members who are somebody else pass through these and see only what is theirs. */
+/* Members with other uids pass through these directories and see only their own. */
 static bool open_dirs(LocalRuntime *local, GError **error)
 {
         static const char *const names[] = { "jobs", "envs" };
@@ -1260,8 +1258,7 @@ static bool open_dirs(LocalRuntime *local, GError **error)
         return storage_share(local->storage, error);
 }
 
-/* Debian has `python3` and no `python`, which is what people write: a directory with that name, searched
- * last. */
+/* Debian has `python3` but no `python`, which users write: a directory with that name, searched last. */
 static void make_fallback_path(LocalRuntime *local)
 {
         g_autofree char *there = g_find_program_in_path("python");

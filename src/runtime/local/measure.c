@@ -1,6 +1,6 @@
-/* Counters of cgroups (see measure.h), in either version and mixed. A group is a member's own when an agent
- * made it: its last part is "slot-N" (doc/internals/agent.md); any other is shared and says nothing about the member.
- */
+/* Counters of cgroups (see measure.h), in v1, v2, and mixed. A group belongs to one member if an agent
+ * created it: its last part is "slot-N" (doc/internals/agent.md). Other groups are shared and tell nothing
+ * about the member. */
 #include "runtime/local/measure.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { TEXT_MAX_BYTES = 1024 * 1024 };
 
-/* Files of a controller and what they count; several where names differ between versions. */
+/* The files of a controller and their meaning; several if names differ between versions. */
 static const struct {
         const char *controller; /* "": version 2 */
         const char *file, *key; /* key: of a line "KEY VALUE"; NULL: the file is the number */
@@ -41,8 +41,8 @@ static bool lists(const char *list, const char *word)
         return g_strv_contains((const char *const *)words, word);
 }
 
-/* Where a hierarchy is mounted; NULL: nowhere. A line of mountinfo is "ID PARENT DEV ROOT POINT ... - TYPE
- * SOURCE OPTIONS". The caller's. */
+/* The mount point of a hierarchy; NULL: not mounted. A line of mountinfo is "ID PARENT DEV ROOT POINT ... -
+ * TYPE SOURCE OPTIONS". The caller's. */
 static char *mount_of(const char *mounts, const char *controller)
 {
         g_auto(GStrv) lines = g_strsplit(mounts, "\n", -1);
@@ -84,7 +84,7 @@ static char *group_of(const char *groups, const char *controller)
         return NULL;
 }
 
-/* A mount may show a part of the hierarchy only: its root is cut from the group's path. */
+/* A mount may show only a part of the hierarchy: its root is removed from the group's path. */
 static char *directory_of(const char *mounts, const char *groups, const char *controller)
 {
         g_autofree char *group = group_of(groups, controller);

@@ -1,5 +1,5 @@
-/* The lines between server and agent (see message.h). Written by hand into one GString, since a start is made
- * a thousand times a second; read by jansson, since what comes is from outside. */
+/* The lines between server and agent (see message.h). They are written directly into a GString, since there
+ * may be a thousand starts a second; jansson parses them, since the other side is not trusted. */
 #include "runtime/local/message.h"
 
 #include <string.h>
@@ -233,7 +233,7 @@ static bool read_observation(const json_t *object, Observation *observation, GEr
         return true;
 }
 
-/* Words of a newer agent are skipped. */
+/* Unknown words of a newer agent are skipped. */
 static bool read_sandbox(const json_t *object, guint *ret, GError **error)
 {
         json_t *list = NULL, *item;

@@ -1,6 +1,6 @@
-/* Port leases (see ports.h). `owners` maps an owner to its ports; `taken` has a bit for every port number. A
- * block is locked when it is needed: when the blocks at hand have less than half of their ports free, another
- * is taken first, so that ports rest. */
+/* Port leases (see ports.h). `owners` maps an owner to its ports; `taken` has a bit for every port number.
+ * Blocks are locked on demand: if less than half of the ports in the held blocks are free, another block is
+ * taken first, so that freed ports rest. */
 #include "runtime/local/ports.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ enum {
         BLOCKS_MAX = (PORT_MAX + 1) / PORT_BLOCK,
 };
 
-static const char of_root[] = "/run/paddle-ports"; /* in /run only root makes something */
+static const char of_root[] = "/run/paddle-ports"; /* only root can create files in /run */
 
 typedef struct {
         int first; /* its first port */
@@ -35,16 +35,16 @@ typedef struct {
 struct Ports {
         char *lock_dir;
         int first, blocks;  /* of the range */
-        int start;          /* the block that is tried first */
+        int start;          /* the first block to try */
         GArray *held;       /* Block */
-        int cursor;         /* counts through the ports of all held blocks */
+        int cursor;         /* position in the ports of all held blocks */
         int n_taken;        /* of the held blocks' ports */
         GHashTable *owners; /* char * -> GArray of int */
         bool taken[PORT_MAX + 1];
 };
 
-/* Below the ephemeral range, else above it; when neither has room, the usual place, where bind() has the last
- * word. */
+/* Below the ephemeral range, otherwise above it. If neither has enough ports, the default; then bind()
+ * decides. */
 static void choose_range(const char *proc_root, int *ret_first, int *ret_len)
 {
         g_autofree char *path =
@@ -54,7 +54,7 @@ static void choose_range(const char *proc_root, int *ret_first, int *ret_len)
 
         *ret_first = RANGE_FIRST;
         *ret_len = RANGE_LEN;
-        if (file_read(path, 4096, &text, NULL, NULL)) /* without it the kernel's own defaults are taken */
+        if (file_read(path, 4096, &text, NULL, NULL)) /* else the kernel's defaults */
                 (void)sscanf(text, "%d %d", &low, &high);
         if (high < RANGE_FIRST || low >= RANGE_FIRST + RANGE_LEN)
                 return;
@@ -73,12 +73,12 @@ static bool is_usable_dir(const char *dir)
         struct stat st;
 
         if (mkdir(dir, mode) == 0)
-                (void)chmod(dir, mode); /* past the umask: servers of all users must find each other */
+                (void)chmod(dir, mode); /* despite the umask: servers of all users must find each other */
         return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && access(dir, W_OK | X_OK) == 0;
 }
 
-/* Members of a server that is root are other users, and must not be able to take all locks. What it does not
- * know of servers of others, is_free() tells. */
+/* A server that runs as root uses its own directory: its members, who are other users, must not be able to
+ * take all locks. is_free() detects ports of other users' servers. */
 static char *choose_lock_dir(void)
 {
         const char *runtime = g_getenv("XDG_RUNTIME_DIR");
@@ -130,8 +130,8 @@ void ports_range(const Ports *ports, int *ret_first, int *ret_last)
         *ret_last = ports->first + ports->blocks * PORT_BLOCK - 1;
 }
 
-/* Files of other users in a directory with the sticky bit cannot be opened with O_CREAT
- * (fs.protected_regular), so that comes second. */
+/* First without O_CREAT: fs.protected_regular forbids it for files of other users in a directory with the
+ * sticky bit. */
 static int open_lock(const Ports *ports, int first)
 {
         g_autofree char *path = g_strdup_printf("%s/ports-%d", ports->lock_dir, first);
@@ -141,7 +141,7 @@ static int open_lock(const Ports *ports, int first)
                 return fd;
         fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
-                (void)fchmod(fd, 0666); /* past the umask, for servers of other users */
+                (void)fchmod(fd, 0666); /* despite the umask, for servers of other users */
         else if (errno == EEXIST)
                 fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         return fd;
@@ -172,12 +172,12 @@ static bool lock_block(Ports *ports, int first, int *ret_err)
         return true;
 }
 
-/* Takes one more block. *ret_err gets the errno of a lock file that could not be opened, 0 when all blocks
- * are others'. */
+/* Takes one more block. *ret_err is the errno of a lock file that could not be opened, 0 if other servers
+ * have all blocks. */
 static bool take_block(Ports *ports, int *ret_err)
 {
         *ret_err = 0;
-        (void)is_usable_dir(ports->lock_dir); /* it may have been swept away; the open says so */
+        (void)is_usable_dir(ports->lock_dir); /* it may have been deleted; a failure shows in the open */
         for (int i = 0; i < ports->blocks; i++) {
                 int first = ports->first + (ports->start + i) % ports->blocks * PORT_BLOCK;
 
@@ -187,7 +187,7 @@ static bool take_block(Ports *ports, int *ret_err)
         return false;
 }
 
-/* Without SO_REUSEADDR a bind to all addresses fails when any socket has the port on any of them. */
+/* Without SO_REUSEADDR, binding to all addresses fails if any socket has the port on any of them. */
 static bool is_free(int port)
 {
         struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((guint16)port) };
@@ -201,7 +201,7 @@ static int capacity(const Ports *ports)
         return (int)ports->held->len * PORT_BLOCK;
 }
 
-/* The next free port of the held blocks, after a whole round at most; 0: none. */
+/* The next free port of the held blocks, after at most one round; 0: none. */
 static int next_port(Ports *ports)
 {
         for (int i = 0; i < capacity(ports); i++) {

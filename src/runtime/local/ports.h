@@ -1,12 +1,11 @@
 /* Leases of TCP ports for members, outside the ephemeral range, so that no outgoing connection takes one
  * between lease and bind.
  *
- * The range is cut into blocks. A block belongs to one server of this machine, by flock on a file that all of
- * them find (of root: /run/paddle-ports, which members cannot enter; of others: /run/lock/paddle, else
- * $XDG_RUNTIME_DIR/paddle, else /tmp/paddle-ports); the kernel gives it back when the server dies. Within a
- * block, ports go round, so that a released one rests before it is used again, and each is tried with bind()
- * before it is leased, so that members that outlive their server and programs of others are left alone. Not
- * thread-safe. */
+ * The range is divided into blocks. A block belongs to one server of this machine, by flock on a file in a
+ * common directory (of root: /run/paddle-ports, which members cannot enter; of others: /run/lock/paddle,
+ * otherwise $XDG_RUNTIME_DIR/paddle, otherwise /tmp/paddle-ports). The kernel releases it when the server
+ * dies. Ports of a block are used in turn, so that a released one rests. Each is tried with bind() before it
+ * is leased, which detects members that outlive their server, and other programs. Not thread-safe. */
 #pragma once
 
 #include <glib.h>
@@ -16,8 +15,8 @@ enum { PORT_BLOCK = 200 };
 
 typedef struct {
         const char *lock_dir;  /* NULL: the machine's */
-        const char *proc_root; /* NULL: "/"; where proc/sys/net/ipv4/ip_local_port_range is read */
-        guint32 seed;          /* which block is tried first */
+        const char *proc_root; /* NULL: "/"; the root of proc/sys/net/ipv4/ip_local_port_range */
+        guint32 seed;          /* selects the block to try first */
 } PortsConfig;
 
 typedef struct Ports Ports;
@@ -25,12 +24,12 @@ Ports *ports_new(const PortsConfig *config);
 void ports_free(Ports *ports); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Ports, ports_free)
 
-/* The range that leases come from, inclusive. */
+/* The range of all leases, inclusive. */
 void ports_range(const Ports *ports, int *ret_first, int *ret_last);
 
-/* All or none. ERR_UNAVAILABLE when there are not `n` free ones; ERR_DENIED when no lock file can be made. */
+/* All or none. ERR_UNAVAILABLE if fewer than `n` are free; ERR_DENIED if no lock file can be created. */
 bool ports_lease(Ports *ports, const char *owner, int n, int *ret_ports, GError **error);
-/* Marks ports as leased again; those of other ranges (after a change of the system's settings) count as well.
- * 0 is skipped. */
+/* Marks ports as leased again, including those of other ranges (after a change of the system's settings).
+ * Skips 0. */
 void ports_keep(Ports *ports, const char *owner, int n, const int *kept);
 void ports_release(Ports *ports, const char *owner);

@@ -1,4 +1,4 @@
-/* See sdk.h. Files are replaced one by one while jobs may read them; each is whole at any time. */
+/* See sdk.h. Files are replaced one by one while jobs may read them; each is always complete. */
 #include "runtime/local/sdk.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static bool is_there(const char *path, const SdkFile *file)
                memcmp(data, file->data, size) == 0;
 }
 
-/* Whatever the server's umask is. */
+/* Regardless of the server's umask. */
 static bool open_to_all(const char *path, mode_t mode, GError **error)
 {
         if (chmod(path, mode) < 0)

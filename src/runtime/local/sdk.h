@@ -1,6 +1,6 @@
-/* The Python SDK for members of this machine: `import paddlecloud` works in every job, in the version that
- * fits this server. The program carries the files (python/paddlecloud); a directory of the state holds them.
- */
+/* The Python SDK for members of this machine: `import paddlecloud` works in every job, in the server's
+ * version. The program contains the files (python/paddlecloud) and writes them to a directory of the
+ * state. */
 #pragma once
 
 #include <glib.h>
@@ -13,6 +13,6 @@ typedef struct {
 
 extern const SdkFile sdk_files[]; /* ends with a NULL name */
 
-/* Writes what differs to STATE/python/paddlecloud, readable for all. The directory for PYTHONPATH, the
- * caller's; NULL when it cannot be written, which is logged: jobs run without it. */
+/* Writes files that differ to STATE/python/paddlecloud, readable for all users. Returns the directory for
+ * PYTHONPATH, the caller's. NULL if that fails, which is logged; jobs run without it. */
 char *sdk_write(const char *state_dir);

@@ -1,5 +1,6 @@
-/* The search paths of others (see search-path.h). A directory of root's home in them tells where it is and
- * opens nothing; one that another user may write would let that user choose what members run. */
+/* Search paths for other users (see search-path.h). A directory in root's home is useless to them, and
+ * reveals where it is. If another user can write to a directory, that user could choose the programs that
+ * members run. */
 #include "runtime/local/search-path.h"
 
 #include <glib.h>
@@ -47,7 +48,7 @@ static char *narrow(const char *list)
 char **search_path_for_others(char *const *variables)
 {
         static const struct {
-                const char *name, *instead; /* NULL: without it */
+                const char *name, *instead; /* NULL: left out */
         } lists[] = { { "PATH=", "PATH=/usr/local/bin:/usr/bin:/bin" }, { "LD_LIBRARY_PATH=", NULL } };
         g_autoptr(GStrvBuilder) made = g_strv_builder_new();
 

@@ -20,7 +20,7 @@ enum { FILE_MODE = 0400, ROOT_MODE = 0711, GROUP_DIR_MODE = 0750 };
 struct SecretFiles {
         GMutex lock;
         char *memory, *link;
-        char *dir; /* what the link names; NULL: none was needed yet */
+        char *dir; /* the target of the link; NULL: not needed yet */
 };
 
 /* True if it is the server's own directory, in memory, and writable by no other user. */
@@ -150,7 +150,7 @@ static bool put(const char *dir, const TaskSecret *secrets, int n, const Owner *
         if (fill(fresh, secrets, n, owner, error) &&
             (rename(fresh, dir) == 0 || err_set_errno(error, errno, "cannot make '%s'", dir)))
                 return true;
-        (void)file_remove_tree(fresh, NULL); /* the error of the start matters more */
+        (void)file_remove_tree(fresh, NULL); /* the start's error is more important */
         return false;
 }
 
@@ -170,7 +170,7 @@ char *secret_files_put(SecretFiles *files, const char *attempt, const TaskSecret
         return made ? g_steal_pointer(&dir) : NULL;
 }
 
-/* With the lock. */
+/* Call it with the lock. */
 static void drop(SecretFiles *files, const char *name)
 {
         g_autofree char *dir = g_build_filename(files->dir, name, NULL);

@@ -13,7 +13,7 @@ struct Sessions {
         char *proc;
         GMutex lock;
         GHashTable *by_session, *by_pid; /* session -> TaskUsage; process -> session */
-        gint64 until;                    /* they hold until then */
+        gint64 until;                    /* they are valid until then */
 };
 
 Sessions *sessions_new(const char *proc)
@@ -44,7 +44,7 @@ typedef struct {
         long long session, ticks, pages;
 } ProcStat;
 
-/* The name, in parentheses, may hold anything. Ticks: its own, and of children that it has waited for. */
+/* The name, in parentheses, may contain any byte. Ticks: its own, and those of reaped children. */
 static bool parse_stat(const char *text, ProcStat *ret)
 {
         const char *rest = strrchr(text, ')');

@@ -17,8 +17,8 @@ enum { SPARES_MAX = 256, NUMBER_MAX = 1 << 30, WORK_MODE = 0700 };
 struct Spares {
         char *dir;
         pthread_mutex_t lock;
-        int next;                   /* a number no spare has */
-        int numbers[SPARES_MAX], n; /* those that are kept */
+        int next;                   /* a number that no spare has */
+        int numbers[SPARES_MAX], n; /* numbers of the kept ones */
 };
 
 static void take_over(Spares *spares)
@@ -30,7 +30,7 @@ static void take_over(Spares *spares)
 
                 if (!number_parse("spare", entry->d_name, 0, NUMBER_MAX, &number, NULL))
                         continue;
-                (void)fchmodat(dirfd(dir), entry->d_name, WORK_MODE, 0); /* of an older version */
+                (void)fchmodat(dirfd(dir), entry->d_name, WORK_MODE, 0); /* created by an older version */
                 spares->next = MAX(spares->next, (int)number + 1);
                 if (spares->n < SPARES_MAX)
                         spares->numbers[spares->n++] = (int)number;
@@ -81,7 +81,7 @@ bool spares_take(Spares *spares, const char *path)
         return rename(spare, path) == 0;
 }
 
-/* One that belonged to another user may still be open somewhere: it does not come back. */
+/* A directory of another user may still be open in a process: it is not reused. */
 static bool is_empty_and_ours(const char *path)
 {
         DIR *dir = opendir(path);
@@ -116,7 +116,7 @@ bool spares_give(Spares *spares, const char *path)
                 return false;
         pthread_mutex_lock(&spares->lock);
         if (spares->n < SPARES_MAX)
-                spares->numbers[spares->n++] = number; /* a few too many stay until the next start */
+                spares->numbers[spares->n++] = number; /* a surplus directory stays until the next start */
         pthread_mutex_unlock(&spares->lock);
         return true;
 }

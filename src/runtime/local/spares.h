@@ -1,6 +1,6 @@
-/* Empty directories kept for the next to come: `dir`/<number>. While many inodes have just been deleted, ext4
- * looks long for a free one; a work directory that is renamed from job to job costs neither a deletion nor a
- * search. Any thread. */
+/* Empty directories for reuse: `dir`/<number>. When many inodes were just deleted, ext4 takes long to find a
+ * free one. A work directory that is renamed from job to job needs neither a deletion nor a search. Any
+ * thread. */
 #pragma once
 
 #include <glib.h>
@@ -8,12 +8,12 @@
 
 typedef struct Spares Spares;
 
-Spares *spares_open(const char *dir, GError **error); /* takes over what an earlier run has left */
+Spares *spares_open(const char *dir, GError **error); /* adopts those of an earlier run */
 void spares_close(Spares *spares);
 
-/* Puts a spare directory at `path`, whose parent exists. False when there is none, or the rename failed
+/* Renames a spare directory to `path`, whose parent exists. False if there is none, or the rename failed
  * (errno). */
 bool spares_take(Spares *spares, const char *path);
-/* Takes the directory `path` when it is empty and the server's. False: it is not, or enough are kept already.
- */
+/* Takes the directory `path` if it is empty and owned by the server. False if it is not, or if there are
+ * enough. */
 bool spares_give(Spares *spares, const char *path);

@@ -2,8 +2,8 @@
  *
  *   pipes:     0 ◀─ input    1 ─▶ output    2 ─▶ errors          terminal: one descriptor for all three
  *
- * A command is over when it has ended (its pidfd says so) and what it wrote was read: up to the end of file,
- * or what is there when others hold the other end still. */
+ * A command is over when it has ended (its pidfd says so) and its output was read: up to the end of file, or,
+ * if other processes hold the pipe open, what is available. */
 #include "runtime/local/terminal.h"
 
 #include <errno.h>
@@ -22,23 +22,23 @@
 enum { PIECE = 32 << 10, READS_A_TURN = 8, SIGNALLED = 128, OUTPUTS = 2 };
 
 struct Terminals {
-        GMutex mutex; /* of the start */
+        GMutex mutex; /* protects the start */
         char *spawner;
         GThread *thread;
         GMainContext *context;
         GMainLoop *loop;
         ExecRoom *room;
-        GHashTable *counts; /* task -> processes of ours that have not ended; only the thread */
+        GHashTable *counts; /* task -> our processes that have not ended; for the thread only */
 };
 
 typedef struct {
-        char *pid, *job, *uid, *gid, *groups; /* as the spawner gets them */
+        char *pid, *job, *uid, *gid, *groups; /* as arguments of the spawner */
         char *task;
         bool confined, sandboxed;
         Terminals *terminals;
 } Target;
 
-/* A process of a task that was started, and its descriptor. */
+/* A process of a started task, and its pidfd. */
 typedef struct {
         Terminals *terminals;
         char *task;
@@ -50,7 +50,7 @@ typedef struct {
         RuntimeExec *exec;
         GMainContext *context;
         Process *process;     /* NULL: it has ended */
-        int in, out[OUTPUTS]; /* ours; -1: closed. Of a terminal out[0] is all, and `in` a copy of it */
+        int in, out[OUTPUTS]; /* ours; -1: closed. A terminal has only out[0]; `in` is a copy of it */
         ExecKind kind;
         bool tty, closing, held, ended;
         int status;
@@ -79,7 +79,7 @@ static void drop(GSource **source)
         g_clear_pointer(source, g_source_unref);
 }
 
-/* ---- how many a task has ---- */
+/* ---- processes per task ---- */
 
 static guint count_of(const Terminals *terminals, const char *task)
 {
@@ -145,7 +145,7 @@ static void finish(Backend *backend)
                          WIFSIGNALED(status) ? SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status), NULL);
 }
 
-/* False when there is no more. */
+/* False at the end of the output. */
 static bool read_some(Backend *backend, int i)
 {
         char buffer[PIECE];
@@ -154,8 +154,8 @@ static bool read_some(Backend *backend, int i)
                 ssize_t got = read(backend->out[i], buffer, sizeof buffer);
 
                 if (got < 0 && (errno == EINTR || errno == EAGAIN))
-                        return errno == EINTR || !backend->ended; /* who holds it still, writes for nobody */
-                if (got <= 0) /* a terminal whose other side is closed says EIO */
+                        return errno == EINTR || !backend->ended; /* no other writer counts */
+                if (got <= 0) /* EIO: the other side of a terminal is closed */
                         return false;
                 exec_output(backend->exec, i + 1, buffer, (gsize)got);
         }
@@ -187,7 +187,7 @@ static void listen_to(Backend *backend)
         }
 }
 
-/* Of what is open still only what is there already is read. */
+/* Reads only what is available now. */
 static void read_rest(Backend *backend)
 {
         for (int i = 0; i < OUTPUTS; i++) {
@@ -235,7 +235,7 @@ static void stop_input(Backend *backend)
         shut(&backend->in);
         g_string_truncate(backend->queued, 0);
         if (left)
-                exec_taken(backend->exec, left); /* by nobody */
+                exec_taken(backend->exec, left); /* accepted, but read by nothing */
 }
 
 static void write_more(Backend *backend)
@@ -273,7 +273,7 @@ static void write_input(RuntimeExec *exec, const char *data, gsize len)
         write_more(backend);
 }
 
-/* To a terminal the end is a character. */
+/* The end of a terminal's input is a character. */
 static void close_input(RuntimeExec *exec)
 {
         Backend *backend = exec_backend(exec);
@@ -293,8 +293,7 @@ static void resize(RuntimeExec *exec, int columns, int rows)
                                 .ws_row = (unsigned short)CLAMP(rows, 1, G_MAXUINT16) };
 
         if (backend->tty && backend->out[0] >= 0)
-                (void)ioctl(backend->out[0], TIOCSWINSZ,
-                            &size); /* a size that it does not get is the old one */
+                (void)ioctl(backend->out[0], TIOCSWINSZ, &size); /* on failure it keeps the old size */
 }
 
 static void hold(RuntimeExec *exec, bool hold)
@@ -308,7 +307,7 @@ static void hold(RuntimeExec *exec, bool hold)
                 listen_to(backend);
 }
 
-/* ---- beginning and giving up ---- */
+/* ---- start and cancellation ---- */
 
 static bool open_pipes(Backend *backend, int ret_theirs[3], GError **error)
 {
@@ -456,7 +455,7 @@ static gboolean reap(int fd, GIOCondition condition, gpointer arg)
         return waitpid(process->pid, NULL, WNOHANG) == process->pid ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
 }
 
-/* Its session hears that its client has gone, and is killed some seconds later (agent/enter.h). */
+/* The session is hung up, and killed some seconds later (agent/enter.h). */
 static void stop(RuntimeExec *exec)
 {
         Backend *backend = exec_backend(exec);
@@ -508,7 +507,7 @@ static void start_thread(Terminals *terminals)
 
         g_mutex_lock(&terminals->mutex);
         if (!terminals->thread) {
-                sigfillset(&all); /* signals are the main loop's */
+                sigfillset(&all); /* the main loop handles signals */
                 pthread_sigmask(SIG_SETMASK, &all, &before);
                 terminals->thread = g_thread_new("terminals", run, terminals);
                 pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -555,7 +554,7 @@ void terminals_free(Terminals *terminals)
         if (!terminals)
                 return;
         if (terminals->thread) {
-                GSource *source = g_idle_source_new(); /* runs in the loop, even if that has not begun */
+                GSource *source = g_idle_source_new(); /* runs in the loop */
 
                 g_source_set_callback(source, quit, terminals->loop, NULL);
                 g_source_attach(source, terminals->context);
@@ -564,7 +563,7 @@ void terminals_free(Terminals *terminals)
         }
         exec_room_free(terminals->room);
         g_main_loop_unref(terminals->loop);
-        g_main_context_unref(terminals->context); /* frees the processes that are left */
+        g_main_context_unref(terminals->context); /* frees the remaining processes */
         g_hash_table_unref(terminals->counts);
         g_mutex_clear(&terminals->mutex);
         g_free(terminals->spawner);

@@ -1,4 +1,4 @@
-/* Turns (see turns.h). Users with nothing here have no line. */
+/* Turns (see turns.h). Users without copies have no queue. */
 #include "runtime/local/turns.h"
 
 typedef struct {

@@ -1,5 +1,5 @@
-/* The environment of a member (see variables.h). An ordered list with an index of names, so that each name
- * stands in it once (programs differ in whether the first or the last of two counts). */
+/* The environment of a member (see variables.h): an ordered list with an index of names, so that each name
+ * occurs once (programs differ in whether the first or the last one counts). */
 #include "runtime/local/variables.h"
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ static const char *const defaults[][2] = {
         { "PATH", "/usr/local/bin:/usr/bin:/bin" },
         { "HOME", "/" },
         { "LANG", "C.UTF-8" },
-        { "PYTHONUNBUFFERED", "1" }, /* a log is read while it is written */
+        { "PYTHONUNBUFFERED", "1" }, /* logs are read while they are written */
 };
 
 typedef struct {
@@ -59,7 +59,7 @@ static char **variables_steal(Variables *variables)
         return (char **)g_ptr_array_free(variables->list, FALSE);
 }
 
-/* Takes both. */
+/* Takes ownership of both. */
 static void put(Variables *variables, char *name, char *entry)
 {
         guint at = GPOINTER_TO_UINT(g_hash_table_lookup(variables->index, name));
@@ -97,7 +97,7 @@ static const char *get(const Variables *variables, const char *name)
         return at ? (const char *)variables->list->pdata[at - 1] + strlen(name) + 1 : NULL;
 }
 
-/* Where the server keeps what it does not need is no place for a member that is somebody else. */
+/* A member with another uid cannot use the server's TMPDIR. */
 static void add_inherited(Variables *variables, char *const *inherited, bool is_server)
 {
         for (; *inherited; inherited++)
@@ -105,8 +105,8 @@ static void add_inherited(Variables *variables, char *const *inherited, bool is_
                         add_all(variables, (char *const[]){ *inherited, NULL });
 }
 
-/* "a", "b", NULL, "c" -> "a:b:c"; empty parts are left out, since an empty one means the working directory.
- * NULL when nothing is left. */
+/* "a", "b", NULL, "c" -> "a:b:c"; drops empty parts, since they would mean the working directory. NULL if
+ * nothing is left. */
 static char *join_paths(const char *const *parts, size_t n)
 {
         g_autoptr(GString) joined = g_string_new(NULL);
@@ -146,7 +146,7 @@ char **variables_inherit(char *const *environ_list)
         return variables_steal(&variables);
 }
 
-/* The user's own choice, which is another text than the engine's, stays. */
+/* A value that differs from the engine's is the user's own choice and is kept. */
 static void renumber_gpus(Variables *variables, const MemberPlace *place)
 {
         if (place->gpus_seen && g_strcmp0(get(variables, "CUDA_VISIBLE_DEVICES"), place->gpus) == 0)

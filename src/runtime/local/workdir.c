@@ -14,7 +14,7 @@
 #include "package/package.h"
 #include "runtime/environment/environment.h"
 
-/* mkdir -p from the far end, since most often only that is missing. */
+/* mkdir -p from the end, since usually only the last part is missing. */
 static bool make_dir(char *path, int levels)
 {
         char *slash;
@@ -31,7 +31,7 @@ static bool make_dir(char *path, int levels)
         return ok && (mkdir(path, 0755) == 0 || errno == EEXIST);
 }
 
-/* The attempt's directory and the two above it, which only the server could pass so far. */
+/* Opens the attempt's directory and its two parents, through which only the server could pass so far. */
 static bool open_way(const char *attempt_dir, GError **error)
 {
         g_autofree char *dir = g_strdup(attempt_dir);
@@ -44,8 +44,8 @@ static bool open_way(const char *attempt_dir, GError **error)
         return true;
 }
 
-/* The directory `name` of the attempt, the owner's from the moment at which it has its name. What a server
- * that died has left is made anew: somebody may be in it already. */
+/* Creates the directory `name` of the attempt, which has its owner before it has its name. What a dead server
+ * left unfinished is deleted first: the owner may be in it already. */
 static bool make_given(const char *attempt_dir, const char *name, const Owner *owner, GError **error)
 {
         g_autofree char *dir = g_build_filename(attempt_dir, name, NULL);
@@ -91,7 +91,7 @@ bool workdir_make_empty(const char *attempt_dir, Spares *spares, const Owner *ow
                 return true;
         if (owner)
                 return make_for(attempt_dir, "work", owner, error);
-        /* attempt, id, xx; jobs/ itself was made at the start */
+        /* attempt, id, xx; jobs/ was created at the start */
         if (!make_dir(dir, 3) || (!spares_take(spares, work) && !make_dir(work, 0)))
                 return err_set_errno(error, errno, "cannot make the work directory '%s'", work);
         return true;
@@ -104,7 +104,7 @@ bool workdir_exists(const char *attempt_dir)
         return access(work, F_OK) == 0;
 }
 
-/* `path` stands before the copy begins, so that workdir_remove_empty() sees a copy that was broken off. */
+/* `path` exists before the copy starts, so that workdir_remove_empty() finds an interrupted copy. */
 static bool link_name(const char *attempt_dir, const char *name, GError **error)
 {
         g_autofree char *dir = g_strconcat(attempt_dir, "/path", NULL);
@@ -113,13 +113,13 @@ static bool link_name(const char *attempt_dir, const char *name, GError **error)
         if (!file_mkdirs(dir, 0755, error))
                 return false;
         if (!name || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-                return true; /* no name of a module */
+                return true; /* not a valid module name */
         if (symlink("../work", link) < 0 && errno != EEXIST)
                 return err_set_errno(error, errno, "cannot link '%s'", link);
         return true;
 }
 
-/* `path` as a whole, too, before anybody but the server can enter it. */
+/* Gives the whole `path` away, before others than the server can enter it. */
 static bool give_copy(const char *attempt_dir, const char *copy, const Owner *owner, GError **error)
 {
         g_autofree char *path = g_strconcat(attempt_dir, "/path", NULL);
@@ -128,7 +128,7 @@ static bool give_copy(const char *attempt_dir, const char *copy, const Owner *ow
                tree_give(AT_FDCWD, copy, owner, error);
 }
 
-/* It was in order when it was kept, and is its user's: a job of theirs has changed it. */
+/* It was valid when it was stored and belongs to its user, so one of the user's jobs has changed it. */
 static bool refuse_made(const WorkdirSource *source, GError *failure, GError **error)
 {
         static const int spoiled[] = { ERR_INVALID, ERR_NOT_FOUND, ERR_DENIED, ERR_TOO_LARGE };
@@ -181,7 +181,7 @@ bool workdir_remove_empty(const char *attempt_dir, Spares *spares)
         g_autofree char *work = g_strconcat(attempt_dir, "/work", NULL);
         g_autofree char *path = g_strconcat(attempt_dir, "/path", NULL);
         g_autofree char *ready = g_strconcat(attempt_dir, "/ready", NULL);
-        g_autofree char *tmp = g_strconcat(attempt_dir, "/tmp", NULL); /* made by the agent (sandbox.h) */
+        g_autofree char *tmp = g_strconcat(attempt_dir, "/tmp", NULL); /* created by the agent (sandbox.h) */
 
         if (spares_give(spares, work))
                 return access(path, F_OK) < 0 && access(tmp, F_OK) < 0;

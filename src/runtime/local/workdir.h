@@ -3,13 +3,12 @@
  *     jobs/<xx>/<id>/<attempt>/work/       working directory of all members: the package's contents, writable
  *     jobs/<xx>/<id>/<attempt>/path/<name> link to ../work: the package under its own name
  *     jobs/<xx>/<id>/<attempt>/log/<role>-<index>
+ *     jobs/<xx>/<id>/<attempt>/ready/      ready files of members that run as other users
  *
- *     jobs/<xx>/<id>/<attempt>/ready/      where members who are somebody else say that they are ready
+ * `owner` NULL: everything belongs to the server. Otherwise `work`, `path` and `ready` belong to the owner and
+ * are private; the owner can pass through their parents.
  *
- * `owner` NULL: all of it is the server's. Else `work`, `path` and `ready` are the owner's and shut for
- * others, and the way to them can be passed.
- *
- * <xx> is the beginning of the id. A `work` that exists is whole: a package is copied beside it and renamed.
+ * <xx> is the start of the id. An existing `work` is complete: a package is copied beside it, then renamed.
  * Any thread. */
 #pragma once
 
@@ -21,14 +20,14 @@
 #include "storage/ledger.h"
 #include "storage/tree.h"
 
-/* An empty `work`, taken from the spares when there is one, with as few system calls as can be. */
+/* Creates an empty `work`, from a spare directory if possible, with few system calls. */
 bool workdir_make_empty(const char *attempt_dir, Spares *spares, const Owner *owner, GError **error);
 bool workdir_exists(const char *attempt_dir);
-/* The directory of the attempt itself, with those above it. */
+/* Creates the attempt's directory and its parents. */
 bool workdir_make_attempt(const char *attempt_dir, GError **error);
-/* A writable copy of the tree `package` (NULL: empty), to be seen under `name`, with the tree `made` laid
- * over it, which the owner's programs have made (NULL: nothing). May take long, and be given up
- * (base/cancel.h). Takes up after a copy that was broken off. */
+/* Creates a writable copy of the tree `package` (NULL: empty), visible under `name`, with the tree `made`
+ * over it, which the owner's programs created (NULL: nothing). It may take long, and can be cancelled
+ * (base/cancel.h). Restarts an interrupted copy. */
 typedef struct {
         const char *package, *name, *made;
         Ledger *ledger; /* with `made`, as in package/overlay.h */
@@ -38,6 +37,6 @@ bool workdir_make_copy(const char *attempt_dir, const WorkdirSource *source, con
                        GError **error);
 bool workdir_make_ready(const char *attempt_dir, const Owner *owner, GError **error);
 
-/* Removes what is removed at once (an empty `work`); true when nothing is left for workdir_remove(). */
+/* Removes what can be removed at once (an empty `work`); true if nothing is left for workdir_remove(). */
 bool workdir_remove_empty(const char *attempt_dir, Spares *spares);
 bool workdir_remove(const char *attempt_dir, GError **error);

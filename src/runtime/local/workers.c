@@ -56,8 +56,8 @@ void workers_push(Workers *workers, void *item)
 {
         pthread_mutex_lock(&workers->lock);
         g_queue_push_tail(&workers->queue, item);
-        /* A thread that cannot be made (limits) is made up for by the others; without any, the next push
-         * tries again. */
+        /* If a thread cannot be created (limits), the others do its work; without any, the next push
+         * retries. */
         if ((int)g_queue_get_length(&workers->queue) > workers->idle && workers->n < workers->max &&
             pthread_create(&workers->threads[workers->n], NULL, work, workers) == 0)
                 workers->n++;
@@ -76,7 +76,7 @@ void workers_free(Workers *workers)
         for (int i = 0; i < workers->n; i++)
                 pthread_join(workers->threads[i], NULL);
         for (void *item; (item = g_queue_pop_head(&workers->queue));)
-                workers->run(item, workers->arg); /* no thread could be made */
+                workers->run(item, workers->arg); /* no thread could be created */
         pthread_cond_destroy(&workers->changed);
         pthread_mutex_destroy(&workers->lock);
         g_free(workers);

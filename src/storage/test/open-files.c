@@ -47,8 +47,7 @@ static void test_unlinked(void)
         g_assert_cmpint(fstat(fd, &st), ==, 0);
         g_assert_cmpint(times_found(fd, st.st_dev, nobodys), ==, 0); /* it has a name */
         g_assert_cmpint(unlink(path), ==, 0);
-        g_assert_cmpint(times_found(fd, st.st_dev, nobodys), ==, 1); /* although two descriptors refer to
-                                                                        it */
+        g_assert_cmpint(times_found(fd, st.st_dev, nobodys), ==, 1); /* despite two descriptors */
         g_assert_cmpint(times_found(fd, st.st_dev + 1, nobodys), ==, 0);
         g_assert_cmpint(times_found(fd, st.st_dev, geteuid()), ==, 0);
         g_assert_cmpint(times_found(named, st.st_dev, nobodys), ==, 0);
