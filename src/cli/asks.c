@@ -1,4 +1,4 @@
-/* What a job would ask for (see asks.h). */
+/* The resources that a job would request (see asks.h). */
 #include "cli/asks.h"
 
 #include "base/word.h"

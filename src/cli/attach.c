@@ -1,6 +1,6 @@
 /* Attaching (see attach.h).
  *
- *   CONNECT ──▶ TALK ──▶ the program has ended, or the terminal was left
+ *   CONNECT ──▶ TALK ──▶ the program has ended, or the user has detached
  *      ▲          └─▶ lost ──▶ has the job ended? ──▶ its end
  *      └──── pause ◀─────────────────┘ */
 #include "cli/attach.h"
@@ -23,7 +23,7 @@ typedef struct {
         const char *id, *name;
         char *member;
         Session session;
-        bool shown; /* something of it was shown */
+        bool shown; /* some of its output was shown */
         Retry retry;
 } Attached;
 
@@ -49,7 +49,7 @@ static char *attach_path(const Attached *attached)
         return g_string_free(path, FALSE);
 }
 
-/* Only now: the server opens the connection before it asks the job's terminal. */
+/* Not earlier: the server opens the connection before it checks the job's terminal. */
 static void on_placed(void *arg)
 {
         Attached *attached = arg;
@@ -58,7 +58,7 @@ static void on_placed(void *arg)
                 cli_say(attached->cli, "paddle: connected again\r"); /* our terminal is raw */
 }
 
-/* One connection: false with an error when it was lost. */
+/* One connection; false with an error if it was lost. */
 static bool talk_once(Attached *attached, GError **error)
 {
         Session *session = &attached->session;
@@ -89,7 +89,7 @@ static bool talk_once(Attached *attached, GError **error)
         return ok;
 }
 
-/* The job as it is; NULL: the server is away. */
+/* The job's present state; NULL: the server is unreachable. */
 static json_t *look(const Attached *attached)
 {
         g_autofree char *path = job_path(attached->id, "");
@@ -99,7 +99,7 @@ static json_t *look(const Attached *attached)
         return job;
 }
 
-/* Its end came while we were not connected. */
+/* The job ended during the disconnection. */
 static bool tell_end(Attached *attached, const json_t *job, GError **error)
 {
         const json_t *member = json_array_get(json_object_get(job, "members"), 0);
@@ -116,7 +116,7 @@ static bool tell_end(Attached *attached, const json_t *job, GError **error)
         return true;
 }
 
-/* True: there is reason to connect again. */
+/* True: connect again. */
 static bool goes_on(Attached *attached, GError *cause, bool *ret_ended, GError **error)
 {
         bool away = retry_is_worth(cause) || cause->code == ERR_UNAVAILABLE;
@@ -127,7 +127,7 @@ static bool goes_on(Attached *attached, GError *cause, bool *ret_ended, GError *
                 *ret_ended = true;
                 return tell_end(attached, job, error);
         }
-        /* A server that has just started does not know yet what runs. */
+        /* A server that has just started does not know the running jobs yet. */
         if (!away && !(attached->shown && cause->code == ERR_CONFLICT)) {
                 g_propagate_error(error, cause);
                 return false;

@@ -1,5 +1,5 @@
-/* The frame of a run (see cli.h): terminal, verb, options, the verb's run, and what its outcome means for the
- * exit status. */
+/* The frame of a run (see cli.h): terminal, verb, options, running the verb, and the exit status for its
+ * result. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -168,7 +168,7 @@ static bool check_words(const Verb *verb, char *const *words, GError **error)
                           error);
 }
 
-/* True when "--" stands before the words, which are the last `n` of a line that its first word ends. */
+/* True if "--" precedes the words, which are the last `n` of the line. */
 static bool ends_options(int argc, char *const *argv, int n)
 {
         return n < argc && strcmp(argv[argc - n - 1], "--") == 0;
@@ -192,7 +192,7 @@ static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *c
         return check_words(verb, words, error) && verb->run(cli, target, words, error);
 }
 
-/* Would another token do? Of a disabled account, or a certificate, it would not. */
+/* True if another token would help. It would not for a disabled account, or with a certificate. */
 static bool asks_for_token(const GError *error)
 {
         const char *hint = err_hint(error);
@@ -200,7 +200,7 @@ static bool asks_for_token(const GError *error)
         return !hint || strstr(hint, "paddle token create");
 }
 
-/* The server's own hint speaks of headers; a person has flags and files. */
+/* The server's hint is about headers; users of the command line have flags and files. */
 static void print_failure(const Cli *cli, const GError *error)
 {
         g_autofree char *text = err_text(error);
@@ -210,7 +210,7 @@ static void print_failure(const Cli *cli, const GError *error)
                 cli_print_error(cli, error);
                 return;
         }
-        (void)err_set(&told, ERR_UNAUTHENTICATED, /* false, as always */
+        (void)err_set(&told, ERR_UNAUTHENTICATED, /* returns false */
                       "%s\n`paddle login` gets a token with a password. Else give one with --token, "
                       "PADDLE_TOKEN or 'token:' in "
                       "the configuration; `paddle token create` on the server's machine makes one.",
@@ -259,7 +259,7 @@ static int no_such_verb(const Cli *cli, const char *first, const char *second, c
         return EXIT_USAGE;
 }
 
-/* "queue" alone is half of a verb: the verbs it begins are the help. */
+/* "queue" alone is half of a verb: shows the verbs that start with it. */
 static int unknown_verb(const Cli *cli, char *const *words)
 {
         g_autofree char *family = help_family(cli_verbs, words[0]);
@@ -285,7 +285,7 @@ static int print_overview(FILE *to, int status)
         return status;
 }
 
-/* Options may stand before the verb, too: `paddle --server URL list`. */
+/* Options may also precede the verb: `paddle --server URL list`. */
 static const Option front_options[] = {
         COMMON_OPTIONS,
         { "version", 'V', OPTION_BOOL, sizeof(Common), NULL, "as the verb 'version'" },

@@ -1,4 +1,4 @@
-/* paddle attach: this terminal and that of a running job. */
+/* paddle attach: connects this terminal to that of a running job. */
 #include "base/err.h"
 #include "cli/attach.h"
 #include "cli/listing.h"

@@ -1,4 +1,4 @@
-/* paddle audit list, verify: who did what, and whether the log of it is whole (doc/guide/audit.md). */
+/* paddle audit list, verify: the audit log, and whether it is intact (doc/guide/audit.md). */
 #include "base/chain.h"
 #include "base/err.h"
 #include "base/number.h"
@@ -39,7 +39,7 @@ static char *cell_number(const json_t *item, const Terminal *terminal)
         return g_strdup_printf("%" G_GINT64_FORMAT, int_of(item, "seq"));
 }
 
-/* Counted lines say whom they are about. */
+/* Aggregated lines name their user. */
 static char *cell_user(const json_t *item, const Terminal *terminal)
 {
         return g_strdup(text_of(item, is_set(item, "who") ? "who" : "user"));
@@ -87,7 +87,7 @@ static bool get_page(Cli *cli, const Audit *audit, gint64 since, gint64 limit, j
         return http_call_json(cli->client, "GET", path->str, NULL, ret, error);
 }
 
-/* Page after page; without --since there is one, the last. */
+/* All pages; without --since only the last one. */
 static bool list_pages(Cli *cli, const Audit *audit, gint64 since, Listing *listing, GError **error)
 {
         gint64 left = since < 0 ? MIN(audit->limit, PAGE) : audit->limit;

@@ -15,7 +15,7 @@ static const Option options[] = {
         { 0 },
 };
 
-/* By POST, which is not repeated when its answer is lost: a second cancel means more than the first. */
+/* With POST, which is not retried if its answer is lost: a second cancel does more than the first. */
 static bool cancel(Cli *cli, const char *job, void *arg, GError **error)
 {
         const Cancel *about = arg;

@@ -1,4 +1,4 @@
-/* paddle delete: forgets jobs that have ended. */
+/* paddle delete: deletes ended jobs. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -48,11 +48,11 @@ static bool delete_one(Cli *cli, const char *job, void *arg, GError **error)
 typedef struct {
         Cli *cli;
         gint64 before;   /* ms since 1970 */
-        bool only_count; /* delete none of them */
+        bool only_count; /* only count them */
         gint64 jobs;     /* deleted, or counted */
 } Sweep;
 
-/* Another client may delete the same ones. */
+/* Another client may delete the same jobs. */
 static bool sweep_one(Sweep *sweep, const json_t *job, GError **error)
 {
         gint64 ended = time_of(job, "finished_at");
@@ -70,7 +70,7 @@ static bool sweep_one(Sweep *sweep, const json_t *job, GError **error)
         return true;
 }
 
-/* A page says where the next one goes on, whatever was deleted of it. */
+/* A page names the start of the next one, whichever of its jobs were deleted. */
 static bool sweep_pages(Sweep *sweep, const char *states, GError **error)
 {
         g_autofree char *after = NULL, *state = url_escape(states);
@@ -95,7 +95,7 @@ static bool sweep_pages(Sweep *sweep, const char *states, GError **error)
         return true;
 }
 
-/* How many they are is said before they go. */
+/* Shows the number of jobs before it deletes them. */
 static bool is_agreed(const Sweep *about, const char *states, bool *ret, GError **error)
 {
         Sweep count = { .cli = about->cli, .before = about->before, .only_count = true };

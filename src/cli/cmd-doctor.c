@@ -1,5 +1,5 @@
-/* paddle doctor: looks at everything a job needs, one line each: what is there, or what to do. It changes
- * nothing and starts nothing. */
+/* paddle doctor: checks everything that a job needs, one line each, with advice for what is missing. It
+ * changes nothing and starts nothing. */
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
@@ -29,9 +29,9 @@ typedef struct {
 } Doctor;
 
 typedef struct {
-        Discovery *found; /* NULL: the configuration is broken */
+        Discovery *found; /* NULL: the configuration is invalid */
         bool embedded, up;
-        HttpReply ready; /* of /readyz, when up */
+        HttpReply ready; /* of /readyz, if the server is up */
 } Patient;
 
 /* ---- configuration, server, agent ---- */
@@ -118,7 +118,7 @@ static bool is_writable_dir(const char *path)
         return g_file_test(path, G_FILE_TEST_IS_DIR) && access(path, W_OK) == 0;
 }
 
-/* Which of the controllers can be used, of either version. */
+/* The available controllers of either version. */
 static Finding check_cgroups(Patient *patient)
 {
         static const char *const names[] = { "cpu", "memory", "pids" };
@@ -180,7 +180,7 @@ static Finding check_uv(Patient *patient)
                        "neither uv nor pip3 is in PATH");
 }
 
-/* The nearest directory that is there: the home may not have been made yet. */
+/* The nearest existing directory: the home may not exist yet. */
 static char *existing_dir(void)
 {
         char *path = embedded_home();
@@ -244,7 +244,7 @@ static Finding check_ports(Patient *patient)
         return finding(GOOD, NULL, "ports can be bound; %d is free", DEFAULT_PORT);
 }
 
-/* As the member of a job does it, in a child, so that nothing of this process changes. */
+/* Does what a job's member does, in a child, so that nothing of this process changes. */
 static bool can_mount(void)
 {
         pid_t pid = fork();
@@ -264,7 +264,7 @@ static Finding check_pfs(Patient *patient)
                 "no mount namespace can be had: jobs find their storage by PADDLE_INPUT and PADDLE_OUTPUT");
 }
 
-/* Against the server's clock, by the Date of its reply. */
+/* Compares with the server's clock, the Date of its reply. */
 static Finding check_clock(Patient *patient)
 {
         const char *date =
@@ -273,7 +273,7 @@ static Finding check_clock(Patient *patient)
         struct tm parts = { 0 };
         gint64 off;
 
-        if (clock_now_ms() < G_GINT64_CONSTANT(1735689600000)) /* 2025-01-01: before this program */
+        if (clock_now_ms() < G_GINT64_CONSTANT(1735689600000)) /* 2025-01-01: older than this program */
                 return finding(BAD, "set the clock: timedatectl set-ntp true",
                                "it is %s here, which cannot be", now);
         if (!date || !strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &parts))
@@ -285,7 +285,7 @@ static Finding check_clock(Patient *patient)
         return finding(GOOD, NULL, "%s, as on the server", now);
 }
 
-/* PaddlePaddle's gloo asks for the address of this name and ends with a segmentation fault without one. */
+/* PaddlePaddle's gloo looks up this name, and crashes if it has no address. */
 static Finding check_name(Patient *patient)
 {
         struct addrinfo *found = NULL;
@@ -321,7 +321,7 @@ static Finding check_gpus(Patient *patient)
         return doctor_gpus("/");
 }
 
-/* ---- the round ---- */
+/* ---- the checks ---- */
 
 static const struct {
         const char *name;
@@ -352,7 +352,7 @@ static void print_finding(const Cli *cli, const char *name, const Finding *found
 
 static const Column columns[] = { { "CHECK", .member = "check" }, { 0 } };
 
-/* Each as soon as it is found. */
+/* Shows each result immediately. */
 static void report(const Cli *cli, Listing *listing, const char *name, const Finding *found)
 {
         if (listing) {
@@ -367,14 +367,14 @@ static void report(const Cli *cli, Listing *listing, const char *name, const Fin
         }
 }
 
-/* How many checks failed. `listing` NULL: in words. */
+/* The number of failed checks. `listing` NULL: as text. */
 static int look_at_all(const Cli *cli, Listing *listing)
 {
         Patient patient = { 0 };
         int bad = 0;
 
         patient.found = discover(cli->common->server, cli->common->token, DISCOVER_ONLY,
-                                 NULL); /* check_config says why not */
+                                 NULL); /* check_config reports the error */
         patient.embedded = patient.found && strcmp(patient.found->source, "embedded") == 0;
         for (gsize i = 0; i < G_N_ELEMENTS(checks); i++) {
                 Finding found = checks[i].check(&patient);

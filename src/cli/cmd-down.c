@@ -9,7 +9,7 @@ static const Option options[] = {
         { 0 },
 };
 
-/* How many jobs are running; -1: the server did not say. */
+/* The number of running jobs; -1: unknown. */
 static int running_jobs(void)
 {
         g_autofree char *url = embedded_url();

@@ -16,12 +16,12 @@ static const Option options[] = {
 
 typedef struct {
         Progress bar;
-        GPtrArray *written; /* char *: files that were fetched */
+        GPtrArray *written; /* char *: downloaded files */
         guint files_done;
-        guint64 bytes_sent; /* when the file in hand began */
+        guint64 bytes_sent; /* at the start of the current file */
 } Fetch;
 
-/* A file that was equal already, so that nothing of it was fetched, is whoever's it was. */
+/* A file of which nothing was downloaded is equal already, and is not listed as written. */
 static void on_progress(const TransferProgress *progress, void *arg)
 {
         Fetch *fetch = arg;
@@ -56,7 +56,7 @@ static bool download(Cli *cli, const char *text, const char *local, GError **err
         return true;
 }
 
-/* "." and ".." are places to put things into, as with cp; so is the target of several sources. */
+/* "." and ".." are directories, as in cp; so is the target of several sources. */
 static char *target_of(const char *text, bool several)
 {
         bool into = several || strcmp(text, ".") == 0 || strcmp(text, "..") == 0 ||

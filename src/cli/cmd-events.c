@@ -1,4 +1,4 @@
-/* paddle events: what changed, one line an event. */
+/* paddle events: changes, one line per event. */
 #include <string.h>
 
 #include "base/err.h"
@@ -52,7 +52,7 @@ static char *cell_kind(const json_t *event, const Terminal *terminal)
         return g_strdup(text_of(event, "kind"));
 }
 
-/* "member=trainer-0 exit_code=1": what is not null, texts without quotes. */
+/* "member=trainer-0 exit_code=1": fields that are not null, texts without quotes. */
 static char *cell_data(const json_t *event, const Terminal *terminal)
 {
         json_t *data = json_object_get(event, "data"), *value;
@@ -69,7 +69,7 @@ static char *cell_data(const json_t *event, const Terminal *terminal)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* KIND is as wide as the longest one, so that a stream stays in line from its first event on. */
+/* KIND has the width of the longest kind, so that the columns of a stream are aligned from the start. */
 static const Column columns[] = {
         { ">REVISION", false, cell_revision },
         { "TIME", false, cell_time, .fit = { 3, 12 } },
@@ -113,9 +113,9 @@ typedef struct {
         Cli *cli;
         Listing *listing;
         Format format;
-        gint64 since; /* -1: from now on; without `follow` from the oldest that is kept */
+        gint64 since; /* -1: from now on; without `follow` from the oldest */
         bool follow, ended;
-        guint waiting; /* events that were not printed yet, without `follow` */
+        guint waiting; /* events that are not printed yet, without `follow` */
         Retry retry;
         GError *failed;
 } Stream;
@@ -138,7 +138,7 @@ static bool on_event(const char *id, const char *event, const char *data, void *
         }
         stream->since = MAX(stream->since, int_of(value, "revision"));
         if (stream->format == FORMAT_JSON &&
-            stream->follow) { /* a stream has no end to close a list at: one object a line */
+            stream->follow) { /* a stream has no end, so no JSON list: one object per line */
                 g_autofree char *line = json_format(value);
 
                 puts(line);
@@ -171,7 +171,7 @@ static bool follow_events(Stream *stream, const char *job, GError **error)
                 GError *cause = NULL;
 
                 (void)http_client_events(stream->cli->client, path, on_event, stream,
-                                         &cause); /* cause tells */
+                                         &cause); /* `cause` has the reason */
                 if (stream->failed) {
                         g_clear_error(&cause);
                         cause = g_steal_pointer(&stream->failed);

@@ -1,4 +1,4 @@
-/* paddle exec: a command beside a member of a running job (session.h has the talk). */
+/* paddle exec: runs a command beside a member of a running job (the protocol is in session.h). */
 #include <string.h>
 #include <unistd.h>
 
@@ -61,7 +61,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         session.socket = socket;
         session.signals = exec->tty ? session_listen_to_size() : -1;
         if (exec->tty && exec->interactive)
-                (void)session_make_raw(); /* a pipe needs nothing */
+                (void)session_make_raw(); /* pipes need no raw mode */
         if (!exec->interactive)
                 websocket_client_send(socket, "5", 1);
         ok = session_talk(&session, error);

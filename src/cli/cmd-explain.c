@@ -1,4 +1,4 @@
-/* paddle explain: why a job waits, and what must happen first. */
+/* paddle explain: why a job waits, and what it waits for. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/listing.h"
@@ -31,7 +31,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                 format_print(answer, format, "cause");
                 return true;
         }
-        /* of an array it is said of the one that waits, and when none does, of all of it */
+        /* for an array: the waiting job, or the array if none waits */
         waits = json_array_size(json_object_get(answer, "reasons")) > 0;
         job_at = job_path(waits ? text_of(answer, "job") : words[0], "");
         if (!http_call_json(cli->client, "GET", job_at, NULL, &job, error))

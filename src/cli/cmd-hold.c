@@ -1,4 +1,4 @@
-/* paddle hold, release, requeue, set: what can be done to jobs that are there. */
+/* paddle hold, release, requeue, set: actions on existing jobs. */
 #include <string.h>
 
 #include "base/err.h"
@@ -6,8 +6,8 @@
 #include "cli/listing.h"
 #include "cli/verbs.h"
 
-/* What a verb posts (Verb.row), and what it says then of a job that waits, and of one whose processes are
- * being stopped. */
+/* The path of a verb (Verb.row), and its messages for a waiting job, and for one whose processes are being
+ * stopped. */
 typedef struct {
         const char *suffix, *waits, *stops;
 } Post;
@@ -44,7 +44,7 @@ static bool run_post(Cli *cli, const void *options, char *const *words, GError *
         return for_each(cli, words, post, NULL, error);
 }
 
-/* Name, id, and the word that was typed. */
+/* Arguments: name, id, and the word that the user typed. */
 static const Post
         hold = { "/hold", "%s (%s) is held; `paddle release %s` lets it go on",
                  "%s (%s) is being stopped, and will be held then; `paddle release %s` lets it go on" },
@@ -109,7 +109,7 @@ const Verb verb_requeue = {
 static const Field job_fields[] = { JOB_FIELDS(FIELD_ROW){ 0 } };
 static const Option set_options[] = { JOB_FIELDS(FIELD_OPTION) COMMON_OPTIONS, { 0 } };
 
-/* A priority that is a number goes as one. */
+/* A numeric priority is sent as a number. */
 static void adapt_priority(json_t *body)
 {
         const char *priority = json_string_value(json_object_get(body, "priority"));
@@ -119,7 +119,7 @@ static void adapt_priority(json_t *body)
                 json_object_set_new(body, "priority", json_integer(number));
 }
 
-/* The labels that the job has, with those of `changes`, without the empty ones among them. */
+/* The job's labels with `changes` applied; empty labels are removed. */
 static json_t *merged(const json_t *have, const json_t *changes)
 {
         json_t *map = json_is_object(have) ? json_deep_copy(have) : json_object(), *value;
@@ -134,7 +134,7 @@ static json_t *merged(const json_t *have, const json_t *changes)
         return map;
 }
 
-/* The server replaces labels as a whole; a person changes one. */
+/* The server replaces all labels; the user changes single ones. */
 static json_t *body_for(Cli *cli, const char *name, const json_t *body, GError **error)
 {
         static const char *const maps[] = { "labels", "annotations" };

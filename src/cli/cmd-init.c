@@ -1,4 +1,4 @@
-/* paddle init: writes a job file for the directory at hand. */
+/* paddle init: writes a job file for the current directory. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #define JOB_FILE "paddle.yaml"
 
 enum {
-        FILES_READ = 500, /* Python files that are looked at */
+        FILES_READ = 500, /* Python files to search */
         FILE_MAX = 1024 * 1024,
         PATHS_MAX = 20000,
 };
@@ -34,7 +34,7 @@ static gint by_name(gconstpointer a, gconstpointer b)
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The directory's Python files in the order of their names; borrowed from the measure. */
+/* The directory's Python files in order of name; borrowed from the measure. */
 static GPtrArray *programs_of(const Measure *measure)
 {
         GPtrArray *programs = g_ptr_array_new();
@@ -61,7 +61,7 @@ static void look_at_programs(Guess *guess, const char *dir, const Measure *measu
         }
 }
 
-/* The directory's name as one of a job: "My Project" -> "my-project". */
+/* A job name from the directory's name: "My Project" -> "my-project". */
 static char *job_name(const char *dir)
 {
         g_autofree char *whole = g_canonicalize_filename(dir, NULL), *base = g_path_get_basename(whole);

@@ -1,5 +1,5 @@
-/* paddle job submit: the seed's form (doc/reference/paddle-cloud.md, "Flags of paddle job submit"), all in
- * flags. */
+/* paddle job submit: the form of PaddlePaddle Cloud (doc/reference/paddle-cloud.md, "Flags of paddle job
+ * submit"), only flags. */
 #include "cli/submission.h"
 #include "cli/verbs.h"
 
@@ -30,7 +30,7 @@ const Verb verb_job_submit = {
         .examples = EXAMPLE("job submit"),
         .options = submission_options,
         .size = sizeof(Submission),
-        .max_words = -1, /* words are refused with a hint of their own */
+        .max_words = -1, /* extra words have their own error message */
         .run = run,
 };
 

@@ -1,5 +1,5 @@
-/* paddle list: jobs, newest first, page by page. Without a word on which ones: the open ones, then those that
- * ended last, since a person may have thousands. */
+/* paddle list: jobs, newest first, page by page. Without options: the open jobs, then those that ended last,
+ * since a user may have thousands. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -43,7 +43,7 @@ static const Option options[] = {
         { 0 },
 };
 
-/* "sw[3]" of an array's job. */
+/* "sw[3]" for a job of an array. */
 static char *cell_name(const json_t *job, const Terminal *terminal)
 {
         return element_text(job);
@@ -61,7 +61,7 @@ static char *cell_array(const json_t *job, const Terminal *terminal)
                        : NULL;
 }
 
-/* "trainer 4/4, pserver 2/2": running (or done) of all. */
+/* "trainer 4/4, pserver 2/2": running or finished members, of all. */
 static char *cell_members(const json_t *job, const Terminal *terminal)
 {
         g_autoptr(GString) out = g_string_new(NULL);
@@ -92,7 +92,7 @@ static char *cell_ran(const json_t *job, const Terminal *terminal)
         return ms > 0 ? duration_format(ms) : NULL;
 }
 
-/* The list has no room for commands. */
+/* Without the hint: a list is too narrow for commands. */
 static char *cell_reason(const json_t *job, const Terminal *terminal)
 {
         return hint_drop(text_of(job, "reason"));
@@ -130,7 +130,7 @@ static void add_query(GString *path, const char *name, const char *value)
                 g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
 }
 
-/* `states`: NULL: all. */
+/* `states` NULL: all. */
 static char *list_path(const List *list, const char *states)
 {
         g_autoptr(GString) path = g_string_new("/v1/jobs");
@@ -164,7 +164,7 @@ static bool is_narrowed(const List *list)
         return list->user || list->name || list->state || list->queue || list->array || list->labels;
 }
 
-/* Nothing matches: because the name is wrong? */
+/* If nothing matches, checks whether the name exists. */
 static bool check_name(Cli *cli, const char *path, const char *name, GError **error)
 {
         g_autofree char *escaped = name ? url_escape(name) : NULL;
@@ -173,13 +173,13 @@ static bool check_name(Cli *cli, const char *path, const char *name, GError **er
         return !name || http_call_json(cli->client, "GET", whole, NULL, NULL, error);
 }
 
-/* The person did not say which jobs: neither how many nor in which state nor by name. */
+/* True without any option that selects jobs. */
 static bool shows_recent(const List *list)
 {
         return !list->all_states && !list->state && !list->name && !list->array && !list->limit;
 }
 
-/* "queued,running,...": of the states that are final, or of the others. */
+/* "queued,running,...": the final states, or the others. */
 static char *states_text(bool final)
 {
         g_autoptr(GString) text = g_string_new(NULL);

@@ -1,4 +1,4 @@
-/* paddle login, whoami: a token for a server on TCP, kept in the configuration file. */
+/* paddle login, whoami: a token for a server on TCP, stored in the configuration file. */
 #include <string.h>
 
 #include "base/err.h"
@@ -45,7 +45,7 @@ static json_t *ask(Cli *cli, const Login *login, const char *user, GError **erro
                       : NULL;
 }
 
-/* Sends it, and once more with a code when the server asks for one. */
+/* Sends the log-in, and again with a code if the server asks for one. */
 static bool send(Cli *cli, const Login *login, json_t *body, json_t **ret, GError **error)
 {
         g_autoptr(GError) cause = NULL;
@@ -64,7 +64,7 @@ static bool send(Cli *cli, const Login *login, json_t *body, json_t **ret, GErro
         return http_call_json(cli->client, "POST", "/v1/login", body, ret, error);
 }
 
-/* Without a token: what was kept may be void, and a log-in needs none. */
+/* Without a token: the stored one may be invalid, and a log-in needs none. */
 static HttpClient *plain_client(Cli *cli, GError **error)
 {
         g_autoptr(Discovery) found = discover(cli->common->server, NULL, DISCOVER_START, error);
@@ -83,7 +83,7 @@ static HttpClient *plain_client(Cli *cli, GError **error)
         return cli->client;
 }
 
-/* What the server gives for the password; its errors in words that fit a log-in. */
+/* Exchanges the password for a token; rewords errors for a log-in. */
 static bool log_in_with_password(Cli *cli, const Login *login, const char *user, json_t **ret, GError **error)
 {
         g_autoptr(json_t) body = NULL;
@@ -100,7 +100,7 @@ static bool log_in_with_password(Cli *cli, const Login *login, const char *user,
         text = err_text(cause);
         if (err_is(cause, ERR_UNAUTHENTICATED))
                 return err_set(error, ERR_DENIED, "cannot log in as '%s': %s", user,
-                               text); /* the hint about tokens is no help here */
+                               text); /* the hint about tokens does not help here */
         g_propagate_error(error, g_steal_pointer(&cause));
         return false;
 }
@@ -135,7 +135,7 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
         return true;
 }
 
-/* How far the token goes, and how long. */
+/* Shows the scope and the expiry of the token. */
 static void say_right(const Cli *cli, const json_t *who)
 {
         g_autoptr(GString) said = g_string_new(NULL);

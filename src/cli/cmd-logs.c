@@ -1,4 +1,4 @@
-/* paddle logs: what the members of a job wrote. */
+/* paddle logs: the output of a job's members. */
 #include <errno.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static bool put(const char *data, gsize len, void *arg, GError **error)
         return fwrite(data, 1, len, stdout) == len || err_set_errno(error, errno, "cannot print the log");
 }
 
-/* The stream of all members is text: bytes that are none come from the member's own route. */
+/* The stream of all members is text; binary output needs the route of a single member. */
 static bool is_for_bytes(const FollowOptions *follow)
 {
         return follow->raw && follow->members && !strchr(follow->members, ',') && !follow->follow &&
@@ -95,7 +95,7 @@ static bool copy_log(Cli *cli, const FollowOptions *follow, GError **error)
 
 /* ---- the verb ---- */
 
-/* Why there was no line. */
+/* Why there was no output. */
 static const char *silence_of(const json_t *job, const FollowOptions *follow)
 {
         const char *environment = text_of(job, "environment");

@@ -1,4 +1,4 @@
-/* paddle nodes: the machines that jobs run on, with what they have, what is used and what is free. */
+/* paddle nodes: the machines, their capacity, usage, and free resources. */
 #include <string.h>
 
 #include "cli/listing.h"
@@ -19,7 +19,7 @@ static const Option options[] = {
 
 /* ---- cells ---- */
 
-/* "ready", or why nothing new is placed there. */
+/* "ready", or why no job is placed there. */
 static char *cell_state(const json_t *node, const Terminal *terminal)
 {
         if (json_is_true(json_object_get(node, "usable")))
@@ -41,7 +41,7 @@ static gint64 amount_of(const json_t *node, const char *member, int kind)
         return amounts.amount.amount[kind];
 }
 
-/* "1.5/4": asked for by jobs and others, of all. */
+/* "1.5/4": requested by jobs and others, of the total. */
 static char *asked_text(const json_t *node, int kind)
 {
         gint64 total = amount_of(node, "total", kind), used = total - amount_of(node, "free", kind);
@@ -55,7 +55,7 @@ static char *free_text(const json_t *node, int kind)
         return amount_of(node, "total", kind) > 0 ? quantity_text(kind, amount_of(node, "free", kind)) : NULL;
 }
 
-/* What members use now; with '+' when not all of them are measured. NULL: none is. */
+/* Usage of the members; with '+' if some are not measured. NULL: none is. */
 static char *used_text(const json_t *node, int kind, gint64 amount)
 {
         const json_t *usage = json_object_get(node, "usage");

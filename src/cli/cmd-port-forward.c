@@ -1,5 +1,5 @@
-/* paddle port-forward: ports of this machine that lead to ports of a member. A connection is a WebSocket and
- * a thread of its own (doc/guide/rest.md, "A connection to a port"). */
+/* paddle port-forward: forwards local ports to ports of a member. A connection is a WebSocket with its own
+ * thread (doc/guide/rest.md, "A connection to a port"). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,9 +21,9 @@ enum {
         WINDOW = 256 << 10,
         PIECE = 32 << 10,
         PORTS_MAX = 64,
-        CONNECTIONS_MAX = 200, /* at once; further ones wait until one has ended */
+        CONNECTIONS_MAX = 200, /* concurrent ones; more wait until one has ended */
         FULL_WAIT_MS = 50,
-        LAST_MS = 5000, /* for connections, once the member has ended */
+        LAST_MS = 5000, /* for connections, after the member's end */
         BACKLOG = 256,
 };
 
@@ -39,32 +39,32 @@ static const Option options[] = {
         { 0 },
 };
 
-/* One port of ours. */
+/* A local port. */
 typedef struct {
         Cli *cli;
         const char *job, *member;
         int local, remote;
         int fd;
-        gint refused; /* atomic: it was said that nothing listens there */
+        gint refused; /* atomic: the error that nothing listens there was shown */
 } Way;
 
 typedef struct {
         Way *way;
         int fd;
         WebSocketClient *socket;
-        GString *out;     /* for our side */
-        gsize under_way;  /* of ours to the member */
-        gsize written;    /* of the member's, not acknowledged */
-        bool input_open;  /* our side may say more */
-        bool output_over; /* the member will say no more */
-        bool shut;        /* ... which was passed on */
-        bool ended, gone; /* by the server; by our side */
-        char *why;        /* what went wrong; or NULL */
+        GString *out;     /* to the local side */
+        gsize under_way;  /* sent to the member, unacknowledged */
+        gsize written;    /* of the member's bytes, not acknowledged */
+        bool input_open;  /* the local side may send more */
+        bool output_over; /* the member sends no more */
+        bool shut;        /* ... and the local side knows */
+        bool ended, gone; /* by the server; by the local side */
+        char *why;        /* the error; or NULL */
 } Connection;
 
 static gint connections; /* atomic */
 
-/* ---- what the server says ---- */
+/* ---- messages of the server ---- */
 
 static void send_text(const Connection *connection, char channel, const char *text)
 {
@@ -108,7 +108,7 @@ static void on_text(const char *text, gsize len, void *arg)
         }
 }
 
-/* ---- our side ---- */
+/* ---- the local side ---- */
 
 static void read_ours(Connection *connection)
 {
@@ -153,11 +153,11 @@ static void write_ours(Connection *connection)
         }
         if (connection->output_over && !connection->why && connection->out->len == 0 && !connection->shut) {
                 connection->shut = true;
-                (void)shutdown(connection->fd, SHUT_WR); /* our side may be gone already */
+                (void)shutdown(connection->fd, SHUT_WR); /* the local side may be gone */
         }
 }
 
-/* False: the server is gone. The other side may have had more to say, so this is no end of it. */
+/* False: the server is gone. The member's data may be incomplete, so this is not its end. */
 static bool turn(Connection *connection)
 {
         g_autoptr(GError) lost = NULL;
@@ -168,7 +168,7 @@ static bool turn(Connection *connection)
         return false;
 }
 
-/* Until both sides have said all. */
+/* Until both sides have sent everything. */
 static void carry(Connection *connection)
 {
         bool going = true;
@@ -218,12 +218,12 @@ static void *run_connection(void *arg)
                 carry(connection);
         else
                 connection->why = g_strdup(error->message);
-        /* A page makes many connections: what is wrong with all of them is said once, until one is good. */
+        /* A web page makes many connections: shows a common error once, until one succeeds. */
         if (!connection->why)
                 g_atomic_int_set(&way->refused, 0);
         else if (g_atomic_int_compare_and_exchange(&way->refused, 0, 1))
                 cli_say(way->cli, "paddle: port %d of '%s': %s", way->remote, way->member, connection->why);
-        if (connection->why) /* it is reset, not ended, so that whoever connected is told as well */
+        if (connection->why) /* reset the connection, so that the local program sees an error */
                 (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
         (void)close(connection->fd);
         websocket_client_free(connection->socket);
@@ -276,7 +276,7 @@ static bool listen_on(Way *way, GError **error)
         way->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (way->fd < 0)
                 return err_set_errno(error, errno, "no socket");
-        (void)setsockopt(way->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* after one that just ended */
+        (void)setsockopt(way->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* after a previous run */
         if (bind(way->fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
             listen(way->fd, BACKLOG) < 0)
                 return err_set(error, ERR_CONFLICT,
@@ -316,7 +316,7 @@ static bool open_ways(Cli *cli, const char *job, const char *member, Way *ways, 
         return true;
 }
 
-/* Until the member has ended; a server that is away is waited for. */
+/* False once the member has ended. True if the server is unreachable. */
 static bool member_runs(Cli *cli, const char *job, const char *member)
 {
         g_autofree char *path = job_path(job, "/members?brief=true");
@@ -353,8 +353,8 @@ static void serve(Cli *cli, const char *job, const char *member, Way *ways, int 
         }
 }
 
-/* Their threads use what is freed when the verb is over. One whose other side does not read is not waited for
- * any longer: then nothing is freed. */
+/* Threads use memory that is freed when the verb returns. If one is stuck because its other side does not
+ * read, exits without freeing. */
 static void end_connections(const Cli *cli)
 {
         g_autoptr(GError) error = NULL;
@@ -369,7 +369,7 @@ static void end_connections(const Cli *cli)
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const PortForward *about = target;
-        static Way ways[PORTS_MAX]; /* their connections may outlive this function */
+        static Way ways[PORTS_MAX]; /* connections may outlive this function */
         g_autofree char *word = NULL, *named = NULL;
         char *job, *member;
         int n = 0;

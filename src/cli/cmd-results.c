@@ -1,4 +1,4 @@
-/* paddle results: what jobs report, best first. */
+/* paddle results: results of jobs, best first. */
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static const Option options[] = {
 
 /* ---- the rows ---- */
 
-/* Which number of a name a column shows. */
+/* The number of a result that a column shows. */
 typedef enum { LAST, MINIMUM, MAXIMUM } Kind;
 static const char *const kinds[] = { [LAST] = "last", [MINIMUM] = "min", [MAXIMUM] = "max" };
 
@@ -53,14 +53,13 @@ static int by_index(const json_t *a, const json_t *b)
         return (x > y) - (x < y);
 }
 
-/* The value that the order looks at. A job whose last value is no number has diverged, however good it was
- * before. */
+/* The value to sort by. A job whose last value is not a number has diverged, whatever its earlier values. */
 static double rank_of(const json_t *row, const Order *order)
 {
         return isnan(number_of(row, order->name, LAST)) ? NAN : number_of(row, order->name, order->kind);
 }
 
-/* The best first; jobs that reported nothing, or diverged, last. */
+/* The best first; jobs without results, or diverged ones, last. */
 static int compare(gconstpointer first, gconstpointer second, gpointer arg)
 {
         const json_t *a = *(json_t *const *)first, *b = *(json_t *const *)second;
@@ -73,7 +72,7 @@ static int compare(gconstpointer first, gconstpointer second, gpointer arg)
         return (x < y) == (order->kind == MINIMUM) ? -1 : 1;
 }
 
-/* Names of the members `member` of all rows, in the order in which they come first; borrowed. */
+/* The names in field `member` of all rows, in order of first occurrence; borrowed. */
 static GPtrArray *names_of(const GPtrArray *rows, const char *member)
 {
         g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -102,10 +101,10 @@ typedef struct {
         const GPtrArray *rows;
         GPtrArray *parameters, *names;
         const Order *order; /* or NULL */
-        bool wide;          /* a table with the least and the greatest */
+        bool wide;          /* with columns for the least and the greatest value */
 } Sheet;
 
-/* The wide table has it anyway. */
+/* The wide table has that column anyway. */
 static bool has_best(const Sheet *sheet)
 {
         return sheet->order && !sheet->wide;
@@ -167,8 +166,8 @@ static void print_table(const Cli *cli, const Sheet *sheet)
         table = table_new((const char *const *)heads->pdata);
         fits = g_new0(TableFit, heads->len);
         for (guint i = 1; i + 1 < heads->len; i++)
-                fits[i].spare = i == 1 ? (int)heads->len
-                                       : (int)i; /* the last ones are left out first, after the state */
+                fits[i].spare =
+                        i == 1 ? (int)heads->len : (int)i; /* narrow screens drop these last columns first */
         if (cli->terminal.out_is_terminal && !sheet->wide)
                 table_fit(table, cli->terminal.width, cli->terminal.utf8, fits);
         for (guint i = 0; i < sheet->rows->len; i++)
@@ -176,7 +175,7 @@ static void print_table(const Cli *cli, const Sheet *sheet)
         table_print(table, 0, stdout);
 }
 
-/* Quoted where RFC 4180 wants it. */
+/* Quoted if RFC 4180 requires it. */
 static void add_field(GString *line, const char *text)
 {
         g_auto(GStrv) parts = strpbrk(text, ",\"\r\n") ? g_strsplit(text, "\"", -1) : NULL;

@@ -1,4 +1,4 @@
-/* paddle sched: the scheduler's decisions, its journal, and playing the journal again. */
+/* paddle sched: the scheduler's decisions, its journal, and replaying the journal. */
 #include <errno.h>
 #include <string.h>
 
@@ -76,7 +76,7 @@ static bool run_decisions(Cli *cli, const void *target, char *const *words, GErr
 
 /* ---- the journal ---- */
 
-/* From the server piece by piece: a journal is larger than what a program should hold of a reply. */
+/* Streamed from the server: a journal is too large for memory. */
 static bool to_stdout(const char *data, gsize len, void *arg, GError **error)
 {
         if (fwrite(data, 1, len, stdout) == len)

@@ -1,4 +1,4 @@
-/* paddle secret set, list, delete: values for jobs, which are never shown again. */
+/* paddle secret set, list, delete: values for jobs, which are never shown. */
 #include <string.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ static void wipe(char *value, gsize len)
         g_free(value);
 }
 
-/* One newline at the end is left out: it comes from `echo`. */
+/* Drops one newline at the end, which `echo` adds. */
 static char *read_input(gsize *ret_len, GError **error)
 {
         char *value = NULL;
@@ -70,7 +70,7 @@ static char *read_input(gsize *ret_len, GError **error)
         return value;
 }
 
-/* The caller's (wipe). */
+/* The caller's; free it with wipe(). */
 static char *take_value(Cli *cli, const SecretArgs *args, const char *name, gsize *ret_len, GError **error)
 {
         char *value = NULL;

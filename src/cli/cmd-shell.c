@@ -1,5 +1,5 @@
-/* paddle shell: a job with a terminal. It is submitted and waited for as any job, then this terminal is
- * connected with its own. */
+/* paddle shell: a job with a terminal. It is submitted and waits like any job; then this terminal is
+ * connected to the job's. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { INTERRUPTED = 128 + SIGINT };
 
-/* The user's shell is of another machine: what is there counts. */
+/* The user's shell may not exist on the other machine: use what is there. */
 static char *const usual_shell[] = { "sh", "-c", "command -v bash >/dev/null && exec bash; exec sh", NULL };
 
 static bool check(const Submission *s, GError **error)
@@ -50,7 +50,7 @@ static bool check(const Submission *s, GError **error)
                        error);
 }
 
-/* What makes it interactive. The program draws for the terminal that it is shown on. */
+/* The fields of an interactive job. Its program draws for this terminal. */
 static json_t *terminal_members(const Submission *s)
 {
         json_t *extra = json_pack("{s:b}", "tty", 1);
@@ -78,8 +78,8 @@ static void put_term(json_t *spec)
 
 enum { OVER = SIGUSR1 };
 
-/* Ctrl-C while it waits ends the job, too. Requests cannot be made in a signal's handler, so a thread waits
- * for the signal, with a connection of its own, until OVER comes. */
+/* Ctrl-C while it waits cancels the job. A signal handler cannot make requests, so a thread with its own
+ * connection waits for the signal, until OVER. */
 typedef struct {
         HttpClient *client;
         char *path, *name;
@@ -121,8 +121,8 @@ static bool cancel_when_interrupted(Cli *cli, const json_t *job, Interrupt *inte
         return true;
 }
 
-/* Every thread blocks both signals, so this one gets them. A Ctrl-C that came before is obeyed: then it does
- * not return. */
+/* All threads block both signals, so only that thread gets them. After an earlier Ctrl-C this does not
+ * return. */
 static void stop_interrupt(Interrupt *interrupt)
 {
         (void)kill(getpid(), OVER);

@@ -1,4 +1,4 @@
-/* paddle sim: a trace of jobs played through the scheduler on a room that is only described. No server. */
+/* paddle sim: runs a trace of jobs through the scheduler on a described cluster. Needs no server. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,7 +33,7 @@ static const Option options[] = {
         { 0 },
 };
 
-/* ---- playing ---- */
+/* ---- simulating ---- */
 
 typedef struct {
         const Room *room;
@@ -65,7 +65,7 @@ static const char *shown_name(const char *path)
         return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* What is wrong with a file is wrong usage: nothing was done. */
+/* An invalid file is a usage error: nothing was done. */
 static bool usage(GError *cause, GError **error)
 {
         g_autoptr(GError) own = cause;
@@ -100,7 +100,7 @@ static bool play(const Sim *sim, const char *trace_path, Watch *watch, gint64 *r
                 return false;
         ret->wall_s = (double)(clock_monotonic_ms() - began) / 1000;
         *ret_left_out = trace_left_out(trace);
-        *ret_room = g_steal_pointer(&room); /* names in the result are its */
+        *ret_room = g_steal_pointer(&room); /* names in the result refer to it */
         return true;
 }
 
@@ -194,7 +194,7 @@ static void print_decisions(const Simulation *simulation)
         putchar('\n');
 }
 
-/* GPUs, where there are any: they are what a room is built for. */
+/* GPUs if there are any: they are the scarce resource. */
 static void draw_use(const Cli *cli, const Simulation *simulation, const Watch *watch)
 {
         int kind = simulation->utilisation[RESOURCE_GPU] >= 0 ? RESOURCE_GPU : RESOURCE_CPU;

@@ -104,7 +104,7 @@ static void print_spec(const json_t *job)
                 print_line("note", json_string_value(note));
 }
 
-/* How it shares the room with others. What is as it is for everybody is not said. */
+/* Scheduling fields. Default values are not shown. */
 static void print_sharing(const json_t *job)
 {
         static const char *const members[] = { "labels", "annotations", "after" };
@@ -184,7 +184,7 @@ static void print_job(const Cli *cli, const json_t *job)
         }
 }
 
-/* "lr=0.1,0.01", a line for each parameter. */
+/* "lr=0.1,0.01", one line per parameter. */
 static void print_sweep(const json_t *array)
 {
         const char *name, *label = "sweep";
@@ -226,7 +226,7 @@ static void print_array(const Cli *cli, const json_t *array)
                 printf("\n%s\n", failed);
 }
 
-/* Its members with what they use now. */
+/* Adds the present usage of the members. */
 static bool measure(Cli *cli, const char *name, json_t *job, GError **error)
 {
         g_autofree char *path = job_path(name, "/members");
@@ -239,8 +239,7 @@ static bool measure(Cli *cli, const char *name, json_t *job, GError **error)
         json_object_set(job, "members", members);
         if (json_is_object(usage)) {
                 json_object_set_new(usage, "cpu_ms", json_integer(summary_cpu_ms(members)));
-                json_object_set_new(usage, "cpu_efficiency",
-                                    json_null()); /* it is that of members that have ended */
+                json_object_set_new(usage, "cpu_efficiency", json_null()); /* it is that of ended members */
         }
         return true;
 }

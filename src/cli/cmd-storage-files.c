@@ -8,7 +8,7 @@
 #include "cli/remote.h"
 #include "cli/verbs.h"
 
-enum { ASK_ABOVE = 100 }; /* files that `rm -r` removes without a question */
+enum { ASK_ABOVE = 100 }; /* `rm -r` asks before it removes more files */
 
 #define ABOUT_PATHS                                                                                          \
         "A PATH that does not begin with /pfs/ is below your home, /pfs/DATACENTER/home/USER. Public files " \
@@ -20,13 +20,13 @@ typedef struct {
         bool recursive, summary, force, yes, parents;
 } Files;
 
-/* One run of a verb over its words. */
+/* One run of a verb on its words. */
 typedef struct {
         Cli *cli;
         const Files *about;
         RemoteNames names;
         Listing *listing;      /* of ls and du */
-        bool several, is_home; /* ... with several PATHs, without any */
+        bool several, is_home; /* ... with several PATHs, with none */
         guint64 items;
         char *target; /* of mv */
         bool into;
@@ -45,7 +45,7 @@ static void run_clear(Run *run)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
 
-/* Without slashes at its end. */
+/* Without trailing slashes. */
 static char *bare_path(const Run *run, const char *word, GError **error)
 {
         char *path = remote_path_of(&run->names, word, error);
@@ -63,7 +63,7 @@ static char *amount_of(const json_t *count)
         return g_strdup_printf("%" G_GINT64_FORMAT " file%s, %s", files, files == 1 ? "" : "s", size);
 }
 
-/* The only item of a reply, or the last: borrowed from it. */
+/* The only item of a reply, or the last one; borrowed. */
 static json_t *last_item(const json_t *reply)
 {
         const json_t *items = json_object_get(reply, "items");
@@ -146,7 +146,7 @@ static const Column du_columns[] = {
         { 0 },
 };
 
-/* As it is seen from the directory that was asked for, or with several of them behind that one's name. */
+/* The path relative to the requested directory; with several of them after its name. */
 static char *name_of(const Run *run, const char *word, const char *base, const char *path)
 {
         gsize len = strlen(base);
@@ -203,7 +203,7 @@ static bool du_one(Cli *cli, const char *word, void *arg, GError **error)
         return look(run, word, run->about->summary ? "?count=true" : "?count=true&each=true", error);
 }
 
-/* Without words of the home. */
+/* Without words: the home. */
 static bool look_at_all(Cli *cli, const Files *about, char *const *words, const Column *columns, CliEach *one,
                         guint64 *ret_items, GError **error)
 {
@@ -263,7 +263,7 @@ static void say_removed(const Run *run, const char *path, const char *amount)
         cli_say(run->cli, "removed '%s'%s%s", shown, amount ? ": " : "", amount ? amount : "");
 }
 
-/* "/pfs/<dc>/home/<user>", "/pfs/<dc>/public" and what is above them: before anybody is asked. */
+/* Refuses "/pfs/<dc>/home/<user>", "/pfs/<dc>/public" and their parents, before asking the user. */
 static bool check_is_below(const char *path, GError **error)
 {
         g_auto(GStrv) parts = g_strsplit(path, "/", -1); /* "", "pfs", dc, "home" or "public", ... */
@@ -332,7 +332,7 @@ static bool run_rm(Cli *cli, const void *target, char *const *words, GError **er
 
 /* ---- mv ---- */
 
-/* What `path` leads to: *ret_there, *ret_dir. */
+/* The type of `path`: *ret_there, *ret_dir. */
 static bool look_up(Run *run, const char *path, bool *ret_there, bool *ret_dir, GError **error)
 {
         g_autoptr(GError) cause = NULL;

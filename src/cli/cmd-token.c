@@ -103,7 +103,7 @@ static char *cell_queue(const json_t *item, const Terminal *terminal)
         return g_strdup(text_of(item, "queue"));
 }
 
-/* Whatever the server calls its times, they are RFC 3339 texts. */
+/* Shows times of any server as RFC 3339. */
 static char *cell_created(const json_t *item, const Terminal *terminal)
 {
         return local_time_text(item, is_set(item, "created_at") ? "created_at" : "created");
@@ -125,7 +125,7 @@ static const Column columns[] = {
         { 0 },
 };
 
-/* Of `user`, NULL: the caller's own. */
+/* Tokens of `user`; NULL: of the caller. */
 static bool get_tokens(Cli *cli, const char *user, json_t **ret, GError **error)
 {
         g_autofree char *escaped = user ? url_escape(user) : NULL;

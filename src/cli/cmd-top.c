@@ -1,4 +1,4 @@
-/* paddle top: the room, its queues and jobs, as they are now. */
+/* paddle top: cluster, queues and jobs, live. */
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,7 +26,7 @@ static const Option options[] = {
         { 0 },
 };
 
-/* What is kept between two looks. */
+/* State between two refreshes. */
 typedef struct {
         Cli *cli;
         const Top *top;
@@ -70,7 +70,7 @@ static void replace(json_t **slot, json_t *value)
         *slot = value;
 }
 
-/* Nodes are for administrators; without them there is one line less. */
+/* Nodes are for administrators; for others the line is missing. */
 static bool look(Looker *looker, GError **error)
 {
         g_autoptr(json_t) figures = fetch(looker, "/v1/scheduler", error), running = NULL, waiting = NULL,
@@ -129,7 +129,7 @@ static void show(Looker *looker, Screen *screen)
         screen_show(screen, lines);
 }
 
-/* A server that is away for a while leaves the last picture, with a line that says so. */
+/* If the server is unreachable, the last picture stays, with a line that says so. */
 static void look_again(Looker *looker)
 {
         g_autoptr(GError) error = NULL;

@@ -1,4 +1,4 @@
-/* paddle user totp: a second factor is set up and taken away. */
+/* paddle user totp: sets up and removes a second factor. */
 #include <string.h>
 
 #include "base/err.h"
@@ -74,7 +74,7 @@ static void show_recovery(const Cli *cli, const json_t *done)
                 puts(json_string_value(code));
 }
 
-/* What logged in before has ended; this log-in goes on. */
+/* Earlier log-ins have ended; this one continues with a new token. */
 static bool keep_token(Cli *cli, const json_t *done, GError **error)
 {
         g_autofree char *path = client_config_path();
@@ -87,7 +87,7 @@ static bool keep_token(Cli *cli, const json_t *done, GError **error)
         return true;
 }
 
-/* A log-in that may only set a second factor up (--require-second-factor) may not ask who it is of. */
+/* A log-in that may only set up a second factor (--require-second-factor) may not ask for its user. */
 static bool is_vouched_for(Cli *cli, bool *ret, GError **error)
 {
         g_autofree char *self = NULL;
@@ -101,8 +101,8 @@ static bool is_vouched_for(Cli *cli, bool *ret, GError **error)
         return false;
 }
 
-/* A person who mistypes the code, or whose clock is wrong, tries again with the same secret, which the device
- * has by now. */
+/* After a mistyped code, or with a wrong clock, the user can retry with the same secret, which the device
+ * has. */
 static bool confirm(Cli *cli, const Totp *totp, json_t *body, json_t **ret, GError **error)
 {
         for (int left = totp->from_stdin ? 0 : TRIES - 1;; left--) {

@@ -26,7 +26,7 @@ static const Option options[] = {
         { 0 },
 };
 
-/* A server for others does not end by itself. */
+/* A server for several users does not end by itself. */
 static bool read_idle(const Up *up, char **ret, GError **error)
 {
         if (!up->stay && !up->listen)

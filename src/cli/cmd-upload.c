@@ -44,7 +44,7 @@ static bool upload(Cli *cli, const char *local, const char *remote, GError **err
         return true;
 }
 
-/* All sources are looked at before the first byte goes. */
+/* Checks all sources before the first byte is sent. */
 static bool check_sources(char *const *words, int n, GError **error)
 {
         struct stat info;
@@ -55,7 +55,7 @@ static bool check_sources(char *const *words, int n, GError **error)
         return true;
 }
 
-/* Several sources, as with cp, go into a directory. */
+/* Several sources go into a directory, as in cp. */
 static char *target_of(Cli *cli, const char *text, bool several, GError **error)
 {
         g_autofree char *path = remote_path(cli, text, error);

@@ -28,7 +28,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         puts("client: " PADDLE_VERSION);
         if (version->client)
                 return true;
-        fflush(stdout); /* known whatever becomes of the server */
+        fflush(stdout); /* shown even if the server does not answer */
         found = discover(cli->common->server, cli->common->token, DISCOVER_ONLY, error);
         if (!found)
                 return false;

@@ -1,4 +1,4 @@
-/* paddle wait: until jobs have ended. */
+/* paddle wait: waits until jobs have ended. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/follow.h"

@@ -1,5 +1,5 @@
-/* Completion (see completion.h). A verb of two words ("token list") is completed in two steps: the family,
- * then the rest. Names of jobs come from the server that is up; a completion never starts one. */
+/* Completion (see completion.h). A verb of two words ("token list") is completed in two steps: the first
+ * word, then the second. Names of jobs come from a running server; a completion never starts one. */
 #include "cli/completion.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static char **name_words(const Verb *verb)
         return g_strsplit(verb->name, " ", 2);
 }
 
-/* Is this the first verb of its family in the table? Each family is offered once. */
+/* True for the first verb of its family in the table, so that each family is offered once. */
 static bool is_first(const Verb *const *verbs, const Verb *const *at)
 {
         g_auto(GStrv) words = name_words(*at);
@@ -46,7 +46,7 @@ static void append_seconds(GString *out, const Verb *const *verbs, const char *f
 
 static const char job_names[] = "paddle list --limit 50 -o name 2>/dev/null";
 
-/* What stands for the positional words: a bash expression that fills COMPREPLY. */
+/* Completion of positional words: a bash expression that fills COMPREPLY. */
 static const char *const bash_words[] = {
         [WORDS_NONE] = ":",
         [WORDS_JOBS] = "_paddle_jobs",
@@ -124,7 +124,7 @@ char *completion_bash(const Verb *const *verbs)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* For a text inside single quotes, with a backslash before each of `special`. */
+/* Escapes text for single quotes, with a backslash before each character of `special`. */
 static char *quoted(const char *text, const char *special, const char *quote)
 {
         g_autoptr(GString) out = g_string_new(NULL);

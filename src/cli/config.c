@@ -1,9 +1,9 @@
 /* The client's configuration (see config.h), as in doc/reference/paddle-cloud.md, "The first configuration
  * file" and "The later configuration file".
  *
- * The seed's own example writes a remark after a value, ` //default is docker.io`, which is no YAML: a plain
- * scalar simply goes on to the end of the line. It is cut from every string that is read here. A URL is safe:
- * its `//` has no blank before it. */
+ * PaddlePaddle Cloud's example has a comment after a value, ` //default is docker.io`. That is not YAML: a
+ * plain scalar extends to the end of the line. So it is removed from every string here. URLs are safe: their
+ * `//` has no blank before it. */
 #include "cli/config.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ void client_config_free(ClientConfig *config)
         g_free(config);
 }
 
-/* Where the remark begins: at `//` with a blank before it, or at the very start. */
+/* The start of the comment: a `//` with a blank before it, or at the very start. */
 static gsize remark_at(const char *text)
 {
         for (const char *at = text; (at = strstr(at, "//")); at += 2)
@@ -43,7 +43,7 @@ static gsize remark_at(const char *text)
         return strlen(text);
 }
 
-/* A string member without its remark; numbers are taken as written (a password may be 1234). NULL: absent. */
+/* A string field without its comment; numbers are taken as written (a password may be 1234). NULL: absent. */
 static bool take_text(const json_t *object, const char *where, const char *name, char **ret, GError **error)
 {
         const json_t *value = json_object_get(object, name);
@@ -136,8 +136,8 @@ static char *datacenter_names(const json_t *list)
         return g_string_free(g_steal_pointer(&names), FALSE);
 }
 
-/* Every endpoint must be a URL, or the whole file is refused (doc/reference/paddle-cloud.md, "The later
- * configuration file"). */
+/* Every endpoint must be a URL, otherwise the whole file is refused (doc/reference/paddle-cloud.md, "The
+ * later configuration file"). */
 static bool read_datacenters(ClientConfig *config, const json_t *root, GError **error)
 {
         const json_t *list = json_object_get(root, "datacenters");
@@ -245,9 +245,9 @@ ClientConfig *client_config_read(const char *path, GError **error)
         return client_config_parse(NULL, 0, path, error);
 }
 
-/* ---- writing: lines, so that remarks and other programs' keys stay ---- */
+/* ---- writing line by line, to keep comments and other programs' keys ---- */
 
-/* "key: value" in place of the line of that key, or at the end. JSON's texts are YAML's. */
+/* Replaces the line of that key by "key: value", or appends it. JSON texts are valid YAML. */
 static void put_line(GPtrArray *lines, const char *key, const char *value)
 {
         g_autoptr(GString) line = g_string_new(key);

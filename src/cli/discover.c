@@ -1,6 +1,5 @@
-/* Finding the server (see discover.h; doc/internals/design.md, "Seen from outside (keep stable)"). The
- * configuration is read only when something is missing that it may say: the server, or the token of a server
- * that was named in another way. */
+/* Finds the server (see discover.h; doc/internals/design.md, "Seen from outside (keep stable)"). The
+ * configuration is read only if the server, or the token of a server that was named otherwise, is missing. */
 #include "cli/discover.h"
 
 #include <string.h>
@@ -39,7 +38,7 @@ static const char *set_variable(const char *name)
         return value && *value ? value : NULL;
 }
 
-/* A server that was named outright, with how it was named. */
+/* The server that the user named, and the way in which it was named. */
 static const char *named_server(const char *option, const char **ret_source)
 {
         if (option) {
@@ -60,7 +59,7 @@ static bool is_host_and_port(const char *text)
                !g_str_has_prefix(text, "unix:") && (bracketed || strcspn(text, ":/") == host);
 }
 
-/* Without slashes at its end, and "HOST:PORT" with its http://. */
+/* Without trailing slashes; "HOST:PORT" gets http://. */
 static char *completed(const char *url)
 {
         g_autofree char *copy = g_strdup(url);

@@ -1,5 +1,4 @@
-/* Looks at the machine (see doctor.h). They change nothing: what can be tried only by doing it is done in a
- * child. */
+/* Checks of the machine (see doctor.h). They change nothing: what can only be tried is tried in a child. */
 #include "cli/doctor.h"
 
 #include <sched.h>
@@ -43,7 +42,7 @@ static bool is_there(const char *root, const char *name)
 
 /* ---- the kernel ---- */
 
-/* Members are watched by descriptors of processes, which 5.3 brought. */
+/* Members are watched through pidfds, which need Linux 5.3. */
 enum { MAJOR_LEAST = 5, MINOR_LEAST = 3 };
 
 static bool is_old(const char *release)
@@ -94,7 +93,7 @@ Finding doctor_kernel(const char *root)
 
 /* ---- memory ---- */
 
-/* Of "MemTotal:  16384 kB", in bytes; 0: it is not there. */
+/* The number in "MemTotal:  16384 kB", in bytes; 0: absent. */
 static guint64 meminfo(const char *text, const char *name)
 {
         const char *line = text ? strstr(text, name) : NULL;
@@ -129,7 +128,7 @@ static guint count_devices(const char *root)
         return n;
 }
 
-/* "NVIDIA H100 80GB HBM3", of the first; NULL: it is not told. */
+/* "NVIDIA H100 80GB HBM3", the first one; NULL: unknown. */
 static char *model_of(const char *root)
 {
         g_autofree char *path = g_build_filename(root, "proc/driver/nvidia/gpus", NULL);
@@ -156,7 +155,7 @@ static char *driver_of(const char *root)
         return NULL;
 }
 
-/* A card of NVIDIA's on the bus: a display controller. */
+/* True if there is a display controller of NVIDIA on the bus. */
 static bool has_card(const char *root)
 {
         g_autofree char *path = g_build_filename(root, "sys/bus/pci/devices", NULL);

@@ -1,5 +1,5 @@
-/* The record of downloads (see downloads.h): lines "SIZE TIME PATH" that are only appended. When there are
- * many, those whose file has changed or gone are dropped. */
+/* The record of downloads (see downloads.h): lines "SIZE TIME PATH" are appended. If there are many, those
+ * whose file has changed or is gone are dropped. */
 #include "cli/downloads.h"
 
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "cli/embedded.h"
 
 enum {
-        RECORD_TIDY = 1024 * 1024,     /* bytes from which on stale lines are dropped, */
-        RECORD_MAX = 16 * 1024 * 1024, /* and above which the record begins anew */
+        RECORD_TIDY = 1024 * 1024,     /* bytes; above it stale lines are dropped, */
+        RECORD_MAX = 16 * 1024 * 1024, /* and above this the record starts empty */
 };
 
 static char *record_path(void)
@@ -54,7 +54,7 @@ static bool is_as_noted(const Line *line)
                file_mtime_ns(&st) == line->mtime_ns;
 }
 
-/* The path without links in its directories: that of the file may itself not be followed. */
+/* The path with links in its directories resolved; the file itself is not followed. */
 static char *real_path(const char *path)
 {
         g_autofree char *dir = g_path_get_dirname(path), *name = g_path_get_basename(path);
@@ -112,7 +112,7 @@ void downloads_note(const GPtrArray *paths)
         fd = open(record, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return;
-        (void)!write(fd, text->str, text->len); /* a part of a line is none */
+        (void)!write(fd, text->str, text->len); /* a partial line is ignored */
         if (fstat(fd, &st) == 0 && st.st_size > RECORD_TIDY)
                 tidy(record);
 }

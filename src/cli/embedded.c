@@ -1,7 +1,7 @@
-/* Starting and stopping the embedded server (see embedded.h).
+/* Starts and stops the embedded server (see embedded.h).
  *
- * Whether it is up is asked of the socket itself: a file with a process id may be stale, an accepted
- * connection is not, and its peer credentials name the process that listens. */
+ * The socket tells whether the server runs: a file with a process id may be stale; an accepted connection is
+ * not, and its peer credentials name the listening process. */
 #include "cli/embedded.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 enum {
         START_MS = 10000,   /* until ready */
         STOP_MS = 30000,    /* from SIGTERM to the end */
-        STEP_MIN_US = 2000, /* between looks at a server that comes up; doubled each time */
+        STEP_MIN_US = 2000, /* between checks of a starting server; doubled each time */
         STEP_MAX_US = 50000,
         LOG_TAIL_LINES = 8,
 };
@@ -134,7 +134,7 @@ static void add_option(GPtrArray *argv, const char *name, const char *value)
         g_ptr_array_add(argv, g_strdup(value));
 }
 
-/* It runs elsewhere. */
+/* The server runs in another directory. */
 static void add_path(GPtrArray *argv, const char *name, const char *path)
 {
         g_autofree char *absolute = path ? g_canonicalize_filename(path, NULL) : NULL;
@@ -227,7 +227,7 @@ static bool start_server(const EmbeddedListen *listen, GError **error)
                                "program nor in PATH\n"
                                "Name a server with --server URL, PADDLE_SERVER or 'paddleServer:' in the "
                                "configuration.");
-        (void)stat(log, &before); /* a log that is not there yet has size 0 */
+        (void)stat(log, &before); /* a missing log has size 0 */
         return spawn_server(program, listen, log, &pid, error) &&
                wait_until_ready(pid, log, before.st_size, error);
 }
@@ -277,8 +277,7 @@ bool embedded_ensure(const EmbeddedListen *listen, bool *ret_started, GError **e
         return start_server(listen, error);
 }
 
-/* True when the process is a paddled of this user's (or root asks): a number alone could have been given to
- * another program. */
+/* True if the process is a paddled of this user (or root asks): its number may have been reused. */
 static bool is_ours(pid_t pid)
 {
         g_autofree char *proc = g_strdup_printf("/proc/%d", (int)pid);
@@ -291,7 +290,7 @@ static bool is_ours(pid_t pid)
                (info.st_uid == geteuid() || geteuid() == 0);
 }
 
-/* The file says who should be there; the socket says who is. */
+/* The file names the expected process; the socket names the real one. */
 static bool check_pid_file(pid_t pid, GError **error)
 {
         g_autofree char *path = home_path("paddled.pid");
@@ -318,7 +317,7 @@ bool embedded_stop(pid_t *ret_pid, GError **error)
         if (pid <= 0)
                 return true;
         process = (int)syscall(SYS_pidfd_open, pid,
-                               0); /* before the checks: what is signalled is what was checked */
+                               0); /* before the checks, so that the checked process is signalled */
         if (process < 0)
                 return err_set_errno(error, errno, "cannot open process %d", (int)pid);
         if (!check_pid_file(pid, error))

@@ -1,5 +1,5 @@
-/* Fields (see field.h). Quantities are checked here, so that a slip is found before a server is asked; names
- * of resources are the server's to know. */
+/* Fields (see field.h). Quantities are checked here, so that mistakes are found without a server; the server
+ * checks names of resources. */
 #include "cli/field.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ bool label_put(json_t *object, const char *what, const char *text, GError **erro
         return true;
 }
 
-/* ---- values, one function a type ---- */
+/* ---- values, one function per type ---- */
 
 typedef json_t *Convert(const char *what, const FieldSlot *slot, GError **error);
 
@@ -171,7 +171,7 @@ static Convert *const converts[FIELD_TYPES] = {
         [FIELD_SECRET] = from_secret,   [FIELD_FILE] = from_file,
 };
 
-/* All slots are pointers but a switch, whose 0 is the same byte for byte. */
+/* All slots are pointers except a switch, which is also absent if it is all zeros. */
 static bool is_said(FieldType type, const FieldSlot *slot)
 {
         return type == FIELD_SWITCH ? slot->flag != 0 : slot->text != NULL;

@@ -2,7 +2,7 @@
  *
  *   array changes ──▶ which elements have started? ──▶ a thread for each, at most 32 ──▶ one text
  *
- * Elements that are over before a thread is free are shown then: nothing is left out. */
+ * Elements that end before a thread is free are shown later: none is left out. */
 #include "cli/follow-array.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@
 
 enum {
         AT_ONCE = 32,
-        SMALL = 1000,    /* elements of an array that is asked for as a whole at each change */
-        SOON_MS = 200,   /* between two looks at a small array */
-        LATER_MS = 1000, /* ... at a larger one */
+        SMALL = 1000,    /* elements; of larger arrays only active ones are listed */
+        SOON_MS = 200,   /* between two checks of a small array */
+        LATER_MS = 1000, /* ... of a larger one */
         WAIT_MS = 5000,  /* for a change */
 };
 
@@ -30,9 +30,9 @@ typedef struct {
         Cli *cli;
         const FollowOptions *options;
         FollowShared shared;
-        GThreadPool *pool; /* of Element; NULL: one after the other */
+        GThreadPool *pool; /* of Element; NULL: one after another */
         GHashTable *seen;  /* ids of elements */
-        GError *failed;    /* the first; under the lock */
+        GError *failed;    /* the first error; protected by the lock */
         int width;
 } Crew;
 
@@ -68,7 +68,7 @@ char *element_text(const json_t *job)
 
 /* ---- one element ---- */
 
-/* On a thread of its own it has a connection of its own. */
+/* Each thread has its own connection. */
 static void follow_element(gpointer data, gpointer arg)
 {
         Element *element = data;
@@ -107,7 +107,7 @@ static void begin_element(Crew *crew, const json_t *job)
                 follow_element(element, crew);
 }
 
-/* ---- which ---- */
+/* ---- selection ---- */
 
 /* The server lists the newest first. */
 static bool begin_those(Crew *crew, const char *id, const char *states, GError **error)
@@ -135,7 +135,7 @@ static void say_stage(Crew *crew, const json_t *array, gint64 begin, char **said
         cli_say(crew->cli, "%s", line);
 }
 
-/* The array after its next change; tries again while the server is away. */
+/* The array after its next change; retries while the server is unreachable. */
 static bool next_state(Crew *crew, const char *id, json_t **array, GError **error)
 {
         g_autofree char *suffix = g_strdup_printf("?wait_ms=%d&revision=%" G_GINT64_FORMAT, WAIT_MS,

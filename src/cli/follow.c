@@ -2,11 +2,12 @@
  *
  *   GET .../logs ──▶ events ──▶ state: the status line      (stderr; in place on a terminal)
  *        ▲             │        log:     prefixed lines     (stdout)
- *        └── cursor ◀──┘        partial: lines without an end, at the bottom of a terminal (live-lines.h)
+ *        └── cursor ◀──┘        partial: incomplete lines, at the bottom of a terminal (live-lines.h)
  *                               end:     done
  *
- * Stream over without `end`: the server stopped, or ended an old connection; it is opened again with the last
- * cursor. Silence is no reason to give up (the server's heartbeats are), a server away for 60 s is. */
+ * If the stream ends without `end`, the server stopped or closed an old connection; it is reopened with the
+ * last cursor. A stream without output continues (missing heartbeats of the server end it); a server that is
+ * unreachable for 60 s is an error. */
 #include "cli/follow.h"
 
 #include <signal.h>
@@ -23,7 +24,7 @@
 #include "cli/summary.h"
 #include "cli/table.h"
 
-/* The cursor of a stream that has sent nothing yet: it begins before the first attempt (doc/guide/rest.md). */
+/* The cursor of a stream that has sent nothing: before the first attempt (doc/guide/rest.md). */
 static const char before_all[] = "0.environment:0";
 
 typedef struct {
@@ -34,12 +35,12 @@ typedef struct {
         LogPrefixer *prefixer;
         LiveLines *live; /* NULL: not on a terminal */
         GString *out;
-        gint64 attempt;       /* whose lines were last printed; 0: none */
-        char *stage, *reason; /* last said */
-        gint64 begin;         /* monotonic ms, when following began */
+        gint64 attempt;       /* of the last printed line; 0: none */
+        char *stage, *reason; /* as last shown */
+        gint64 begin;         /* monotonic ms: start of following */
         bool status_open;     /* the terminal's last line is the status */
         bool ended;
-        GError *failed; /* what an event of the stream said is wrong */
+        GError *failed; /* the error of an event in the stream */
         Retry retry;
 } Follower;
 
@@ -68,7 +69,7 @@ static void close_status(Follower *f)
         f->status_open = false;
 }
 
-/* What a person calls the state: preparing the environment is a stage of its own, once it has begun. */
+/* The displayed stage: preparing the environment is its own stage once it has started. */
 static const char *stage_of(const char *state, const char *environment)
 {
         if (strcmp(environment, "building") == 0 && strcmp(state, "queued") == 0)
@@ -113,7 +114,7 @@ static void flush_out(Follower *f)
         g_string_truncate(f->out, 0);
 }
 
-/* Followers of several jobs write one text. */
+/* Followers of several jobs share stdout and stderr. */
 static void lock_text(Follower *f)
 {
         if (f->options->shared)
@@ -126,7 +127,7 @@ static void unlock_text(Follower *f)
                 g_mutex_unlock(&f->options->shared->lock);
 }
 
-/* Until end_output. */
+/* Ended by end_output(). */
 static void begin_output(Follower *f)
 {
         lock_text(f);
@@ -137,7 +138,7 @@ static void begin_output(Follower *f)
 
 static void draw_live(Follower *f)
 {
-        struct winsize size = { 0 }; /* it may have changed */
+        struct winsize size = { 0 }; /* the terminal's size may have changed */
 
         (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
         live_lines_draw(f->live, size.ws_col ? size.ws_col : 80, size.ws_row ? size.ws_row : 24, f->prefixer,
@@ -152,7 +153,7 @@ static void end_output(Follower *f)
         unlock_text(f);
 }
 
-/* So that words can be printed on stderr; unended lines come back with the next output. */
+/* Prepares printing on stderr; incomplete lines come back with the next output. */
 static void begin_words(Follower *f)
 {
         lock_text(f);
@@ -172,7 +173,7 @@ static void on_state(Follower *f, const json_t *data)
         if (f->options->shared)
                 return;
         if (same_stage && (!*reason || g_strcmp0(reason, f->reason) == 0))
-                return; /* a stage that goes on without a reason says nothing new */
+                return; /* the same stage without a reason is not news */
         if (f->options->stages || (is_pending(stage) && (*reason || !same_stage))) {
                 begin_words(f);
                 if (!same_stage)
@@ -189,7 +190,7 @@ static void on_state(Follower *f, const json_t *data)
         f->reason = g_strdup(reason);
 }
 
-/* One member alone needs no name in front, as long as it is the only one. */
+/* A single selected member needs no name prefix. */
 static bool is_single(const FollowOptions *options)
 {
         return options->members && !strchr(options->members, ',');
@@ -204,7 +205,7 @@ static char *name_of(const Follower *f, const json_t *data)
         return element ? g_strdup_printf("%s%s%s", element, *member ? " " : "", member) : g_strdup(member);
 }
 
-/* Lines of another attempt than those above them. */
+/* Announces lines of another attempt. */
 static void print_attempt(Follower *f, gint64 attempt)
 {
         if (attempt > 0 && f->attempt > 0 && attempt != f->attempt && !f->options->shared) {
@@ -214,7 +215,7 @@ static void print_attempt(Follower *f, gint64 attempt)
         f->attempt = attempt > 0 ? attempt : f->attempt;
 }
 
-/* As tables have times for a person; what goes into a file or another program is the same everywhere. */
+/* Terminals show local times like tables do; files and pipes get the server's. */
 static void put_stamp(Follower *f, const char *time)
 {
         g_autofree char *local = f->cli->terminal.out_is_terminal ? local_stamp(time) : NULL;
@@ -331,14 +332,14 @@ static char *stream_path(const Follower *f)
         return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
-/* One connection. True when there is reason to open another. */
+/* One connection. True: reconnect. */
 static bool stream_once(Follower *f, GError **error)
 {
         g_autofree char *path = stream_path(f);
         g_autoptr(GError) cause = NULL;
         bool ok = http_client_events(f->cli->client, path, on_event, f, &cause);
 
-        if (f->failed && retry_is_worth(f->failed)) /* the server says that it is going down */
+        if (f->failed && retry_is_worth(f->failed)) /* the server is shutting down */
                 g_propagate_error(&cause, g_steal_pointer(&f->failed));
         if (f->failed) {
                 g_propagate_error(error, g_steal_pointer(&f->failed));
@@ -368,7 +369,7 @@ int follow_member_width(const json_t *job)
 
                 width = replicas > 0 ? MAX(width, text_columns(last)) : width;
         }
-        return MIN(width, 40); /* a longer one would push the text off a terminal */
+        return MIN(width, 40); /* a longer name would leave too little space for text */
 }
 
 LogPrefixer *follow_prefixer(const Cli *cli, const FollowOptions *options, int width)
@@ -418,9 +419,9 @@ bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError
 
 /* ---- to the end of a job ---- */
 
-/* The text is made beforehand: a signal handler may only write it. */
+/* Prepared before, because a signal handler may only write it. */
 static struct {
-        char text[512]; /* names are at most 63 letters, the words around them some 150 */
+        char text[512]; /* names have at most 63 letters, the other words some 150 */
         gsize len;
 } interrupt_note;
 

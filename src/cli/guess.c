@@ -1,5 +1,5 @@
-/* Job files guessed from programs (see guess.h). Imports are found line by line, as Python would find them at
- * the start of a statement; what else a line says does not matter. */
+/* Job files guessed from programs (see guess.h). Imports are found line by line, at the start of a statement
+ * as for Python; the rest of a line is ignored. */
 #include "cli/guess.h"
 
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "model/framework.h"
 
 struct Guess {
-        GHashTable *modules; /* names of the directory's own */
+        GHashTable *modules; /* modules of the directory */
         GHashTable *imports; /* "paddle.distributed.fleet", "numpy" */
-        GHashTable *words;   /* of those that tell roles apart */
-        GPtrArray *programs; /* char *: files in the root, by name */
-        GHashTable *mains;   /* those of them that say __main__ */
+        GHashTable *words;   /* words that tell roles apart */
+        GPtrArray *programs; /* char *: files in the root, in order of name */
+        GHashTable *mains;   /* those that mention __main__ */
         char *needs;
 };
 
@@ -77,7 +77,7 @@ static void read_import(Guess *guess, const char *rest)
         }
 }
 
-/* "from a.b import c as x, d": a.b, a.b.c, a.b.d. A relative one is of the directory. */
+/* "from a.b import c as x, d": a.b, a.b.c, a.b.d. A relative import is the directory's own. */
 static void read_from(Guess *guess, const char *rest)
 {
         g_autofree char *module = take_name(&rest);
@@ -134,7 +134,7 @@ void guess_needs(Guess *guess, const char *file)
         guess->needs = g_strdup(file);
 }
 
-/* ---- what follows ---- */
+/* ---- conclusions ---- */
 
 const char *guess_program(const Guess *guess)
 {
@@ -198,7 +198,7 @@ const char *guess_framework(const Guess *guess)
 
 /* ---- packages ---- */
 
-/* Modules that are not Python's own, with the package that brings them. */
+/* Modules outside Python's standard library, and the packages that contain them. */
 static const struct {
         const char *module, *package;
 } packages[] = {
@@ -305,8 +305,8 @@ static void append_framework(GString *out, const Guess *guess)
                                                        : "  # gpus: 1\n");
 }
 
-/* A file's name as an item of a YAML list: as it is when it is plain, else as a JSON string, which YAML
- * reads. NULL: it is not UTF-8. */
+/* A file's name as an item of a YAML list: plain if possible, otherwise as a JSON string, which is valid
+ * YAML. NULL: not UTF-8. */
 static char *word_of(const char *program)
 {
         g_autoptr(json_t) text = json_string(program);

@@ -1,11 +1,11 @@
-/* Help and man pages (see help.h). Nothing here knows a verb: all words come from the rows. */
+/* Help and man pages (see help.h). All words come from the rows of verbs. */
 #include "cli/help.h"
 
 #include <string.h>
 
 #include "base/word.h"
 
-/* Names that other systems have for our commands. */
+/* Names of our commands in other systems. */
 static const char *const synonyms[][2] = {
         { "ls", "list" },
         { "ps", "list" },
@@ -31,7 +31,7 @@ static const char *const synonyms[][2] = {
 const char *verb_nearest(const Verb *const *verbs, const char *word)
 {
         const char *best = NULL;
-        int best_distance = 3; /* more slips than two make another word */
+        int best_distance = 3; /* with more than two mistakes it is another word */
 
         for (gsize i = 0; i < G_N_ELEMENTS(synonyms); i++)
                 if (strcmp(word, synonyms[i][0]) == 0)
@@ -51,7 +51,7 @@ const char *verb_nearest(const Verb *const *verbs, const char *word)
         return best;
 }
 
-/* Words that mean the same as the second word of a verb. */
+/* Words with the same meaning as a verb's second word. */
 static const char *const alike[][8] = {
         { "list", "ls", "ps", "all" },
         { "show", "get", "describe", "status", "info", "inspect", "view" },
@@ -81,7 +81,7 @@ const char *verb_nearest_of(const Verb *const *verbs, const char *family, const 
 {
         g_autofree char *prefix = g_strconcat(family, " ", NULL);
         const char *best = NULL;
-        int best_distance = 3; /* as above */
+        int best_distance = 3; /* see above */
 
         for (; *verbs && strlen(word) <= 32; verbs++) {
                 const char *second = (*verbs)->name + strlen(prefix);
@@ -159,7 +159,7 @@ char *text_wrap(const char *text, int indent, int width)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* The length of the first word, and whether there is a second. */
+/* The length of the first word, and whether there is a second one. */
 static gsize family_len(const Verb *verb, bool *ret_more)
 {
         gsize len = strcspn(verb->name, " ");
@@ -176,7 +176,7 @@ static bool same_family(const Verb *a, const Verb *b)
         return b && more_a && family_len(b, &more_b) == len && more_b && strncmp(a->name, b->name, len) == 0;
 }
 
-/* "  queue list, show, create" in as many lines as it takes: a family needs no more in the overview. */
+/* "  queue list, show, create" in as many lines as needed: all that the overview shows of a family. */
 static const Verb *const *append_family(GString *out, const Verb *const *verbs)
 {
         gsize len = strcspn((*verbs)->name, " ");
@@ -270,8 +270,7 @@ char *help_verb(const Verb *verb, int width)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* roff: a leading dot or quote would be a request, a backslash an escape, and a bare '-' a typographic
- * hyphen. */
+/* roff: escapes leading dots and quotes (requests), backslashes, and '-' (a typographic hyphen). */
 static char *roff(const char *text)
 {
         g_autoptr(GString) out = g_string_new(NULL);

@@ -5,11 +5,11 @@
 
 #include "cli/table.h"
 
-enum { WORDS_LEAST = 30 /* columns for what comes before a hint */ };
+enum { WORDS_LEAST = 30 /* columns for the text before a hint */ };
 
 static const char begins[] = "; see `", last_line[] = "; last line: ";
 
-/* The hint and what follows it; NULL: there is none. */
+/* The hint and the text after it; NULL: none. */
 static const char *find(const char *text, const char **ret_rest)
 {
         const char *hint = strstr(text, begins);
@@ -20,8 +20,8 @@ static const char *find(const char *text, const char **ret_rest)
         return end ? hint : NULL;
 }
 
-/* The end of "worker-0" in "worker-0 exited with status 1" before `end`: a last line says more than a status.
- * `end`, where anything else is said. */
+/* The end of "worker-0" in "worker-0 exited with status 1" before `end`, since the last line of output says
+ * more than a status; otherwise `end`. */
 static const char *without_status(const char *text, const char *end)
 {
         const char *status = g_strstr_len(text, end - text, " exited with status ");

@@ -1,4 +1,4 @@
-/* The rows of object.h: what a queue, flavour, cluster, user and grant are on the command line. */
+/* The rows of object.h: queues, flavours, clusters, users and grants on the command line. */
 #include <string.h>
 
 #include "base/err.h"
@@ -113,7 +113,7 @@ static const Column queue_columns[] = {
         { 0 },
 };
 
-/* All that the cluster's nodes have: the length of a bar without a max. */
+/* The total of the cluster's nodes: the length of a bar without a max. */
 static ResourceLimits room_total(Cli *cli)
 {
         g_autoptr(json_t) room = NULL;
@@ -123,7 +123,7 @@ static ResourceLimits room_total(Cli *cli)
         return amounts_of(room, "total");
 }
 
-/* The figures go behind the members, as bars. */
+/* The fields, then the usage as bars. */
 static void show_queue(Cli *cli, json_t *queue)
 {
         g_autoptr(json_t) figures = json_incref(json_object_get(queue, "figures"));
@@ -351,7 +351,7 @@ static const Column node_columns[] = {
         { 0 },
 };
 
-/* The nodes stand in a list of their own, for administrators; to others their names are enough. */
+/* Administrators get a list of the nodes, others only their names. */
 static void show_cluster(Cli *cli, json_t *cluster)
 {
         g_autofree char *name = url_escape(text_of(cluster, "name"));
@@ -467,7 +467,7 @@ static bool set_password(Cli *cli, const ObjectTarget *target, const char *name,
                 return true;
         if (!who_am_i(cli, &self, &vouched, error))
                 return false;
-        both = !vouched && strcmp(self, name) == 0; /* their own password is for them to know */
+        both = !vouched && strcmp(self, name) == 0; /* users must know their own old password */
         if (both && !(old = password_ask(cli, "old password", target->from_stdin, false, error)))
                 return false;
         secret = password_ask(cli, "new password", target->from_stdin, true, error);

@@ -86,7 +86,7 @@ char *local_time_text(const json_t *object, const char *name)
         return local_time(time_of(object, name));
 }
 
-/* A quantity of a resource as people write it ("23.5Gi"), and any other value as it is. */
+/* A resource quantity in readable form ("23.5Gi"), or any other value unchanged. */
 static char *amount_text(const char *name, const json_t *value)
 {
         int kind = resource_find(name);
@@ -186,7 +186,7 @@ void listing_free(Listing *listing)
         g_free(listing);
 }
 
-/* "2026-03-01T10:00:00.123Z", as the server writes times. */
+/* "2026-03-01T10:00:00.123Z", the server's format. */
 static bool is_time(const char *text)
 {
         gsize len = strlen(text);
@@ -247,7 +247,7 @@ static void add_yaml(const json_t *item)
 {
         g_autoptr(json_t) list = json_array();
 
-        json_array_append(list, (json_t *)item); /* block lists of one, one after the other, are one list */
+        json_array_append(list, (json_t *)item); /* consecutive block lists of one item form one list */
         format_print(list, FORMAT_YAML, NULL);
 }
 
@@ -300,7 +300,7 @@ bool listing_fetch(Listing *listing, HttpClient *client, const char *path, gint6
                 gsize i;
                 json_t *item;
 
-                if (after) /* the last page waits for what may follow, so that their columns are in line */
+                if (after) /* the last page is held back, so that its columns match a following page */
                         listing_page(listing);
                 if (!http_call_json(client, "GET", page, NULL, &reply, error))
                         return false;

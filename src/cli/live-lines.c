@@ -1,6 +1,6 @@
-/* Unended lines at the bottom of a terminal (see live-lines.h). ECMA-48: CSI K clears to the end of a line,
- * CSI A goes up one. A line never fills the last column: a terminal would wrap it, and going up would miss a
- * row. */
+/* Incomplete lines at the bottom of a terminal (see live-lines.h). ECMA-48: CSI K clears to the end of the
+ * line, CSI A moves up. A line never uses the last column: a terminal would wrap it, and moving up would miss
+ * a row. */
 #include "cli/live-lines.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct {
 
 struct LiveLines {
         GPtrArray *lines; /* LiveLine, in order of appearance */
-        guint drawn;      /* rows that are on the terminal */
+        guint drawn;      /* rows on the terminal */
 };
 
 static void live_line_free(gpointer data)
@@ -79,9 +79,9 @@ void live_lines_clear(LiveLines *lines)
         g_ptr_array_set_size(lines->lines, 0);
 }
 
-/* ---- one line in so many columns ---- */
+/* ---- one line, limited in columns ---- */
 
-/* A character, or a colour, which takes no column. */
+/* A character, or a colour, which has no width. */
 typedef struct {
         const char *at;
         gsize len;
@@ -92,7 +92,7 @@ static Cell cell_at(const char *text)
 {
         gunichar c = g_utf8_get_char(text);
 
-        if (*text == ESCAPE) /* what tame.c lets pass ends with one of them */
+        if (*text == ESCAPE) /* a sequence that tame.c passes ends with one of them */
                 return (Cell){ text, strcspn(text, "mK") + 1, 0 };
         return (Cell){ text, (gsize)(g_utf8_next_char(text) - text),
                        g_unichar_iszerowidth(c) ? 0
@@ -100,7 +100,7 @@ static Cell cell_at(const char *text)
                                                 : 1 };
 }
 
-/* The last character that takes columns goes, and what belongs to it. */
+/* Removes the last visible character, and its combining characters. */
 static void step_back(GArray *cells)
 {
         for (guint i = cells->len; i-- > 0;)
@@ -110,7 +110,7 @@ static void step_back(GArray *cells)
                 }
 }
 
-/* Backspaces only move the cursor: they count when something is written over what they passed. */
+/* Backspaces only move the cursor: something is erased when it is overwritten. */
 static GArray *read_cells(const char *text)
 {
         GArray *cells = g_array_new(FALSE, FALSE, sizeof(Cell));
@@ -135,7 +135,7 @@ static GArray *read_cells(const char *text)
         return cells;
 }
 
-/* The colours of what is left out count for the rest. */
+/* Colours in the omitted part still apply to the rest. */
 static char *join_cells(const GArray *cells, int max, bool from_start)
 {
         GString *out = g_string_new(NULL);
@@ -165,7 +165,7 @@ char *live_line_fit(const char *text, int max, bool redrawn)
         Tame tame = { 0 };
 
         tame_add(&tame, text, strlen(text), tamed);
-        tame_clear(&tame); /* a colour that has not come whole yet */
+        tame_clear(&tame); /* an incomplete colour sequence */
         cells = read_cells(tamed->str);
         return join_cells(cells, MAX(max, 0), redrawn);
 }
@@ -184,7 +184,7 @@ void live_lines_erase(LiveLines *lines, GString *out)
 void live_lines_draw(LiveLines *lines, int width, int height, LogPrefixer *prefixer, GString *out)
 {
         guint most = (guint)CLAMP(height - 1, 1, LIVE_LINES_MAX);
-        int name_max = MAX(width / 2 - 2, 0); /* at most half of a row is the name and its bar */
+        int name_max = MAX(width / 2 - 2, 0); /* the name and its bar have at most half of a row */
 
         for (guint i = 0; i < MIN(lines->lines->len, most); i++) {
                 const LiveLine *line = lines->lines->pdata[i];

@@ -1,4 +1,4 @@
-/* paddle: the command line of the platform. Under the name `paddleflow` it speaks that client's. */
+/* paddle: the command line of the platform. Under the name `paddleflow` it behaves like that client. */
 #include <string.h>
 
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* The contents of a directory (see measure.h): names and sizes only, the same rules as the packer's
+/* The size of a directory (see measure.h): names and sizes only, with the packer's rules
  * (package/ignore.h). */
 #include "cli/measure.h"
 
@@ -16,8 +16,8 @@
 #include "package/ignore.h"
 
 enum {
-        RULES_MAX = 1024 * 1024, /* bytes of one ignore file, the packer's limit */
-        DEPTH_MAX = 256,         /* each level holds a descriptor; the packer's paths end before that */
+        RULES_MAX = 1024 * 1024, /* bytes of an ignore file, the packer's limit */
+        DEPTH_MAX = 256,         /* each level needs a descriptor; the packer's paths are shorter */
 };
 
 typedef struct {
@@ -62,7 +62,7 @@ static void read_rules(Walk *walk, int dir, const char *base)
                 if (fd < 0)
                         continue;
                 path = g_strdup_printf("/proc/self/fd/%d", fd);
-                if (file_read(path, RULES_MAX, &text, NULL, NULL)) /* the packer says what is wrong with it */
+                if (file_read(path, RULES_MAX, &text, NULL, NULL)) /* the packer reports the error */
                         ignore_add(walk->rules, base, text);
         }
 }
@@ -94,7 +94,7 @@ static void leave_out(Walk *walk, int dir, const char *name, const char *path, b
                 g_ptr_array_add(measure->left_out, g_strconcat(path, is_dir ? "/" : "", NULL));
         if (is_dir || !ignore_is_foreign(walk->rules, dir, name, path))
                 return;
-        (void)fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW); /* 0 bytes of one that is gone by now */
+        (void)fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW); /* 0 bytes if it is gone by now */
         measure->foreign_files++;
         measure->foreign_bytes += (guint64)info.st_size;
 }
@@ -133,7 +133,7 @@ static unsigned char type_of(int dir, const struct dirent *entry)
                                                                            : IFTODT(info.st_mode);
 }
 
-/* Takes fd. */
+/* Takes ownership of `fd`. */
 static void walk_dir(Walk *walk, int fd, const char *base, int depth)
 {
         DIR *stream = depth < DEPTH_MAX ? fdopendir(fd) : NULL;

@@ -12,7 +12,7 @@ typedef struct {
         const Measure *measure;
 } Package;
 
-/* What the rules leave out is not in the package, whatever is on the disk. */
+/* Ignored files are not in the package, whatever is on the disk. */
 static char *read_file(const char *path, gsize max, void *arg, GError **error)
 {
         const Package *package = arg;

@@ -108,7 +108,7 @@ static void say_warnings(const Cli *cli, const json_t *reply)
         }
 }
 
-/* The object as data when that was asked for, the outcome in words. */
+/* Shows the object as data if that was requested, otherwise the outcome as text. */
 static void say_outcome(const Cli *cli, json_t *reply, Format format, const char *name, const char *outcome)
 {
         say_warnings(cli, reply);
@@ -296,7 +296,7 @@ bool object_delete(Cli *cli, const void *options, char *const *words, GError **e
 
         if (!check_words(words, error) || !cli_client(cli, error))
                 return false;
-        if (kind->name) /* its words are one name together */
+        if (kind->name) /* the words form one name */
                 return delete_one(cli, name, error);
         for (; *words; words++)
                 if (!delete_one(cli, *words, error))

@@ -1,6 +1,5 @@
-/* Packages on their way to the server (see pack.h): the guards before, the words around, and the requests
- * under storage/upload.h's package_send. A package that the server has costs one request; one that broke off goes
- * on where it was. */
+/* Sends packages to the server (see pack.h): checks before, messages, and the requests for package_send
+ * (storage/upload.h). A package that the server has takes one request; an interrupted upload is resumed. */
 #include "cli/pack.h"
 
 #include <string.h>
@@ -78,7 +77,7 @@ bool pack_check(const Cli *cli, const char *dir, bool allow_large, Measure *ret,
 
 /* ---- requests ---- */
 
-/* Each of them may be repeated, as contents are named by their hash. The header tells the client so. */
+/* Every request may be repeated, since contents are named by their hash. The header says so. */
 static const char *const repeatable[] = { "Idempotency-Key: content-hash", NULL };
 
 static bool call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
@@ -98,7 +97,7 @@ static json_t *offer(void *arg, const char *manifest, gsize len, GError **error)
                           .type = "text/plain",
                           .body = manifest,
                           .body_len = len,
-                          .retries = 1 /* the first request: who is not there is reported at once */ };
+                          .retries = 1 /* the first request: an unreachable server is reported at once */ };
 
         return call(arg, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error) : NULL;
 }
@@ -147,7 +146,7 @@ static bool commit(void *arg, const char *hash, GError **error)
 
 static const PackageOps package_ops = { .offer = offer, .blobs = blobs, .piece = piece, .commit = commit };
 
-/* ---- the whole ---- */
+/* ---- sending ---- */
 
 typedef struct {
         Progress bar;
@@ -181,7 +180,7 @@ static Manifest *make_manifest(Cli *cli, const char *dir, GError **error)
         progress_begin(&packing, cli, "packing", 0, 0);
         manifest = manifest_of_rules(dir, rules, on_packed, &packing, &cause);
         progress_end(&packing);
-        if (!manifest) /* a directory that is no package: nothing was sent */
+        if (!manifest) /* the directory is not a valid package: nothing was sent */
                 err_set(error, ERR_USAGE, "%s", cause->message);
         return manifest;
 }
@@ -216,7 +215,7 @@ static void say_packed(const Cli *cli, const Manifest *manifest, const Measure *
         cli_say(cli, "packed %s, %s%s%s", count, all, how, less);
 }
 
-/* The directory's own name, as far as it can stand on PYTHONPATH and in JSON. */
+/* The name of the directory, if it is valid in PYTHONPATH and in JSON. */
 static void name_package(const char *dir, json_t *spec)
 {
         g_autofree char *whole = g_canonicalize_filename(dir, NULL);

@@ -1,5 +1,5 @@
-/* Colours of states (see paint.h): green works or worked, yellow waits, magenta is leaving, red failed; dim
- * is put aside. */
+/* Colours of states (see paint.h): green runs or succeeded, yellow waits, magenta is ending, red failed; dim
+ * is held. */
 #include "cli/paint.h"
 
 #include "model/job.h"

@@ -1,5 +1,5 @@
-/* Passwords (see password.h). The terminal's echo comes back whatever happens: the read is interrupted by
- * signals, which are passed on after it. */
+/* Passwords (see password.h). The terminal's echo is always restored: signals interrupt the read, and are
+ * passed on after it. */
 #include "cli/password.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ void password_free(char *password)
 /* Ctrl-C. */
 enum { INTERRUPT = 3 };
 
-/* A line without its end, or up to an interrupt; NULL when the input ends before any, or it is too long. */
+/* A line without its end, or up to Ctrl-C; NULL at the end of input, or if it is too long. */
 static char *read_line(int fd)
 {
         char line[PASSWORD_LINE_MAX + 1];
@@ -65,8 +65,7 @@ static char *read_quietly(int tty, const char *prompt)
                 return NULL;
         }
         quiet = shown;
-        quiet.c_lflag &=
-                ~(tcflag_t)(ECHO | ISIG); /* ^C would leave the terminal mute: it ends the line below */
+        quiet.c_lflag &= ~(tcflag_t)(ECHO | ISIG); /* the code below handles ^C */
         quiet.c_cc[VEOL] = INTERRUPT;
         (void)tcsetattr(tty, TCSAFLUSH, &quiet);
         (void)!write(tty, prompt, strlen(prompt));

@@ -1,5 +1,5 @@
-/* Log lines with their member in front (see prefix.h). State is one open line at most, and on a terminal a
- * colour that is not complete: nothing else is held back. */
+/* Log lines with the member's name in front (see prefix.h). The state is at most one open line and, on a
+ * terminal, an incomplete colour sequence: nothing else is held back. */
 #include "cli/prefix.h"
 
 #include <string.h>
@@ -11,12 +11,12 @@ struct LogPrefixer {
         int width;
         bool colour, raw;
         char *stamp;         /* or NULL */
-        char *open;          /* the member whose line is not ended; NULL: at the beginning of a line */
-        GHashTable *colours; /* member -> colour number, given in order of appearance */
-        GHashTable *tames;   /* member -> Tame; NULL: texts go as they are */
+        char *open;          /* the member whose line is incomplete; NULL: at the start of a line */
+        GHashTable *colours; /* member -> colour number, in order of appearance */
+        GHashTable *tames;   /* member -> Tame; NULL: texts are not filtered */
 };
 
-/* Readable on dark and on light: the six hues, then the same ones bright. */
+/* Readable on dark and light backgrounds: six colours, then their bright variants. */
 static const int palette[] = { 36, 33, 32, 35, 34, 31, 96, 93, 92, 95, 94, 91 };
 
 LogPrefixer *log_prefixer_new(int width, bool colour)
@@ -101,7 +101,7 @@ static bool is_redrawn(const LogPrefixer *prefixer, const char *text)
         return !prefixer->raw && text[0] == '\r' && text[1] != '\n';
 }
 
-/* Returns where the text of the line begins: a mark that is shown is none of it. */
+/* Returns the start of the line's text, after a mark that was shown. */
 static const char *begin_line(LogPrefixer *prefixer, const char *member, const char *text, GString *out)
 {
         bool redrawn = is_redrawn(prefixer, text);
@@ -133,7 +133,7 @@ void log_prefixer_break(LogPrefixer *prefixer, GString *out)
         g_clear_pointer(&prefixer->open, g_free);
 }
 
-/* Of one line, or a part of it. */
+/* A line, or a part of one. */
 static void append_text(LogPrefixer *prefixer, const char *member, const char *text, gsize len, GString *out)
 {
         if (!prefixer->tames) {
@@ -153,7 +153,7 @@ void log_prefixer_add(LogPrefixer *prefixer, const char *member, const char *tex
                 gsize len;
 
                 if (prefixer->open && is_redrawn(prefixer, text))
-                        log_prefixer_break(prefixer, out); /* its beginning has gone by */
+                        log_prefixer_break(prefixer, out); /* other output came after its start */
                 if (!prefixer->open)
                         text = begin_line(prefixer, member, text, out);
                 len = strcspn(text, "\n");

@@ -17,7 +17,7 @@ void program_verdict_clear(ProgramVerdict *verdict)
 
 /* ---- the words of the first program ---- */
 
-/* A line for the shell up to its first operator; what follows runs only when that has ended. */
+/* A shell line up to its first operator; the rest runs only afterwards. */
 static char **words_of_line(const char *line)
 {
         g_autofree char *first = g_strndup(line, strcspn(line, ";&|<>(){}\n"));
@@ -43,10 +43,10 @@ static char **words_of(const json_t *command)
 /* ---- interpreters ---- */
 
 typedef struct {
-        const char *text;       /* letters after which no file follows: the program is the option's value */
-        const char *with_value; /* letters that take a value */
+        const char *text;       /* options without a file: their value is the program */
+        const char *with_value; /* options with a value */
         const char *const *long_with_value;
-        bool modules; /* -m names a module */
+        bool modules; /* -m takes a module */
 } Interpreter;
 
 static const char *const python_long[] = { "--check-hash-based-pycs", NULL };
@@ -66,11 +66,11 @@ static const Interpreter *interpreter_of(const char *word)
 }
 
 typedef struct {
-        const char *file, *module; /* both NULL: a text, standard input, or nothing that is known */
+        const char *file, *module; /* both NULL: program text, standard input, or unknown */
 } Started;
 
-/* Options in one word, "-uW": true with *ret_takes_next when the next word belongs to them; false when the
- * program is none of the package's files. `started` gets a module. */
+/* Parses options in one word, "-uW": true, with *ret_takes_next if their value is the next word; false if the
+ * program is not a file of the package. Sets a module in `started`. */
 static bool read_letters(const Interpreter *is, const char *letters, const char *next, bool *ret_takes_next,
                          Started *started)
 {
@@ -89,7 +89,7 @@ static bool read_letters(const Interpreter *is, const char *letters, const char 
         return true;
 }
 
-/* Which file or module the interpreter of words[0] starts. */
+/* The file or module that the interpreter in words[0] runs. */
 static Started read_options(const Interpreter *is, char *const *words)
 {
         Started started = { 0 };
@@ -132,7 +132,7 @@ static bool has(GHashTable *paths, const char *dir, const char *name)
         return found(paths, path) != 0;
 }
 
-/* What is below a link is somewhere else in the package. */
+/* A path below a link is elsewhere in the package. */
 static bool is_below_link(GHashTable *paths, const char *path)
 {
         for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -149,7 +149,7 @@ static gint by_name(gconstpointer a, gconstpointer b)
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A file of the same kind with a like path, or with the same name in another directory. */
+/* A similar path of the same type, or a file of the same name in another directory. */
 static char *near_file(GHashTable *paths, const char *path)
 {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -178,7 +178,7 @@ static ProgramVerdict verdict(ProgramFault fault, const char *path, char *near)
         return (ProgramVerdict){ fault, g_strdup(path), near };
 }
 
-/* A word that a shell would change, or a path of the machine, says nothing about the package. */
+/* A word that a shell would expand, or a path of the machine, is not about the package. */
 static bool is_of_package(const char *word)
 {
         return word && *word && word[0] != '/' && !strpbrk(word, "$`*?[~");
@@ -216,8 +216,8 @@ static bool is_script(const char *word)
         return g_str_has_suffix(word, ".py") || g_str_has_suffix(word, ".sh");
 }
 
-/* An interpreter that was meant by a program that this machine has not: "python" by "pyhton". The same first
- * letters, since "ipython" is a program of its own that requirements may bring. NULL: none; borrowed. */
+/* An interpreter for a misspelled one: "python" for "pyhton". The first letters must be equal, since
+ * "ipython" is a program that requirements may install. NULL: none; borrowed. */
 static const char *near_interpreter(const char *word)
 {
         static const char *const names[] = { "python", "python3", "torchrun", "mpirun" };
@@ -231,7 +231,7 @@ static const char *near_interpreter(const char *word)
         return NULL;
 }
 
-/* A word without a slash is looked for on PATH. Requirements may bring scripts, which are there, too. */
+/* A word without a slash is searched on PATH, where requirements may install scripts. */
 static ProgramVerdict judge_alone(GHashTable *paths, const char *word)
 {
         g_autofree char *here = is_of_package(word) && is_script(word) ? g_find_program_in_path(word) : NULL;
@@ -251,7 +251,7 @@ static ProgramVerdict judge_alone(GHashTable *paths, const char *word)
 
 /* ---- modules ---- */
 
-/* True when `path` (a module's name with slashes) can be run with -m. */
+/* True if `python -m` can run `path`, a module's name with slashes. */
 static bool runs(GHashTable *paths, const char *path)
 {
         g_autofree char *file = g_strconcat(path, ".py", NULL);
@@ -272,8 +272,8 @@ static char *near_module(GHashTable *paths, const char *path)
         return g_steal_pointer(&near);
 }
 
-/* Only of a module whose first part is a regular package, or a file, of the package is it certain where
- * Python finds it: a directory without __init__.py gives way to what is installed under its name. */
+/* The result is certain only if the first part of the module is a regular package, or a file, of the package:
+ * a directory without __init__.py has lower priority than an installed package. */
 static ProgramVerdict judge_module(GHashTable *paths, const char *module)
 {
         g_autofree char *path = NULL, *first = NULL, *file = NULL;
@@ -306,7 +306,7 @@ ProgramVerdict program_judge(const json_t *command, GHashTable *paths)
         return started.module ? judge_module(paths, started.module) : judge_file(paths, started.file, false);
 }
 
-/* ---- words for a person ---- */
+/* ---- messages ---- */
 
 #define FORCE "--force submits it anyway."
 

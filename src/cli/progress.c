@@ -1,5 +1,5 @@
-/* Progress (see progress.h). Drawn ten times a second at most, and not at all in the first moments, so that
- * quick things leave no flicker. */
+/* Progress (see progress.h). Drawn at most ten times a second, and not at all in the first moments, so that
+ * fast operations do not flicker. */
 #include "cli/progress.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { QUIET = 2 }; /* white around it */
+enum { QUIET = 2 }; /* width of the white border */
 
 typedef QRcode *(*Encode)(const char *text, int version, QRecLevel level);
 typedef void (*Free)(QRcode *code);

@@ -1,5 +1,4 @@
-/* Bars of quota (see quota.h). A cell shows what holds at its middle; a part that is there at all gets a
- * cell. */
+/* Bars of quota (see quota.h). A cell shows the value at its middle; every part above 0 gets a cell. */
 #include "cli/quota.h"
 
 #include "cli/listing.h"
@@ -24,7 +23,7 @@ const char *quota_legend(bool utf8)
                     : "# used  + borrowed  - lent  . free  | min  ] max";
 }
 
-/* The cell in which `amount` ends; something above 0 reaches into the first. */
+/* The cell in which `amount` ends; an amount above 0 reaches at least the first. */
 static int cell_of(gint64 amount, gint64 whole, int cells)
 {
         double at = (double)amount / (double)whole * cells;

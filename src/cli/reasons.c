@@ -1,4 +1,4 @@
-/* Reasons in words and bars (see reasons.h; doc/guide/rest.md, "A reason"). */
+/* Reasons as text and bars (see reasons.h; doc/guide/rest.md, "A reason"). */
 #include "cli/reasons.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { BAR_COLUMNS = 30, PLACES_SHOWN = 12, TEXT_WIDTH_MAX = 100 };
 
-/* The figures of a reason in the order in which they are read, each with its sign. */
+/* The figures of a reason in the order of display, each with its symbol. */
 static const struct {
         const char *member, *utf8, *ascii, *paint;
 } figures[] = {
@@ -20,7 +20,7 @@ static const struct {
         { "limit", "█", "=", "\033[31m" },
 };
 
-/* An amount as it stands in a reason: a quantity as text, or a count. */
+/* An amount in a reason: a quantity as text, or a number. */
 static bool amount_of(const json_t *reason, const char *member, int kind, gint64 *ret)
 {
         const json_t *value = json_object_get(reason, member);
@@ -59,7 +59,7 @@ static void append_bar(GString *out, gsize figure, gint64 amount, gint64 whole, 
         g_string_append(out, terminal->out_colour ? "\033[0m" : "");
 }
 
-/* A bar says more than the number only when there is something to compare it with. */
+/* A bar is drawn only if there is something to compare. */
 static void append_figures(GString *out, const json_t *reason, int indent, const Terminal *terminal)
 {
         int kind = kind_of(reason);
@@ -135,7 +135,7 @@ static bool is_cause(const json_t *reasons, const char *cause)
         return strcmp(text_of(json_array_get(reasons, 0), "cause"), cause) == 0;
 }
 
-/* A job that waits for something of its own stands in no line. */
+/* A job that waits for something of its own has no position in the queue. */
 static bool stands_in_line(const json_t *answer)
 {
         static const char *const own[] = {
@@ -201,7 +201,7 @@ char *explain_text(const json_t *job, const json_t *answer, gint64 now, const Te
                 return g_string_free(g_steal_pointer(&out), FALSE);
         }
         append_position(out, answer);
-        if (is_set(answer, "position")) /* else it has its place already, or stands in no line */
+        if (is_set(answer, "position")) /* otherwise it has its resources, or no position */
                 g_string_append_printf(out, "\nexpected start: %s", start);
         g_string_append(out, "\n\n");
         said = reasons_text(reasons, 0, terminal);
@@ -211,7 +211,7 @@ char *explain_text(const json_t *job, const json_t *answer, gint64 now, const Te
 
 /* ---- dry run ---- */
 
-/* "trainer-0, trainer-1 on gpu-1 (GPUs 0,1)": members that stand alike are one line. */
+/* "trainer-0, trainer-1 on gpu-1 (GPUs 0,1)": members with the same placement share a line. */
 static void append_places(GString *out, const json_t *placement)
 {
         gsize i, lines = 0;

@@ -1,5 +1,5 @@
-/* Storage over HTTP (see remote.h; routes in doc/guide/rest.md). Every request may be repeated: a chunk is named by
- * place and hash, and the file appears only at `finish`, which checks it all. */
+/* Storage over HTTP (see remote.h; routes in doc/guide/rest.md). Every request may be repeated: place and
+ * hash identify a chunk, and the file appears only with `finish`, which checks it all. */
 #include "cli/remote.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ static json_t *chunks(void *arg, const char *remote, bool upload, GError **error
         return get_json(arg, remote, upload ? "?upload=true" : "?chunks=true", error);
 }
 
-/* A download of a part would look like one of all. */
+/* A partial download would look complete. */
 static json_t *list(void *arg, const char *remote, GError **error)
 {
         g_autoptr(json_t) reply = get_json(arg, remote, "?list=true&recursive=true", error);
@@ -136,8 +136,8 @@ const TransferOps remote_ops = { .chunks = chunks,
                                  .list = list,
                                  .read = read_range };
 
-/* The home of the caller: "/pfs/<dc>/home/<user>" needs both names. They are asked for in any case: without
- * patience, so that a server that is not there is reported at once. */
+/* The caller's home is "/pfs/<dc>/home/<user>". The names are always requested, without retries, so that an
+ * unreachable server is reported at once. */
 bool remote_names_ask(Cli *cli, RemoteNames *ret, GError **error)
 {
         g_autoptr(json_t) info = NULL, who = NULL;

@@ -1,4 +1,4 @@
-/* Trying again (see retry.h). */
+/* Retries (see retry.h). */
 #include "cli/retry.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ void retry_join(Retry *retry, const char *hint, RetryVoice *voice)
         *retry = (Retry){ .voice = voice, .hint = hint, .pause_ms = PAUSE_FIRST_MS };
 }
 
-/* True for the one that is to say it. */
+/* True for the one that reports the loss. */
 static bool set_lost(Retry *retry, gint64 now)
 {
         retry->lost_at = now;
@@ -45,8 +45,8 @@ bool retry_succeeded(Retry *retry)
         return set_found(retry);
 }
 
-/* The cause without the request: of "GET unix:/x/paddled.sock/v1/jobs/x/logs: the connection broke off" the
- * end. */
+/* The cause without the request: the end of "GET unix:/x/paddled.sock/v1/jobs/x/logs: the connection broke
+ * off". */
 static char *short_cause(const GError *cause)
 {
         g_autofree char *text = err_text(cause);
@@ -55,7 +55,7 @@ static char *short_cause(const GError *cause)
         return g_strdup(g_ascii_isupper(text[0]) && g_ascii_isupper(text[1]) && colon ? colon + 2 : text);
 }
 
-/* Takes `cause`. A server that answers is not the one that stayed away. */
+/* Takes ownership of `cause`. The message differs for a server that answers. */
 static bool give_up(const Retry *retry, const Cli *cli, GError *cause, GError **error)
 {
         g_autoptr(GError) own = cause;
@@ -76,7 +76,7 @@ bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
         gint64 now = clock_monotonic_ms();
 
         if (cause && !retry_is_worth(cause)) {
-                (void)set_found(retry); /* the error says what there is to say */
+                (void)set_found(retry); /* the error is shown instead */
                 g_propagate_error(error, cause);
                 return false;
         }

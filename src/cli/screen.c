@@ -1,4 +1,4 @@
-/* The terminal (see screen.h). Signals come by a descriptor, so that no handler has to reach for state. */
+/* The terminal (see screen.h). Signals arrive through a descriptor, so that handlers need no state. */
 #include "cli/screen.h"
 
 #include <errno.h>
@@ -25,8 +25,7 @@ struct Screen {
 
 static void put(const char *text)
 {
-        (void)file_write_all(STDOUT_FILENO, text, strlen(text),
-                             NULL); /* a terminal that is gone shows nothing */
+        (void)file_write_all(STDOUT_FILENO, text, strlen(text), NULL); /* on failure the terminal is gone */
 }
 
 static bool watch_signals(Screen *screen, GError **error)
@@ -121,7 +120,7 @@ static ScreenEvent read_keys(void)
 
         if (n <= 0)
                 return n < 0 && (errno == EINTR || errno == EAGAIN) ? SCREEN_TIMEOUT : SCREEN_QUIT;
-        if (keys[0] == '\033' && n > 1) /* an arrow or the like */
+        if (keys[0] == '\033' && n > 1) /* an arrow key or similar */
                 return SCREEN_KEY;
         return memchr(quits, keys[0], sizeof(quits)) ? SCREEN_QUIT : SCREEN_KEY;
 }

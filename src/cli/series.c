@@ -1,4 +1,4 @@
-/* Series (see series.h). When the cells are full, each two become one and time goes twice as far. */
+/* Series (see series.h). When the cells are full, pairs are merged, and each cell covers twice the time. */
 #include "cli/series.h"
 
 #include <string.h>
@@ -37,14 +37,14 @@ void series_add(Series *series, gint64 from, gint64 to, double value)
         }
 }
 
-/* The mean from `from` to `to`, parts of cells in proportion. */
+/* The mean from `from` to `to`; partial cells count in proportion. */
 static double mean(const Series *series, double from, double to)
 {
         double area = 0, whole = (double)(series->end - series->start);
 
         for (int i = (int)(from / (double)series->cell_ms); i < series->cells; i++) {
                 double begin = (double)i * (double)series->cell_ms;
-                double end = MIN(begin + (double)series->cell_ms, whole); /* the last cell may not be full */
+                double end = MIN(begin + (double)series->cell_ms, whole); /* may be partial */
 
                 if (begin >= to || end <= begin)
                         break;

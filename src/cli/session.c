@@ -17,7 +17,7 @@
 
 enum { WINDOW = 256 << 10, PIECE = 32 << 10, KEY_PREFIX = 'P' - '@', KEY_LEAVE = 'Q' - '@' };
 
-/* ---- the server's words ---- */
+/* ---- messages of the server ---- */
 
 static void send_text(Session *session, char channel, const char *text)
 {
@@ -93,7 +93,7 @@ static void on_text(const char *text, gsize len, void *arg)
         }
 }
 
-/* ---- ours ---- */
+/* ---- input ---- */
 
 static void acknowledge(Session *session)
 {
@@ -105,7 +105,7 @@ static void acknowledge(Session *session)
         session->written = 0;
 }
 
-/* Takes the keys that leave out of what was typed; the new length. A Ctrl-P waits for the key after it. */
+/* Removes the detach keys from typed input; returns the new length. A Ctrl-P waits for the next key. */
 static gsize filter_keys(Session *session, const char *typed, gsize len, char *ret)
 {
         gsize n = 0;
@@ -135,7 +135,7 @@ static void send_input(Session *session, const char *data, gsize len)
 
 static void send_keys(Session *session, const char *typed, gsize len)
 {
-        char keys[PIECE + 1]; /* and a prefix of before */
+        char keys[PIECE + 1]; /* plus an earlier prefix */
         gsize n = filter_keys(session, typed, len, keys);
 
         send_input(session, keys, n);
@@ -220,7 +220,7 @@ bool session_talk(Session *session, GError **error)
                 return (error && *error) ? false
                                          : err_set(error, ERR_UNAVAILABLE,
                                                    "the server ended the connection before the command");
-        g_clear_error(error); /* what the command said last counts */
+        g_clear_error(error); /* the command's own result is more important */
         if (!session->failed)
                 return true;
         g_propagate_error(error, g_steal_pointer(&session->failed));
@@ -235,14 +235,14 @@ static volatile sig_atomic_t is_raw;
 void session_make_usual(void)
 {
         if (is_raw)
-                (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &usual); /* there is no other way back */
+                (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &usual); /* nothing else can be done */
         is_raw = 0;
 }
 
 static void on_end(int number)
 {
         session_make_usual();
-        (void)raise(number); /* its handler is the usual one again */
+        (void)raise(number); /* the default handler is set again */
 }
 
 static void guard(void)

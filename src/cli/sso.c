@@ -28,7 +28,7 @@ static void show(Cli *cli, const json_t *device)
         cli_say(cli, "Waiting for you to log in there (Ctrl-C ends this) ...");
 }
 
-/* An old server does not know the route. */
+/* Older servers do not have the route. */
 static bool begin(Cli *cli, json_t **ret, GError **error)
 {
         g_autoptr(GError) cause = NULL;
@@ -44,8 +44,8 @@ static bool begin(Cli *cli, json_t **ret, GError **error)
         return false;
 }
 
-/* One question; *ret NULL: not yet. A server that is busy or away for a moment is asked again; *ret_trouble:
- * why there was no answer, or NULL. */
+/* One request; *ret NULL: not yet. A busy or unreachable server is asked again; *ret_trouble: why there was
+ * no answer, or NULL. */
 static bool ask(Cli *cli, const json_t *body, gint64 *interval_s, json_t **ret, GError **ret_trouble,
                 GError **error)
 {

@@ -1,4 +1,4 @@
-/* --cluster: which of a cluster's queues takes the job (see submission.h). */
+/* --cluster: selects one of a cluster's queues for the job (see submission.h). */
 #include "cli/submission.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static bool takes_jobs(const json_t *queues, const json_t *queue, const char *cl
                !json_is_true(json_object_get(queue, "closed")) && !has_below(queues, text_of(queue, "name"));
 }
 
-/* Borrowed, up to a NULL. */
+/* Borrowed, NULL-terminated. */
 static GPtrArray *names_of(const json_t *queues, const char *cluster)
 {
         GPtrArray *names = g_ptr_array_new();

@@ -15,7 +15,7 @@ static bool variable_name_is_valid(const char *text, gsize len)
         return len > 0;
 }
 
-/* The object of this name in the specification, made when it is missing. Borrowed. */
+/* The object of this name in the specification, created if missing. Borrowed. */
 static json_t *member(json_t *spec, const char *name)
 {
         json_t *object = json_object_get(spec, name);
@@ -27,8 +27,7 @@ static json_t *member(json_t *spec, const char *name)
         return object;
 }
 
-/* "NAME=VALUE", or "NAME" for its value in the command's own environment. `what` says in errors where the
- * item comes from. */
+/* "NAME=VALUE", or "NAME" for its value in the command's environment. `what` names the source in errors. */
 static bool put_variable(json_t *env, const char *what, const char *item, GError **error)
 {
         g_autofree char *name = g_strndup(item, strcspn(item, "="));
@@ -64,8 +63,7 @@ static void unquote(char *value)
         }
 }
 
-/* A line of an .env file, which is changed. Blanks around name and value and a leading "export" do not count.
- */
+/* A line of an .env file; modifies it. Blanks around name and value, and a leading "export", are ignored. */
 static bool put_line(json_t *env, const char *where, char *line, GError **error)
 {
         g_autofree char *item = NULL;

@@ -30,7 +30,7 @@ json_t *submission_read_file(const char *path, GError **error)
         return value;
 }
 
-/* ---- the directory's own ---- */
+/* ---- the directory's job file ---- */
 
 char *submission_own_file(const Submission *submission)
 {
@@ -53,7 +53,7 @@ bool submission_trusts_file(const char *path)
         return stat(path, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0);
 }
 
-/* Lists and objects are merged with what the options say; a text or a number is replaced. */
+/* Options are merged into lists and objects, and replace text and numbers. */
 static bool is_taken(const char *name, const json_t *value, const json_t *spec)
 {
         const json_t *now = json_object_get(spec, name);
@@ -80,9 +80,9 @@ char *submission_taken(const char *path, const json_t *file, const json_t *spec)
                                has_command ? "; its command is replaced" : "");
 }
 
-/* ---- where a fault is ---- */
+/* ---- position of an error ---- */
 
-/* The member that a message begins with: "replicas" of "roles[0].replicas: ...", "setup" of "setup must be a
+/* The field at the start of a message: "replicas" of "roles[0].replicas: ...", "setup" of "setup must be a
  * string", "nmae" of "'nmae' is not a known field"; the caller's, or NULL. */
 static char *member_of(const char *message)
 {
@@ -106,7 +106,7 @@ static char *member_of(const char *message)
         return NULL;
 }
 
-/* The number of the only line that has this key; 0: none or several have. */
+/* The number of the only line with this key; 0: none, or several. */
 static guint line_of(const char *text, const char *key)
 {
         g_autofree char *escaped = g_regex_escape_string(key, -1);

@@ -89,7 +89,7 @@ static void add_left_out(GString *out, const Measure *measure)
 
 /* ---- the environment ---- */
 
-/* The lines that ask for a package. */
+/* The lines that name a package. */
 static GPtrArray *packages_of(const char *needs)
 {
         g_auto(GStrv) lines = g_strsplit(needs, "\n", -1);
@@ -127,7 +127,7 @@ static gint by_name(gconstpointer a, gconstpointer b)
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* What the package will hold, in the order of its manifest. */
+/* The paths of the future package, in the order of its manifest. */
 static GPtrArray *paths_of(const Measure *measure)
 {
         GPtrArray *paths = g_ptr_array_new();
@@ -181,7 +181,7 @@ char *plan_setup_note(const Plan *plan)
                 files ? "its text or one of " : "its text", files ? files : "");
 }
 
-/* ---- what it asks for ---- */
+/* ---- requested resources ---- */
 
 /* "1 core (by default), 4Gi of memory (by default)" */
 static char *each_text(const Role *role, const Resources *each)
@@ -223,7 +223,7 @@ static void add_role(GString *out, const Plan *plan, const Spec *spec, int r)
 
 /* ---- arrays ---- */
 
-/* "[0]  lr=0.1   depth=2": columns are as wide as the widest of the lines shown. */
+/* "[0]  lr=0.1   depth=2": columns have the width of the widest displayed cell. */
 static void add_rows(GString *out, char ***rows, const int *indices, guint n)
 {
         for (guint i = 0; i < n; i++) {

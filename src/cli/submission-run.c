@@ -1,5 +1,5 @@
-/* The run of the three submitting verbs: what was built from the flags goes to the server, and is followed
- * when asked. */
+/* Runs the three submitting verbs: sends the job that was built from the flags, and follows it if
+ * requested. */
 #include "cli/submission.h"
 
 #include <stdio.h>
@@ -19,16 +19,16 @@
 #include "cli/submission-plan.h"
 #include "package/requirements.h"
 
-/* A server that was reached a moment ago is waited for; one that was never reached is reported at once. */
+/* A server that was reachable a moment ago is retried longer; otherwise the error is reported at once. */
 enum { RETRIES_FIRST = 1, RETRIES = 6 };
 enum { EXIT_REFUSED = 3 };
 
-/* What is to be sent. */
+/* The data to send. */
 typedef struct {
         json_t *spec;
-        char *package;   /* a directory, or NULL for none ... */
-        Measure measure; /* ... and what it holds */
-        char *needs;     /* the Python packages it asks for, or NULL */
+        char *package;   /* a directory, or NULL ... */
+        Measure measure; /* ... and its contents */
+        char *needs;     /* the required Python packages, or NULL */
 } Parcel;
 
 static void parcel_clear(Parcel *parcel)
@@ -40,7 +40,7 @@ static void parcel_clear(Parcel *parcel)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Parcel, parcel_clear)
 
-/* The directory of a job file's package_path is seen from the file. */
+/* package_path in a job file is relative to the file. */
 static char *place_package(const Submission *s, const json_t *file, char *package)
 {
         g_autofree char *given = package;
@@ -53,7 +53,7 @@ static char *place_package(const Submission *s, const json_t *file, char *packag
         return g_build_filename(dir, package, NULL);
 }
 
-/* The directory of a job file; the one of --package-path has been looked at. */
+/* Checks the directory of a job file; --package-path was checked before. */
 static bool check_package(const Submission *s, const char *dir, GError **error)
 {
         if (s->package_path || g_file_test(dir, G_FILE_TEST_IS_DIR))
@@ -62,8 +62,8 @@ static bool check_package(const Submission *s, const char *dir, GError **error)
                        g_file_test(dir, G_FILE_TEST_EXISTS) ? "is not a directory" : "does not exist");
 }
 
-/* A command whose program is not in the package fails: it is refused before anything is sent, or with --force
- * only warned of. */
+/* A command whose program is not in the package would fail: refuses it before anything is sent; with --force
+ * only warns. */
 static bool check_program(const Cli *cli, const Submission *s, const Parcel *parcel, const json_t *command,
                           GError **error)
 {
@@ -82,7 +82,7 @@ static bool check_program(const Cli *cli, const Submission *s, const Parcel *par
         return true;
 }
 
-/* With a setup only that is looked at: it may make the program. */
+/* With a setup only the setup is checked: it may create the program. */
 static bool check_programs(const Cli *cli, const Submission *s, const Parcel *parcel, GError **error)
 {
         const json_t *setup = json_object_get(parcel->spec, "setup"), *role;
@@ -97,7 +97,8 @@ static bool check_programs(const Cli *cli, const Submission *s, const Parcel *pa
         return check_program(cli, s, parcel, json_object_get(parcel->spec, "command"), error);
 }
 
-/* What the server does not take is a refusal, whatever its code is: the exit status is that of a dry run. */
+/* Whatever its code, a job that the server does not accept counts as refused: the exit status is that of a
+ * dry run. */
 static bool refused(const HttpReply *reply, GError **error)
 {
         g_autoptr(GError) cause = NULL;
@@ -114,7 +115,7 @@ typedef struct {
         int retries;
 } Post;
 
-/* The reply's object goes to *ret, which may be NULL. */
+/* *ret gets the reply's object; `ret` may be NULL. */
 static bool post(Cli *cli, const Post *about, const json_t *spec, json_t **ret, GError **error)
 {
         g_autofree char *body = json_format(spec);
@@ -172,7 +173,7 @@ static void print_submitted(const Cli *cli, const json_t *job, Format format, bo
                 cli_say(cli, "`paddle logs -f %s` follows it", name);
 }
 
-/* Nobody named the directory's own job file, so it is said what comes from it. */
+/* The user did not name the directory's job file: shows what is used from it. */
 static void say_taken(const Cli *cli, const Submission *s, char *const *words, const json_t *file,
                       const json_t *spec)
 {
@@ -184,7 +185,7 @@ static void say_taken(const Cli *cli, const Submission *s, char *const *words, c
         cli_say(cli, "%s", taken);
 }
 
-/* What the job file says of packages wins over the files of the directory. */
+/* Packages in the job file override the directory's files. */
 static bool read_needs(const Cli *cli, const Submission *s, Parcel *parcel, GError **error)
 {
         const char *unread = needs_file(&parcel->measure);
@@ -198,7 +199,7 @@ static bool read_needs(const Cli *cli, const Submission *s, Parcel *parcel, GErr
         return true;
 }
 
-/* Everything that is wrong with the request itself is found before the server is looked for. */
+/* Finds all errors of the request itself before it contacts the server. */
 static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const *words, Parcel *ret,
                     GError **error)
 {
@@ -217,8 +218,7 @@ static bool prepare(Cli *cli, const Submission *s, SubmitForm form, char *const 
                check_programs(cli, s, ret, error) && read_needs(cli, s, ret, error);
 }
 
-/* Nothing is sent but the specification, with what the package requires: where and when does not depend on
- * the files. */
+/* Sends only the specification and the required packages: the placement does not depend on files. */
 static json_t *ask_server(Cli *cli, const Parcel *parcel, GError **error)
 {
         g_autoptr(json_t) spec = json_deep_copy(parcel->spec);
@@ -257,7 +257,8 @@ static bool dry_run(Cli *cli, const Submission *s, const Parcel *parcel, Format 
         return true;
 }
 
-/* After a plan that the server would accept. Without a terminal nobody is asked, and nothing is submitted. */
+/* Asks after a plan that the server would accept. Without a terminal it does not ask, and nothing is
+ * submitted. */
 static bool is_wanted(Cli *cli)
 {
         if (cli->status != 0 || !question_is_possible(cli))
@@ -282,7 +283,7 @@ static void warn_and_free(const Cli *cli, char *note)
         g_free(note);
 }
 
-/* Whoever says where the options end knows whose they are. */
+/* With "--" the user has separated the options from the command. */
 static void warn(const Cli *cli, const Submission *s, char *const *words)
 {
         if (!cli->said_end)
@@ -291,7 +292,7 @@ static void warn(const Cli *cli, const Submission *s, char *const *words)
         warn_and_free(cli, submission_path_note("--output", s->output));
 }
 
-/* A setup that is kept although a file changed which it reads is a surprise: which files count is said. */
+/* Shows which files a setup depends on: it is surprising if it is not repeated after a change. */
 static void say_setup(const Cli *cli, const Parcel *parcel)
 {
         g_autofree char *note =
@@ -301,7 +302,7 @@ static void say_setup(const Cli *cli, const Parcel *parcel)
                 cli_say(cli, "%s", note);
 }
 
-/* The server is asked before the package goes, so that a job it does not take costs no upload. */
+/* Asks the server before sending the package, so that a refused job needs no upload. */
 static bool send(Cli *cli, const Submission *s, Parcel *parcel, json_t **ret_job, GError **error)
 {
         char made[ID_LEN + 1];
@@ -316,7 +317,7 @@ static bool send(Cli *cli, const Submission *s, Parcel *parcel, json_t **ret_job
                     ret_job, error);
 }
 
-/* What was prepared, to its reply; *ret_job stays NULL when it was only shown. */
+/* Submits or shows what was prepared; *ret_job is NULL if it was only shown. */
 static bool deliver(Cli *cli, const Submission *s, Parcel *parcel, Format format, json_t **ret_job,
                     GError **error)
 {

@@ -1,5 +1,5 @@
-/* Flags about sharing the room (see submission.h; doc/guide/rest.md, "New members of a specification"). What is
- * only the model's to judge (is the array's text one?) is left to spec_parse. */
+/* Scheduling flags (see submission.h; doc/guide/rest.md, "New members of a specification"). spec_parse checks
+ * values that only the model knows, such as the array's text. */
 #include "cli/submission.h"
 
 #include <string.h>
@@ -45,13 +45,13 @@ static bool put_after(json_t *spec, const GPtrArray *list, GError **error)
                         return err_set(error, ERR_USAGE, "--after: a word is not UTF-8");
                 if (strchr(text, ':'))
                         json_array_append_new(array, json_string(text));
-                else /* the plain name of a job means its success */
+                else /* the name of a job alone means its success */
                         json_array_append_new(array, json_sprintf("ok:%s", text));
         }
         return true;
 }
 
-/* A number stays one; words are the model's. */
+/* A number stays a number; the model knows the words. */
 static bool put_priority(json_t *spec, const char *text, GError **error)
 {
         gint64 number;
@@ -62,7 +62,7 @@ static bool put_priority(json_t *spec, const char *text, GError **error)
         return true;
 }
 
-/* Empty ones, which the model would take as not given. */
+/* Refuses empty texts, which the model would take as absent. */
 static bool check_texts(const Submission *s, GError **error)
 {
         const struct {
@@ -83,7 +83,7 @@ static bool check_texts(const Submission *s, GError **error)
         return true;
 }
 
-/* "lr=0.1,0.01" into {"lr": ["0.1", "0.01"]}. */
+/* "lr=0.1,0.01" to {"lr": ["0.1", "0.01"]}. */
 static bool put_parameter(json_t *sweep, const char *text, GError **error)
 {
         const char *equals = strchr(text, '=');
@@ -102,7 +102,7 @@ static bool put_parameter(json_t *sweep, const char *text, GError **error)
         return true;
 }
 
-/* How many combinations; more than an array may have is refused with the specification. */
+/* The number of combinations; the server refuses more than an array may have. */
 static gint64 combinations(const json_t *sweep)
 {
         gint64 n = 1;

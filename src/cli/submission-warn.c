@@ -1,9 +1,9 @@
-/* What is taken as it is said, and may not be what was meant (see submission.h). */
+/* Warnings about valid input that is probably a mistake (see submission.h). */
 #include <string.h>
 
 #include "cli/submission.h"
 
-/* True when a word of a command is exactly an option of ours: "--follow", "--trainers=4", "-n". */
+/* True if a word of a command is exactly one of our options: "--follow", "--trainers=4", "-n". */
 static bool is_ours(const char *word)
 {
         gsize len = strcspn(word, "=");

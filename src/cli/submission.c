@@ -1,4 +1,4 @@
-/* From flags to a specification (see submission.h; doc/reference/paddle-cloud.md, "Flags of paddle job
+/* Converts flags to a specification (see submission.h; doc/reference/paddle-cloud.md, "Flags of paddle job
  * submit" and "Cases that a client passes"). */
 #include "cli/submission.h"
 
@@ -76,7 +76,7 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
           "table, wide, json, yaml or name", .fallback = "table" }
 /* clang-format on */
 
-/* Options that `paddle shell` does not take: its job is one process with a terminal. */
+/* Options that `paddle shell` does not have: its job is one process with a terminal. */
 /* clang-format off */
 #define CROWD_OPTIONS                                                                                        \
         { "entry-point", 0, OPTION_STRING, FIELD(entry_point), "COMMAND",                                    \
@@ -130,7 +130,7 @@ const Option submission_shell_options[] = {
           "how long the job goes on after its terminal was closed: 60s unless said" },
         SEED_OPTIONS,
         OWN_OPTIONS,
-        /* refused in words of our own, and not shown */
+        /* hidden; they have their own error message */
         { "follow", 0, OPTION_BOOL, FIELD(follow), NULL },
         { "no-file", 0, OPTION_BOOL, FIELD(no_file), NULL },
         { "entry-point", 0, OPTION_STRING, FIELD(entry_point), "COMMAND" },
@@ -207,7 +207,7 @@ static bool check_quantities(const Submission *s, GError **error)
         return true;
 }
 
-/* True when `name` is a member of the job file that says something. */
+/* True if the job file has a value for the field `name`. */
 static bool in_file(const json_t *file, const char *name)
 {
         return is_set(file, name);
@@ -230,8 +230,7 @@ static bool check_needed(const Submission *s, const json_t *file, GError **error
         return true;
 }
 
-/* A framework that brings a program for each of its roles, as Spark's does, may be asked for without a
- * command. */
+/* A framework with a program for each of its roles, such as Spark, needs no command. */
 static bool brings_programs(const char *name)
 {
         const Framework *framework = name ? framework_find(name) : NULL;
@@ -268,7 +267,7 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
         return form == SUBMIT_WORDS || check_needed(s, file, error);
 }
 
-/* A command is for the roles that have none of their own. */
+/* The command is for roles that have none of their own. */
 static bool check_roles(const Submission *s, char *const *words, const json_t *spec, GError **error)
 {
         const json_t *roles = json_object_get(spec, "roles"), *role;
@@ -383,8 +382,8 @@ static bool has_role(const json_t *spec, const char *name)
         return false;
 }
 
-/* The role of this name in the object's list, made if missing. A list with one other role only is that role,
- * for the trainers. */
+/* The role of this name in the object's list, created if missing. For the trainers, the only other role of a
+ * list. */
 static json_t *role_of(json_t *spec, const char *name)
 {
         json_t *roles = json_object_get(spec, "roles"), *role;
@@ -411,7 +410,7 @@ static void put_int(json_t *object, const char *name, gint64 value)
                 json_object_set_new(object, name, json_integer(value));
 }
 
-/* What the framework calls the processes that --trainers counts. */
+/* The framework's name of the processes that --trainers counts. */
 static const char *trainer_role(const Submission *s)
 {
         const Framework *framework = s->framework ? framework_find(s->framework) : NULL;
@@ -426,7 +425,7 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
 
         if (s->pservers && !number_parse("--pservers", s->pservers, 0, SPEC_REPLICAS_MAX, &servers, error))
                 return false;
-        /* 0 servers matter only where a job file has some */
+        /* 0 servers matter only if a job file has some */
         if (servers > 0 || (s->pservers && has_role(spec, "pserver")) || s->ps_cpu || s->ps_memory) {
                 role = role_of(spec, "pserver");
                 if (s->pservers)
@@ -447,8 +446,7 @@ static bool put_roles(json_t *spec, const Submission *s, GError **error)
         return true;
 }
 
-/* One word that holds blanks is a line for the shell, as --entry-point is; several words are the program and
- * its arguments. */
+/* One word with blanks is a shell line, like --entry-point; several words are a program and its arguments. */
 static bool put_command(json_t *spec, const Submission *s, char *const *words, GError **error)
 {
         bool is_line = words[0] && !words[1] && strpbrk(words[0], " \t\n");
@@ -471,7 +469,7 @@ static bool put_command(json_t *spec, const Submission *s, char *const *words, G
         return true;
 }
 
-/* The member that makes it a file of the older form; NULL: it is none. */
+/* The field that marks a file of the older form; NULL: it is not one. */
 static const char *seed_member(const json_t *file)
 {
         static const char *const names[] = { "job_name", "entry_point", "trainers",
@@ -483,7 +481,7 @@ static const char *seed_member(const json_t *file)
         return NULL;
 }
 
-/* "trainers: 4" beside "command". */
+/* "trainers: 4" together with "command". */
 static void refuse_mixture(const json_t *file, GError **error)
 {
         bool has_command = is_set(file, "command");
@@ -495,7 +493,7 @@ static void refuse_mixture(const json_t *file, GError **error)
                 seed_member(file), has_command ? "command" : "roles");
 }
 
-/* The job file as a specification object, without its package_path, which is the client's own business. */
+/* The job file as a specification object, without package_path, which only the client uses. */
 static json_t *base_object(const json_t *file, GError **error)
 {
         g_autoptr(json_t) copy = file ? json_deep_copy(file) : json_object();
@@ -514,7 +512,7 @@ static json_t *base_object(const json_t *file, GError **error)
 
 static bool put_flags(json_t *spec, const Submission *s, GError **error)
 {
-        if (s->retries) /* was checked; 0 says something, too */
+        if (s->retries) /* checked before; 0 is a value as well */
                 json_object_set_new(spec, "retries", json_integer(g_ascii_strtoll(s->retries, NULL, 10)));
         if (s->use_gpu || s->gpus)
                 json_object_set_new(spec, "use_gpu", json_true());

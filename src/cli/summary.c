@@ -1,4 +1,4 @@
-/* The end of a job in words (see summary.h). */
+/* The summary of a job (see summary.h). */
 #include "cli/summary.h"
 
 #include <signal.h>
@@ -34,7 +34,7 @@ bool job_succeeded(const json_t *job)
         return strcmp(text_of(job, "state"), job_state_name(JOB_SUCCEEDED)) == 0;
 }
 
-/* A bar in eighths of a column, as fine as the block characters are; in whole columns without them. */
+/* A bar in eighths of a column with block characters, in whole columns without them. */
 static void append_bar(GString *out, gint64 part, gint64 whole, bool utf8)
 {
         static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
@@ -72,8 +72,8 @@ static void append_memory(GString *out, const json_t *usage)
         g_string_append_c(out, '\n');
 }
 
-/* The environment is made while the job is queued: its time is taken out of the queue's, so that the parts
- * add up to the whole. */
+/* The environment is prepared while the job is queued: its time is subtracted from the queue's, so that the
+ * parts add up. */
 static gint64 stage_ms(const json_t *times, gsize stage)
 {
         gint64 ms = int_of(times, stages[stage].member);
@@ -190,7 +190,7 @@ static char *member_time(const json_t *member)
         return from > 0 && to >= from ? duration_format(to - from) : NULL;
 }
 
-/* Those of this machine have none. */
+/* Members on this machine have no node. */
 static bool any_has_node(const json_t *members)
 {
         const json_t *member;
@@ -202,14 +202,14 @@ static bool any_has_node(const json_t *members)
         return false;
 }
 
-/* ---- what runs now ---- */
+/* ---- present usage ---- */
 
 static bool runs(const json_t *member)
 {
         return is_set(member, "started_at") && !is_set(member, "finished_at");
 }
 
-/* The server was asked what running members use now, and some run. */
+/* True if the reply has the present usage of a running member. */
 static bool any_is_live(const json_t *members)
 {
         const json_t *member;
@@ -221,7 +221,7 @@ static bool any_is_live(const json_t *members)
         return false;
 }
 
-/* What it uses now; NULL: it does not run. */
+/* Its present usage; NULL: it does not run. */
 static char *live_text(const json_t *member, char *(*format)(const json_t *usage))
 {
         const json_t *usage = json_object_get(member, "usage");
@@ -241,7 +241,7 @@ static char *memory_text(const json_t *usage)
         return bytes_format((guint64)MAX(int_of(usage, "memory"), 0));
 }
 
-/* "87 % 40.0 GiB" of each; "-" without one. */
+/* "87 % 40.0 GiB" for each; "-" without any. */
 static char *gpus_text(const json_t *usage)
 {
         const json_t *gpus = json_object_get(usage, "gpus"), *gpu;
@@ -259,7 +259,7 @@ static char *gpus_text(const json_t *usage)
         return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
 }
 
-/* Of a member that runs what was measured, else what it has used. */
+/* The measured usage of a running member, otherwise the total at its end. */
 static gint64 used_of(const json_t *member, const char *name)
 {
         const json_t *usage = json_object_get(member, "usage");
@@ -281,7 +281,7 @@ gint64 summary_cpu_ms(const json_t *members)
 static void member_row(Table *table, const json_t *member, bool live)
 {
         gint64 cpu_ms = used_of(member, "cpu_ms"), peak_bytes = used_of(member, "peak_memory");
-        g_autofree char *why = member_end(member); /* the job's reason has it whole */
+        g_autofree char *why = member_end(member); /* the job's reason has the full text */
         g_autofree char *end = text_cut(why, END_COLUMNS, true), *time = member_time(member);
         g_autofree char *cpu = cpu_ms > 0 ? duration_format(cpu_ms) : NULL;
         g_autofree char *peak = peak_bytes > 0 ? bytes_format((guint64)peak_bytes) : NULL;

@@ -11,13 +11,13 @@ struct Table {
         char **heads;
         bool *right;
         int *widths;
-        GPtrArray *cells; /* char *, row after row */
+        GPtrArray *cells; /* char *, row by row */
         bool head_printed;
-        int max;                                  /* columns of a line; 0: any number */
-        bool utf8;                                /* of the ellipsis */
+        int max;                                  /* columns of a line; 0: unlimited */
+        bool utf8;                                /* for the ellipsis */
         TableFit *fits;                           /* with `max` */
         bool *left_out;                           /* decided before the heads are printed */
-        const char *(**paints)(const char *cell); /* of each column; NULL: none */
+        const char *(**paints)(const char *cell); /* colours of each column; NULL: none */
 };
 
 int text_columns(const char *text)
@@ -64,7 +64,7 @@ char *text_cut(const char *text, int max, bool utf8)
         return room > 0 ? g_strdup_printf("%.*s%s", (int)(at - text), text, mark) : g_strdup("");
 }
 
-/* The longest end of the text that has at most `max` columns. */
+/* The longest suffix of the text with at most `max` columns. */
 static const char *last_columns(const char *text, int max)
 {
         int left = text_columns(text);
@@ -143,9 +143,9 @@ void table_paint(Table *table, guint column, const char *(*paint)(const char *ce
         table->paints[column] = paint;
 }
 
-/* ---- as wide as the terminal ---- */
+/* ---- fitting the terminal ---- */
 
-enum { GAP = 2, /* blanks between columns */ CELL_LEAST = 4 /* where nothing else helps */ };
+enum { GAP = 2, /* blanks between columns */ CELL_LEAST = 4 /* if all else fails */ };
 
 static int least_width(const Table *table, guint i)
 {
@@ -165,14 +165,13 @@ static int line_width(const Table *table, const int *widths)
         return sum;
 }
 
-/* How gladly a column is shortened. */
+/* The priority for shortening this column. */
 static int readiness(const TableFit *fit)
 {
         return fit->middle ? G_MAXINT : fit->spare;
 }
 
-/* The column that is shortened first among those that have more than `least`; -1: none. Of several the last.
- */
+/* The next column to shorten among those wider than `least`: the last of several; -1: none. */
 static int most_spare(const Table *table, const int *widths, const int *least)
 {
         int best = -1;
@@ -184,7 +183,7 @@ static int most_spare(const Table *table, const int *widths, const int *least)
         return best;
 }
 
-/* Those of `spare` and more. */
+/* Leaves out columns of priority `spare` and above. */
 static void leave_out(Table *table, int max, const int *least, int spare)
 {
         while (line_width(table, least) > max) {
@@ -200,7 +199,7 @@ static void leave_out(Table *table, int max, const int *least, int spare)
         }
 }
 
-/* So that the columns that matter have what they should have. */
+/* Leaves out extra columns, so that the important ones have their minimum width. */
 static void leave_out_extras(Table *table, int max, const int *least)
 {
         g_autofree int *wished = g_memdup2(least, table->columns * sizeof *least);
@@ -221,7 +220,7 @@ static void shorten(const Table *table, int max, int *widths, const int *least)
         }
 }
 
-/* The widths that columns are shown with: their own, or less. */
+/* The widths of the columns: their own, or less. */
 static int *fitted_widths(Table *table, int max)
 {
         int *widths = g_memdup2(table->widths, table->columns * sizeof *widths);
@@ -250,7 +249,7 @@ static char *fitted_cell(const Table *table, guint i, const char *cell, int widt
                                      : text_cut(cell, width, table->utf8);
 }
 
-/* `paints`: of the columns, or NULL. */
+/* `paints`: functions of the columns, or NULL. */
 static void print_row(const Table *table, char *const *cells, const char *(*const *paints)(const char *cell),
                       const int *widths, int indent, FILE *to)
 {

@@ -1,8 +1,8 @@
-/* What a terminal may be told by a job (see tame.h). ECMA-48 5.4: a control sequence is ESC [, parameters of
- * 0x30 to 0x3f, intermediates of 0x20 to 0x2f, and a final byte. SGR ("m") and EL ("K", the rest of a line,
- * which progress bars clear) with digits, ';' and ':' as parameters pass. So do line feed, tab, backspace and
- * carriage return. All other control characters are shown, also those of C1 (U+0080 to U+009F), which some
- * terminals take for ESC and a letter. */
+/* Filters what a job may send to a terminal (see tame.h). ECMA-48 5.4: a control sequence is ESC [,
+ * parameters of 0x30 to 0x3f, intermediates of 0x20 to 0x2f, and a final byte. Permitted: SGR ("m") and EL
+ * ("K", clear the rest of the line, used by progress bars) with digits, ';' and ':' as parameters; line feed,
+ * tab, backspace and carriage return. All other control characters are shown, also those of C1 (U+0080 to
+ * U+009F), which some terminals take for ESC and a letter. */
 #include "cli/tame.h"
 
 #include <stdbool.h>
@@ -10,14 +10,14 @@
 
 enum {
         SEQUENCE_MAX = 64,
-        /* bytes; a colour has less than 40 */ ESCAPE = 0x1b,
+        /* bytes; colours have less than 40 */ ESCAPE = 0x1b,
         DELETE = 0x7f,
         C1_LEAD = 0xc2
 };
 
 typedef enum { SEQUENCE_NONE, SEQUENCE_GOOD, SEQUENCE_OPEN } Sequence;
 
-/* Of the text at an ESC. */
+/* Classifies the sequence at an ESC. */
 static Sequence look(const char *text, gsize len, gsize *ret_len)
 {
         gsize at = 2;

@@ -1,5 +1,5 @@
-/* Drawing (see top.h). Lines come in three blocks: the room, the queues, the jobs; the jobs get what is left,
- * those that wait at least half of it, since they are why people look. */
+/* Drawing (see top.h). Lines come in three blocks: the cluster, the queues, the jobs. Jobs get the remaining
+ * lines, waiting jobs at least half of them, since users look for those. */
 #include "cli/top.h"
 
 #include <string.h>
@@ -13,11 +13,11 @@ enum {
         NAME_COLUMNS = 18, /* of a queue */
         COUNT_COLUMNS = 6,
         BAR_COLUMNS = 22,
-        BAR_TEXT = 15, /* "12.5/64" behind it */
+        BAR_TEXT = 15, /* "12.5/64" after it */
         JOBS_UNLIMITED = 50,
-        QUEUES_SHARE = 2, /* the queues get at most half of the lines */
-        KEYS_HEIGHT = 10, /* a lower screen has no line for keys */
-        NOTE_HEIGHT = 24, /* ... for what borrowed means */
+        QUEUES_SHARE = 2, /* queues get at most half of the lines */
+        KEYS_HEIGHT = 10, /* a lower terminal has no line for keys */
+        NOTE_HEIGHT = 24, /* ... and none that explains "borrowed" */
 };
 
 static void append_cut(GString *out, const char *line, const Terminal *terminal)
@@ -35,7 +35,7 @@ static void append_head(GString *out, const char *line, const Terminal *terminal
         g_string_append_printf(out, terminal->out_colour ? "\033[1m%s\033[0m\n" : "%s\n", cut);
 }
 
-/* ---- the room ---- */
+/* ---- the cluster ---- */
 
 static void append_title(GString *out, const TopPicture *picture, const Terminal *terminal)
 {
@@ -59,7 +59,7 @@ static const char *short_name(int kind)
         return slash ? slash + 1 : resource_name(kind);
 }
 
-/* What members on all nodes use now. False: it is not known of any. */
+/* The present usage of members on all nodes. False: unknown for all. */
 static bool sum_usage(const json_t *nodes, gint64 *used)
 {
         gint64 measured = 0;
@@ -111,7 +111,7 @@ static void append_room(GString *out, const TopPicture *picture, const Terminal 
 
 /* ---- queues ---- */
 
-/* The kinds that get a bar: GPUs first, where there are any, then as many others as there is room for. */
+/* The kinds with a bar: GPUs first, if there are any, then as many as fit. */
 static int choose_kinds(const ResourceLimits *total, int width, int *ret)
 {
         static const int order[] = { RESOURCE_GPU, RESOURCE_CPU, RESOURCE_MEMORY };
@@ -130,7 +130,7 @@ static void append_padded(GString *out, const char *text, int columns, bool utf8
         g_string_append_printf(out, "%s%*s", cut, columns - text_columns(cut), "");
 }
 
-/* Beside the numbers, on a terminal that is not wide enough for the whole bar; 0: none. */
+/* The width of a bar beside the numbers on a narrow terminal; 0: none. */
 static int bar_columns(int width)
 {
         enum { BAR_LEAST = 6 };
@@ -163,8 +163,7 @@ static void append_queue(GString *out, const json_t *queue, const int *kinds, in
         g_string_append_c(out, '\n');
 }
 
-/* Queues that have jobs come first, otherwise as the server has them: where not all can be shown, these are.
- */
+/* Queues with jobs first, otherwise in the server's order: those are shown if not all fit. */
 static json_t *busy_first(const json_t *queues)
 {
         json_t *busy = json_array(), *idle = json_array(), *queue;
@@ -209,7 +208,7 @@ static void append_queues(GString *out, const TopPicture *picture, const Termina
 
 /* ---- jobs ---- */
 
-/* How long it has run, or waited: "42s", "17m", "3h", "12d". */
+/* How long it has run or waited: "42s", "17m", "3h", "12d". */
 static char *job_time(const json_t *job, gint64 now)
 {
         static const struct {
@@ -228,7 +227,7 @@ static char *job_time(const json_t *job, gint64 now)
         return since > 0 ? g_strdup_printf("%d%c", (int)(seconds / sizes[i]), units[i].unit) : g_strdup("-");
 }
 
-/* Widths of what stands before the reason; on a narrow terminal they leave it room. */
+/* Widths of the columns before the reason; smaller on a narrow terminal. */
 typedef struct {
         int name, user, queue, state;
 } JobWidths;
@@ -240,7 +239,7 @@ static JobWidths job_widths(const Terminal *terminal)
         return terminal->width < NARROW ? (JobWidths){ 14, 8, 9, 8 } : (JobWidths){ 24, 12, 18, 10 };
 }
 
-/* "1.9 cores  3.2 GiB  GPU 87 % 40.0 GiB": what a job's members use now. */
+/* "1.9 cores  3.2 GiB  GPU 87 % 40.0 GiB": the present usage of a job. */
 static char *job_usage(const json_t *usage)
 {
         g_autofree char *memory = bytes_format((guint64)MAX(int_of(usage, "memory"), 0));
@@ -255,8 +254,7 @@ static char *job_usage(const json_t *usage)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* The first of the reasons says it; a job that runs may have a reason, too. Without one, what it uses. The
- * caller's. */
+/* The first reason, also of a running job; without one, its usage. The caller's. */
 static char *job_remark(const json_t *job)
 {
         const char *reason = text_of(job, "reason");
@@ -343,7 +341,7 @@ static void append_keys(GString *out, const Terminal *terminal)
 char *top_draw(const TopPicture *picture, const Terminal *terminal, int height)
 {
         g_autoptr(GString) out = g_string_new(NULL);
-        int keys = height >= KEYS_HEIGHT; /* lines at the foot */
+        int keys = height >= KEYS_HEIGHT; /* lines at the bottom */
 
         append_title(out, picture, terminal);
         append_room(out, picture, terminal);

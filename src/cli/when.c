@@ -14,7 +14,7 @@ static bool is_clock(const char *text)
                strlen(text) <= 8;
 }
 
-/* "22:30": when a clock next shows it, or last did. */
+/* "22:30": the next time that a clock shows it, or the last. */
 static GDateTime *at_clock(const char *text, gint64 now, bool next)
 {
         g_autoptr(GTimeZone) zone = g_time_zone_new_local();
@@ -32,7 +32,7 @@ static GDateTime *at_clock(const char *text, gint64 now, bool next)
         return next ? g_date_time_add_days(today, 1) : g_steal_pointer(&today);
 }
 
-/* "2026-03-01T10:00" without seconds is no ISO 8601 to GLib. */
+/* GLib accepts "2026-03-01T10:00" only with seconds. */
 static GDateTime *from_iso(const char *text)
 {
         enum { MINUTES_LEN = 16 }; /* of 2026-03-01T10:00 */

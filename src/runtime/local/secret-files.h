@@ -2,7 +2,7 @@
  * which is removed with the attempt.
  *
  *     STATE/secret-files -> MEMORY/paddle-XXXXXX    created for the first file, and again if it is lost
- *     MEMORY/paddle-XXXXXX/<id>.<attempt>/          owned by the server; the group of the job's user may list it
+ *     MEMORY/paddle-XXXXXX/<id>.<attempt>/          the server's; the group of the job's user may list it
  *     MEMORY/paddle-XXXXXX/<id>.<attempt>/<file>    mode 0400, owned by the member's user
  *
  * Any thread. */
