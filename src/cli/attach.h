@@ -1,5 +1,5 @@
-/* Connecting this terminal with the one of a job (doc/guide/interactive.md). A connection that breaks is made again
- * where it stopped. */
+/* Connects this terminal with that of a job (doc/guide/interactive.md). A broken connection is resumed where
+ * it stopped. */
 #pragma once
 
 #include "cli/cli.h"

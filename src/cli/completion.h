@@ -1,4 +1,4 @@
-/* Completion scripts for shells, drawn from the table of verbs. The caller's. */
+/* Completion scripts for shells, generated from the table of verbs. The caller's. */
 #pragma once
 
 #include "cli/cli.h"

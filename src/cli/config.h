@@ -8,15 +8,15 @@
  *       password: ...
  *     paddleServer: http://HOST:PORT
  *     token: SECRET
- *     caCert: FILE                 # of TLS, where the server's authority is none of the system's, and
- *     clientCert: FILE             # what this client shows of itself, instead of a token
+ *     caCert: FILE                 # TLS: the server's authority, if it is not one of the system's
+ *     clientCert: FILE             # TLS: the client's certificate, instead of a token
  *     clientKey: FILE
- *     embeddedIdle: 8h             # the server that commands start ends after this time without jobs and
- *                                  # commands; 0: never, default an hour
+ *     embeddedIdle: 8h             # a server that commands start ends after this time without jobs and
+ *                                  # commands; 0: never; default: an hour
  *
- * or, from the older generation, `datacenters` (a list of name, username, password, endpoint, token) with
- * `current-datacenter`. With both, `paddleServer` holds. Keys that are not named here are left alone: other
- * programs keep theirs in this file. */
+ * or, in the older form, `datacenters` (a list of name, username, password, endpoint, token) with
+ * `current-datacenter`. `paddleServer` has priority. Other keys are kept, as they may belong to other
+ * programs. */
 #pragma once
 
 #include <glib.h>

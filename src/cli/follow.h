@@ -1,5 +1,5 @@
-/* Following a job: its log lines on stdout, its stages and reasons on stderr, from the stream of doc/guide/rest.md.
- * A connection that breaks is made again where it stopped: nothing is lost and nothing printed twice. */
+/* Follows a job: log lines on stdout, stages and reasons on stderr, from the stream of doc/guide/rest.md. A
+ * broken connection is resumed where it stopped: no line is lost or printed twice. */
 #pragma once
 
 #include "cli/cli.h"
@@ -7,7 +7,7 @@
 #include "cli/prefix.h"
 #include "cli/retry.h"
 
-/* What followers of several jobs at once share: their lines are one text. */
+/* Shared by followers of several jobs, whose lines go to one output. */
 typedef struct {
         GMutex lock;
         LogPrefixer *prefixer;
@@ -16,39 +16,39 @@ typedef struct {
 } FollowShared;
 
 typedef struct {
-        const char *job;     /* id or name; resolved once, so that a later job of the name does not slip in */
-        const char *members; /* "trainer-0,trainer-1", or NULL: all */
-        gint64 tail;         /* lines of each member to begin with; -1: all */
-        const char *since;   /* only lines from then on: RFC 3339 or "10m", how long ago; NULL: all */
-        gint64 attempt;      /* this one alone; 0: the newest and those that follow */
-        bool whole;          /* all attempts, also those that are over by now; then `tail` is -1 */
-        bool timestamps;     /* before each line: local on a terminal, else RFC 3339, UTC */
-        bool follow;         /* until the job ends */
-        bool raw;            /* also on a terminal, what members wrote as it is, with all states of lines */
-        bool until_running;  /* only until it runs */
-        bool terminal;       /* for a terminal, without which a job that waits is cancelled */
-        bool stages;         /* every stage with its time; otherwise only why a pending job pends */
-        const char *element; /* before each member's name: "sw[3]"; or NULL */
-        bool *heard;         /* set when a line came; or NULL */
-        FollowShared *shared; /* or NULL. With it no stages are said */
+        const char *job;      /* id or name, resolved once: a later job of that name is not followed */
+        const char *members;  /* "trainer-0,trainer-1", or NULL: all */
+        gint64 tail;          /* the last lines of each member to start with; -1: all */
+        const char *since;    /* only lines since then: RFC 3339, or "10m" (ago); NULL: all */
+        gint64 attempt;       /* only this attempt; 0: the newest and later ones */
+        bool whole;           /* all attempts, including past ones; `tail` must be -1 */
+        bool timestamps;      /* before each line: local time on a terminal, otherwise RFC 3339 in UTC */
+        bool follow;          /* until the job ends */
+        bool raw;             /* unfiltered output, also on a terminal, with all states of lines */
+        bool until_running;   /* stop once the job runs */
+        bool terminal;        /* the job needs a terminal: without one it is cancelled while it waits */
+        bool stages;          /* show every stage with its time; otherwise only why a pending job waits */
+        const char *element;  /* shown before each member's name: "sw[3]"; or NULL */
+        bool *heard;          /* set when a line arrives; or NULL */
+        FollowShared *shared; /* or NULL. With it no stages are shown */
 } FollowOptions;
 
-/* ERR_UNREACHABLE when the server stays away for 60 s. *ret_job (may be NULL) is the job as it then is. */
+/* ERR_UNREACHABLE if the server is unreachable for 60 s. *ret_job (may be NULL) is the job at that time. */
 bool follow_job(Cli *cli, const FollowOptions *options, json_t **ret_job, GError **error);
 
 /* Follows a job that was just submitted to its end, prints the summary, and sets cli->status by its success.
- * An interrupt from the keyboard leaves the job running and says how to go on. */
+ * Ctrl-C leaves the job running and shows how to continue. */
 bool follow_to_end(Cli *cli, const char *id, const char *name, GError **error);
 
-/* What followers of a job with these options write through: of one job, or shared. */
+/* The prefixer and the live lines of followers with these options: shared, or of one job. */
 LogPrefixer *follow_prefixer(const Cli *cli, const FollowOptions *options, int width);
 LiveLines *follow_live(const Cli *cli, const FollowOptions *options);
-/* Columns of the longest name of a member of the job; at most 40. */
+/* Columns of the longest member name of the job; at most 40. */
 int follow_member_width(const json_t *job);
-/* What an interrupt from the keyboard says while the job `name` is followed. */
+/* Catches Ctrl-C, and then shows how to continue following the job `name`. */
 void follow_catch_interrupt(const char *name);
 
-/* Waits until the job, or the whole array, is final; survives a server that restarts. *ret is the job. */
+/* Waits until the job, or the whole array, is final; also across restarts of the server. *ret is the job. */
 bool wait_for_job(Cli *cli, const char *job, json_t **ret, GError **error);
-/* The same until `deadline` (monotonic ms; 0: none): then ERR_TIMEOUT, with what state the job is in. */
+/* The same until `deadline` (monotonic ms; 0: none): then ERR_TIMEOUT with the job's state. */
 bool wait_for_job_until(Cli *cli, const char *job, gint64 deadline, json_t **ret, GError **error);

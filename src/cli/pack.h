@@ -1,4 +1,4 @@
-/* Packing a directory and sending what the server lacks of it (package/package.h, doc/guide/rest.md). */
+/* Packs a directory and sends what the server does not have (package/package.h, doc/guide/rest.md). */
 #pragma once
 
 #include "cli/cli.h"

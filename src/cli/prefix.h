@@ -1,7 +1,7 @@
-/* The logs of many members as one text: each line begins with its member, `trainer-0 | text`, in a colour of
- * its own. A redrawn line, which has a CR in front (doc/guide/rest.md, "The log stream"), has `trainer-0 ~ text`;
- * one without a name keeps its CR. Pieces of a line that come one after the other stay one line; another
- * member's piece ends it, and when the first goes on it begins anew. */
+/* The logs of several members as one text: each line starts with the member's name, `trainer-0 | text`, in
+ * the member's colour. A redrawn line, which starts with a CR (doc/guide/rest.md, "The log stream"), has
+ * `trainer-0 ~ text`; without a name it keeps its CR. Consecutive pieces of a line stay one line. A piece of
+ * another member ends the line; when the first continues, it starts a new one. */
 #pragma once
 
 #include <glib.h>
@@ -9,11 +9,11 @@
 
 typedef struct LogPrefixer LogPrefixer;
 
-/* `width`: columns of the longest member name; names that are longer push their text to the right. */
+/* `width`: columns of the longest member name; longer names move their text to the right. */
 LogPrefixer *log_prefixer_new(int width, bool colour);
-/* For a terminal: what members wrote is made harmless (tame.h). Before the first text. */
+/* For a terminal: filters the members' output (tame.h). Call it before the first text. */
 void log_prefixer_tame(LogPrefixer *prefixer);
-/* Carriage returns are the job's, and stay. Before the first text. */
+/* Keeps carriage returns. Call it before the first text. */
 void log_prefixer_raw(LogPrefixer *prefixer);
 void log_prefixer_free(LogPrefixer *prefixer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LogPrefixer, log_prefixer_free)
@@ -21,14 +21,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(LogPrefixer, log_prefixer_free)
 /* Appends `text` of `member` to `out`. Without a name ("") lines get no prefix. */
 void log_prefixer_add(LogPrefixer *prefixer, const char *member, const char *text, GString *out);
 
-/* `stamp` stands in front of the lines that begin from now on; NULL: nothing does. */
+/* `stamp` precedes lines that start from now on; NULL: none. */
 void log_prefixer_stamp(LogPrefixer *prefixer, const char *stamp);
 
-/* Appends what stands in front of a line of `member`, without a stamp; returns its columns. A name that takes
- * more than `max` columns is cut; without a name nothing is appended. */
+/* Appends the prefix of a line of `member`, without a stamp; returns its columns. Cuts a name of more than
+ * `max` columns; without a name nothing is appended. */
 int log_prefixer_begin(LogPrefixer *prefixer, const char *member, int max, bool redrawn, GString *out);
-/* A line is open. */
+/* True if a line is incomplete. */
 bool log_prefixer_is_open(const LogPrefixer *prefixer);
 
-/* Ends a line that is still open, so that something else can be printed. */
+/* Ends an incomplete line, so that other output can be printed. */
 void log_prefixer_break(LogPrefixer *prefixer, GString *out);

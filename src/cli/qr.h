@@ -1,8 +1,8 @@
-/* QR codes as text on a terminal, by libqrencode, which is loaded when one is drawn: the command line starts
- * without it. */
+/* QR codes as text on a terminal, with libqrencode, which is loaded on first use so that the command line
+ * starts fast. */
 #pragma once
 
 #include <glib.h>
 
-/* Lines of black on white, two rows of the picture each; the caller's. NULL: the library is not there. */
+/* Lines in black on white, each for two rows of the picture; the caller's. NULL: the library is missing. */
 char *qr_draw(const char *text);

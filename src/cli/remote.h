@@ -1,17 +1,17 @@
-/* Files on the server's storage: the requests under storage/upload.h's transfers, and the names people give them.
- */
+/* Files in the server's storage: the requests for the transfers of storage/upload.h, and the paths that users
+ * type. */
 #pragma once
 
 #include "cli/cli.h"
 #include "storage/upload.h"
 
-extern const TransferOps remote_ops; /* `arg` is the Cli, whose client is there */
+extern const TransferOps remote_ops; /* `arg` is the Cli, whose client must exist */
 
-/* "/pfs/<dc>/home/<user>/..." of a path as people write it; a relative one stands in the caller's home. A
- * slash at the end stays. The caller's; NULL on failure. Asks the server for datacenter and user. */
+/* "/pfs/<dc>/home/<user>/..." for a path that a user typed; a relative path starts at the caller's home. A
+ * trailing slash is kept. The caller's; NULL on failure. Asks the server for datacenter and user. */
 char *remote_path(Cli *cli, const char *text, GError **error);
 
-/* The names that short paths are seen from, for verbs of many paths; the same paths as remote_path. */
+/* The parts of a home's path, for verbs with many paths; gives the same paths as remote_path. */
 typedef struct {
         char *dc, *user;
 } RemoteNames;
@@ -20,14 +20,14 @@ void remote_names_clear(RemoteNames *names);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RemoteNames, remote_names_clear)
 char *remote_path_of(const RemoteNames *names, const char *text, GError **error);
 
-/* Requests for one path; `query` begins with '?'. They may take the server minutes of silence. */
+/* Requests for one path; `query` begins with '?'. The server may take minutes to answer. */
 json_t *remote_get(Cli *cli, const char *remote, const char *query, GError **error);
-/* Not repeated when the answer is lost: after a success a second one would be an error. */
+/* Not retried if the answer is lost: after a success a second one would fail. */
 bool remote_post(Cli *cli, const char *remote, json_t *take_body, GError **error);
 bool remote_delete(Cli *cli, const char *remote, bool recursive, GError **error);
 
 /* Draws the bar of a transfer: `arg` is a Progress. */
 void remote_report(const TransferProgress *transfer, void *arg);
 
-/* Adds to ERR_NOT_FOUND without a hint how the storage is looked at; false. */
+/* Adds a hint how to list the storage to ERR_NOT_FOUND, unless it has one; returns false. */
 bool remote_hint(GError **error);

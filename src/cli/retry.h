@@ -1,32 +1,32 @@
-/* Patience with a server that restarts: says once that the connection is gone, tries again with growing
- * pauses, and gives up when the server has been away for 60 s. */
+/* Retries for a server that restarts: reports the lost connection once, retries with growing pauses, and
+ * fails if the server is unreachable for 60 s. */
 #pragma once
 
 #include "cli/cli.h"
 
-/* Connections that break together speak with one voice: the first that is lost says so, and the last that is
- * back. Zeroed at the beginning; any thread. */
+/* Connections that are lost together report it once: the first loss, and the last reconnection. Zeroed at the
+ * start; any thread. */
 typedef struct {
-        int lost; /* connections that are; atomic */
+        int lost; /* number of lost connections; atomic */
 } RetryVoice;
 
 typedef struct {
-        RetryVoice *voice; /* or NULL: it speaks for itself */
-        const char *hint;  /* what to do when it is given up */
+        RetryVoice *voice; /* or NULL: it reports its own loss */
+        const char *hint;  /* advice in the final error */
         gint64 lost_at;    /* monotonic ms; 0: connected */
-        int pause_ms;      /* before the next try */
+        int pause_ms;      /* before the next attempt */
 } Retry;
 
 void retry_init(Retry *retry, const char *hint);
-/* The same, as one of those that share `voice`. */
+/* The same, sharing `voice` with other connections. */
 void retry_join(Retry *retry, const char *hint, RetryVoice *voice);
 
-/* True when an error of this kind may pass by itself. */
+/* True if an error of this kind may be temporary. */
 bool retry_is_worth(const GError *error);
 
-/* After an attempt that ended: with an error (taken), or with NULL when the server ended a stream in peace.
- * Pauses and returns true when another is to be made. */
+/* Call it after an attempt ended: with its error (taken), or with NULL if the server closed a stream
+ * normally. Pauses, and returns true for another attempt. */
 bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error);
 
-/* Something arrived. True when the connection had been lost and this is to be said. */
+/* Data has arrived. True if the connection was lost and the caller should report that it is back. */
 bool retry_succeeded(Retry *retry);

@@ -1,4 +1,4 @@
-/* Rows of submission.c: how a job shares the cluster with others. */
+/* Rows of submission.c: the scheduling of a job. */
 #pragma once
 
 /* clang-format off */

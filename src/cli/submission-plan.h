@@ -1,4 +1,4 @@
-/* What a submission would do, for a person who decides (`paddle submit --plan`). Pure. */
+/* The effect of a submission, shown before the user decides (`paddle submit --plan`). Pure. */
 #pragma once
 
 #include <glib.h>
@@ -9,18 +9,17 @@
 typedef struct {
         const json_t *spec;     /* as for POST /v1/jobs */
         const char *package;    /* its directory, or NULL ... */
-        const Measure *measure; /* ... and what it holds */
+        const Measure *measure; /* ... and its contents */
         const char *needs;      /* its requirements, or NULL */
         const json_t *dry;      /* the server's DryRun */
 } Plan;
 
-/* Lines "sends     5 files, ..."; what follows from the server (when it would start) is not among them. The
- * caller's. */
+/* Lines "sends     5 files, ..."; without the server's expected start. The caller's. */
 char *plan_text(const Plan *plan);
 
-/* Of a job with a setup: which changes make it run again. NULL: it has none. The caller's. */
+/* Which changes make the job's setup run again. NULL: no setup. The caller's. */
 char *plan_setup_note(const Plan *plan);
 
-/* Of an array or a sweep: how many jobs it makes, their values (the first few) and what they ask for; "" of
- * one job. The caller's. */
+/* For an array or a sweep: the number of jobs, the first values, and the requested resources; "" for one job.
+ * The caller's. */
 char *plan_array_text(const json_t *object, const json_t *dry);

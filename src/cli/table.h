@@ -1,6 +1,6 @@
-/* Tables for people: columns aligned by what a terminal shows (wide characters count two), control bytes made
- * visible. Rows may come in pages: widths only grow, so what was printed stays in line as long as the first
- * page was typical. On a terminal a table fits its width (table_fit). */
+/* Tables for people: columns are aligned by their width on a terminal (wide characters count two); control
+ * bytes are made visible. Rows may be printed in pages: widths only grow, so pages are aligned if the first
+ * one was typical. On a terminal a table fits its width (table_fit). */
 #pragma once
 
 #include <glib.h>
@@ -9,43 +9,43 @@
 
 typedef struct Table Table;
 
-/* `heads` is NULL-terminated; a head that begins with '>' makes a column that is aligned to the right. */
+/* `heads` is NULL-terminated; a head that begins with '>' makes a right-aligned column. */
 Table *table_new(const char *const *heads);
 void table_free(Table *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 
-/* What a column gives up where the table is too wide. Columns that are aligned to the right are never
- * shortened: a number without its end would be another one. */
+/* How a column is shortened if the table is too wide. Right-aligned columns are never shortened: a cut number
+ * would be another number. */
 typedef struct {
-        int spare; /* 0: always shown. The column of the highest number is shortened and left out first. */
-        int min; /* columns that a shortened cell keeps; 0: TABLE_CELL_MIN; TABLE_WHOLE: it is never shortened
-                  */
-        bool middle; /* a shortened cell keeps its beginning and its end; such columns are shortened first */
-        int wish; /* columns that a cell should have before those of spare TABLE_EXTRA and more are shown */
+        int spare;   /* 0: always shown. Columns with the highest number are shortened and left out first. */
+        int min;     /* minimum width of a shortened cell; 0: TABLE_CELL_MIN; TABLE_WHOLE: it is never
+                    shortened */
+        bool middle; /* a shortened cell keeps its start and its end; such columns are shortened first */
+        int wish; /* width that cells should have before columns of spare TABLE_EXTRA and above are shown */
 } TableFit;
 
 enum { TABLE_CELL_MIN = 12, TABLE_WHOLE = G_MAXINT, TABLE_EXTRA = 4 };
 
-/* Lines are at most `width` wide from now on: cells are shortened, then columns are left out. `fits` has one
- * row a column, and is copied. `utf8`: the ellipsis is one character. */
+/* Limits lines to `width` from now on: cells are shortened, then columns are left out. `fits` has one row per
+ * column, and is copied. `utf8`: the ellipsis is one character. */
 void table_fit(Table *table, int width, bool utf8, const TableFit *fits);
 
-/* Shows the cells of a column in colours: `paint` says for each which escape sequence comes before it, "" for
- * none. */
+/* Colours the cells of a column: `paint` returns the escape sequence for each, "" for none. */
 void table_paint(Table *table, guint column, const char *(*paint)(const char *cell));
 
-/* One cell a column, copied; NULL reads as "-". */
+/* One cell per column, copied; NULL is shown as "-". */
 void table_row(Table *table, const char *const *cells);
 
-/* Prints the rows added since the last call, at first the heads. `indent` blanks stand before each line. */
+/* Prints the rows added since the last call; the first call prints the heads. Each line is indented by
+ * `indent` blanks. */
 void table_print(Table *table, int indent, FILE *to);
 
-/* Columns a terminal gives this text. */
+/* The width of this text on a terminal, in columns. */
 int text_columns(const char *text);
-/* The text with control bytes and broken UTF-8 shown as '?', so that names cannot drive the terminal; the
+/* The text with control bytes and invalid UTF-8 shown as '?', so that names cannot control the terminal; the
  * caller's. */
 char *text_visible(const char *text);
-/* At most `max` columns, cut with "..." or the one character for it; the caller's. */
+/* At most `max` columns, cut with "..." or an ellipsis character; the caller's. */
 char *text_cut(const char *text, int max, bool utf8);
-/* The same, cut in the middle: names differ at their ends. */
+/* The same, cut in the middle, for names that differ at their ends. */
 char *text_cut_middle(const char *text, int max, bool utf8);

@@ -1,5 +1,5 @@
-/* The frame: exit statuses and words of whole command lines, with no server anywhere. Each line runs in a
- * process of its own. */
+/* The frame: exit statuses and messages of whole command lines, without a server. Each line runs in its own
+ * process. */
 #include "cli/cli.h"
 
 #include <glib/gstdio.h>

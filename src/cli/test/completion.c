@@ -1,4 +1,4 @@
-/* Completion scripts: the shell itself says whether they are well formed, and bash whether they complete. */
+/* Completion scripts: the shells check their syntax, and bash their results. */
 #include "cli/completion.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void test_bash(void)
         }
 }
 
-/* No quote of a help text may end the quotes around it. */
+/* A quote in a help text must not end the quotes around it. */
 static void test_quotes(void)
 {
         g_autofree char *fish = completion_fish(cli_verbs);

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
-/* The seed's own example, with its remark. */
+/* PaddlePaddle Cloud's own example, with its comment. */
 #define SEED                                                                                                 \
         "apiVersion: v1\n"                                                                                   \
         "dockerRegistry:\n"                                                                                  \
@@ -25,8 +25,8 @@
 
 static const struct {
         const char *text;
-        const char *server, *token, *domain; /* when it is taken */
-        const char *says;                    /* a part of the message when it is not */
+        const char *server, *token, *domain; /* if it is accepted */
+        const char *says;                    /* a part of the message if it is refused */
 } cases[] = {
         { "", NULL, NULL, "docker.io", NULL },
         { "# nothing\n", NULL, NULL, "docker.io", NULL },
@@ -130,7 +130,7 @@ static void test_store(void)
 {
         static const struct {
                 const char *before; /* NULL: no file */
-                const char *after;  /* NULL: refused, and the file as it was */
+                const char *after;  /* NULL: refused, and the file is unchanged */
         } rows[] = {
                 { NULL, "apiVersion: v1\npaddleServer: \"http://h:1\"\ntoken: \"t\"\n" },
                 { "paddleServer: http://old:1\ntoken: x\n", "paddleServer: \"http://h:1\"\ntoken: \"t\"\n" },

@@ -1,4 +1,4 @@
-/* Which server: option, variable, file, embedded; and which token. */
+/* The choice of the server (option, variable, file, embedded) and of the token. */
 #include "cli/discover.h"
 
 #include <glib/gstdio.h>
@@ -81,7 +81,7 @@ static void test_moved_config(void)
         g_unsetenv("PADDLE_CONFIG");
 }
 
-/* A directory too deep for a Unix socket is said to be that, not "not found". */
+/* A path that is too long for a Unix socket has its own error, not "not found". */
 static void test_long_home(void)
 {
         g_autofree char *name = g_strnfill(120, 'x');
@@ -95,7 +95,7 @@ static void test_long_home(void)
         g_setenv("PADDLE_HOME", home, TRUE);
 }
 
-/* HOME that is empty or unset is not "/": the account's home is meant. */
+/* If HOME is empty or unset, the account's home is used, not "/". */
 static void test_no_home(void)
 {
         static const char *const values[] = { "", NULL };

@@ -1,4 +1,4 @@
-/* Looks at a machine that is made of files. */
+/* Checks of a machine that is imitated by files. */
 #include "cli/doctor.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Options that become members: every type, every refusal. */
+/* Options that become fields of an object: every type, every error. */
 #include "cli/field.h"
 
 #include <string.h>

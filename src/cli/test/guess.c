@@ -30,7 +30,7 @@ static const struct {
         { "train.py", "import paddleocr\n# import torch.distributed\n", "plain" },
 };
 
-/* Whatever was found, the file is a job file that is accepted. */
+/* The guessed file is always a valid job file. */
 static void test_frameworks(void)
 {
         for (gsize i = 0; i < G_N_ELEMENTS(programs); i++) {
@@ -55,7 +55,7 @@ static void test_frameworks(void)
 static void test_programs(void)
 {
         static const struct {
-                const char *files; /* separated by blanks; those with a star say __main__ */
+                const char *files; /* separated by blanks; those with a star mention __main__ */
                 const char *program;
         } rows[] = {
                 { "data.py main.py train.py", "train.py" },
@@ -82,7 +82,7 @@ static void test_programs(void)
         }
 }
 
-/* Whatever the program is called, it is one word of the command. */
+/* The program is one word of the command, whatever its name is. */
 static void test_names(void)
 {
         static const char *const names[] = { "train.py", "a,b.py",        "x: y.py", "[a].py", "it's.py",
@@ -110,7 +110,7 @@ static void test_packages(void)
 
         guess_add(guess, "train.py",
                   "import os, numpy as np\nfrom sklearn.datasets import load_digits\nimport yaml\n");
-        guess_add(guess, "yaml/__init__.py", "import cv2\n"); /* the directory's own yaml */
+        guess_add(guess, "yaml/__init__.py", "import cv2\n"); /* the directory's own module */
         text = guess_format(guess, "demo");
         g_assert_nonnull(
                 strstr(text, "requirements: |\n  opencv-python-headless\n  numpy\n  scikit-learn\n"));

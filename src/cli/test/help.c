@@ -1,4 +1,4 @@
-/* Texts from the table of verbs, and finding a verb. */
+/* Texts from the table of verbs, and the look-up of a verb. */
 #include "cli/help.h"
 
 #include <string.h>
@@ -72,7 +72,7 @@ static void check_widths(const char *text, int width)
                 g_assert_cmpint(text_columns(*line), <=, width);
 }
 
-/* A verb stands in the overview by its summary, or by its second word in the line of its family. */
+/* The overview has a verb with its summary, or its second word in the line of its family. */
 static void check_overview(const char *overview, const Verb *verb)
 {
         const char *second = strchr(verb->name, ' ');

@@ -1,4 +1,4 @@
-/* Unended lines at the bottom of a terminal. */
+/* Incomplete lines at the bottom of a terminal. */
 #include "cli/live-lines.h"
 
 #include "cli/table.h"
@@ -22,7 +22,7 @@ static const struct {
         { "\033[31mred", 80, false, "\033[31mred\033[0m" },
         { "\033[31mred\033[0m and more", 4, false, "\033[31m\033[0mmore\033[0m" },
         { "a\033[Kb", 80, true, "ab" },
-        { "\033]0;title\007x", 80, false, "^[]0;title^Gx" }, /* no title */
+        { "\033]0;title\007x", 80, false, "^[]0;title^Gx" }, /* titles are not passed */
         { "\033[2Jx", 80, false, "^[[2Jx" },
         { "half\033[3", 80, false, "half" },
         { "a\tb", 80, false, "a b" },
@@ -39,7 +39,7 @@ static void test_fit(void)
         }
 }
 
-/* What a terminal is told from one change to the next: up and clear as many rows as there are. */
+/* The terminal's input from one change to the next: up and clear as many rows as are shown. */
 static void test_block(void)
 {
         g_autoptr(LogPrefixer) prefixer = log_prefixer_new(2, false);
@@ -69,7 +69,7 @@ static void test_block(void)
         g_assert_cmpstr(out->str, ==, "\r\033[K");
 }
 
-/* More than there are rows for. */
+/* More lines than rows. */
 static void test_many(void)
 {
         g_autoptr(LogPrefixer) prefixer = log_prefixer_new(1, false);
@@ -86,7 +86,7 @@ static void test_many(void)
         g_assert_cmpstr(out->str, ==, "a | x\nb | x\nc | x\nd | x\ne | x\nf | x\ng | x\nh | x");
 }
 
-/* A row is narrower than the terminal whatever a member is called: one that wraps would be two rows. */
+/* A row is narrower than the terminal whatever the member's name is: a wrapped one would take two rows. */
 static void test_names(void)
 {
         static const char name[] = "a-name-of-as-many-letters-as-a-job-may-have-which-are-63[0] trainer-0";

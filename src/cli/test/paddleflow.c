@@ -1,5 +1,5 @@
 /* The older client's command line (doc/reference/paddleflow-api.md, "The command line" to "Its job files"):
- * words to requests, the ini file, tables in frames. */
+ * command lines to requests, the ini file, tables with frames. */
 #include <string.h>
 
 #include "base/err.h"
@@ -11,7 +11,7 @@
 
 #define BASE "/api/paddleflow/v1"
 
-/* A line, and the request that the older client makes of it. */
+/* A command line, and the older client's request for it. */
 static const struct {
         const char *line, *method, *path, *body;
 } requests[] = {
@@ -180,7 +180,7 @@ static void test_environment(void)
         g_assert_cmpstr(second.options[0], ==, "8");
 }
 
-/* Every group and command has a help, and it names every option. */
+/* Every group and command has a help text that names every option. */
 static void test_help(void)
 {
         g_auto(FlowArgs) front = { 0 };
@@ -207,7 +207,7 @@ static void test_ini(void)
 {
         static const struct {
                 const char *text;
-                const char *says; /* NULL: taken, as ann:pw1 at h:77 */
+                const char *says; /* NULL: accepted, as ann:pw1 at h:77 */
         } rows[] = {
                 { "[user]\nname = ann\npassword = pw1\n[server]\npaddleflow_server_host = "
                   "h\npaddleflow_server_port = 77\n",
@@ -243,7 +243,7 @@ static void test_ini(void)
         }
 }
 
-/* The frames that tabulate's own documentation shows. */
+/* The frames in tabulate's documentation. */
 static void test_grid(void)
 {
         static const char *const heads[] = { "item", "qty", NULL };

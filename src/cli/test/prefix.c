@@ -1,4 +1,4 @@
-/* Log lines with their member in front. */
+/* Log lines with the member's name in front. */
 #include "cli/prefix.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void test_cases(void)
         }
 }
 
-/* A colour that comes in two pieces is one; a title is none, also between pieces of others. */
+/* A colour in two pieces is passed; a title is not, also between pieces of others. */
 static void test_tame(void)
 {
         g_autoptr(LogPrefixer) prefixer = log_prefixer_new(1, false);

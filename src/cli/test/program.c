@@ -39,7 +39,7 @@ static const struct {
         { "\"ipython train.py\"", PROGRAM_FINE, NULL, NULL },
         { "\"pypy train.py\"", PROGRAM_FINE, NULL, NULL },
 
-        /* it is there */
+        /* it exists */
         { "\"python train.py\"", PROGRAM_FINE, NULL, NULL },
         { "[\"python3.11\",\"-u\",\"sub/eval.py\",\"--x\"]", PROGRAM_FINE, NULL, NULL },
         { "\"/usr/bin/python ./train.py\"", PROGRAM_FINE, NULL, NULL },
@@ -49,7 +49,7 @@ static const struct {
         { "\"./run.sh; python nosuch.py\"", PROGRAM_FINE, NULL, NULL },
         { "\"python current/x.py\"", PROGRAM_FINE, NULL, NULL },
         { "\"python current\"", PROGRAM_FINE, NULL, NULL },
-        /* it is not */
+        /* it does not */
         { "\"python trian.py\"", PROGRAM_MISSING, "trian.py", "train.py" },
         { "\"python eval.py\"", PROGRAM_MISSING, "eval.py", "sub/eval.py" },
         { "\"python -W ignore trian.py\"", PROGRAM_MISSING, "trian.py", "train.py" },
@@ -74,7 +74,7 @@ static const struct {
         { "[\"python\",\"-m\",\"train.py\"]", PROGRAM_FILE_AS_MODULE, "train.py", "train" },
         { "[\"python\",\"-m\",\"pip\",\"list\"]", PROGRAM_FINE, NULL, NULL },
         { "[\"python\",\"-m\",\"loose.y\"]", PROGRAM_FINE, NULL, NULL }, /* an installed `loose` wins */
-        /* nothing certain can be said */
+        /* nothing is certain */
         { "[\"python\",\"-c\",\"print(1)\"]", PROGRAM_FINE, NULL, NULL },
         { "[\"python\",\"-uc\",\"print(1)\"]", PROGRAM_FINE, NULL, NULL },
         { "[\"sh\",\"-c\",\"x\"]", PROGRAM_FINE, NULL, NULL },

@@ -1,4 +1,4 @@
-/* The progress line: fits its terminal, says rate and time left. */
+/* The progress line fits the terminal, and shows rate and remaining time. */
 #include "cli/progress.h"
 
 #include "cli/table.h"

@@ -1,4 +1,4 @@
-/* Bars of quota: the parts have the lengths that the figures have. */
+/* Bars of quota: the lengths of the parts match the figures. */
 #include "cli/quota.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static void test_bars(void)
                 { { 2, 6, 3, 10, false }, "[##---.|...]", "[██▒▒▒░│░░░]" },
                 { { 10, 0, 0, 10, true }, "[++++++++++]", "[▓▓▓▓▓▓▓▓▓▓]" },
                 { { 10, 10, 0, 10, false }, "[##########]", "[██████████]" },
-                { { 1, 1, 0, 1000, false }, "[#|........]", "[█│░░░░░░░░]" }, /* what is there is seen */
+                { { 1, 1, 0, 1000, false }, "[#|........]", "[█│░░░░░░░░]" }, /* a small part is visible */
                 { { 12, 5, 0, 10, false }, "[#####|++++]", "[█████│▓▓▓▓]" },  /* above a max that shrank */
                 { { 0, 0, 0, 0, true }, "            ", "            " },
         };
@@ -34,7 +34,7 @@ static void test_bars(void)
         }
 }
 
-/* Colours come in pairs, and change nothing of the width. */
+/* Colours are closed, and do not change the width. */
 static void test_colours(void)
 {
         g_autoptr(GString) out = g_string_new(NULL);

@@ -1,4 +1,4 @@
-/* Why a job waits, in words and bars: from the shapes of doc/guide/rest.md. */
+/* Why a job waits, as text and bars, for the reasons of doc/guide/rest.md. */
 #include "cli/reasons.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Series: means stay what they are when cells fold, and a drawing has the shape of the values. */
+/* Series: merging cells keeps the means, and the drawing has the shape of the values. */
 #include "cli/series.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static void test_areas(void)
 
                 series_add(&series, 5, middle, 1);
                 series_add(&series, middle, 5 + ends[i], 0.5);
-                series_add(&series, 9, 9, 100); /* no time: nothing */
+                series_add(&series, 9, 9, 100); /* no duration: ignored */
                 for (int cell = 0; cell < SERIES_CELLS; cell++)
                         area += series.area[cell];
                 g_assert_cmpfloat_with_epsilon(area,

@@ -1,5 +1,5 @@
 /* Command lines to specifications (doc/reference/paddle-cloud.md, "Flags of paddle job submit" and "Cases
- * that a client passes"): what is sent, or what is said. */
+ * that a client passes"): the specification, or the error. */
 #include "cli/submission.h"
 #include "cli/when.h"
 
@@ -15,8 +15,8 @@ static const struct {
         SubmitForm form;
         const char *line;
         const char *file; /* job file, YAML, or NULL */
-        const char *spec; /* JSON, when it is taken */
-        const char *says; /* a part of the message, when it is not */
+        const char *spec; /* JSON, if it is accepted */
+        const char *says; /* a part of the error message */
 } cases[] = {
         /* the short form */
         { SUBMIT_WORDS, "-- true", NULL, "{\"command\":[\"true\"]}", NULL },
@@ -51,7 +51,7 @@ static const struct {
         { SUBMIT_WORDS, "--entry-point=x y", NULL, NULL,
           "the command 'y ...' cannot be combined with --entry-point='x'" },
 
-        /* the seed's form, in all its spellings */
+        /* the form of PaddlePaddle Cloud, in all its spellings */
         { SUBMIT_FLAGS,
           "--job-name=a --package-path=. --entry-point='python train.py' --input=/i --output=/o --trainers=4 "
           "--pservers=2 --base-image=img",
@@ -92,7 +92,7 @@ static const struct {
           "{\"name\":\"trainer\",\"replicas\":1,\"cpu\":\"2\",\"memory\":\"1Gi\"}]}",
           NULL },
 
-        /* what is missing or contradictory */
+        /* missing or contradictory flags */
         { SUBMIT_FLAGS, "--package-path=. --entry-point=go", NULL, NULL, "--job-name is missing" },
         { SUBMIT_FLAGS, "--job-name=a --package-path=.", NULL, NULL, "--entry-point is missing" },
         { SUBMIT_FLAGS, "--job-name=a --entry-point=go", NULL, NULL, "--package-path is missing" },
@@ -154,7 +154,7 @@ static const struct {
         { SUBMIT_FLAGS, SEED "--time-limit soon", NULL, NULL, "--time-limit: 'soon' is not a duration" },
         { SUBMIT_FLAGS, SEED "--on-lost cry", NULL, NULL, "'cry'" },
 
-        /* sharing the room */
+        /* scheduling */
         { SUBMIT_WORDS, "--queue q -p high --label a=b --label c= --annotation x=y true", NULL,
           "{\"command\":[\"true\"],\"queue\":\"q\",\"priority\":\"high\",\"labels\":{\"a\":\"b\",\"c\":\"\"},"
           "\"annotations\":{\"x\":\"y\"}}",

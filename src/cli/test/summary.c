@@ -1,4 +1,4 @@
-/* The end of a job in words. */
+/* The summary of a job. */
 #include "cli/summary.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ static void test_ends(void)
         }
 }
 
-/* The column of nodes is there for clusters only. */
+/* Only clusters have the column of nodes. */
 static void test_members(void)
 {
         static const struct {

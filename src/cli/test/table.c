@@ -1,4 +1,4 @@
-/* Tables and the widths of text. */
+/* Tables and the width of text. */
 #include "cli/table.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static void test_visible(void)
                 { "evil\u202etxt.exe", "evil?txt.exe" },
                 { "\u2066a\u2069\u200f\u061c", "?a???" },
                 { "\u0645\u200c\u0646 \u05d0",
-                  "\u0645\u200c\u0646 \u05d0" }, /* words of other scripts stay */
+                  "\u0645\u200c\u0646 \u05d0" }, /* letters of other scripts are kept */
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -91,7 +91,7 @@ static const char *paint(const char *cell)
         return strcmp(cell, "bad") == 0 ? "\033[31m" : "";
 }
 
-/* Columns stay in line: colours have no width. */
+/* Columns stay aligned: colours have no width. */
 static void test_paint(void)
 {
         static const char *const heads[] = { "STATE", "REST", NULL };
@@ -125,7 +125,7 @@ static void test_cut(void)
         }
 }
 
-/* NAME is always shown, ID goes first, NOTE is shortened before and goes next; numbers stay whole. */
+/* NAME is always shown, ID is left out first, NOTE is shortened and left out next; numbers are never cut. */
 static void test_fit(void)
 {
         static const char *const heads[] = { "NAME", "ID", ">SIZE", "NOTE", NULL };
@@ -154,7 +154,7 @@ static void test_fit(void)
         }
 }
 
-/* What the first page left out stays out, so that later lines belong to the heads. */
+/* Columns that the first page left out stay out, so that later lines match the heads. */
 static void test_fit_of_pages(void)
 {
         static const char *const heads[] = { "NAME", "NOTE", NULL };

@@ -1,4 +1,4 @@
-/* What of a job's output reaches a terminal. */
+/* The part of a job's output that reaches the terminal. */
 #include "cli/tame.h"
 
 #include <string.h>
@@ -20,10 +20,10 @@ static const struct {
         { "\033[ 1m", "^[[ 1m" },
         { "\033c", "^[c" },
         { "\0337\0338", "^[7^[8" },
-        /* what a terminal answers, as if it were typed */
+        /* queries that the terminal would answer with input */
         { "\033[6n\033[c\033[>c\033Z", "^[[6n^[[c^[[>c^[Z" },
         { "\005", "^E" },
-        /* titles, the clipboard, links, notes, pictures */
+        /* titles, the clipboard, links, notifications, pictures */
         { "\033]0;title\007", "^[]0;title^G" },
         { "\033]52;c;aGk=\033\\", "^[]52;c;aGk=^[\\" },
         { "\033]8;;http://x\033\\a", "^[]8;;http://x^[\\a" },
@@ -35,7 +35,7 @@ static const struct {
           "0;t\xc2\x9c\xc2\x90",
           "^[[2J^[]0;t^[\\^[P" },
         { "\xc2\xa0\xc3\x9b", "\xc2\xa0\xc3\x9b" },
-        /* one within another, and none that has an end */
+        /* one sequence in another, and one without an end */
         { "\033[3\033[31m", "^[[3\033[31m" },
         { "\033\033[31m", "^[\033[31m" },
         { "a\033", "a^[" },
@@ -44,7 +44,7 @@ static const struct {
           "^[[1111111111111111111111111111111111111111111111111111111111111111111111m" },
 };
 
-/* In pieces of each length: where a sequence is cut makes no difference. */
+/* In pieces of each length: the result does not depend on where a sequence is cut. */
 static void test_cases(void)
 {
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -1,4 +1,4 @@
-/* The picture of `paddle top`: nothing is wider or higher than the terminal, and what matters is in it. */
+/* The picture of `paddle top` fits the terminal, and contains what matters. */
 #include "cli/top.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ static void test_sizes(void)
                 }
 }
 
-/* Few jobs that wait leave their lines to those that run, and the other way round. */
+/* If few jobs wait, running jobs get their lines, and the other way round. */
 static void test_shares(void)
 {
         static const struct {
