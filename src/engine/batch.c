@@ -35,21 +35,24 @@ static void stray_free_p(gpointer stray)
         g_free(stray);
 }
 
-/* Its lists, each with what frees its items. */
+/* The lists of a batch: what frees their items, and as what records the items are stored. */
 static const struct {
         gsize offset;
         GDestroyNotify free;
+        bool stored;
+        RecordKind kind;
+        RecordOp op;
 } lists[] = {
-        { offsetof(Batch, dirty), NULL },
+        { offsetof(Batch, dirty), NULL }, /* see add_drafts */
         { offsetof(Batch, ended), NULL },
-        { offsetof(Batch, events), event_free_p },
-        { offsetof(Batch, objects), object_unref_p },
-        { offsetof(Batch, dropped_objects), object_unref_p },
-        { offsetof(Batch, tokens), NULL },
-        { offsetof(Batch, dropped_jobs), g_free },
-        { offsetof(Batch, dropped_tokens), g_free },
-        { offsetof(Batch, logged_out), g_free },
-        { offsetof(Batch, usage), usage_free_p },
+        { offsetof(Batch, events), event_free_p, true, RECORD_EVENT, RECORD_PUT },
+        { offsetof(Batch, objects), object_unref_p, true, RECORD_OBJECT, RECORD_PUT },
+        { offsetof(Batch, dropped_objects), object_unref_p, true, RECORD_OBJECT, RECORD_DROP },
+        { offsetof(Batch, tokens), NULL, true, RECORD_TOKEN, RECORD_PUT },
+        { offsetof(Batch, dropped_jobs), g_free, true, RECORD_JOB, RECORD_DROP },
+        { offsetof(Batch, dropped_tokens), g_free, true, RECORD_TOKEN, RECORD_DROP },
+        { offsetof(Batch, logged_out), g_free, true, RECORD_LOGIN, RECORD_DROP },
+        { offsetof(Batch, usage), usage_free_p, true, RECORD_USAGE, RECORD_PUT },
         { offsetof(Batch, strays), stray_free_p },
         { offsetof(Batch, unwanted), stray_free_p },
 };
@@ -65,12 +68,14 @@ void batch_init(Batch *batch)
         g_queue_init(&batch->put_back);
         for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
                 *list_at(batch, i) = g_ptr_array_new_with_free_func(lists[i].free);
+        batch->records = g_array_new(FALSE, FALSE, sizeof(StoreRecord));
 }
 
 void batch_clear(Batch *batch)
 {
         for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
                 g_ptr_array_unref(*list_at(batch, i));
+        g_array_unref(batch->records);
         g_clear_pointer(&batch->catalog, catalog_unref);
 }
 
@@ -179,14 +184,53 @@ static bool stores_boot(const Engine *engine)
         return slot_local(engine)->synced && engine->boot_due;
 }
 
-static bool is_empty(const Engine *engine)
+static void add_record(Batch *batch, RecordKind kind, RecordOp op, const void *data)
 {
-        const Batch *batch = &engine->batch;
+        const StoreRecord record = { (guint8)kind, (guint8)op, data };
 
-        return !batch->dirty->len && !batch->events->len && !batch->objects->len &&
-               !batch->dropped_objects->len && !batch->tokens->len && !batch->dropped_tokens->len &&
-               !batch->dropped_jobs->len && !batch->logged_out->len && !batch->usage->len &&
-               !batch->horizon && !stores_boot(engine);
+        g_array_append_val(batch->records, record);
+}
+
+static void add_drafts(Batch *batch)
+{
+        for (guint i = 0; i < batch->dirty->len; i++) {
+                const Live *live = g_ptr_array_index(batch->dirty, i);
+
+                add_record(batch, live->was ? RECORD_JOB : RECORD_NEW_JOB, RECORD_PUT, live->job);
+        }
+}
+
+/* An object that is put more than once, or dropped again, is written only as it is in the end. */
+static bool is_outdated(const Batch *batch, const Object *object)
+{
+        return catalog_find(batch->catalog, object->kind, object->name) != object;
+}
+
+static void add_list(Batch *batch, gsize i)
+{
+        const GPtrArray *list = *list_at(batch, i);
+        bool puts_objects = lists[i].kind == RECORD_OBJECT && lists[i].op == RECORD_PUT;
+
+        for (guint n = 0; n < list->len; n++)
+                if (!puts_objects || !is_outdated(batch, list->pdata[n]))
+                        add_record(batch, lists[i].kind, lists[i].op, list->pdata[n]);
+}
+
+/* All that the batch stores; false: nothing. */
+static bool fill_records(Engine *engine)
+{
+        Batch *batch = &engine->batch;
+
+        g_array_set_size(batch->records, 0);
+        add_drafts(batch);
+        for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
+                if (lists[i].stored)
+                        add_list(batch, i);
+        if (batch->horizon)
+                add_record(batch, RECORD_HORIZON, RECORD_PUT, &batch->horizon);
+        if (stores_boot(engine))
+                add_record(batch, RECORD_BOOT, RECORD_PUT, engine->boot_id);
+        return batch->records->len > 0;
 }
 
 static void die(Engine *engine, const GError *error)
@@ -208,51 +252,14 @@ static void count_commit(Engine *engine, gint64 started_us)
         metrics->batch_jobs_max = MAX(metrics->batch_jobs_max, (gint64)engine->batch.dirty->len);
 }
 
-/* An object that was put more than once, or dropped again, is written as it is in the end. */
-static GPtrArray *last_objects(const Batch *batch)
-{
-        GPtrArray *last = g_ptr_array_new();
-
-        for (guint i = 0; i < batch->objects->len; i++) {
-                Object *object = g_ptr_array_index(batch->objects, i);
-
-                if (catalog_find(batch->catalog, object->kind, object->name) == object)
-                        g_ptr_array_add(last, object);
-        }
-        return last;
-}
-
-static void sort_drafts(const Batch *batch, GPtrArray *new_jobs, GPtrArray *changed)
-{
-        for (guint i = 0; i < batch->dirty->len; i++) {
-                Live *live = g_ptr_array_index(batch->dirty, i);
-
-                g_ptr_array_add(live->was ? changed : new_jobs, live->job);
-        }
-}
-
 static bool commit(Engine *engine, GError **error)
 {
-        Batch *batch = &engine->batch;
-        g_autoptr(GPtrArray) new_jobs = g_ptr_array_new(), changed = g_ptr_array_new();
-        g_autoptr(GPtrArray) objects = last_objects(batch);
-        StoreBatch all = { .new_jobs = new_jobs,
-                           .changed_jobs = changed,
-                           .events = batch->events,
-                           .objects = objects,
-                           .dropped_objects = batch->dropped_objects,
-                           .usage = batch->usage,
-                           .tokens = batch->tokens,
-                           .dropped_tokens = batch->dropped_tokens,
-                           .logged_out = batch->logged_out,
-                           .dropped_jobs = batch->dropped_jobs,
-                           .events_horizon = batch->horizon,
-                           .boot_id = stores_boot(engine) ? engine->boot_id : NULL };
+        const GArray *records = engine->batch.records;
+        const StoreBatch all = { (const StoreRecord *)(void *)records->data, records->len };
         StoreFailure failure = STORE_FAILED_CLEAN;
         gint64 started = g_get_monotonic_time();
         g_autoptr(GError) failed = NULL;
 
-        sort_drafts(batch, new_jobs, changed);
         if (store_commit(engine->store, &all, &failure, &failed)) {
                 count_commit(engine, started);
                 return true;
@@ -632,7 +639,7 @@ static void note_success(Engine *engine)
 void batch_end(Engine *engine)
 {
         g_autoptr(GError) error = NULL;
-        bool empty = is_empty(engine);
+        bool empty = !fill_records(engine);
 
         if (!empty && !commit(engine, &error)) {
                 restore(engine);

@@ -255,11 +255,6 @@ static void adopt_all(Engine *engine, GPtrArray *jobs)
         batch_publish(engine, (const ViewChange *)(void *)changes->data, changes->len, none);
 }
 
-static void job_unref_p(gpointer job)
-{
-        job_unref(job);
-}
-
 static bool open_scheduler(Engine *engine, GError **error)
 {
         JournalSink sink;
@@ -273,10 +268,9 @@ static bool open_scheduler(Engine *engine, GError **error)
 
 static bool load(Engine *engine, GError **error)
 {
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(job_unref_p);
         g_auto(StoreState) state = { 0 };
 
-        if (!store_load(engine->store, &state, jobs, error))
+        if (!store_load(engine->store, &state, error))
                 return false;
         engine->seq = state.last_seq;
         engine->object_seq = state.last_object_seq;
@@ -284,13 +278,13 @@ static bool load(Engine *engine, GError **error)
         engine->horizon = state.events_horizon;
         engine->boot_due = strcmp(state.boot_id, engine->boot_id) != 0;
         engine->rebooted = engine->boot_due && state.boot_id[0];
-        if (!objects_load(engine, state.objects, error) || !open_scheduler(engine, error))
+        if (!objects_load(engine, state.loaded[RECORD_OBJECT], error) || !open_scheduler(engine, error))
                 return false;
         if (!slots_open(engine, error))
                 return false;
         feed_queues(engine, engine->catalog);
-        feed_usage(engine, state.usage);
-        adopt_all(engine, jobs);
+        feed_usage(engine, state.loaded[RECORD_USAGE]);
+        adopt_all(engine, state.loaded[RECORD_JOB]);
         return true;
 }
 
@@ -349,12 +343,15 @@ Engine *engine_new(const EngineConfig *config, GError **error)
 static void store_usage(Engine *engine)
 {
         g_autoptr(GPtrArray) usage = g_ptr_array_new_with_free_func((GDestroyNotify)usage_free);
-        const StoreBatch batch = { .usage = usage };
+        g_autofree StoreRecord *records = NULL;
         StoreFailure failure;
 
         feed_take_usage(engine, usage);
+        records = g_new(StoreRecord, usage->len);
+        for (guint i = 0; i < usage->len; i++)
+                records[i] = (StoreRecord){ RECORD_USAGE, RECORD_PUT, usage->pdata[i] };
         if (usage->len > 0 && !engine->dead)
-                (void)store_commit(engine->store, &batch, &failure, NULL);
+                (void)store_commit(engine->store, &(StoreBatch){ records, usage->len }, &failure, NULL);
 }
 
 static void command_free_p(gpointer command)

@@ -326,8 +326,8 @@ void engine_drop(Engine *engine, ObjectKind kind, const char *name, gint64 versi
 static bool seed(Engine *engine, GPtrArray *objects, GError **error)
 {
         g_autoptr(GPtrArray) seeds = catalog_seed(CLUSTER_LOCAL, engine_now(engine));
-        g_autoptr(GPtrArray) fresh = g_ptr_array_new();
-        const StoreBatch batch = { .objects = fresh };
+        g_autofree StoreRecord *records = g_new(StoreRecord, seeds->len);
+        StoreBatch batch = { records, 0 };
         StoreFailure failure;
 
         for (guint i = 0; i < seeds->len; i++) {
@@ -337,7 +337,7 @@ static bool seed(Engine *engine, GPtrArray *objects, GError **error)
                         continue;
                 object->seq = ++engine->object_seq;
                 object->version = MAX(engine->revision, 1);
-                g_ptr_array_add(fresh, object);
+                records[batch.n++] = (StoreRecord){ RECORD_OBJECT, RECORD_PUT, object };
                 g_ptr_array_add(objects, object_ref(object));
         }
         return store_commit(engine->store, &batch, &failure, error);

@@ -61,6 +61,7 @@ typedef struct {
         GPtrArray *dropped_tokens;        /* char, owned */
         GPtrArray *logged_out;            /* char, owned */
         GPtrArray *usage;                 /* Usage */
+        GArray *records;                  /* StoreRecord: what is committed, made of the lists above */
         Catalog *catalog;                 /* the future catalog; a reference */
         GPtrArray *strays;                /* Stray: tasks of no known job that have ended */
         GPtrArray *unwanted;              /* Stray: tasks of no known job that run */

@@ -131,17 +131,16 @@ void cache_put(JobCache *cache, Job *job, guint64 generation)
         pthread_mutex_unlock(&cache->lock);
 }
 
-void cache_drop(JobCache *cache, const GPtrArray *seqs)
+void cache_drop(JobCache *cache, gint64 seq)
 {
+        Job like = { .seq = seq };
+        GList *link;
+
         pthread_mutex_lock(&cache->lock);
         cache->generation++;
-        for (guint i = 0; i < seqs->len; i++) {
-                Job like = { .seq = *(const gint64 *)g_ptr_array_index(seqs, i) };
-                GList *link = find(cache->by_seq, &like);
-
-                if (link)
-                        forget(cache, link);
-        }
+        link = find(cache->by_seq, &like);
+        if (link)
+                forget(cache, link);
         pthread_mutex_unlock(&cache->lock);
 }
 

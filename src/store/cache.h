@@ -25,5 +25,5 @@ Job *cache_get(JobCache *cache, const char *id); /* a reference, or NULL */
  * If jobs were dropped since, it is not added, because it may be one of them. */
 guint64 cache_generation(JobCache *cache);
 void cache_put(JobCache *cache, Job *job, guint64 generation);
-void cache_drop(JobCache *cache, const GPtrArray *seqs /* gint64 * */);
+void cache_drop(JobCache *cache, gint64 seq);
 void cache_empty(JobCache *cache); /* drops all */

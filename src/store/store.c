@@ -12,6 +12,12 @@ void event_free(Event *event)
         g_free(event);
 }
 
+void store_state_clear(StoreState *state)
+{
+        for (int kind = 0; kind < RECORD_KINDS; kind++)
+                g_clear_pointer(&state->loaded[kind], g_ptr_array_unref);
+}
+
 void usage_free(Usage *usage)
 {
         if (!usage)

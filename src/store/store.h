@@ -11,6 +11,7 @@
 #include "model/job.h"
 #include "model/object.h"
 #include "store/event.h"
+#include "store/record.h"
 
 typedef struct Store Store;
 
@@ -49,25 +50,10 @@ typedef struct {
 void usage_free(Usage *usage);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Usage, usage_free)
 
-/* One transaction. Every list may be NULL or empty; pointers are borrowed for the call. */
+/* One transaction. What it points to is borrowed for the call. */
 typedef struct {
-        GPtrArray *new_jobs; /* Job *: seq is set by the engine. A spec is written once, with the job whose
-                                spec_seq is its own seq; the other jobs refer to it */
-        GPtrArray *changed_jobs; /* Job *, none of them in new_jobs; written first, so that a job that ends
-                                    frees its name */
-        GPtrArray *events;       /* Event * */
-        GPtrArray *objects;      /* Object *: inserted or replaced by (kind, seq); written before the jobs */
-        GPtrArray *dropped_objects; /* Object *: by (kind, seq) */
-        GPtrArray *usage;           /* Usage *: inserted or replaced */
-        GPtrArray *tokens;          /* Token *: inserted */
-        GPtrArray *dropped_tokens;  /* char *: ids */
-        GPtrArray *logged_out;      /* char *: users whose log-in tokens are deleted, before `tokens` are
-                                       inserted */
-        GPtrArray *dropped_jobs;    /* gint64 *: seqs of finished jobs to delete, with their events */
-        gint64 events_horizon; /* > 0: store it, and delete events up to this revision, at most 2,000 in one
-                                  batch. From this commit on they cannot be read. A later batch with the same
-                                  horizon deletes the rest */
-        const char *boot_id;   /* not NULL: store it */
+        const StoreRecord *records; /* in any order, but records of one kind are written in their order */
+        guint n;
 } StoreBatch;
 
 /* How a failed commit ended. Nothing of the batch is durable in both cases. */
@@ -80,9 +66,10 @@ typedef enum {
 typedef struct {
         gint64 last_seq, last_revision, events_horizon;
         gint64 last_object_seq;
-        char boot_id[37];   /* of the last run; initially "" */
-        GPtrArray *objects; /* Object *, owned: all objects, in order of seq */
-        GPtrArray *usage;   /* Usage *, owned */
+        char boot_id[37]; /* of the last run; initially "" */
+        /* Owned; NULL for a kind of which nothing is loaded. RECORD_OBJECT: all objects, in order of seq.
+         * RECORD_JOB: the open jobs, in order of seq. RECORD_USAGE: all of it. */
+        GPtrArray *loaded[RECORD_KINDS];
 } StoreState;
 void store_state_clear(StoreState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(StoreState, store_state_clear)
@@ -94,8 +81,7 @@ void store_close(Store *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Store, store_close)
 
 /* The writer's functions: one thread. */
-bool store_load(Store *store, StoreState *ret, GPtrArray *ret_open_jobs /* Job * in seq order */,
-                GError **error);
+bool store_load(Store *store, StoreState *ret, GError **error); /* *ret is the caller's to clear */
 /* ERR_NO_SPACE: the disk is full. ERR_EXISTS: the name of an open job, an id or a key is already used. After
  * STORE_FAILED_FATAL every further commit fails in the same way. */
 bool store_commit(Store *store, const StoreBatch *batch, StoreFailure *ret_failure, GError **error);

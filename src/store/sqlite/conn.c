@@ -52,8 +52,8 @@ bool conn_prepare(Conn *conn, const char *const *sql, int n_sql, GError **error)
         conn->stmts = g_new0(sqlite3_stmt *, n_sql);
         conn->n_stmts = n_sql;
         for (int i = 0; i < n_sql; i++)
-                if (sqlite3_prepare_v3(conn->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &conn->stmts[i],
-                                       NULL))
+                if (sql[i] && sqlite3_prepare_v3(conn->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                                 &conn->stmts[i], NULL))
                         return fail(conn, error);
         return true;
 }

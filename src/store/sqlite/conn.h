@@ -16,7 +16,7 @@ typedef struct {
 
 /* Opens `path` with SQLITE_OPEN_* flags; the connection waits up to 5 s for a lock. */
 bool conn_open(Conn *conn, const char *path, int flags, GError **error);
-bool conn_prepare(Conn *conn, const char *const *sql, int n_sql, GError **error);
+bool conn_prepare(Conn *conn, const char *const *sql, int n_sql, GError **error); /* NULL: no statement */
 void conn_close(Conn *conn); /* safe on a closed or zeroed one */
 
 /* Runs SQL that returns no rows; it may contain several statements. */

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "store/sqlite/schema.h"
-#include "store/sqlite/sqlite.h"
+#include "store/sqlite/writer.h"
 
 enum { DYING_MS = 500, DYING_STEP_US = 5000 };
 
@@ -134,7 +134,7 @@ static bool open_writer(Store *store, const char *dir, GError **error)
                conn_open(&store->writer, store->path, SQLITE_OPEN_READWRITE, error) &&
                schema_migrate(&store->writer, schema_migrations, schema_n_migrations, error) &&
                use_wal(store, error) && sync_dir(dir, error) && empty_log(store, error) &&
-               conn_prepare(&store->writer, writer_sql, writer_n_sql, error);
+               writer_prepare(&store->writer, error);
 }
 
 static bool start(Store *store, GError **error)

@@ -38,8 +38,6 @@ gsize job_row_size(const JobRow *row); /* bytes of text, approximately */
 Job *job_row_make(const JobRow *row, GHashTable *specs, GError **error);
 GHashTable *job_specs_new(void);
 
-/* The statements of the writer and the readers; commit.c and query.c name them. */
-extern const char *const writer_sql[];
-extern const int writer_n_sql;
+/* The readers' statements; reader.h names them. */
 extern const char *const reader_sql[];
 extern const int reader_n_sql;

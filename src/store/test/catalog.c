@@ -24,15 +24,14 @@ static Object *make_queue(gint64 seq, const char *name, int weight)
 
 static char *objects_of(Store *store, gint64 *ret_last)
 {
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
 
-        (void)store_load(store, &state, jobs, &error);
+        (void)store_load(store, &state, &error);
         g_assert_no_error(error);
-        for (guint i = 0; i < state.objects->len; i++) {
-                const Object *object = g_ptr_array_index(state.objects, i);
+        for (guint i = 0; i < state.loaded[RECORD_OBJECT]->len; i++) {
+                const Object *object = g_ptr_array_index(state.loaded[RECORD_OBJECT], i);
 
                 g_string_append_printf(text, "%s %s %d", kind_name(object->kind), object->name,
                                        (int)object->seq);
@@ -62,25 +61,25 @@ static void test_objects(void)
         g_autoptr(GError) error = NULL;
 
         user->seq = 3;
-        g_ptr_array_add(first->in.objects, make_queue(1, "q", 1));
-        g_ptr_array_add(first->in.objects, make_queue(2, "r", 1));
-        g_ptr_array_add(first->in.objects, user); /* names are those of a kind */
+        batch_put(first, RECORD_OBJECT, make_queue(1, "q", 1));
+        batch_put(first, RECORD_OBJECT, make_queue(2, "r", 1));
+        batch_put(first, RECORD_OBJECT, user); /* names are those of a kind */
         commit(store, first);
         assert_objects(store, "queue q 1*1; queue r 2*1; user q 3; ", 3);
-        g_ptr_array_add(second->in.objects, make_queue(2, "r", 7));
+        batch_put(second, RECORD_OBJECT, make_queue(2, "r", 7));
         commit(store, second);
         assert_objects(store, "queue q 1*1; queue r 2*7; user q 3; ", 3);
-        g_ptr_array_add(clash->in.objects, make_queue(9, "q", 1));
+        batch_put(clash, RECORD_OBJECT, make_queue(9, "q", 1));
         error = commit_fails(store, clash, STORE_FAILED_CLEAN);
         g_assert_true(err_is(error, ERR_EXISTS));
         /* A name is free in the batch that drops it, its number never again. */
-        g_ptr_array_add(third->in.dropped_objects, make_queue(1, "q", 1));
-        g_ptr_array_add(third->in.dropped_objects, object_ref(user));
-        g_ptr_array_add(third->in.objects, make_queue(4, "q", 2));
+        batch_drop(third, RECORD_OBJECT, make_queue(1, "q", 1));
+        batch_drop(third, RECORD_OBJECT, object_ref(user));
+        batch_put(third, RECORD_OBJECT, make_queue(4, "q", 2));
         commit(store, third);
         assert_objects(store, "queue r 2*7; queue q 4*2; ", 4);
         g_autoptr(Batch) last = batch_new();
-        g_ptr_array_add(last->in.dropped_objects, make_queue(4, "q", 2));
+        batch_drop(last, RECORD_OBJECT, make_queue(4, "q", 2));
         commit(store, last);
         g_clear_pointer(&store, store_close);
         store = open_store(dir);
@@ -92,7 +91,7 @@ static void add_usage(Batch *batch, const char *queue, const char *user, gint64 
         Usage *usage = g_new0(Usage, 1);
 
         *usage = (Usage){ g_strdup(queue), g_strdup(user), amount, at };
-        g_ptr_array_add(batch->in.usage, usage);
+        batch_put(batch, RECORD_USAGE, usage);
 }
 
 static void test_usage(void)
@@ -100,7 +99,6 @@ static void test_usage(void)
         g_autoptr(Scratch) dir = scratch_new();
         g_autoptr(Store) store = open_store(dir);
         g_autoptr(Batch) first = batch_new(), second = batch_new();
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_auto(StoreState) state = { 0 };
         g_autoptr(GError) error = NULL;
         const Usage *usage;
@@ -110,14 +108,14 @@ static void test_usage(void)
         commit(store, first);
         add_usage(second, "q", "ann", 20, 2);
         commit(store, second);
-        (void)store_load(store, &state, jobs, &error);
+        (void)store_load(store, &state, &error);
         g_assert_no_error(error);
-        g_assert_cmpuint(state.usage->len, ==, 2);
-        usage = g_ptr_array_index(state.usage, 0);
+        g_assert_cmpuint(state.loaded[RECORD_USAGE]->len, ==, 2);
+        usage = g_ptr_array_index(state.loaded[RECORD_USAGE], 0);
         g_assert_cmpstr(usage->user, ==, "ann");
         g_assert_cmpint(usage->usage, ==, 20);
         g_assert_cmpint(usage->at, ==, 2);
-        usage = g_ptr_array_index(state.usage, 1);
+        usage = g_ptr_array_index(state.loaded[RECORD_USAGE], 1);
         g_assert_cmpint(usage->usage, ==, G_MAXINT64);
 }
 
@@ -155,7 +153,7 @@ static void commit_rows(Store *store)
                 job->array_seq = rows[i].array;
                 job->running = rows[i].started;
                 job->updated = rows[i].updated;
-                g_ptr_array_add(batch->in.new_jobs, job);
+                batch_put(batch, RECORD_NEW_JOB, job);
         }
         commit(store, batch);
 }
@@ -251,7 +249,7 @@ static void test_changes(void)
         job->array_seq = 4;
         job->running = 1000;
         job->updated = 1000;
-        g_ptr_array_add(batch->in.changed_jobs, job);
+        batch_put(batch, RECORD_JOB, job);
         commit(store, batch);
         g_autofree char *in_r = list(store, &(JobQuery){ .limit = 10, .queue = "r" }, &next);
         g_autofree char *in_q = list(store, &(JobQuery){ .limit = 3, .queue = "q", .before_seq = 8 }, &next);
@@ -266,7 +264,7 @@ static void test_changes(void)
         ended->state = JOB_FAILED;
         ended->running = 2000; /* a second attempt: the first start stays */
         ended->updated = 3000;
-        g_ptr_array_add(end->in.changed_jobs, ended);
+        batch_put(end, RECORD_JOB, ended);
         commit(store, end);
         g_autofree char *since = list(store, &(JobQuery){ .limit = 10, .started_since = 1500 }, &next);
         g_autofree char *bad =
@@ -296,7 +294,7 @@ static void test_far_apart(void)
                         Job *job = make_job(seq, "ann", seq % 20000 == 1 ? "rare" : name, JOB_SUCCEEDED);
 
                         job->spec_seq = 1;
-                        g_ptr_array_add(batch->in.new_jobs, job);
+                        batch_put(batch, RECORD_NEW_JOB, job);
                 }
                 commit(store, batch);
         }
@@ -329,7 +327,7 @@ static void drop(Store *store, gint64 seq)
 {
         g_autoptr(Batch) batch = batch_new();
 
-        g_ptr_array_add(batch->in.dropped_jobs, g_memdup2(&seq, sizeof seq));
+        batch_drop(batch, RECORD_JOB, copy_int(seq));
         commit(store, batch);
 }
 
@@ -339,7 +337,6 @@ static void test_shared_spec(void)
         g_autoptr(Scratch) dir = scratch_new();
         g_autoptr(Store) store = open_store(dir);
         g_autoptr(Batch) batch = batch_new();
-        g_autoptr(GPtrArray) open = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_auto(StoreState) state = { 0 };
 
         for (int i = 1; i <= 3; i++) {
@@ -347,17 +344,17 @@ static void test_shared_spec(void)
                 Job *job = make_job(i, "ann", name, i == 3 ? JOB_QUEUED : JOB_SUCCEEDED);
 
                 job->spec_seq = job->array_seq = 1;
-                g_ptr_array_add(batch->in.new_jobs, job);
+                batch_put(batch, RECORD_NEW_JOB, job);
         }
-        g_ptr_array_add(batch->in.new_jobs, make_job(4, "ann", "n-4", JOB_QUEUED));
+        batch_put(batch, RECORD_NEW_JOB, make_job(4, "ann", "n-4", JOB_QUEUED));
         commit(store, batch);
         g_assert_cmpint(count_specs(store, 1, 4), ==, 4);
         drop(store, 1);
         g_assert_cmpint(count_specs(store, 1, 4), ==, 3);
         drop(store, 2);
         g_assert_cmpint(count_specs(store, 1, 4), ==, 2);
-        g_assert_true(store_load(store, &state, open, NULL));
-        g_assert_cmpuint(open->len, ==, 2);
+        g_assert_true(store_load(store, &state, NULL));
+        g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, 2);
 }
 
 /* ---- kept jobs ---- */
@@ -369,12 +366,10 @@ static void test_cache(void)
         g_autoptr(Batch) batch = batch_new();
         g_autoptr(Job) first = NULL, second = NULL, open = NULL;
         g_autoptr(GError) error = NULL;
-        const Job *job, *queued;
+        Job *job = make_job(1, "ann", "a", JOB_SUCCEEDED), *queued = make_job(2, "ann", "b", JOB_QUEUED);
 
-        g_ptr_array_add(batch->in.new_jobs, make_job(1, "ann", "a", JOB_SUCCEEDED));
-        g_ptr_array_add(batch->in.new_jobs, make_job(2, "ann", "b", JOB_QUEUED));
-        job = g_ptr_array_index(batch->in.new_jobs, 0);
-        queued = g_ptr_array_index(batch->in.new_jobs, 1);
+        batch_put(batch, RECORD_NEW_JOB, job);
+        batch_put(batch, RECORD_NEW_JOB, queued);
         commit(store, batch);
         first = store_job_by_id(store, job->id, &error);
         second = store_job_by_id(store, job->id, &error);
@@ -412,9 +407,7 @@ static void test_cache_bounds(void)
         g_assert_nonnull(job);
         /* One that was read before it was dropped stays out. */
         before = cache_generation(&cache);
-        g_autoptr(GPtrArray) dropped = g_ptr_array_new();
-        g_ptr_array_add(dropped, &job->seq);
-        cache_drop(&cache, dropped);
+        cache_drop(&cache, job->seq);
         cache_put(&cache, job, before);
         g_assert_null(cache_get(&cache, newest));
         job_unref(job);

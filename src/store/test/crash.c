@@ -21,8 +21,8 @@ static void commit_until_killed(const char *dir, int out)
                         g_autofree char *name = g_strdup_printf("job-%d", (int)++seq);
                         Job *job = make_job(seq, "ann", name, JOB_QUEUED);
 
-                        g_ptr_array_add(batch->in.new_jobs, job);
-                        g_ptr_array_add(batch->in.events, make_event(seq, job, "job.queued"));
+                        batch_put(batch, RECORD_NEW_JOB, job);
+                        batch_put(batch, RECORD_EVENT, make_event(seq, job, "job.queued"));
                 }
                 commit(store, batch);
                 if (write(out, &seq, sizeof seq) != sizeof seq)
@@ -60,18 +60,17 @@ static gint64 run_and_kill(const char *dir, int n)
 static void check(const char *dir, gint64 acknowledged)
 {
         g_autoptr(Store) store = open_store(dir);
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
 
-        g_assert_true(store_load(store, &state, jobs, &error));
+        g_assert_true(store_load(store, &state, &error));
         g_assert_no_error(error);
         g_assert_cmpint(state.last_seq, >=, acknowledged);
         g_assert_cmpint(state.last_seq % MEMBERS, ==, 0);
         g_assert_cmpint(state.last_revision, ==, state.last_seq);
-        g_assert_cmpuint(jobs->len, ==, state.last_seq);
-        for (guint i = 0; i < jobs->len; i++)
-                g_assert_cmpint(((Job *)jobs->pdata[i])->seq, ==, i + 1);
+        g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, state.last_seq);
+        for (guint i = 0; i < state.loaded[RECORD_JOB]->len; i++)
+                g_assert_cmpint(((Job *)state.loaded[RECORD_JOB]->pdata[i])->seq, ==, i + 1);
         g_autoptr(GPtrArray) events = store_events(store, &(EventQuery){ .limit = 1000000 }, &error);
         g_assert_cmpuint(events->len, ==, state.last_seq);
 }

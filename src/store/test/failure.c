@@ -18,23 +18,22 @@ static Batch *job_batch(gint64 seq)
         g_autofree char *name = g_strdup_printf("job-%d", (int)seq);
         Job *job = make_job(seq, "ann", name, JOB_QUEUED);
 
-        g_ptr_array_add(batch->in.new_jobs, job);
-        g_ptr_array_add(batch->in.events, make_event(seq, job, "job.queued"));
+        batch_put(batch, RECORD_NEW_JOB, job);
+        batch_put(batch, RECORD_EVENT, make_event(seq, job, "job.queued"));
         return batch;
 }
 
 /* Exactly the jobs and events 1..n are there. */
 static void assert_holds(Store *store, gint64 n)
 {
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
 
-        g_assert_true(store_load(store, &state, jobs, &error));
+        g_assert_true(store_load(store, &state, &error));
         g_assert_no_error(error);
         g_assert_cmpint(state.last_seq, ==, n);
         g_assert_cmpint(state.last_revision, ==, n);
-        g_assert_cmpuint(jobs->len, ==, n);
+        g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, n);
         g_autoptr(GPtrArray) events =
                 store_events(store, &(EventQuery){ .limit = 100000 }, &error); /* a reader sees the same */
         g_assert_no_error(error);
@@ -93,10 +92,11 @@ static void test_full_disk(void)
                 for (int attempt = 0; attempt < 20;
                      attempt++) { /* the first ones may fit into the log's last page */
                         g_autoptr(Batch) batch = job_batch(done + 1);
+                        const StoreBatch view = batch_view(batch);
                         g_autoptr(GError) error = NULL;
                         StoreFailure failure;
 
-                        if (store_commit(store, &batch->in, &failure, &error)) {
+                        if (store_commit(store, &view, &failure, &error)) {
                                 done++;
                                 continue;
                         }
@@ -122,7 +122,7 @@ static void test_full_disk(void)
 static void commit_large_job(Store *store, gint64 seq)
 {
         g_autoptr(Batch) batch = job_batch(seq);
-        Event *event = batch->in.events->pdata[0];
+        Event *event = batch_last(batch);
 
         g_free(event->data);
         event->data = g_strnfill(100 * 1024, ' ');
@@ -272,8 +272,9 @@ static void test_failed_copy(void)
         faulty_set(FAULT_SYNC, "paddle.db", 1, false);
         for (bool ok = true; ok && seq < 5000;) { /* the commits go on until the copy's failure is known */
                 g_autoptr(Batch) batch = job_batch(seq + 1);
+                const StoreBatch view = batch_view(batch);
 
-                ok = store_commit(store, &batch->in, &failure, &error);
+                ok = store_commit(store, &view, &failure, &error);
                 seq += ok;
         }
         g_assert_cmpint(failure, ==, STORE_FAILED_FATAL);

@@ -87,55 +87,91 @@ void assert_same_job(const Job *got, const Job *want)
         g_assert_true(json_equal(got_spec, want_spec));
 }
 
+/* What frees the data of a record. */
+static const GDestroyNotify frees[RECORD_KINDS][RECORD_OPS] = {
+        [RECORD_OBJECT] = { (GDestroyNotify)object_unref, (GDestroyNotify)object_unref },
+        [RECORD_USAGE] = { (GDestroyNotify)usage_free },
+        [RECORD_JOB] = { (GDestroyNotify)job_unref, g_free },
+        [RECORD_NEW_JOB] = { (GDestroyNotify)job_unref },
+        [RECORD_EVENT] = { (GDestroyNotify)event_free },
+        [RECORD_LOGIN] = { NULL, g_free },
+        [RECORD_TOKEN] = { (GDestroyNotify)token_free, g_free },
+        [RECORD_HORIZON] = { g_free },
+        [RECORD_BOOT] = { g_free },
+};
+
+struct Batch {
+        GArray *records; /* StoreRecord */
+};
+
 Batch *batch_new(void)
 {
         Batch *batch = g_new0(Batch, 1);
 
-        batch->in = (StoreBatch){
-                .new_jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref),
-                .changed_jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref),
-                .events = g_ptr_array_new_with_free_func((GDestroyNotify)event_free),
-                .objects = g_ptr_array_new_with_free_func((GDestroyNotify)object_unref),
-                .dropped_objects = g_ptr_array_new_with_free_func((GDestroyNotify)object_unref),
-                .usage = g_ptr_array_new_with_free_func((GDestroyNotify)usage_free),
-                .logged_out = g_ptr_array_new_with_free_func(g_free),
-                .tokens = g_ptr_array_new_with_free_func((GDestroyNotify)token_free),
-                .dropped_tokens = g_ptr_array_new_with_free_func(g_free),
-                .dropped_jobs = g_ptr_array_new_with_free_func(g_free),
-        };
+        batch->records = g_array_new(FALSE, FALSE, sizeof(StoreRecord));
         return batch;
 }
 
 void batch_free(Batch *batch)
 {
-        g_ptr_array_unref(batch->in.new_jobs);
-        g_ptr_array_unref(batch->in.changed_jobs);
-        g_ptr_array_unref(batch->in.events);
-        g_ptr_array_unref(batch->in.objects);
-        g_ptr_array_unref(batch->in.dropped_objects);
-        g_ptr_array_unref(batch->in.usage);
-        g_ptr_array_unref(batch->in.logged_out);
-        g_ptr_array_unref(batch->in.tokens);
-        g_ptr_array_unref(batch->in.dropped_tokens);
-        g_ptr_array_unref(batch->in.dropped_jobs);
+        for (guint i = 0; i < batch->records->len; i++) {
+                const StoreRecord *record = &g_array_index(batch->records, StoreRecord, i);
+
+                frees[record->kind][record->op]((void *)record->data);
+        }
+        g_array_unref(batch->records);
         g_free(batch);
+}
+
+static void add(Batch *batch, RecordKind kind, RecordOp op, void *data)
+{
+        const StoreRecord record = { (guint8)kind, (guint8)op, data };
+
+        g_array_append_val(batch->records, record);
+}
+
+void batch_put(Batch *batch, RecordKind kind, void *data)
+{
+        add(batch, kind, RECORD_PUT, data);
+}
+
+void batch_drop(Batch *batch, RecordKind kind, void *data)
+{
+        add(batch, kind, RECORD_DROP, data);
+}
+
+void *batch_last(const Batch *batch)
+{
+        return (void *)g_array_index(batch->records, StoreRecord, batch->records->len - 1).data;
+}
+
+gint64 *copy_int(gint64 value)
+{
+        return g_memdup2(&value, sizeof value);
+}
+
+StoreBatch batch_view(const Batch *batch)
+{
+        return (StoreBatch){ (const StoreRecord *)(void *)batch->records->data, batch->records->len };
 }
 
 void commit(Store *store, const Batch *batch)
 {
         g_autoptr(GError) error = NULL;
+        const StoreBatch view = batch_view(batch);
         StoreFailure failure;
 
-        (void)store_commit(store, &batch->in, &failure, &error);
+        (void)store_commit(store, &view, &failure, &error);
         g_assert_no_error(error);
 }
 
 GError *commit_fails(Store *store, const Batch *batch, StoreFailure failure)
 {
         GError *error = NULL;
+        const StoreBatch view = batch_view(batch);
         StoreFailure got = STORE_FAILED_CLEAN;
 
-        g_assert_false(store_commit(store, &batch->in, &got, &error));
+        g_assert_false(store_commit(store, &view, &got, &error));
         g_assert_nonnull(error);
         g_assert_cmpint(got, ==, failure);
         return error;
@@ -147,18 +183,17 @@ void commit_job(Store *store, gint64 seq)
         g_autofree char *name = g_strdup_printf("job-%" G_GINT64_FORMAT, seq);
         Job *job = make_job(seq, "ann", name, JOB_QUEUED);
 
-        g_ptr_array_add(batch->in.new_jobs, job);
-        g_ptr_array_add(batch->in.events, make_event(seq, job, "job.queued"));
+        batch_put(batch, RECORD_NEW_JOB, job);
+        batch_put(batch, RECORD_EVENT, make_event(seq, job, "job.queued"));
         commit(store, batch);
 }
 
 gint64 last_seq(Store *store)
 {
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_auto(StoreState) state = { 0 };
 
-        (void)store_load(store, &state, jobs, &error);
+        (void)store_load(store, &state, &error);
         g_assert_no_error(error);
         return state.last_seq;
 }

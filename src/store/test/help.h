@@ -15,12 +15,15 @@ Job *make_job(gint64 seq, const char *user, const char *name, JobState state);
 Event *make_event(gint64 revision, const Job *job, const char *kind);
 void assert_same_job(const Job *got, const Job *want);
 
-typedef struct {
-        StoreBatch in; /* every list exists and frees its items */
-} Batch;
+typedef struct Batch Batch; /* records; owns their data */
 Batch *batch_new(void);
 void batch_free(Batch *batch);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Batch, batch_free)
+void batch_put(Batch *batch, RecordKind kind, void *data /* taken */);
+void batch_drop(Batch *batch, RecordKind kind, void *data /* taken */);
+void *batch_last(const Batch *batch); /* the data of the record that was added last */
+StoreBatch batch_view(const Batch *batch);
+gint64 *copy_int(gint64 value); /* data of a record; the caller's */
 
 void commit(Store *store, const Batch *batch);
 /* Expects the failure; the error is the caller's. */

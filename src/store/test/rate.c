@@ -18,9 +18,9 @@ static void add_job(Batch *batch, JobState state, int events)
         name = g_strdup_printf("job-%d", (int)sequence);
         job = make_job(sequence, "ann", name, state);
         g_ptr_array_add(ids, g_strdup(job->id));
-        g_ptr_array_add(batch->in.new_jobs, job);
+        batch_put(batch, RECORD_NEW_JOB, job);
         for (int i = 0; i < events; i++)
-                g_ptr_array_add(batch->in.events, make_event(++revision, job, "job.queued"));
+                batch_put(batch, RECORD_EVENT, make_event(++revision, job, "job.queued"));
 }
 
 static int compare_times(const void *a, const void *b)
@@ -74,15 +74,15 @@ static void rate_load(const char *dir)
 {
         gint64 start = g_get_monotonic_time(), opened;
         g_autoptr(Store) store = open_store(dir);
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
 
         opened = g_get_monotonic_time();
-        (void)store_load(store, &state, jobs, &error);
+        (void)store_load(store, &state, &error);
         g_assert_no_error(error);
         g_print("open %.1f ms, load of %u open jobs beside %d finished ones %.1f ms\n",
-                (double)(opened - start) / 1000, jobs->len, (int)(state.last_seq - jobs->len),
+                (double)(opened - start) / 1000, state.loaded[RECORD_JOB]->len,
+                (int)(state.last_seq - state.loaded[RECORD_JOB]->len),
                 (double)(g_get_monotonic_time() - opened) / 1000);
 }
 

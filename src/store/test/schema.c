@@ -68,7 +68,6 @@ static void test_migrate(void)
 static void test_first_version(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
         g_autoptr(Store) store = NULL;
@@ -88,15 +87,16 @@ static void test_first_version(void)
                      "INSERT INTO user VALUES ('bob', 0, 200), ('root', 1, 100);"
                      "INSERT INTO token VALUES ('t', 'root', 'hash', NULL, 1, 0);");
         store = open_store(dir);
-        g_assert_true(store_load(store, &state, jobs, &error));
+        g_assert_true(store_load(store, &state, &error));
         g_assert_no_error(error);
         g_assert_cmpint(state.last_seq, ==, 2);
         g_assert_cmpint(state.last_revision, ==, 4);
-        g_assert_cmpuint(jobs->len, ==, 1);
-        g_assert_cmpstr(((Job *)jobs->pdata[0])->queue, ==, "default");
-        g_assert_cmpint(((Job *)jobs->pdata[0])->updated, ==, 40);
-        g_assert_cmpuint(state.objects->len, ==, 2);
-        const User *root = state.objects->pdata[0], *bob = state.objects->pdata[1];
+        g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, 1);
+        g_assert_cmpstr(((Job *)state.loaded[RECORD_JOB]->pdata[0])->queue, ==, "default");
+        g_assert_cmpint(((Job *)state.loaded[RECORD_JOB]->pdata[0])->updated, ==, 40);
+        g_assert_cmpuint(state.loaded[RECORD_OBJECT]->len, ==, 2);
+        const User *root = state.loaded[RECORD_OBJECT]->pdata[0],
+                   *bob = state.loaded[RECORD_OBJECT]->pdata[1];
         g_assert_cmpstr(root->object.name, ==, "root");
         g_assert_cmpint(root->object.kind, ==, KIND_USER);
         g_assert_cmpint(root->object.created, ==, 100);
@@ -124,7 +124,6 @@ static void test_first_version(void)
 static void test_awaited_arrays(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
         g_autoptr(Store) store = NULL;
@@ -144,12 +143,12 @@ static void test_awaited_arrays(void)
                 " (3, '00000000000000cc', 'ann', 'all', 'default', 1, 1, 1, 0, 3, 0, NULL,"
                 "  '{\"after\":[\"ok:00000000000000aa\",\"any:00000000000000bb\"]}');");
         store = open_store(dir);
-        g_assert_true(store_load(store, &state, jobs, &error));
+        g_assert_true(store_load(store, &state, &error));
         g_assert_no_error(error);
-        g_assert_cmpuint(jobs->len, ==, 3);
-        after = g_strjoinv(" ", ((Job *)jobs->pdata[2])->after);
+        g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, 3);
+        after = g_strjoinv(" ", ((Job *)state.loaded[RECORD_JOB]->pdata[2])->after);
         g_assert_cmpstr(after, ==, "ok:a00000000000000aa any:00000000000000bb");
-        g_assert_null(((Job *)jobs->pdata[0])->after);
+        g_assert_null(((Job *)state.loaded[RECORD_JOB]->pdata[0])->after);
         g_assert_true(store_array_by_name(store, "ann", "s-w", &array, &error));
         g_assert_cmpint(array, ==, 1);
         g_assert_false(store_array_by_name(store, "ann", "s", &array, NULL));
@@ -353,13 +352,12 @@ static void test_damaged_row(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
         g_autoptr(Store) store = open_store(dir);
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { .last_seq = 99 };
 
         commit_job(store, 1);
         run_sql(dir, "UPDATE job SET body = '{', id = '0123456789abcdef'");
-        g_assert_false(store_load(store, &state, jobs, &error));
+        g_assert_false(store_load(store, &state, &error));
         g_assert_nonnull(strstr(error->message, "job '0123456789abcdef' in the database: "));
         g_assert_cmpint(state.last_seq, ==, 99);
 }

@@ -6,18 +6,17 @@ static void test_empty(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
         g_autoptr(Store) store = open_store(dir);
-        g_autoptr(GPtrArray) open_jobs = g_ptr_array_new();
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
         gint64 next = 9;
 
-        g_assert_true(store_load(store, &state, open_jobs, &error));
+        g_assert_true(store_load(store, &state, &error));
         g_assert_no_error(error);
         g_assert_cmpint(state.last_seq, ==, 0);
         g_assert_cmpint(state.last_revision, ==, 0);
         g_assert_cmpint(state.events_horizon, ==, 0);
         g_assert_cmpstr(state.boot_id, ==, "");
-        g_assert_cmpuint(open_jobs->len, ==, 0);
+        g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, 0);
         g_autoptr(GPtrArray) jobs = store_jobs(store, &(JobQuery){ .limit = 10 }, &next, &error);
         g_assert_no_error(error);
         g_assert_cmpuint(jobs->len, ==, 0);
@@ -36,23 +35,22 @@ static void test_job_found(void)
         Job *job = make_job(1, "ann", "digits", JOB_QUEUED);
 
         job->idempotency_key = g_strdup("key 1");
-        g_ptr_array_add(batch->in.new_jobs, job);
-        batch->in.boot_id = "11111111-2222-3333-4444-555555555555";
+        batch_put(batch, RECORD_NEW_JOB, job);
+        batch_put(batch, RECORD_BOOT, g_strdup("11111111-2222-3333-4444-555555555555"));
         commit(store, batch);
         for (int round = 0; round < 2; round++) { /* again after a close and an open */
                 g_autoptr(Job) by_id = store_job_by_id(store, job->id, &error);
                 g_autoptr(Job) by_name = store_job_by_name(store, "ann", "digits", &error);
                 g_autoptr(Job) by_key = store_job_by_key(store, "ann", "key 1", &error);
-                g_autoptr(GPtrArray) open_jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
                 g_auto(StoreState) state = { 0 };
 
                 g_assert_no_error(error);
                 assert_same_job(by_id, job);
                 assert_same_job(by_name, job);
                 assert_same_job(by_key, job);
-                g_assert_true(store_load(store, &state, open_jobs, &error));
-                g_assert_cmpuint(open_jobs->len, ==, 1);
-                assert_same_job(g_ptr_array_index(open_jobs, 0), job);
+                g_assert_true(store_load(store, &state, &error));
+                g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, 1);
+                assert_same_job(g_ptr_array_index(state.loaded[RECORD_JOB], 0), job);
                 g_assert_cmpint(state.last_seq, ==, 1);
                 g_assert_cmpstr(state.boot_id, ==, "11111111-2222-3333-4444-555555555555");
                 g_clear_pointer(&store, store_close);
@@ -96,19 +94,19 @@ static void test_names(void)
         Job *old = make_job(1, "ann", "digits", JOB_RUNNING);
         Job *ended = job_ref(old), *fresh = make_job(3, "ann", "digits", JOB_QUEUED);
 
-        g_ptr_array_add(first->in.new_jobs, old);
-        g_ptr_array_add(first->in.new_jobs, make_job(2, "bob", "digits", JOB_QUEUED));
+        batch_put(first, RECORD_NEW_JOB, old);
+        batch_put(first, RECORD_NEW_JOB, make_job(2, "bob", "digits", JOB_QUEUED));
         commit(store, first);
 
-        g_ptr_array_add(again->in.new_jobs, make_job(3, "ann", "digits", JOB_QUEUED));
+        batch_put(again, RECORD_NEW_JOB, make_job(3, "ann", "digits", JOB_QUEUED));
         taken = commit_fails(store, again, STORE_FAILED_CLEAN);
         g_assert_true(err_is(taken, ERR_EXISTS));
         g_assert_cmpint(last_seq(store), ==, 2);
 
         ended->state = JOB_SUCCEEDED;
         ended->revision = 40;
-        g_ptr_array_add(swap->in.changed_jobs, ended);
-        g_ptr_array_add(swap->in.new_jobs, fresh);
+        batch_put(swap, RECORD_JOB, ended);
+        batch_put(swap, RECORD_NEW_JOB, fresh);
         commit(store, swap);
         g_autoptr(Job) newest = store_job_by_name(store, "ann", "digits", &error);
         assert_same_job(newest, fresh);
@@ -137,7 +135,7 @@ static void test_keys(void)
                 g_autoptr(GError) error = NULL;
 
                 job->idempotency_key = g_strdup(cases[i].key);
-                g_ptr_array_add(batch->in.new_jobs, job);
+                batch_put(batch, RECORD_NEW_JOB, job);
                 if (cases[i].ok)
                         commit(store, batch);
                 else
@@ -157,9 +155,9 @@ static void test_all_or_nothing(void)
         Job *job = make_job(2, "ann", "new", JOB_QUEUED);
 
         commit_job(store, 1);
-        g_ptr_array_add(batch->in.new_jobs, job);
-        g_ptr_array_add(batch->in.events, make_event(2, job, "job.queued"));
-        g_ptr_array_add(batch->in.events, make_event(1, job, "job.queued")); /* there already */
+        batch_put(batch, RECORD_NEW_JOB, job);
+        batch_put(batch, RECORD_EVENT, make_event(2, job, "job.queued"));
+        batch_put(batch, RECORD_EVENT, make_event(1, job, "job.queued")); /* there already */
         g_clear_error(&error);
         error = commit_fails(store, batch, STORE_FAILED_CLEAN);
         g_clear_error(&error);
@@ -169,7 +167,7 @@ static void test_all_or_nothing(void)
         g_assert_cmpuint(events->len, ==, 0);
 
         g_autoptr(Batch) unknown = batch_new();
-        g_ptr_array_add(unknown->in.changed_jobs, make_job(77, "ann", "ghost", JOB_RUNNING));
+        batch_put(unknown, RECORD_JOB, make_job(77, "ann", "ghost", JOB_RUNNING));
         error = commit_fails(store, unknown, STORE_FAILED_CLEAN);
         g_assert_true(err_is(error, ERR_NOT_FOUND));
         commit_job(store, 2);
@@ -189,8 +187,8 @@ static void commit_mixed_jobs(Store *store)
         g_autoptr(Batch) batch = batch_new();
 
         for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
-                g_ptr_array_add(batch->in.new_jobs,
-                                make_job((gint64)i + 1, rows[i].user, rows[i].name, rows[i].state));
+                batch_put(batch, RECORD_NEW_JOB,
+                          make_job((gint64)i + 1, rows[i].user, rows[i].name, rows[i].state));
         commit(store, batch);
 }
 
@@ -245,18 +243,17 @@ static void test_load(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
         g_autoptr(Store) store = open_store(dir);
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
 
         commit_mixed_jobs(store);
-        g_assert_true(store_load(store, &state, jobs, &error));
+        g_assert_true(store_load(store, &state, &error));
         g_assert_no_error(error);
         g_assert_cmpint(state.last_seq, ==, 7);
-        g_assert_cmpuint(jobs->len, ==, 3);
-        g_assert_cmpint(((Job *)jobs->pdata[0])->seq, ==, 2);
-        g_assert_cmpint(((Job *)jobs->pdata[1])->seq, ==, 4);
-        g_assert_cmpint(((Job *)jobs->pdata[2])->seq, ==, 6);
+        g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, 3);
+        g_assert_cmpint(((Job *)state.loaded[RECORD_JOB]->pdata[0])->seq, ==, 2);
+        g_assert_cmpint(((Job *)state.loaded[RECORD_JOB]->pdata[1])->seq, ==, 4);
+        g_assert_cmpint(((Job *)state.loaded[RECORD_JOB]->pdata[2])->seq, ==, 6);
 }
 
 static void assert_events(Store *store, gint64 since, gint64 job, const char *user, int limit,
@@ -283,13 +280,13 @@ static void commit_events(Store *store, Job **ret_ann, Job **ret_bob)
         g_autoptr(Batch) batch = batch_new();
         Job *ann = make_job(1, "ann", "a", JOB_SUCCEEDED), *bob = make_job(2, "bob", "b", JOB_RUNNING);
 
-        g_ptr_array_add(batch->in.new_jobs, ann);
-        g_ptr_array_add(batch->in.new_jobs, bob);
+        batch_put(batch, RECORD_NEW_JOB, ann);
+        batch_put(batch, RECORD_NEW_JOB, bob);
         for (int revision = 1; revision <= 10; revision++) {
                 const Job *job = revision == 6 ? NULL : revision >= 7 && revision <= 9 ? bob : ann;
 
-                g_ptr_array_add(batch->in.events,
-                                make_event(revision, job, job ? "job.queued" : "server.started"));
+                batch_put(batch, RECORD_EVENT,
+                          make_event(revision, job, job ? "job.queued" : "server.started"));
         }
         commit(store, batch);
         *ret_ann = job_ref(ann);
@@ -338,7 +335,7 @@ static void test_horizon(void)
                 g_autoptr(Batch) batch = batch_new();
                 g_autoptr(GError) error = NULL;
 
-                batch->in.events_horizon = round ? 2 : 4;
+                batch_put(batch, RECORD_HORIZON, copy_int(round ? 2 : 4));
                 commit(store, batch);
                 g_assert_cmpint(store_events_horizon(store), ==, 4);
                 g_assert_null(store_events(store, &(EventQuery){ .since = 3, .limit = 100 }, &error));
@@ -363,21 +360,20 @@ static void test_horizon_in_steps(void)
         g_autoptr(Scratch) dir = scratch_new();
         g_autoptr(Store) store = open_store(dir);
         g_autoptr(Batch) batch = batch_new(), drop = batch_new();
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new();
         g_autoptr(GError) error = NULL;
         g_autoptr(Job) job = make_job(1, "ann", "a", JOB_SUCCEEDED);
         g_auto(StoreState) state = { 0 };
 
         for (int revision = 1; revision <= 4500; revision++)
-                g_ptr_array_add(batch->in.events, make_event(revision, job, "member.ready"));
+                batch_put(batch, RECORD_EVENT, make_event(revision, job, "member.ready"));
         commit(store, batch);
-        drop->in.events_horizon = 4500;
+        batch_put(drop, RECORD_HORIZON, copy_int(4500));
         for (int step = 0; step < 3; step++) {
                 commit(store, drop);
                 assert_events(store, 0, 1, NULL, 100, "");
                 assert_events(store, 4500, 0, NULL, 100, "");
         }
-        g_assert_true(store_load(store, &state, jobs, &error));
+        g_assert_true(store_load(store, &state, &error));
         g_assert_cmpint(state.last_revision, ==, 4500);
         g_assert_cmpint(state.events_horizon, ==, 4500);
 }
@@ -393,9 +389,8 @@ static void test_events_far_apart(void)
 
         for (int revision = 1; revision <= 45000; revision++)
                 if (revision % 100 == 0 || revision < 3)
-                        g_ptr_array_add(batch->in.events,
-                                        make_event(revision, revision < 3 ? ann : bob, "x"));
-        g_ptr_array_add(batch->in.events, make_event(45001, ann, "x"));
+                        batch_put(batch, RECORD_EVENT, make_event(revision, revision < 3 ? ann : bob, "x"));
+        batch_put(batch, RECORD_EVENT, make_event(45001, ann, "x"));
         commit(store, batch);
         assert_events(store, 0, 0, "ann", 100, "1 2 45001 ");
         assert_events(store, 2, 0, "ann", 1, "45001 ");
@@ -410,13 +405,12 @@ static void test_drop(void)
         g_autoptr(Job) ann = NULL, bob = NULL;
         g_autoptr(Batch) batch = batch_new();
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_auto(StoreState) state = { 0 };
         gint64 seqs[] = { 1, 2 };
 
         commit_events(store, &ann, &bob);
         for (int i = 0; i < 2; i++)
-                g_ptr_array_add(batch->in.dropped_jobs, g_memdup2(&seqs[i], sizeof seqs[i]));
+                batch_drop(batch, RECORD_JOB, copy_int(seqs[i]));
         commit(store, batch);
         g_assert_null(store_job_by_id(store, ann->id, &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
@@ -424,8 +418,8 @@ static void test_drop(void)
         assert_events(store, 0, 0, NULL, 100, "6 ");
         g_clear_pointer(&store, store_close);
         store = open_store(dir);
-        g_assert_true(store_load(store, &state, jobs, &error));
-        g_assert_cmpuint(jobs->len, ==, 0);
+        g_assert_true(store_load(store, &state, &error));
+        g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, 0);
         g_assert_cmpint(state.last_seq, ==, 2);
         g_assert_cmpint(state.last_revision, ==, 10);
 }
@@ -443,7 +437,7 @@ static void add_token(Batch *batch, const char *id, const char *user, const char
                                                                         : TOKEN_OWN,
                           .created = created,
                           .expires = 900 };
-        g_ptr_array_add(batch->in.tokens, token);
+        batch_put(batch, RECORD_TOKEN, token);
 }
 
 static void test_tokens(void)
@@ -468,7 +462,7 @@ static void test_tokens(void)
         g_assert_cmpuint(tokens->len, ==, 2);
         g_assert_cmpstr(((Token *)tokens->pdata[1])->id, ==, "t2");
         g_assert_null(((Token *)tokens->pdata[1])->note);
-        g_ptr_array_add(drop->in.dropped_tokens, g_strdup("t1"));
+        batch_drop(drop, RECORD_TOKEN, g_strdup("t1"));
         commit(store, drop);
         g_assert_null(store_token_by_hash(store, "hash-t1", &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
@@ -479,7 +473,7 @@ static void add_made(Batch *batch, const char *id, const char *maker, Scope scop
         Token *token;
 
         add_token(batch, id, "ann", NULL, 10);
-        token = batch->in.tokens->pdata[batch->in.tokens->len - 1];
+        token = batch_last(batch);
         token->maker = g_strdup(maker);
         token->authority = g_strconcat("key of ", id, NULL);
         token->scope = scope;
@@ -506,7 +500,7 @@ static void test_made_tokens(void)
         g_assert_cmpstr(made->maker, ==, "a");
         g_assert_cmpstr(made->authority, ==, "key of a1");
         add_made(drop, "a2", "a1", SCOPE_READ, NULL);
-        g_ptr_array_add(drop->in.dropped_tokens, g_strdup("a"));
+        batch_drop(drop, RECORD_TOKEN, g_strdup("a"));
         commit(store, drop);
         g_autoptr(GPtrArray) left = store_tokens(store, "ann", &error);
         g_assert_cmpuint(left->len, ==, 2);
@@ -530,7 +524,7 @@ static void test_logged_out(void)
         commit(store, batch);
         first = store_token_by_hash(store, "hash-t1", &error);
         g_assert_cmpint(first->login, ==, TOKEN_LOGIN);
-        g_ptr_array_add(out->in.logged_out, g_strdup("ann"));
+        batch_drop(out, RECORD_LOGIN, g_strdup("ann"));
         add_token(out, "t4", "ann", "login", 40); /* of the same batch: stays */
         commit(store, out);
         tokens = store_tokens(store, NULL, &error);

@@ -22,8 +22,8 @@ static void commit_whole(Store *store, gint64 first)
                 g_autofree char *name = g_strdup_printf("job-%d", (int)seq);
                 Job *job = make_job(seq, seq % 2 ? "ann" : "bob", name, JOB_SUCCEEDED);
 
-                g_ptr_array_add(batch->in.new_jobs, job);
-                g_ptr_array_add(batch->in.events, make_event(seq, job, "job.queued"));
+                batch_put(batch, RECORD_NEW_JOB, job);
+                batch_put(batch, RECORD_EVENT, make_event(seq, job, "job.queued"));
         }
         commit(store, batch);
 }

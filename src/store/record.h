@@ -1,0 +1,31 @@
+/* What a batch writes and a start loads: records of several kinds. doc/internals/store.md, "Records", says how to add
+ * a kind. */
+#pragma once
+
+#include <glib.h>
+
+/* `put` and `drop` name the type of StoreRecord.data. The order in which a batch is written does not depend on the
+ * order of its records (store/sqlite/record.c). */
+typedef enum {
+        RECORD_OBJECT, /* put: Object, inserted or replaced by (kind, seq). drop: Object, by the same */
+        RECORD_USAGE,  /* put: Usage, inserted or replaced */
+        RECORD_JOB, /* put: Job, changed. drop: gint64, the seq of a job that ended; its events go with it */
+        RECORD_NEW_JOB, /* put: Job, inserted; its seq is set by the engine. A spec is written once, with the job
+                           whose spec_seq is its own seq; the other jobs refer to it */
+        RECORD_EVENT, /* put: Event, inserted */
+        RECORD_LOGIN, /* drop: char, a user whose log-in tokens are deleted, except those put in this batch */
+        RECORD_TOKEN, /* put: Token, inserted. drop: char, the id, also of one put in this batch */
+        RECORD_HORIZON, /* put: gint64, a revision: events up to it cannot be read from this commit on. At most
+                           2,000 of them are deleted in one batch; a later batch with the same horizon deletes
+                           more */
+        RECORD_BOOT,    /* put: char, the id of this boot */
+        RECORD_KINDS,
+} RecordKind;
+
+typedef enum { RECORD_PUT, RECORD_DROP, RECORD_OPS } RecordOp;
+
+typedef struct {
+        guint8 kind; /* RecordKind */
+        guint8 op;   /* RecordOp */
+        const void *data;
+} StoreRecord;
