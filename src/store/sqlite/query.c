@@ -63,8 +63,8 @@ const char *const reader_sql[] = {
                      " AND (phase = 1 OR updated > ?2) ORDER BY job.seq LIMIT ?6",
         [EVENTS_BOUNDS] = "SELECT events_horizon, coalesce((SELECT max(revision) FROM event), 0) FROM state",
         [EVENTS_SINCE] = EVENTS("event", ""),
-        [EVENTS_OF_ONE] =
-                EVENTS("event INDEXED BY event_subject", " AND subject_kind = ?5 AND subject_seq = ?6"),
+        [EVENTS_OF_ONE] = EVENTS("event INDEXED BY event_subject", " AND subject_seq > 0 AND subject_seq = ?6"
+                                                                   " AND subject_kind = ?5"),
         /* A follower asks for the newest few: those are found by their revisions. */
         [EVENTS_OF_SEVERAL] = EVENTS("event NOT INDEXED", " AND subject_kind = ?5 AND subject_seq >= ?6"
                                                           " AND subject_seq < ?7"),

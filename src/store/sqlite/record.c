@@ -9,8 +9,9 @@ enum { PHASE_OPEN = 1 };         /* of the column `phase`; a job that ended has 
 
 #define DISOWN_SQL(constant, number, table)                                                                  \
         [DISOWN_##constant] = "UPDATE " table " SET user = ?2 WHERE user = ?1",                              \
-        [DISOWN_EVENTS_##constant] = "UPDATE event SET user = ?2 WHERE subject_kind = " #number              \
-                                     " AND subject_seq IN (SELECT seq FROM " table " WHERE user = ?2)",
+        [DISOWN_EVENTS_##constant] =                                                                         \
+                "UPDATE event SET user = ?2 WHERE subject_seq > 0 AND subject_kind = " #number               \
+                " AND subject_seq IN (SELECT seq FROM " table " WHERE user = ?2)",
 
 static const char *const named_sql[] = {
         [BEGIN] = "BEGIN IMMEDIATE",
@@ -44,7 +45,8 @@ static const char *const named_sql[] = {
         [SPEC_DROP] =
                 "DELETE FROM job_spec WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM job WHERE seq = ?1)"
                 " AND NOT EXISTS (SELECT 1 FROM job INDEXED BY job_shares WHERE spec = ?1 AND spec <> seq)",
-        [EVENTS_OF_DROP] = "DELETE FROM event WHERE subject_kind = ?1 AND subject_seq = ?2",
+        [EVENTS_OF_DROP] =
+                "DELETE FROM event WHERE subject_seq > 0 AND subject_seq = ?2 AND subject_kind = ?1",
         [HORIZON_SET] = "UPDATE state SET events_horizon = max(events_horizon, ?1)",
         [EVENTS_DROP] = "DELETE FROM event WHERE revision IN (SELECT revision FROM event"
                         " WHERE revision <= (SELECT events_horizon FROM state) ORDER BY revision LIMIT ?1)",

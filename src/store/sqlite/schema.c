@@ -100,13 +100,15 @@ const char *const schema_migrations[] = {
         "  first.array), replace(value, ':', ':a'), value)) FROM json_each(body, '$.after')))"
         "  WHERE phase = 1 AND json_type(body, '$.after') = 'array';",
         /* Events are about subjects of several kinds. Those of before are about jobs, but for the few of the
-         * catalog's objects: a default instead of an update leaves a million rows as they are. */
+         * catalog's objects: a default instead of an update leaves a million rows as they are. The index is over the
+         * number alone: few subjects share one, and each insert into an index over both takes 1,000 instructions
+         * more. */
         "DROP INDEX event_job;"
         "ALTER TABLE event RENAME COLUMN job_seq TO subject_seq;"
         "ALTER TABLE event RENAME COLUMN job_id TO subject_id;"
         "ALTER TABLE event ADD COLUMN subject_kind INTEGER NOT NULL DEFAULT 1;"
         "UPDATE event SET subject_kind = 0 WHERE subject_seq = 0;"
-        "CREATE INDEX event_subject ON event (subject_kind, subject_seq);",
+        "CREATE INDEX event_subject ON event (subject_seq) WHERE subject_seq > 0;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 
