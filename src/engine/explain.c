@@ -1,6 +1,6 @@
-/* Why a job waits, for readers of any thread: from its view, the published catalog and figures. Two sources
- * of reasons become the same words: what the engine knows (environment, dependencies, hold, ports), and what
- * the scheduler says, as the figures tell it (here) or a clone (scheduler_explain). */
+/* Why a job waits, for readers of any thread: from its view, the published catalog and figures. Two sources of
+ * reasons become words here: what the engine knows (environment, dependencies, hold, ports), and what the scheduler
+ * states, from figures (scheduler_explain_figures) or from a clone (scheduler_explain). */
 #include "engine/state.h"
 
 #include <string.h>
@@ -513,23 +513,19 @@ typedef struct {
         Engine *engine;
         const Job *job;
         const Catalog *catalog;
-        const SchedulerFigures *figures;
         gint64 now;
         const Cluster *cluster; /* NULL: this machine */
-        Resources most;         /* of its cluster, when all its nodes can be used */
-        Resources room, free;   /* the same without what others hold, and what of it nobody of ours holds */
-        Resources want;         /* of its least gang */
-        guint32 told;           /* kinds, as bits, of which it is said already that they lack */
+        Waiting waiting;
         json_t *reasons;
 } Question;
 
 static const QueueFigures *figures_for(const Question *question, const char *queue)
 {
+        const SchedulerFigures *figures = question->waiting.figures;
         int id = ids_find(question->engine->queue_ids, queue);
 
-        if (id < 0 || id >= question->figures->n_queues || question->figures->queues[id].id != id)
-                return NULL;
-        return &question->figures->queues[id];
+        return id >= 0 && id < figures->n_queues && figures->queues[id].id == id ? &figures->queues[id]
+                                                                                 : NULL;
 }
 
 static void add(Question *question, const Reason *reason)
@@ -540,25 +536,19 @@ static void add(Question *question, const Reason *reason)
                                                            question->job->user));
 }
 
-static Reason reason_of(const Question *question, Cause cause)
-{
-        return (Reason){ .cause = cause,
-                         .kind = -1,
-                         .queue = ids_find(question->engine->queue_ids, question->job->queue),
-                         .other = -1 };
-}
-
 /* True when nothing else matters. */
 static bool ask_cluster(Question *question, const Queue *queue)
 {
         const Cluster *cluster = queue->cluster ? catalog_cluster(question->catalog, queue->cluster) : NULL;
         g_auto(ClusterView) view = { 0 };
-        Reason reason;
+        Reason reason = { .kind = -1,
+                          .queue = ids_find(question->engine->queue_ids, question->job->queue),
+                          .other = -1 };
 
         cluster_view(question->engine, cluster, &view);
         if (view.known && !(cluster && cluster->offline))
                 return false;
-        reason = reason_of(question, view.known ? CAUSE_QUEUE_CLOSED : CAUSE_NO_NODES);
+        reason.cause = view.known ? CAUSE_QUEUE_CLOSED : CAUSE_NO_NODES;
         add(question, &reason);
         return true;
 }
@@ -571,7 +561,7 @@ static bool ask_unusable(Question *question, const ClusterView *view)
 
         if (!question->cluster || question->cluster->type == CLUSTER_LOCAL || !view->nodes)
                 return false;
-        if (!resources_equal(&view->total, &nothing) && resources_fit(&question->want, &view->total))
+        if (!resources_equal(&view->total, &nothing) && resources_fit(&question->waiting.want, &view->total))
                 return false;
         why = say_unusable(question->cluster, view);
         if (why)
@@ -579,119 +569,24 @@ static bool ask_unusable(Question *question, const ClusterView *view)
         return why != NULL;
 }
 
-/* True when it asks for more than there ever is. */
-static bool ask_size(Question *question, const Queue *queue)
-{
-        int kind = resources_lacking(&question->want, &question->most);
-        Reason reason = reason_of(question, CAUSE_TOO_LARGE);
-
-        reason.queue = -1;
-        reason.limit = kind >= 0 ? question->most.amount[kind] : 0;
-        for (const Queue *at = queue; at && kind < 0; at = queue_parent(question->catalog, at)) {
-                Resources max = queue_max(question->catalog, at);
-
-                kind = resources_lacking(&question->want, &max);
-                reason.queue = ids_find(question->engine->queue_ids, at->object.name);
-                reason.limit = kind >= 0 ? max.amount[kind] : 0;
-        }
-        if (kind < 0)
-                return false;
-        reason.kind = kind;
-        reason.asked = question->want.amount[kind];
-        add(question, &reason);
-        return true;
-}
-
-static void ask_limits(Question *question, const Queue *queue)
-{
-        const Job *job = question->job;
-        Reason reason = reason_of(question, CAUSE_ARRAY_LIMIT);
-
-        if (job->array_max > 0 &&
-            views_array_runs(question->engine->views, job->array_seq) >= job->array_max) {
-                reason.limit = job->array_max;
-                add(question, &reason);
-        }
-        if (queue->max_running_per_user > 0 &&
-            views_user_runs(question->engine->views, job->queue, job->user) >= queue->max_running_per_user) {
-                reason.cause = CAUSE_USER_LIMIT;
-                reason.limit = queue->max_running_per_user;
-                add(question, &reason);
-        }
-}
-
-static void ask_max(Question *question, const Queue *queue)
-{
-        for (const Queue *at = queue; at; at = queue_parent(question->catalog, at)) {
-                const QueueFigures *figures = figures_for(question, at->object.name);
-                Resources rest = queue_max(question->catalog, at), max = rest;
-                Reason reason = reason_of(question, CAUSE_QUEUE_MAX);
-
-                if (!figures)
-                        continue;
-                for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
-                        if (rest.amount[kind] != RESOURCE_UNLIMITED)
-                                rest.amount[kind] -= figures->used.amount[kind];
-                reason.kind = resources_lacking(&question->want, &rest);
-                if (reason.kind < 0)
-                        continue;
-                reason.queue = figures->id;
-                reason.asked = question->want.amount[reason.kind];
-                reason.used = figures->used.amount[reason.kind];
-                reason.limit = max.amount[reason.kind];
-                add(question, &reason);
-        }
-}
-
-/* The queue that has borrowed most of a kind. */
-static const QueueFigures *borrower(const Question *question, int kind)
-{
-        const QueueFigures *most = NULL;
-
-        for (int i = 0; i < question->figures->n_queues; i++) {
-                const QueueFigures *at = &question->figures->queues[i];
-
-                if (at->id >= 0 && at->borrowed.amount[kind] > (most ? most->borrowed.amount[kind] : 0))
-                        most = at;
-        }
-        return most;
-}
-
-static void ask_lent(Question *question, const Queue *queue, int kind)
-{
-        const QueueFigures *figures = figures_for(question, queue->object.name);
-        gint64 min = queue->min.amount.amount[kind], asked = question->want.amount[kind];
-        const QueueFigures *other = borrower(question, kind);
-        Reason reason = reason_of(question, CAUSE_LENT);
-
-        if (!figures || !other || other == figures || figures->used.amount[kind] + asked > min)
-                return;
-        reason.kind = kind;
-        reason.asked = asked;
-        reason.free = question->figures->free.amount[kind];
-        reason.lent = MIN(other->borrowed.amount[kind], min - figures->used.amount[kind]);
-        reason.other = other->id;
-        add(question, &reason);
-}
-
 /* The figures are of all clusters together; what a cluster's queues hold is what those hold that have no
  * parent. */
-static void find_room(Question *question, const ClusterView *view)
+static void find_capacity(Question *question, const ClusterView *view)
 {
         const GPtrArray *queues = catalog_list(question->catalog, KIND_QUEUE);
 
-        question->room = question->figures->total;
-        question->free = question->figures->free;
+        question->waiting.total = question->waiting.figures->total;
+        question->waiting.free = question->waiting.figures->free;
         if (!question->cluster || question->cluster->type == CLUSTER_LOCAL)
                 return;
-        question->room = question->free = view->room;
+        question->waiting.total = question->waiting.free = view->room;
         for (guint i = 0; i < queues->len; i++) {
                 const Queue *queue = queues->pdata[i];
                 const QueueFigures *figures = figures_for(question, queue->object.name);
 
                 if (!queue->parent && figures &&
                     g_strcmp0(queue->cluster, question->cluster->object.name) == 0)
-                        resources_subtract(&question->free, &figures->used);
+                        resources_subtract(&question->waiting.free, &figures->used);
         }
 }
 
@@ -708,55 +603,20 @@ static void ask_nodes(Question *question)
         json_array_append_new(question->reasons, own_reason("resources", message));
 }
 
-static void ask_room(Question *question, const Queue *queue, int ahead)
-{
-        const QueueFigures *figures = figures_for(question, queue->object.name);
-
-        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
-                Reason reason = reason_of(question, CAUSE_RESOURCES);
-
-                if (question->want.amount[kind] <= question->free.amount[kind])
-                        continue;
-                ask_lent(question, queue, kind);
-                if (question->told >> kind & 1)
-                        continue;
-                reason.kind = kind;
-                reason.asked = question->want.amount[kind];
-                reason.free = question->free.amount[kind];
-                reason.total = question->room.amount[kind];
-                if (figures && ahead == 0 && figures->heads[0] == question->job->seq)
-                        reason.time = figures->head_start;
-                add(question, &reason);
-        }
-}
-
-static void ask_behind(Question *question, int ahead)
-{
-        const QueueFigures *figures = figures_for(question, question->job->queue);
-        Reason reason = reason_of(question, CAUSE_BEHIND);
-
-        if (ahead == 0)
-                return;
-        reason.position = ahead;
-        if (figures && figures->heads[0] != question->job->seq)
-                reason.key = figures->heads[0];
-        add(question, &reason);
-}
-
 /* What the build waits for first: "1 core, and 0 of 2 are free"; NULL: not for resources. The caller's. */
 static char *build_lack(Question *question)
 {
-        int kind = resources_lacking(&question->want, &question->free);
+        int kind = resources_lacking(&question->waiting.want, &question->waiting.free);
         g_autofree char *asked = NULL, *free = NULL, *total = NULL;
 
         if (kind < 0)
                 return NULL;
-        question->told |= 1u << kind;
-        asked = quantity_named(kind, question->want.amount[kind]);
-        free = quantity_text(kind, question->free.amount[kind]);
-        total = quantity_text(kind, question->room.amount[kind]);
+        question->waiting.told |= 1u << kind;
+        asked = quantity_named(kind, question->waiting.want.amount[kind]);
+        free = quantity_text(kind, question->waiting.free.amount[kind]);
+        total = quantity_text(kind, question->waiting.total.amount[kind]);
         return g_strdup_printf("its environment is built first, which takes %s: %s of %s %s free", asked,
-                               free, total, be(kind, question->free.amount[kind]));
+                               free, total, be(kind, question->waiting.free.amount[kind]));
 }
 
 static bool waits_to_build(Engine *engine, const Catalog *catalog, const Job *job, Resources *ret_want)
@@ -790,12 +650,49 @@ static bool find_want(Question *question, const ClusterView *view, const Queue *
         const Spec *spec = question->job->spec;
         g_autofree char *lack = NULL;
 
-        if (!waits_to_build(question->engine, question->catalog, question->job, &question->want))
+        if (!waits_to_build(question->engine, question->catalog, question->job, &question->waiting.want))
                 return feed_wants(spec, cluster_view_share(view, question->catalog, queue, spec), true,
-                                  &question->want);
+                                  &question->waiting.want);
         lack = build_lack(question);
-        json_array_append_new(question->reasons, build_reason(&question->want, lack));
+        json_array_append_new(question->reasons, build_reason(&question->waiting.want, lack));
         return true;
+}
+
+/* Its queue and those above it; the caller's. */
+static GArray *queues_above(const Question *question, const Queue *queue)
+{
+        GArray *ret = g_array_new(FALSE, FALSE, sizeof(WaitingQueue));
+
+        for (; queue; queue = queue_parent(question->catalog, queue)) {
+                WaitingQueue above = { ids_find(question->engine->queue_ids, queue->object.name),
+                                       queue->min.amount, queue_max(question->catalog, queue) };
+
+                g_array_append_val(ret, above);
+        }
+        return ret;
+}
+
+/* What the scheduler's figures say of the job, in words. */
+static void ask_scheduler(Question *question, const Queue *queue)
+{
+        const Job *job = question->job;
+        Views *views = question->engine->views;
+        g_autoptr(GArray) queues = queues_above(question, queue);
+        Waiting *waiting = &question->waiting;
+        Reason reasons[REASONS_MAX];
+        int n;
+
+        waiting->key = job->seq;
+        waiting->queues = (const WaitingQueue *)(const void *)queues->data;
+        waiting->n_queues = (int)queues->len;
+        waiting->array_max = job->array_max;
+        waiting->array_running = job->array_max > 0 ? views_array_runs(views, job->array_seq) : 0;
+        waiting->user_max = queue->max_running_per_user;
+        waiting->user_running = waiting->user_max > 0 ? views_user_runs(views, job->queue, job->user) : 0;
+        n = scheduler_explain_figures(waiting, reasons);
+        for (int i = 0; i < n; i++)
+                add(question, &reasons[i]);
+        waiting->queues = NULL;
 }
 
 static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reasons)
@@ -806,25 +703,21 @@ static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reas
         Question question = { .engine = engine,
                               .job = job,
                               .catalog = catalog,
-                              .figures = figures,
                               .now = now,
+                              .waiting = { .figures = figures,
+                                           .ahead = views_ahead(engine->views, job, now) },
                               .reasons = reasons };
-        int ahead = views_ahead(engine->views, job, now);
         g_auto(ClusterView) view = { 0 };
 
         if (!queue || ask_cluster(&question, queue))
                 return;
         question.cluster = queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
         cluster_view(engine, question.cluster, &view);
-        question.most = view.most;
-        find_room(&question, &view);
-        if (!find_want(&question, &view, queue) || ask_unusable(&question, &view) ||
-            ask_size(&question, queue))
+        question.waiting.most = view.most;
+        find_capacity(&question, &view);
+        if (!find_want(&question, &view, queue) || ask_unusable(&question, &view))
                 return;
-        ask_limits(&question, queue);
-        ask_max(&question, queue);
-        ask_room(&question, queue, ahead);
-        ask_behind(&question, ahead);
+        ask_scheduler(&question, queue);
         ask_nodes(&question);
 }
 

@@ -1,5 +1,6 @@
-/* Why a job waits. The main cause is what the last pass noted; the reasons with figures are worked out here,
- * without changing anything: several threads may ask clones, and the live one is only read. */
+/* Why a job waits. The main cause is what the last pass noted; the reasons with figures are worked out here, from a
+ * scheduler or from published figures: two collections of facts, one set of statements. Nothing is changed: several
+ * threads may ask clones, and the live scheduler is only read. */
 #include "sched/pass.h"
 
 #include "sched/backfill.h"
@@ -108,27 +109,20 @@ Cause scheduler_cause(const Scheduler *s, gint64 key)
         return job ? job_cause(s, job) : CAUSE_NONE;
 }
 
-/* ---- reasons ---- */
+/* ---- statements: one reason each, from figures, whoever has them ---- */
 
 typedef struct {
-        const Scheduler *s;
-        const Job *job;
-        const Gang *gang;
-        QueueNode *queue;
-        const Cluster *cluster;
-        gint64 now;
-        Reason *reasons;
+        const Resources *want; /* of the job's minimum */
+        Reason *reasons;       /* REASONS_MAX */
         int n;
+        Reason *beyond; /* where one reason too many is written */
 } Answer;
 
 static Reason *add(Answer *answer, Cause cause)
 {
-        static const Reason empty = { .kind = -1, .queue = -1, .other = -1 };
-        Reason *reason = &answer->reasons[MIN(answer->n, REASONS_MAX - 1)];
+        Reason *reason = answer->n < REASONS_MAX ? &answer->reasons[answer->n++] : answer->beyond;
 
-        answer->n = MIN(answer->n + 1, REASONS_MAX);
-        *reason = empty;
-        reason->cause = cause;
+        *reason = (Reason){ .cause = cause, .kind = -1, .queue = -1, .other = -1 };
         return reason;
 }
 
@@ -137,147 +131,314 @@ static Reason *add_kind(Answer *answer, Cause cause, int kind)
         Reason *reason = add(answer, cause);
 
         reason->kind = kind;
-        reason->asked = answer->gang->need_total.amount[kind];
+        reason->asked = answer->want->amount[kind];
         return reason;
 }
 
-static bool is_eligible(const Answer *answer, const Node *node)
+/* `queue` -1: than the cluster has. */
+static void state_too_large(Answer *answer, int kind, gint64 limit, int queue)
 {
-        return node && node->usable && node->cluster == answer->gang->cluster &&
-               labels_carry(node->labels, answer->gang->job_labels) &&
-               labels_carry(node->labels, answer->gang->queue_labels);
+        Reason *reason = add_kind(answer, CAUSE_TOO_LARGE, kind);
+
+        reason->limit = limit;
+        reason->queue = queue;
 }
 
-static void explain_place(Answer *answer)
+/* A limit of running jobs, if it is reached; 0: there is none. */
+static void state_running(Answer *answer, Cause cause, int running, int limit, int queue)
 {
-        const QueueNode *queue = answer->queue;
+        Reason *reason;
 
-        if (answer->job->held)
-                (void)add(answer, CAUSE_HELD);
-        if (answer->job->not_before > answer->now)
-                add(answer, CAUSE_NOT_BEFORE)->time = answer->job->not_before;
+        if (limit == 0 || running < limit)
+                return;
+        reason = add(answer, cause);
+        reason->limit = limit;
+        reason->queue = queue;
+}
+
+static void state_max(Answer *answer, int kind, const Resources *used, const Resources *max, int queue)
+{
+        Reason *reason = add_kind(answer, CAUSE_QUEUE_MAX, kind);
+
+        reason->queue = queue;
+        reason->used = used->amount[kind];
+        reason->limit = max->amount[kind];
+}
+
+/* Of the guarantee of `queue`, `owed` is not in its use; of that, `lent` is in the use of `other`. */
+static void state_lent(Answer *answer, int kind, gint64 free, gint64 owed, gint64 lent, int queue, int other)
+{
+        Reason *reason;
+
+        if (owed < answer->want->amount[kind] || other < 0)
+                return;
+        reason = add_kind(answer, CAUSE_LENT, kind);
+        reason->queue = queue;
+        reason->other = other;
+        reason->free = free;
+        reason->lent = MIN(owed, lent);
+}
+
+static Reason *state_lacking(Answer *answer, int kind, gint64 free, gint64 total)
+{
+        Reason *reason = add_kind(answer, CAUSE_RESOURCES, kind);
+
+        reason->free = free;
+        reason->total = total;
+        return reason;
+}
+
+/* `head` 0: not known. */
+static void state_behind(Answer *answer, int position, int queue, gint64 head)
+{
+        Reason *reason;
+
+        if (position == 0)
+                return;
+        reason = add(answer, CAUSE_BEHIND);
+        reason->position = position;
+        reason->queue = queue;
+        reason->key = head;
+}
+
+/* ---- from published figures ---- */
+
+static const QueueFigures *figures_of(const Waiting *waiting, int queue)
+{
+        const SchedulerFigures *figures = waiting->figures;
+
+        return queue >= 0 && queue < figures->n_queues && figures->queues[queue].id == queue
+                       ? &figures->queues[queue]
+                       : NULL;
+}
+
+/* True: it can never start as things are. */
+static bool figures_too_large(const Waiting *waiting, Answer *answer)
+{
+        int kind = resources_lacking(&waiting->want, &waiting->most);
+
+        if (kind >= 0) {
+                state_too_large(answer, kind, waiting->most.amount[kind], -1);
+                return true;
+        }
+        for (int i = 0; i < waiting->n_queues; i++) {
+                const WaitingQueue *queue = &waiting->queues[i];
+
+                kind = resources_lacking(&waiting->want, &queue->max);
+                if (kind >= 0) {
+                        state_too_large(answer, kind, queue->max.amount[kind], queue->id);
+                        return true;
+                }
+        }
+        return false;
+}
+
+static void figures_max(const Waiting *waiting, Answer *answer)
+{
+        for (int i = 0; i < waiting->n_queues; i++) {
+                const WaitingQueue *queue = &waiting->queues[i];
+                const QueueFigures *figures = figures_of(waiting, queue->id);
+                Resources rest = queue->max;
+                int lacking;
+
+                for (int kind = 0; figures && kind < RESOURCE_KINDS_MAX; kind++)
+                        if (rest.amount[kind] != RESOURCE_UNLIMITED)
+                                rest.amount[kind] -= figures->used.amount[kind];
+                lacking = figures ? resources_lacking(&waiting->want, &rest) : -1;
+                if (lacking >= 0)
+                        state_max(answer, lacking, &figures->used, &queue->max, queue->id);
+        }
+}
+
+/* The queue that has borrowed most of a kind, unless that is the job's own. */
+static void figures_lent(const Waiting *waiting, Answer *answer, int kind)
+{
+        const WaitingQueue *own = &waiting->queues[0];
+        const QueueFigures *figures = figures_of(waiting, own->id), *most = NULL;
+
+        for (int i = 0; i < waiting->figures->n_queues; i++) {
+                const QueueFigures *at = &waiting->figures->queues[i];
+
+                if (at->id >= 0 && at->borrowed.amount[kind] > (most ? most->borrowed.amount[kind] : 0))
+                        most = at;
+        }
+        if (figures && most && most != figures)
+                state_lent(answer, kind, waiting->figures->free.amount[kind],
+                           own->min.amount[kind] - figures->used.amount[kind], most->borrowed.amount[kind],
+                           own->id, most->id);
+}
+
+static void figures_lacking(const Waiting *waiting, Answer *answer)
+{
+        const QueueFigures *own = figures_of(waiting, waiting->queues[0].id);
+        bool is_head = own && waiting->ahead == 0 && own->heads[0] == waiting->key;
+
+        for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++) {
+                if (waiting->want.amount[kind] <= waiting->free.amount[kind])
+                        continue;
+                figures_lent(waiting, answer, kind);
+                if (!(waiting->told >> kind & 1))
+                        state_lacking(answer, kind, waiting->free.amount[kind], waiting->total.amount[kind])
+                                ->time = is_head ? own->head_start : 0;
+        }
+}
+
+int scheduler_explain_figures(const Waiting *waiting, Reason ret[REASONS_MAX])
+{
+        const QueueFigures *own = figures_of(waiting, waiting->queues[0].id);
+        Reason one_too_many;
+        Answer answer = { .want = &waiting->want, .reasons = ret, .beyond = &one_too_many };
+        int queue = waiting->queues[0].id;
+
+        if (figures_too_large(waiting, &answer))
+                return answer.n;
+        state_running(&answer, CAUSE_ARRAY_LIMIT, waiting->array_running, waiting->array_max, queue);
+        state_running(&answer, CAUSE_USER_LIMIT, waiting->user_running, waiting->user_max, queue);
+        figures_max(waiting, &answer);
+        figures_lacking(waiting, &answer);
+        state_behind(&answer, waiting->ahead, queue,
+                     own && own->heads[0] != waiting->key ? own->heads[0] : 0);
+        return answer.n;
+}
+
+/* ---- exactly, from a scheduler ---- */
+
+typedef struct {
+        const Scheduler *s;
+        const Job *job;
+        const Gang *gang;
+        QueueNode *queue;
+        const Cluster *cluster;
+        gint64 now;
+        Answer answer;
+} Question;
+
+static bool is_eligible(const Question *question, const Node *node)
+{
+        return node && node->usable && node->cluster == question->gang->cluster &&
+               labels_carry(node->labels, question->gang->job_labels) &&
+               labels_carry(node->labels, question->gang->queue_labels);
+}
+
+static void explain_place(Question *question)
+{
+        const QueueNode *queue = question->queue;
+
+        if (question->job->held)
+                (void)add(&question->answer, CAUSE_HELD);
+        if (question->job->not_before > question->now)
+                add(&question->answer, CAUSE_NOT_BEFORE)->time = question->job->not_before;
         for (; queue; queue = queue->parent)
                 if (queue->state != QUEUE_OPEN && queue->state != QUEUE_CLOSING) {
-                        add(answer, CAUSE_QUEUE_CLOSED)->queue = queue->id;
+                        add(&question->answer, CAUSE_QUEUE_CLOSED)->queue = queue->id;
                         return;
                 }
 }
 
 /* True: it can never start as things are, so the rest does not matter. */
-static bool explain_hopeless(Answer *answer)
+static bool explain_hopeless(Question *question)
 {
         int kind, queue;
 
-        if (!answer->cluster || answer->cluster->n_usable == 0) {
-                (void)add(answer, CAUSE_NO_NODES);
+        if (!question->cluster || question->cluster->n_usable == 0) {
+                (void)add(&question->answer, CAUSE_NO_NODES);
                 return true;
         }
-        if (queue_never(answer->queue, answer->gang, &kind, &queue)) {
-                Reason *reason = add_kind(answer, CAUSE_TOO_LARGE, kind);
-
-                reason->queue = queue;
-                reason->limit = queue_find(answer->s, queue)->max.amount[kind];
+        if (queue_never(question->queue, question->gang, &kind, &queue)) {
+                state_too_large(&question->answer, kind, queue_find(question->s, queue)->max.amount[kind],
+                                queue);
                 return true;
         }
-        FOR_KINDS(lacking, answer->gang->mask)
-                if (answer->gang->need_total.amount[lacking] > answer->cluster->total.amount[lacking]) {
-                        add_kind(answer, CAUSE_TOO_LARGE, (int)lacking)->limit =
-                                answer->cluster->total.amount[lacking];
+        FOR_KINDS(lacking, question->gang->mask)
+                if (question->gang->need_total.amount[lacking] > question->cluster->total.amount[lacking]) {
+                        state_too_large(&question->answer, (int)lacking,
+                                        question->cluster->total.amount[lacking], -1);
                         return true;
                 }
-        if (answer->gang->hopeless == CAUSE_NONE)
+        if (question->gang->hopeless == CAUSE_NONE)
                 return false;
-        (void)add(answer, answer->gang->hopeless);
+        (void)add(&question->answer, question->gang->hopeless);
         return true;
 }
 
-static void explain_limits(Answer *answer)
+static void explain_limits(Question *question)
 {
-        const Shape *shape = answer->job->shape;
+        const Shape *shape = question->job->shape;
         int kind;
-        QueueNode *over = queue_over_max(answer->s, answer->queue, &answer->gang->need_total,
-                                         answer->gang->mask, NOW, &kind);
+        QueueNode *over = queue_over_max(question->s, question->queue, &question->gang->need_total,
+                                         question->gang->mask, NOW, &kind);
 
-        if (shape->array && shape->array_max > 0 && shape->array->running >= shape->array_max)
-                add(answer, CAUSE_ARRAY_LIMIT)->limit = shape->array_max;
-        if (answer->queue->max_running_per_user > 0 &&
-            shape->account->running >= answer->queue->max_running_per_user) {
-                Reason *reason = add(answer, CAUSE_USER_LIMIT);
-
-                reason->limit = answer->queue->max_running_per_user;
-                reason->queue = answer->queue->id;
-        }
-        if (over) {
-                Reason *reason = add_kind(answer, CAUSE_QUEUE_MAX, kind);
-
-                reason->queue = over->id;
-                reason->used = over->alloc.amount[kind];
-                reason->limit = over->max.amount[kind];
-        }
+        if (shape->array)
+                state_running(&question->answer, CAUSE_ARRAY_LIMIT, shape->array->running, shape->array_max,
+                              -1);
+        state_running(&question->answer, CAUSE_USER_LIMIT, shape->account->running,
+                      question->queue->max_running_per_user, question->queue->id);
+        if (over)
+                state_max(&question->answer, kind, &over->alloc, &over->max, over->id);
 }
 
-static void explain_nomination(Answer *answer)
+static void explain_nomination(Question *question)
 {
-        const Nomination *nomination = nomination_find(answer->s, answer->job->key);
+        const Nomination *nomination = nomination_find(question->s, question->job->key);
         Reason *reason;
 
         if (!nomination)
                 return;
-        reason = add(answer, CAUSE_NOMINATED);
+        reason = add(&question->answer, CAUSE_NOMINATED);
         reason->time = nomination->until;
         if (nomination->victims->len > 0)
                 reason->key = g_array_index(nomination->victims, gint64, 0);
 }
 
 /* What is free and promised to nobody. */
-static gint64 free_of(const Answer *answer, int kind)
+static gint64 free_of(const Question *question, int kind)
 {
-        const Cluster *cluster = answer->cluster;
+        const Cluster *cluster = question->cluster;
         gint64 promised = MAX(0, cluster->planned.amount[kind] - cluster->releasing.amount[kind]);
 
         return MAX(0, cluster->free.amount[kind] - promised);
 }
 
-static void explain_reserved(Answer *answer)
+static void explain_reserved(Question *question)
 {
-        const Scheduler *s = answer->s;
-        const QueueNode *by = answer->queue;
+        const Scheduler *s = question->s;
+        const QueueNode *by = question->queue;
         Reason *reason;
         int kind;
-        QueueNode *keeper =
-                queue_kept_from(s, answer->queue, &answer->gang->need_total, answer->gang->mask, NOW, &kind);
+        QueueNode *keeper = queue_kept_from(s, question->queue, &question->gang->need_total,
+                                            question->gang->mask, NOW, &kind);
 
         if (keeper) {
-                reason = add_kind(answer, CAUSE_RESERVED, kind);
+                reason = add_kind(&question->answer, CAUSE_RESERVED, kind);
                 reason->other = keeper->id;
-                reason->free = free_of(answer, kind);
+                reason->free = free_of(question, kind);
                 return;
         }
-        if (answer->gang->closed || shape_cause(s, answer->job->shape) != CAUSE_RESERVED)
+        if (question->gang->closed || shape_cause(s, question->job->shape) != CAUSE_RESERVED)
                 return;
-        if (by->backfill.head == answer->job->key && queue_find(s, answer->cluster->guard))
-                by = queue_find(s, answer->cluster->guard);
-        kind = answer->gang->mask ? __builtin_ctz(answer->gang->mask) : RESOURCE_CPU;
+        if (by->backfill.head == question->job->key && queue_find(s, question->cluster->guard))
+                by = queue_find(s, question->cluster->guard);
+        kind = question->gang->mask ? __builtin_ctz(question->gang->mask) : RESOURCE_CPU;
         FOR_KINDS(lacking,
-                  answer->gang->mask & (by->backfill.reservation ? by->backfill.reservation->lacking : 0))
+                  question->gang->mask & (by->backfill.reservation ? by->backfill.reservation->lacking : 0))
                 kind = (int)lacking;
-        reason = add_kind(answer, CAUSE_RESERVED, kind);
-        reason->free = free_of(answer, kind);
+        reason = add_kind(&question->answer, CAUSE_RESERVED, kind);
+        reason->free = free_of(question, kind);
         reason->key = by->backfill.head;
         reason->time = by->backfill.head_start;
 }
 
-static const QueueNode *most_borrowed(const Answer *answer, int kind, gint64 *ret_sum)
+static const QueueNode *most_borrowed(const Question *question, int kind, gint64 *ret_sum)
 {
         const QueueNode *most = NULL;
         gint64 best = 0;
 
         *ret_sum = 0;
-        for (guint i = 0; i < answer->s->queues->len; i++) {
-                const QueueNode *queue = answer->s->queues->pdata[i];
+        for (guint i = 0; i < question->s->queues->len; i++) {
+                const QueueNode *queue = question->s->queues->pdata[i];
                 gint64 more;
 
-                if (!queue || queue->cluster != answer->gang->cluster || queue == answer->queue ||
+                if (!queue || queue->cluster != question->gang->cluster || queue == question->queue ||
                     queue->n_children > 0)
                         continue;
                 more = queue->alloc.amount[kind] - queue->min.amount[kind];
@@ -290,31 +451,26 @@ static const QueueNode *most_borrowed(const Answer *answer, int kind, gint64 *re
         return most;
 }
 
-static void explain_lent(Answer *answer, int kind)
+static void explain_lent(Question *question, int kind)
 {
-        const QueueNode *queue = answer->queue, *other;
+        const QueueNode *queue = question->queue, *other;
         gint64 sum, owed = queue->min.amount[kind] - queue->alloc.amount[kind];
-        Reason *reason;
 
-        if (owed < answer->gang->need_total.amount[kind] || !(other = most_borrowed(answer, kind, &sum)))
-                return;
-        reason = add_kind(answer, CAUSE_LENT, kind);
-        reason->queue = queue->id;
-        reason->other = other->id;
-        reason->free = free_of(answer, kind);
-        reason->lent = MIN(owed, sum);
+        other = most_borrowed(question, kind, &sum);
+        if (other)
+                state_lent(&question->answer, kind, free_of(question, kind), owed, sum, queue->id, other->id);
 }
 
 /* What ends first of those that hold the kind. */
-static void first_to_end(const Answer *answer, int kind, Reason *ret)
+static void first_to_end(const Question *question, int kind, Reason *ret)
 {
         gint64 first = G_MAXINT64;
 
-        for (guint i = 0; i < answer->s->queues->len; i++) {
-                const QueueNode *queue = answer->s->queues->pdata[i];
+        for (guint i = 0; i < question->s->queues->len; i++) {
+                const QueueNode *queue = question->s->queues->pdata[i];
 
-                for (guint j = 0; queue && queue->cluster == answer->gang->cluster && j < queue->running->len;
-                     j++) {
+                for (guint j = 0;
+                     queue && queue->cluster == question->gang->cluster && j < queue->running->len; j++) {
                         const Job *job = queue->running->pdata[j];
                         gint64 end = job_end(job);
 
@@ -323,83 +479,84 @@ static void first_to_end(const Answer *answer, int kind, Reason *ret)
                                 continue;
                         first = end;
                         ret->key = job->key;
-                        ret->time = MAX(end, answer->now);
+                        ret->time = MAX(end, question->now);
                 }
         }
 }
 
-static bool explain_lacking(Answer *answer)
+static bool explain_lacking(Question *question)
 {
         bool any = false;
 
-        FOR_KINDS(kind, answer->gang->mask) {
-                Reason *reason;
+        FOR_KINDS(kind, question->gang->mask) {
+                gint64 free = free_of(question, (int)kind);
 
-                if (answer->gang->need_total.amount[kind] <= free_of(answer, (int)kind))
+                if (question->gang->need_total.amount[kind] <= free)
                         continue;
                 any = true;
-                explain_lent(answer, (int)kind);
-                reason = add_kind(answer, CAUSE_RESOURCES, (int)kind);
-                reason->free = free_of(answer, (int)kind);
-                reason->total = answer->cluster->total.amount[kind];
-                first_to_end(answer, (int)kind, reason);
+                explain_lent(question, (int)kind);
+                first_to_end(question, (int)kind,
+                             state_lacking(&question->answer, (int)kind, free,
+                                           question->cluster->total.amount[kind]));
         }
         return any;
 }
 
 /* Enough in all, but on no nodes: how many nodes lack the kind that most of them lack. */
-static void explain_fragmented(Answer *answer)
+static void explain_fragmented(Question *question)
 {
         int nodes[RESOURCE_KINDS_MAX] = { 0 }, most = -1;
         Reason *reason;
 
-        for (guint i = 0; i < answer->s->nodes->len; i++) {
-                const Node *node = answer->s->nodes->pdata[i];
+        for (guint i = 0; i < question->s->nodes->len; i++) {
+                const Node *node = question->s->nodes->pdata[i];
                 Resources room;
 
-                if (!is_eligible(answer, node))
+                if (!is_eligible(question, node))
                         continue;
                 room = node_room(node);
-                for (int role = 0; role < answer->gang->n_roles; role++)
-                        FOR_KINDS(kind, answer->gang->need[role] > 0 ? answer->gang->classes[role]->mask : 0)
+                for (int role = 0; role < question->gang->n_roles; role++)
+                        FOR_KINDS(kind,
+                                  question->gang->need[role] > 0 ? question->gang->classes[role]->mask : 0)
                                 nodes[kind] +=
-                                        room.amount[kind] < answer->gang->roles[role].each.amount[kind];
+                                        room.amount[kind] < question->gang->roles[role].each.amount[kind];
         }
-        FOR_KINDS(kind, answer->gang->mask)
+        FOR_KINDS(kind, question->gang->mask)
                 if (most < 0 || nodes[kind] > nodes[most])
                         most = (int)kind;
         if (most < 0)
                 return;
-        reason = add_kind(answer, CAUSE_FRAGMENTED, most);
+        reason = add_kind(&question->answer, CAUSE_FRAGMENTED, most);
         reason->nodes = nodes[most];
-        reason->free = free_of(answer, most);
-        reason->total = answer->cluster->total.amount[most];
+        reason->free = free_of(question, most);
+        reason->total = question->cluster->total.amount[most];
 }
 
-static void explain_room(Answer *answer)
+static void explain_room(Question *question)
 {
-        if (!answer->gang->closed || answer->job->place == PLACE_NOMINATED)
+        if (!question->gang->closed || question->job->place == PLACE_NOMINATED)
                 return;
-        if (explain_lacking(answer))
+        if (explain_lacking(question))
                 return;
-        if (answer->gang->cause == CAUSE_TOPOLOGY) {
-                add(answer, CAUSE_TOPOLOGY)->label = answer->gang->topology < answer->s->n_levels
-                                                             ? answer->s->topology[answer->gang->topology]
-                                                             : NULL;
+        if (question->gang->cause == CAUSE_TOPOLOGY) {
+                add(&question->answer, CAUSE_TOPOLOGY)->label =
+                        question->gang->topology < question->s->n_levels
+                                ? question->s->topology[question->gang->topology]
+                                : NULL;
                 return;
         }
-        explain_fragmented(answer);
+        explain_fragmented(question);
 }
 
 /* How many jobs of the queue come first. */
-static int position_of(const Answer *answer)
+static int position_of(const Question *question)
 {
-        Scheduler *s = (Scheduler *)answer->s; /* reads only: ranks of users are of the last pass */
-        const Shape *own = answer->job->shape;
+        Scheduler *s = (Scheduler *)question->s; /* reads only: ranks of users are of the last pass */
+        const Shape *own = question->job->shape;
         int n = 0;
 
-        for (guint i = 0; i < answer->queue->groups->len; i++) {
-                const Group *group = answer->queue->groups->pdata[i];
+        for (guint i = 0; i < question->queue->groups->len; i++) {
+                const Group *group = question->queue->groups->pdata[i];
 
                 for (guint j = 0; j < group->shapes->len; j++) {
                         const Shape *shape = group->shapes->pdata[j];
@@ -412,28 +569,20 @@ static int position_of(const Answer *answer)
                                 n += g_sequence_get_length(shape->jobs);
                                 continue;
                         }
-                        at = g_sequence_search(shape->jobs, (gpointer)answer->job, job_compare_age, NULL);
+                        at = g_sequence_search(shape->jobs, (gpointer)question->job, job_compare_age, NULL);
                         n += g_sequence_iter_get_position(at) - (shape == own);
                 }
         }
         return n;
 }
 
-static void explain_position(Answer *answer)
+static void explain_position(Question *question)
 {
-        int position;
-        Reason *reason;
+        const QueueNode *queue = question->queue;
 
-        if (answer->job->place != PLACE_LISTED)
-                return;
-        position = position_of(answer);
-        if (position == 0)
-                return;
-        reason = add(answer, CAUSE_BEHIND);
-        reason->position = position;
-        reason->queue = answer->queue->id;
-        reason->key =
-                answer->queue->backfill.head ? answer->queue->backfill.head : answer->queue->first.heads[0];
+        if (question->job->place == PLACE_LISTED)
+                state_behind(&question->answer, position_of(question), queue->id,
+                             queue->backfill.head ? queue->backfill.head : queue->first.heads[0]);
 }
 
 static void put_first(Answer *answer, Cause cause)
@@ -451,21 +600,23 @@ static void put_first(Answer *answer, Cause cause)
 int scheduler_explain(const Scheduler *s, gint64 key, gint64 now, Reason ret[REASONS_MAX])
 {
         const Job *job = job_find(s, key);
-        Answer answer = { .s = s, .job = job, .now = now, .reasons = ret };
+        Question question = { .s = s, .job = job, .now = now };
 
         if (!job || job->state != SCHED_PENDING)
                 return 0;
-        answer.gang = job_gang(job);
-        answer.queue = job_queue(job);
-        answer.cluster = cluster_find(s, answer.gang->cluster);
-        explain_place(&answer);
-        if (!explain_hopeless(&answer)) {
-                explain_limits(&answer);
-                explain_nomination(&answer);
-                explain_reserved(&answer);
-                explain_room(&answer);
-                explain_position(&answer);
+        question.gang = job_gang(job);
+        question.queue = job_queue(job);
+        question.cluster = cluster_find(s, question.gang->cluster);
+        /* too many: the last one found is told, since it may be the main cause */
+        question.answer = (Answer){ &question.gang->need_total, ret, 0, &ret[REASONS_MAX - 1] };
+        explain_place(&question);
+        if (!explain_hopeless(&question)) {
+                explain_limits(&question);
+                explain_nomination(&question);
+                explain_reserved(&question);
+                explain_room(&question);
+                explain_position(&question);
         }
-        put_first(&answer, job_cause(s, job));
-        return answer.n;
+        put_first(&question.answer, job_cause(s, job));
+        return question.answer.n;
 }

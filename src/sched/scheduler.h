@@ -274,6 +274,33 @@ SchedulerFigures *scheduler_figures_ref(SchedulerFigures *figures);
 void scheduler_figures_unref(SchedulerFigures *figures);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SchedulerFigures, scheduler_figures_unref)
 
+/* ---- why, from figures ---- */
+
+/* A queue as it limits a waiting job. */
+typedef struct {
+        int id; /* -1: not known to the scheduler */
+        Resources min, max;
+} WaitingQueue;
+
+/* What is known of a waiting job where there is no scheduler to ask. */
+typedef struct {
+        const SchedulerFigures *figures;
+        gint64 key;
+        Resources want;             /* of its minimum */
+        Resources most;             /* of its cluster, when all its nodes can be used */
+        Resources total, free;      /* of its cluster now */
+        guint32 told;               /* kinds, as bits, of which it was said already that they lack */
+        const WaitingQueue *queues; /* its own first, then those above it; at least one */
+        int n_queues;
+        int array_running, array_max; /* jobs of its array; max 0: no limit */
+        int user_running, user_max;   /* jobs of its user in its queue */
+        int ahead;                    /* jobs of its queue that come first */
+} Waiting;
+
+/* The causes that figures tell, in the order of scheduler_explain: too large (and then nothing else), limits, what is
+ * lacking, the jobs ahead. At most REASONS_MAX; returns their number. Any thread. */
+int scheduler_explain_figures(const Waiting *waiting, Reason ret[REASONS_MAX]);
+
 /* ---- inspection, for tests, `paddle top`, `paddle sim` and the sums of the store ---- */
 
 /* The node's current state: what its tasks use, and their devices. False: no such node. */

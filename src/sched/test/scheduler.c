@@ -379,6 +379,79 @@ static void test_reasons(Fixture *f, gconstpointer data)
                 g_assert_nonnull(cause_name((Cause)cause));
 }
 
+/* What published figures tell of a job of queue 0, as somebody would ask who has no scheduler. */
+static int explain_from_figures(Fixture *f, gint64 key, int ahead, int running, Reason ret[REASONS_MAX])
+{
+        g_autoptr(SchedulerFigures) figures = scheduler_figures(f->scheduler, NOW);
+        SchedQueue queue = queue_of(0);
+        WaitingQueue above = { 0, queue.min, queue.max };
+        Waiting waiting = { .figures = figures,
+                            .key = key,
+                            .most = figures->total,
+                            .total = figures->total,
+                            .free = figures->free,
+                            .queues = &above,
+                            .n_queues = 1,
+                            .user_running = running,
+                            .user_max = 2,
+                            .ahead = ahead };
+        SchedJob job;
+
+        above.max.cpu_milli = 6000;
+        g_assert_true(scheduler_job(f->scheduler, key, &job));
+        waiting.want = job.roles[0].each;
+        return scheduler_explain_figures(&waiting, ret);
+}
+
+/* Figures and the scheduler state the same, but for the job that ends first, which only the scheduler knows. */
+static void assert_same_reasons(Fixture *f, gint64 key, int ahead, int running, int n, const Cause causes[])
+{
+        Reason exact[REASONS_MAX], told[REASONS_MAX];
+
+        g_assert_cmpint(scheduler_explain(f->scheduler, key, NOW, exact), ==, n);
+        g_assert_cmpint(explain_from_figures(f, key, ahead, running, told), ==, n);
+        for (int i = 0; i < n; i++) {
+                int at = 0;
+
+                while (at < n - 1 && exact[at].cause != told[i].cause)
+                        at++; /* the main cause comes first there */
+                g_assert_cmpint(told[i].cause, ==, causes[i]);
+                g_assert_cmpint(told[i].cause, ==, exact[at].cause);
+                g_assert_cmpint(told[i].kind, ==, exact[at].kind);
+                g_assert_cmpint(told[i].asked, ==, exact[at].asked);
+                g_assert_cmpint(told[i].free, ==, exact[at].free);
+                g_assert_cmpint(told[i].total, ==, exact[at].total);
+                g_assert_cmpint(told[i].used, ==, exact[at].used);
+                g_assert_cmpint(told[i].limit, ==, exact[at].limit);
+                g_assert_cmpint(told[i].position, ==, exact[at].position);
+        }
+}
+
+static void test_reasons_from_figures(Fixture *f, gconstpointer data)
+{
+        static const Cause never[] = { CAUSE_TOO_LARGE }, lacks[] = { CAUSE_RESOURCES },
+                           behind[] = { CAUSE_RESOURCES, CAUSE_BEHIND },
+                           limits[] = { CAUSE_USER_LIMIT, CAUSE_QUEUE_MAX, CAUSE_BEHIND };
+        SchedQueue queue = queue_of(0);
+
+        put_node(f, 0, 8, 1);
+        queue.max.cpu_milli = 6000;
+        queue.max_running_per_user = 2;
+        g_assert_true(scheduler_put_queue(f->scheduler, &queue));
+        put_job(f, 1, 0, 3, 1, 10 * MINUTE);
+        put_job(f, 2, 0, 1, 1, 0);
+        put_job(f, 3, 0, 1, 1, 0);
+        put_job(f, 4, 0, 7, 0, 0);
+        g_assert_cmpuint(pass(f, NOW), ==, 1);
+        assert_same_reasons(f, 2, 0, 1, 1, lacks);
+        assert_same_reasons(f, 3, 1, 1, 2, behind);
+        assert_same_reasons(f, 4, 2, 1, 1, never);
+        put_job(f, 5, 0, 2, 0, 10 * MINUTE);
+        put_job(f, 6, 0, 2, 0, 0);
+        g_assert_cmpuint(pass(f, NOW), ==, 1);
+        assert_same_reasons(f, 6, 3, 2, 3, limits);
+}
+
 static void test_forecast(Fixture *f, gconstpointer data)
 {
         g_autoptr(Scheduler) first = NULL, second = NULL, never = NULL;
@@ -611,12 +684,19 @@ int main(int argc, char **argv)
                 const char *name;
                 void (*test)(Fixture *f, gconstpointer data);
         } rows[] = {
-                { "nodes", test_nodes },       { "queues", test_queues },
-                { "jobs", test_jobs },         { "devices", test_devices },
-                { "topology", test_topology }, { "usage", test_usage },
-                { "figures", test_figures },   { "reasons", test_reasons },
-                { "forecast", test_forecast }, { "due", test_due },
-                { "dump", test_dump },         { "damaged-dumps", test_damaged_dumps },
+                { "nodes", test_nodes },
+                { "queues", test_queues },
+                { "jobs", test_jobs },
+                { "devices", test_devices },
+                { "topology", test_topology },
+                { "usage", test_usage },
+                { "figures", test_figures },
+                { "reasons", test_reasons },
+                { "reasons_from_figures", test_reasons_from_figures },
+                { "forecast", test_forecast },
+                { "due", test_due },
+                { "dump", test_dump },
+                { "damaged-dumps", test_damaged_dumps },
                 { "memory", test_memory },
         };
 
