@@ -7,18 +7,16 @@
 #include "base/err.h"
 #include "model/array.h"
 
-/* Any of its elements that is left: their specification is the same. */
-static Job *find_one(Engine *engine, gint64 array, const char *id, GError **error)
+/* One of its elements that exist: their specification is the same. */
+static const Job *one_element(const JobRead *read, const char *id, GError **error)
 {
-        const JobQuery query = { .array_seq = array, .limit = 1 };
-        gint64 next;
-        g_autoptr(GPtrArray) jobs = store_jobs(engine->store, &query, &next, error);
+        const Job *job = read_update(&read->read, read->job);
 
-        if (jobs && jobs->len > 0)
-                return job_ref(jobs->pdata[0]);
-        if (jobs)
+        if (!job && read->error)
+                g_propagate_error(error, g_error_copy(read->error));
+        else if (!job)
                 err_set(error, ERR_NOT_FOUND, "there is no array '%s'", id);
-        return NULL;
+        return job;
 }
 
 /* Its open elements: Live, borrowed. *ret_ending: some end in this batch. */
@@ -84,7 +82,7 @@ static void act_on_all(Engine *engine, Act *act, const GPtrArray *open)
 bool act_on_array(Engine *engine, Command *command)
 {
         Act *act = (Act *)command;
-        g_autoptr(Job) one = find_one(engine, act->array, act->id, &command->error);
+        const Job *one = one_element(&act->read, act->id, &command->error);
         g_autoptr(GPtrArray) open = NULL;
         bool ending;
 
@@ -135,7 +133,7 @@ static bool check_all(Engine *engine, Change *change, const GPtrArray *lives, co
 bool change_array(Engine *engine, Command *command)
 {
         Change *change = (Change *)command;
-        g_autoptr(Job) one = find_one(engine, change->array, change->id, &command->error);
+        const Job *one = one_element(&change->read, change->id, &command->error);
         g_autoptr(GPtrArray) open = NULL, lives = NULL;
         const Queue *queue = NULL;
         bool ending;

@@ -9,18 +9,61 @@
 
 /* ---- jobs that are not live ---- */
 
-void refuse_stored(Engine *engine, const char *id, GError **error)
+static Job *read_element(Engine *engine, gint64 array, const char *id, GError **error)
 {
-        g_autoptr(Job) job = store_job_by_id(engine->store, id, error);
+        const JobQuery query = { .array_seq = array, .limit = 1 };
+        gint64 next;
+        g_autoptr(GPtrArray) jobs = store_jobs(engine->store, &query, &next, error);
+
+        if (jobs && jobs->len > 0)
+                return job_ref(jobs->pdata[0]);
+        if (jobs)
+                err_set(error, ERR_NOT_FOUND, "there is no array '%s'", id);
+        return NULL;
+}
+
+void job_read_begin(Engine *engine, JobRead *read, const char *id, gint64 array)
+{
+        read_begin(engine, &read->read);
+        read->job = array ? views_job_by_seq(engine->views, array) : views_job(engine->views, id);
+        if (!read->job && array)
+                read->job = read_element(engine, array, id, &read->error);
+        else if (!read->job)
+                read->job = store_job_by_id(engine->store, id, &read->error);
+}
+
+void job_read_clear(JobRead *read)
+{
+        read_end(&read->read);
+        g_clear_pointer(&read->job, job_unref);
+        g_clear_error(&read->error);
+}
+
+const Job *job_read_get(const JobRead *read, const char *id, GError **error)
+{
+        const Job *job = read_update(&read->read, read->job);
+
+        if (!job)
+                job = read_ended(&read->read, id);
+        if (!job && read->error)
+                g_propagate_error(error, g_error_copy(read->error));
+        else if (!job)
+                err_set(error, ERR_NOT_FOUND, "there is no job '%s'", id);
+        return job;
+}
+
+void refuse_ended_job(const JobRead *read, const char *id, GError **error)
+{
+        const Job *job = job_read_get(read, id, error);
         g_autofree char *words = job ? job_words(job) : NULL;
 
         if (job)
                 err_set(error, ERR_CONFLICT, "%s has already ended: %s", words, job_state_name(job->state));
 }
 
-static void delete_stored(Engine *engine, Act *act)
+static void delete_ended(Engine *engine, Act *act)
 {
-        g_autoptr(Job) job = store_job_by_id(engine->store, act->id, &act->command.error);
+        const Job *job = job_read_get(&act->read, act->id, &act->command.error);
         g_autofree char *array = job && job->array_seq ? array_name(job) : NULL;
 
         if (array) /* without its failed jobs an array would have succeeded */
@@ -136,9 +179,9 @@ static bool act_on_job(Engine *engine, Command *command)
                 if (live)
                         (void)refuse_open(live, &command->error);
                 else
-                        delete_stored(engine, act);
+                        delete_ended(engine, act);
         } else if (!live) {
-                refuse_stored(engine, act->id, &command->error);
+                refuse_ended_job(&act->read, act->id, &command->error);
         } else if (act_on_live(engine, live, act)) {
                 command->live = live;
         }
@@ -151,6 +194,7 @@ void act_free(Command *command)
 {
         Act *act = (Act *)command;
 
+        job_read_clear(&act->read);
         g_free(act->by);
         g_free(act->id);
 }
@@ -172,6 +216,7 @@ void engine_act_array(Engine *engine, gint64 array_seq, const char *id, JobActio
         act->id = g_strdup(id);
         act->array = array_seq;
         act->action = action;
+        job_read_begin(engine, &act->read, id, array_seq);
         inbox_put(&engine->inbox, &act->command);
 }
 

@@ -171,28 +171,14 @@ static char **add_number(char **env, const char *name, gint64 value)
         return add_variable(env, name, text);
 }
 
-char *job_array_id(Engine *engine, const Job *job)
-{
-        Live *first = live_by_seq(engine, job->array_seq);
-        g_autoptr(Job) stored = first ? NULL : store_job_by_seq(engine->store, job->array_seq, NULL);
-
-        char id[ARRAY_ID_LEN + 1];
-
-        if (!first && !stored)
-                return NULL;
-        array_id_make(first ? first->job->id : stored->id, id);
-        return g_strdup(id);
-}
-
 static char **add_array(char **env, Engine *engine, const Job *job)
 {
         g_autoptr(GArray) indices = NULL;
-        g_autofree char *id = NULL;
+        const char *id = live_array_id(engine, job->array_seq);
         int max;
 
         if (!job->array_seq || !spec_array(job->spec->array, &indices, &max, NULL))
                 return env;
-        id = job_array_id(engine, job);
         env = add_number(env, "PADDLE_ARRAY_INDEX", job->array_index);
         env = add_number(env, "PADDLE_ARRAY_SIZE", indices->len);
         return add_variable(env, "PADDLE_ARRAY_ID", id ? id : job->id);

@@ -623,6 +623,7 @@ static void publish_and_act(Engine *engine)
         batch_publish(engine, (const ViewChange *)(void *)changes->data, changes->len, dropped);
         if (news)
                 views_wake(engine->views, engine->revision);
+        reads_publish(engine, changes);
         answer_all(engine);
         act(engine, changes);
         free_final(changes);

@@ -132,7 +132,7 @@ static bool change_job(Engine *engine, Command *command)
         if (live && job_state_is_final(live->job->state))
                 return false;
         if (!live) {
-                refuse_stored(engine, change->id, &command->error);
+                refuse_ended_job(&change->read, change->id, &command->error);
         } else if (change_check(engine, live->job, change, &queue)) {
                 change_live(engine, live, queue, change);
                 command->live = live;
@@ -146,6 +146,7 @@ void change_free(Command *command)
 {
         Change *change = (Change *)command;
 
+        job_read_clear(&change->read);
         g_free(change->by);
         g_free(change->id);
         g_free(change->queue);
@@ -174,6 +175,7 @@ void engine_change_array(Engine *engine, gint64 array_seq, const char *id, const
         change->priority = wanted->priority ? *wanted->priority : 0;
         change->labels = g_strdupv((char **)wanted->labels);
         change->annotations = g_strdupv((char **)wanted->annotations);
+        job_read_begin(engine, &change->read, id, array_seq);
         inbox_put(&engine->inbox, &change->command);
 }
 

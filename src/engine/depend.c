@@ -126,28 +126,21 @@ static void tell_all(Engine *engine, const Outcome *outcome)
 
 /* ---- arrays ---- */
 
-/* Looks for a job of it that did not succeed among those of this batch, and in the store. */
 JobState depend_array_state(Engine *engine, gint64 array)
 {
-        const JobQuery query = { .array_seq = array,
-                                 .states = 1u << JOB_FAILED | 1u << JOB_CANCELLED | 1u << JOB_PREEMPTED,
-                                 .limit = 1 };
-        g_autoptr(GPtrArray) stored = NULL;
-        gint64 next = 0;
-
         for (guint i = 0; i < engine->batch.dirty->len; i++) {
                 const Job *job = ((Live *)g_ptr_array_index(engine->batch.dirty, i))->job;
 
                 if (job->array_seq == array && job_state_is_final(job->state) && job->state != JOB_SUCCEEDED)
                         return job->state;
         }
-        stored = store_jobs(engine->store, &query, &next, NULL);
-        return stored && stored->len ? ((Job *)g_ptr_array_index(stored, 0))->state : JOB_SUCCEEDED;
+        return live_array_state(engine, array);
 }
 
 static void array_ended(Engine *engine, const Job *last)
 {
-        g_autofree char *id = job_array_id(engine, last), *name = array_name(last);
+        const char *id = live_array_id(engine, last->array_seq);
+        g_autofree char *name = array_name(last);
         Outcome outcome = { .what = "array", .id = id, .name = name };
 
         if (!id || !g_hash_table_contains(engine->waiters, id) ||

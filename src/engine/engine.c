@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "model/array.h"
+#include "store/guard.h"
 
 enum {
         BATCH_MAX = 512, /* commands: bounds the time that the first of a batch waits for the last */
@@ -47,6 +48,7 @@ static void apply_all(Engine *engine, GQueue *commands, bool resting)
         Command *command;
 
         while ((command = g_queue_pop_head(commands))) {
+                store_forbid_reads(command->ops->name);
                 if (resting && command->ops->is_observation)
                         g_queue_push_tail(&engine->held, command);
                 else if (command->ops->apply(engine, command))
@@ -126,25 +128,35 @@ void engine_flush_journal(Engine *engine, EngineDone done, void *arg)
         inbox_put(&engine->inbox, command_new(&flush_ops, done, arg));
 }
 
-static void turn(Engine *engine, GQueue *commands)
+/* Everything that changes drafts. The store is not read here: what commands need of it they bring along (reads.h). */
+static void fill_batch(Engine *engine, GQueue *commands, bool resting)
 {
-        bool resting = is_resting(engine), idle = commands->length == 0;
-
-        batch_begin(engine);
+        store_forbid_reads("timers");
         if (!resting) {
                 apply_all(engine, &engine->held, false);
                 fire_timers(engine);
         }
         apply_all(engine, commands, resting);
+        store_forbid_reads("dependencies and admission");
         depend_run(engine);
         if (!resting) {
                 engine->retry_at = 0;
                 admit_pass(engine);
                 keep_usage(engine);
-                retain_events(engine, idle);
-                if (idle)
-                        retain_jobs(engine);
         }
+        store_forbid_reads(NULL);
+}
+
+static void turn(Engine *engine, GQueue *commands)
+{
+        bool resting = is_resting(engine), idle = commands->length == 0;
+
+        batch_begin(engine);
+        fill_batch(engine, commands, resting);
+        if (!resting)
+                retain_events(engine, idle);
+        if (!resting && idle)
+                retain_jobs(engine);
         batch_end(engine);
         store_checkpoint(engine->store);
         flush_journal(engine, idle);
@@ -285,7 +297,7 @@ static bool load(Engine *engine, GError **error)
         feed_queues(engine, engine->catalog);
         feed_usage(engine, state.loaded[RECORD_USAGE]);
         adopt_all(engine, state.loaded[RECORD_JOB]);
-        return true;
+        return live_load_arrays(engine, error);
 }
 
 /* The thread takes no signals: those are the main loop's. */
@@ -329,6 +341,7 @@ Engine *engine_new(const EngineConfig *config, GError **error)
         engine->portless = g_array_new(FALSE, FALSE, sizeof(gint64));
         g_queue_init(&engine->held);
         inbox_init(&engine->inbox);
+        reads_init(&engine->reads);
         batch_init(&engine->batch);
         decisions_init(&engine->decisions);
         live_init(engine);
@@ -375,6 +388,7 @@ void engine_free(Engine *engine)
         depend_clear(engine);
         submit_clear(engine);
         batch_clear(&engine->batch);
+        reads_clear(&engine->reads);
         decisions_clear(&engine->decisions);
         journal_free(engine->journal);
         scheduler_free(engine->scheduler);

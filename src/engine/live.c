@@ -5,8 +5,12 @@
 #include <string.h>
 
 #include "base/keyed-hash.h"
+#include "model/array.h"
 
-enum { PUT_OFF_MS = 1000 };
+enum {
+        PUT_OFF_MS = 1000,
+        FAILED = 1u << JOB_FAILED | 1u << JOB_CANCELLED | 1u << JOB_PREEMPTED, /* as in JobQuery */
+};
 
 /* ---- keys ---- */
 
@@ -134,24 +138,107 @@ gint64 live_open_of(Engine *engine, const char *user)
         return n;
 }
 
+/* ---- arrays ---- */
+
+typedef struct {
+        int open, live;            /* numbers of elements */
+        char id[ARRAY_ID_LEN + 1]; /* "": unknown */
+        bool loaded;               /* by live_load_arrays */
+        JobState failed; /* of an element that ended without success before this batch; or JOB_SUCCEEDED */
+} Array;
+
+static Array *array_of(Engine *engine, gint64 array_seq)
+{
+        return g_hash_table_lookup(engine->arrays, GSIZE_TO_POINTER((gsize)array_seq));
+}
+
 int live_array_open(Engine *engine, gint64 array_seq)
 {
-        return GPOINTER_TO_INT(g_hash_table_lookup(engine->arrays, GSIZE_TO_POINTER((gsize)array_seq)));
+        const Array *array = array_of(engine, array_seq);
+
+        return array ? array->open : 0;
+}
+
+const char *live_array_id(Engine *engine, gint64 array_seq)
+{
+        const Array *array = array_of(engine, array_seq);
+
+        return array && array->id[0] ? array->id : NULL;
+}
+
+JobState live_array_state(Engine *engine, gint64 array_seq)
+{
+        const Array *array = array_of(engine, array_seq);
+
+        return array ? array->failed : JOB_SUCCEEDED;
+}
+
+static void add_to_array(Engine *engine, const Job *job)
+{
+        Array *array = array_of(engine, job->array_seq);
+
+        if (!array) {
+                array = g_new0(Array, 1);
+                array->failed = JOB_SUCCEEDED;
+                g_hash_table_insert(engine->arrays, GSIZE_TO_POINTER((gsize)job->array_seq), array);
+        }
+        array->live++;
+        if (job->seq == job->array_seq)
+                array_id_make(job->id, array->id);
+}
+
+static void remove_from_array(Engine *engine, const Job *job)
+{
+        Array *array = array_of(engine, job->array_seq);
+
+        if (job_state_is_final(job->state) && job->state != JOB_SUCCEEDED)
+                array->failed = (JobState)job->state;
+        if (--array->live == 0)
+                g_hash_table_remove(engine->arrays, GSIZE_TO_POINTER((gsize)job->array_seq));
 }
 
 static void enter_array(Engine *engine, Live *live, bool open)
 {
-        gpointer key = GSIZE_TO_POINTER((gsize)live->job->array_seq);
-        int n;
-
         if (!live->job->array_seq || live->in_array == open)
                 return;
         live->in_array = open;
-        n = live_array_open(engine, live->job->array_seq) + (open ? 1 : -1);
-        if (n > 0)
-                g_hash_table_insert(engine->arrays, key, GINT_TO_POINTER(n));
-        else
-                g_hash_table_remove(engine->arrays, key);
+        array_of(engine, live->job->array_seq)->open += open ? 1 : -1;
+}
+
+/* Elements that have ended: one of them may be the first, and some may have failed. */
+static bool load_array(Engine *engine, gint64 seq, Array *array, GError **error)
+{
+        const JobQuery query = { .array_seq = seq, .states = FAILED, .limit = 1 };
+        g_autoptr(Job) first = array->id[0] ? NULL : store_job_by_seq(engine->store, seq, NULL);
+        gint64 next;
+        g_autoptr(GPtrArray) failed = store_jobs(engine->store, &query, &next, error);
+
+        if (!failed)
+                return false;
+        if (first)
+                array_id_make(first->id, array->id);
+        if (failed->len > 0)
+                array->failed = (JobState)((const Job *)failed->pdata[0])->state;
+        return true;
+}
+
+bool live_load_arrays(Engine *engine, GError **error)
+{
+        GHashTableIter iter;
+        gpointer key;
+
+        g_hash_table_iter_init(&iter, engine->by_id);
+        while (g_hash_table_iter_next(&iter, &key, NULL)) {
+                const Job *job = ((const Live *)key)->job;
+                Array *array = job->array_seq ? array_of(engine, job->array_seq) : NULL;
+
+                if (!array || array->loaded)
+                        continue;
+                array->loaded = true;
+                if (array->live < array_size(job->spec) && !load_array(engine, job->array_seq, array, error))
+                        return false;
+        }
+        return true;
 }
 
 gint64 live_open_in(Engine *engine, const char *queue, const char *user)
@@ -172,7 +259,7 @@ void live_init(Engine *engine)
         engine->by_name = g_hash_table_new(name_hash, name_equal);
         engine->by_key = g_hash_table_new(key_hash, key_equal);
         engine->books = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, book_free);
-        engine->arrays = g_hash_table_new(g_direct_hash, g_direct_equal);
+        engine->arrays = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
         building_init(engine);
         engine->timers = g_sequence_new(NULL);
         engine->unfed = g_ptr_array_new();
@@ -208,6 +295,8 @@ Live *live_add(Engine *engine, Job *job)
         g_hash_table_add(engine->by_name, live);
         if (job->idempotency_key)
                 g_hash_table_add(engine->by_key, live);
+        if (job->array_seq)
+                add_to_array(engine, job);
         return live;
 }
 
@@ -245,6 +334,8 @@ void live_remove(Engine *engine, Live *live)
 {
         enter_book(engine, live, NULL);
         enter_array(engine, live, false);
+        if (live->job->array_seq)
+                remove_from_array(engine, live->job);
         building_leave(engine, live);
         feed_drop(engine, live);
         if (live->unfed)

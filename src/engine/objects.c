@@ -228,22 +228,24 @@ typedef struct {
         ObjectKind kind;
         char *name;
         gint64 version; /* the version to delete; 0: any */
+        Read read;
+        GPtrArray *tokens; /* Token: of a user, as they were read; else NULL */
+        GError *error;     /* why they could not be read */
 } Drop;
 
-/* All tokens of a user that goes, those of this batch included. */
-static void drop_tokens(Engine *engine, const char *user)
+/* All tokens of the user: those that were read, those created since, and those of this batch. */
+static void drop_tokens(Engine *engine, const Drop *drop)
 {
-        GPtrArray *fresh = engine->batch.tokens;
-        g_autoptr(GPtrArray) tokens = store_tokens(engine->store, user, NULL);
+        GPtrArray *fresh = engine->batch.tokens, *ids = engine->batch.dropped_tokens;
 
-        for (guint i = 0; tokens && i < tokens->len; i++)
-                g_ptr_array_add(engine->batch.dropped_tokens,
-                                g_strdup(((const Token *)g_ptr_array_index(tokens, i))->id));
+        for (guint i = 0; i < drop->tokens->len; i++)
+                g_ptr_array_add(ids, g_strdup(((const Token *)drop->tokens->pdata[i])->id));
+        read_new_tokens(&drop->read, drop->name, ids);
         for (guint i = 0; i < fresh->len; i++) {
                 const Token *token = g_ptr_array_index(fresh, i);
 
-                if (strcmp(token->user, user) == 0)
-                        g_ptr_array_add(engine->batch.dropped_tokens, g_strdup(token->id));
+                if (strcmp(token->user, drop->name) == 0)
+                        g_ptr_array_add(ids, g_strdup(token->id));
         }
 }
 
@@ -255,8 +257,6 @@ static void drop_one(Engine *engine, const Object *object, const char *by)
         change_catalog(engine, catalog_without(engine->batch.catalog, kept->kind, kept->name));
         g_ptr_array_add(engine->batch.dropped_objects, object_ref(kept));
         tell_dropped(engine, kept);
-        if (kept->kind == KIND_USER)
-                drop_tokens(engine, kept->name);
 }
 
 /* Children before their parents: in one round or several. */
@@ -287,11 +287,17 @@ static bool apply_drop(Engine *engine, Command *command)
         }
         if (!catalog_check_drop(engine->batch.catalog, object, &known, &command->error))
                 return true;
+        if (drop->error) {
+                command->error = g_error_copy(drop->error);
+                return true;
+        }
         borrowed = catalog_followers(engine->batch.catalog, object);
         followers = references(borrowed);
         for (guint i = followers->len; i > 0; i--)
                 drop_one(engine, g_ptr_array_index(followers, i - 1), drop->by);
         drop_one(engine, catalog_find(engine->batch.catalog, drop->kind, drop->name), drop->by);
+        if (drop->tokens)
+                drop_tokens(engine, drop);
         feed_queues(engine, engine->batch.catalog); /* a queue that could not go before its children */
         return true;
 }
@@ -300,6 +306,9 @@ static void free_drop(Command *command)
 {
         Drop *drop = (Drop *)command;
 
+        read_end(&drop->read);
+        g_clear_pointer(&drop->tokens, g_ptr_array_unref);
+        g_clear_error(&drop->error);
         g_free(drop->by);
         g_free(drop->name);
 }
@@ -317,6 +326,10 @@ void engine_drop(Engine *engine, ObjectKind kind, const char *name, gint64 versi
         drop->kind = kind;
         drop->name = g_strdup(name);
         drop->version = version;
+        if (kind == KIND_USER) {
+                read_begin(engine, &drop->read);
+                drop->tokens = store_tokens(engine->store, name, &drop->error);
+        }
         inbox_put(&engine->inbox, &drop->command);
 }
 

@@ -12,6 +12,7 @@
 #include "engine/ids.h"
 #include "engine/inbox.h"
 #include "engine/life.h"
+#include "engine/reads.h"
 #include "engine/slots.h"
 #include "engine/views.h"
 #include "journal/journal.h"
@@ -78,6 +79,7 @@ struct Engine {
         EngineConfig config;
         Inbox inbox;
         Views *views;
+        Reads reads;
         Ids *queue_ids, *user_ids; /* the scheduler's numbers; any thread */
         pthread_t thread;
         bool running; /* the thread */
@@ -92,7 +94,7 @@ struct Engine {
         GHashTable *by_name;      /* set of Live: (user, name) */
         GHashTable *by_key;       /* set of Live: (user, idempotency key); jobs without a key are not in it */
         GHashTable *books;        /* queue (interned) -> Book: open jobs in it by user */
-        GHashTable *arrays;       /* array_seq -> number of its open jobs */
+        GHashTable *arrays;       /* array_seq -> Array, see live.c: arrays with a live element */
         GHashTable *waiters;      /* id of a job or array -> Waiters, see depend.c */
         GHashTable *build_groups; /* key -> BuildGroup, see building.c */
         GHashTable *rates;        /* user (interned) -> Rate, see submit.c */
@@ -156,6 +158,14 @@ bool live_put_off(Engine *engine, Live *live);
 /* Numbers of open jobs: of a user, of an array, of a queue (`user` NULL: of all users). */
 gint64 live_open_of(Engine *engine, const char *user); /* in all queues */
 int live_array_open(Engine *engine, gint64 array_seq);
+/* The id of an array (model/array.h) with a live element, borrowed. NULL: there is none, or the first element was
+ * deleted. */
+const char *live_array_id(Engine *engine, gint64 array_seq);
+/* The state of an element without success, of those that have ended before this batch; JOB_SUCCEEDED: none, or no
+ * element is live. */
+JobState live_array_state(Engine *engine, gint64 array_seq);
+/* Reads what must be known of ended elements of arrays with live ones. Call it after the load. */
+bool live_load_arrays(Engine *engine, GError **error);
 gint64 live_open_in(Engine *engine, const char *queue, const char *user);
 
 /* ---- feed.c: input of the scheduler ---- */
@@ -219,7 +229,8 @@ void depend_clear(Engine *engine);
 void depend_note(Engine *engine, const Job *job);
 /* Applies the ends in this batch to the jobs that wait for them. */
 void depend_run(Engine *engine);
-/* The outcome of an array that has ended: succeeded, or the state of one of its jobs that did not succeed. */
+/* The outcome of an array of which no element is open: succeeded, or the state of an element without success. Known
+ * while an element is live; else JOB_SUCCEEDED. */
 JobState depend_array_state(Engine *engine, gint64 array);
 
 /* ---- batch.c ---- */
@@ -290,8 +301,6 @@ gint64 admit_due(const Engine *engine);
 
 /* The actions that follow from the change of `was` to `now`; `was` NULL: everything that `now` needs. */
 void actions_run(Engine *engine, const Job *was, const Job *now);
-char *job_array_id(Engine *engine, const Job *job); /* of its array (array.h); NULL: its first element was
-                                                       deleted. The caller's */
 RuntimeAttempt attempt_of(const Engine *engine, const Job *job); /* borrows from both */
 
 /* ---- retain.c ---- */

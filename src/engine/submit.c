@@ -2,7 +2,7 @@
  * what they let pass becomes part of the batch, all of it.
  *
  *   specs ─▶ entries: queue, names, dependencies ─▶ checks of the whole ─▶ jobs */
-#include "engine/state.h"
+#include "engine/submit.h"
 
 #include <string.h>
 
@@ -26,18 +26,6 @@ enum {
         TOKEN = 60000, /* of a user's rate: what one job costs, so that each ms adds a whole number */
 };
 
-/* The command. */
-typedef struct {
-        Command command;
-        char *user; /* owner of the jobs */
-        bool admin;
-        GPtrArray *specs; /* Spec */
-        char *key;        /* idempotency key; or NULL */
-        char *id;         /* requested by the client; or NULL */
-        char *refusal;    /* why the job fails immediately; or NULL */
-        bool only_check;  /* a dry run */
-} Submit;
-
 /* One specification of a submission, and the jobs that it makes. */
 typedef struct {
         Spec *spec;                 /* borrowed */
@@ -57,22 +45,7 @@ typedef struct {
         GPtrArray *entries; /* Entry */
         gint64 n_jobs;
         GHashTable *by_name; /* name -> Entry: the first of it */
-        GHashTable *awaited; /* what a word of `after` means besides -> Awaited */
 } Submission;
-
-/* A job, or a whole array. */
-typedef struct {
-        Job *job;     /* of an array: one of its elements */
-        gint64 array; /* its number; 0: it is a job */
-} Awaited;
-
-static void awaited_free(gpointer data)
-{
-        Awaited *awaited = data;
-
-        job_unref(awaited->job);
-        g_free(awaited);
-}
 
 /* ---- names ---- */
 
@@ -143,52 +116,31 @@ static void name_entry(Submission *submission, Entry *entry)
 
 /* ---- a repeated submission ---- */
 
-static bool same_spec(const Spec *a, const Spec *b)
+/* True if the job `seq` was made from specification `i` of this submission. A deleted job cannot be compared. */
+static bool made_from(Engine *engine, const Submit *submit, guint i, gint64 seq, const Job *first)
 {
-        g_autoptr(json_t) x = spec_format(a);
-        g_autoptr(json_t) y = spec_format(b);
+        const GPtrArray *earlier = submit->earlier;
+        const Live *live;
+        const Job *job;
 
-        return json_equal(x, y);
+        if (earlier && ((const Job *)earlier->pdata[0])->seq == first->seq && earlier->pdata[i])
+                return true; /* compared when it was read */
+        live = live_by_seq(engine, seq);
+        job = live ? live->job : read_ended_by_seq(&submit->read, seq);
+        return job ? submit_made(submit, job, i) : seq <= engine->seq;
 }
 
-static gint64 jobs_of(const Spec *spec)
-{
-        g_autoptr(GArray) indices = NULL;
-        int max;
-
-        return spec->array && spec_array(spec->array, &indices, &max, NULL) ? indices->len : 1;
-}
-
-static Job *job_at(Engine *engine, gint64 seq)
-{
-        Live *live = live_by_seq(engine, seq);
-
-        return live ? job_ref(live->job) : store_job_by_seq(engine->store, seq, NULL);
-}
-
-/* True when `seq` was made from `spec` for this user; what was forgotten cannot be told apart. */
-static bool made_from(Engine *engine, const Submit *submit, gint64 seq, const Spec *spec)
-{
-        g_autoptr(Job) job = job_at(engine, seq);
-
-        if (!job)
-                return seq <= engine->seq;
-        return strcmp(job->user, submit->user) == 0 && same_spec(job->spec, spec);
-}
-
-/* Jobs of one submission have seqs in a row. */
+/* Jobs of one submission have consecutive numbers. */
 static bool check_repeat(Engine *engine, const Job *first, Submit *submit)
 {
         g_autofree char *words = NULL;
         gint64 seq = first->seq;
         guint same = 0;
 
-        for (; same < submit->specs->len; same++) {
-                const Spec *spec = g_ptr_array_index(submit->specs, same);
-
-                if (!made_from(engine, submit, seq, spec))
+        for (; !submit->differs && same < submit->specs->len; same++) {
+                if (!made_from(engine, submit, same, seq, first))
                         break;
-                seq += jobs_of(spec);
+                seq += spec_jobs(submit->specs->pdata[same]);
         }
         submit->command.repeated = same == submit->specs->len;
         words = job_words(first);
@@ -199,27 +151,27 @@ static bool check_repeat(Engine *engine, const Job *first, Submit *submit)
                        submit->key, words);
 }
 
+/* The job that was submitted with the key and is not live; or NULL. Borrowed. */
+static const Job *find_earlier(const Submit *submit)
+{
+        const Job *ended = read_ended_by_key(&submit->read, submit->user, submit->key);
+
+        return ended || !submit->earlier ? ended : read_update(&submit->read, submit->earlier->pdata[0]);
+}
+
 /* True when the key is known: the command then has its outcome. */
 static bool find_repeat(Engine *engine, Submit *submit)
 {
-        g_autoptr(GError) error = NULL;
-        Live *live;
+        Live *live = submit->key ? live_by_key(engine, submit->user, submit->key) : NULL;
+        const Job *earlier = live || !submit->key ? NULL : find_earlier(submit);
 
-        if (!submit->key)
-                return false;
-        live = live_by_key(engine, submit->user, submit->key);
-        if (live) {
-                if (check_repeat(engine, live->job, submit))
-                        submit->command.live = live;
-                return true;
-        }
-        submit->command.job = store_job_by_key(engine->store, submit->user, submit->key, &error);
-        if (submit->command.job)
-                (void)check_repeat(engine, submit->command.job,
-                                   submit); /* its outcome is in submit->command.error */
-        else if (!err_is(error, ERR_NOT_FOUND))
-                submit->command.error = g_steal_pointer(&error);
-        return submit->command.job || submit->command.error;
+        if (live && check_repeat(engine, live->job, submit))
+                submit->command.live = live;
+        if (earlier && check_repeat(engine, earlier, submit))
+                submit->command.job = job_ref((Job *)earlier);
+        if (!live && !earlier && submit->error)
+                submit->command.error = g_error_copy(submit->error);
+        return live || earlier || submit->error;
 }
 
 /* ---- queues and limits ---- */
@@ -567,33 +519,28 @@ static bool may_see(const Submit *submit, const Job *job)
         return submit->admin || strcmp(job->user, submit->user) == 0;
 }
 
-/* What the user names; false: nothing. A job of this batch is newer than what is published of it. */
-static bool find_job(Engine *engine, const Submit *submit, const char *word, Awaited *ret)
+static Live *live_named(Engine *engine, const char *user, const char *word)
 {
-        g_autoptr(Job) job = engine_look_up(engine, submit->user, word, &ret->array, NULL);
-        Live *live = !job          ? live_by_name(engine, submit->user, word)
-                     : !ret->array ? live_by_seq(engine, job->seq)
-                                   : NULL;
-        Job *found = live ? live->job : job;
+        Live *live = live_find(engine, word);
 
-        if (!found || !may_see(submit, found))
-                return false;
-        ret->job = job_ref(found);
-        return true;
+        return live ? live : live_by_name(engine, user, word);
 }
 
-/* The same, asked once: thousands of jobs may wait for one. Borrowed. */
-static const Awaited *find_awaited(Submission *submission, const char *word)
+/* The job as it is now, or the array as it was read, that the user's word names; false: none. A word for which the read
+ * found nothing may name a newer job. Borrowed. */
+static bool find_awaited(Engine *engine, const Submit *submit, const char *word, Awaited *ret)
 {
-        Awaited *known = g_hash_table_lookup(submission->awaited, word), found;
+        const Awaited *read = submit->awaited ? g_hash_table_lookup(submit->awaited, word) : NULL;
+        const Live *live = !read          ? live_named(engine, submit->user, word)
+                           : !read->array ? live_by_seq(engine, read->job->seq)
+                                          : NULL;
+        const Job *ended =
+                read ? read_ended_by_seq(&submit->read, read->job->seq) : read_ended(&submit->read, word);
 
-        if (known)
-                return known;
-        if (!find_job(submission->engine, submission->submit, word, &found))
-                return NULL;
-        known = g_memdup2(&found, sizeof found);
-        g_hash_table_insert(submission->awaited, g_strdup(word), known);
-        return known;
+        *ret = read ? *read : (Awaited){ .failed = JOB_SUCCEEDED };
+        if (live || ended)
+                ret->job = live ? live->job : (Job *)ended;
+        return ret->job && may_see(submit, ret->job);
 }
 
 static const char *const after_words[] = { [AFTER_OK] = "ok", [AFTER_ANY] = "any", [AFTER_FAIL] = "fail" };
@@ -604,9 +551,17 @@ static bool awaited_open(Engine *engine, const Awaited *awaited)
                               : !job_state_is_final(awaited->job->state);
 }
 
-static JobState awaited_state(Engine *engine, const Awaited *awaited)
+/* Of elements that end in this batch, or have ended since the array was last live, since the read, before it. */
+static JobState awaited_state(Engine *engine, const Submit *submit, const Awaited *awaited)
 {
-        return awaited->array ? depend_array_state(engine, awaited->array) : (JobState)awaited->job->state;
+        JobState state;
+
+        if (!awaited->array)
+                return awaited->job->state;
+        state = depend_array_state(engine, awaited->array);
+        if (state == JOB_SUCCEEDED)
+                state = read_array_state(&submit->read, awaited->array);
+        return state == JOB_SUCCEEDED ? awaited->failed : state;
 }
 
 /* False with the error when the dependency can never hold. What holds already is left out. */
@@ -614,27 +569,28 @@ static bool resolve_job(Submission *submission, AfterKind kind, const char *word
 {
         Engine *engine = submission->engine;
         Submit *submit = submission->submit;
-        const Awaited *awaited = find_awaited(submission, word);
-        g_autofree char *entry = NULL, *id = NULL, *name = NULL;
+        g_autofree char *entry = NULL, *name = NULL;
+        const char *id;
+        Awaited awaited;
         JobState state;
 
-        if (!awaited)
+        if (!find_awaited(engine, submit, word, &awaited))
                 return err_set(&submit->command.error, ERR_NOT_FOUND, "after: there is no job '%s' of '%s'",
                                word, submit->user);
-        id = awaited->array ? job_array_id(engine, awaited->job) : g_strdup(awaited->job->id);
-        if (id && awaited_open(engine, awaited)) {
+        id = awaited.array ? awaited.array_id : awaited.job->id;
+        if (id && awaited_open(engine, &awaited)) {
                 entry = g_strdup_printf("%s:%s", after_words[kind], id);
                 g_strv_builder_add(after, entry);
                 return true;
         }
-        state = awaited_state(engine, awaited);
+        state = awaited_state(engine, submit, &awaited);
         if (kind == AFTER_ANY || (kind == AFTER_OK) == (state == JOB_SUCCEEDED))
                 return true;
-        name = awaited->array ? array_name(awaited->job) : g_strdup(awaited->job->name);
+        name = awaited.array ? array_name(awaited.job) : g_strdup(awaited.job->name);
         return err_set(&submit->command.error, ERR_CONFLICT,
                        "after: '%s:%s' can never hold, as %s '%s' (%s) is %s\nLeave it out, or wait for "
                        "another job.",
-                       after_words[kind], word, awaited->array ? "array" : "job", name, id ? id : word,
+                       after_words[kind], word, awaited.array ? "array" : "job", name, id ? id : word,
                        job_state_name(state));
 }
 
@@ -990,20 +946,17 @@ static void make_jobs(Submission *submission, Entry *entry)
 
 static bool check_id(Submission *submission)
 {
-        Submit *submit = submission->submit;
-        g_autoptr(Job) stored = NULL;
+        const Submit *submit = submission->submit;
+        GError **error = &submission->submit->command.error;
 
         if (!submit->id)
                 return true;
         if (submission->n_jobs != 1 || !id_is_valid(submit->id))
-                return err_set(&submit->command.error, ERR_INVALID,
-                               "id: '%s' cannot be the id of the submission", submit->id);
-        stored = live_find(submission->engine, submit->id)
-                         ? NULL
-                         : store_job_by_id(submission->engine->store, submit->id, NULL);
-        if (!stored && !live_find(submission->engine, submit->id))
+                return err_set(error, ERR_INVALID, "id: '%s' cannot be the id of the submission", submit->id);
+        if (!live_find(submission->engine, submit->id) && !read_ended(&submit->read, submit->id) &&
+            !read_update(&submit->read, submit->same_id))
                 return true;
-        return err_set(&submit->command.error, ERR_EXISTS, "id: there is a job '%s' already", submit->id);
+        return err_set(error, ERR_EXISTS, "id: there is a job '%s' already", submit->id);
 }
 
 /* What a check tells of the first job. */
@@ -1041,14 +994,13 @@ static void make_all(Submission *submission)
 static bool apply_submit(Engine *engine, Command *command)
 {
         Submit *submit = (Submit *)command;
-        Submission submission = { engine, submit, NULL, 0, NULL, NULL };
+        Submission submission = { engine, submit, NULL, 0, NULL };
         bool wait = false;
 
         if (find_repeat(engine, submit))
                 return true;
         submission.entries = g_ptr_array_new_with_free_func(entry_free);
         submission.by_name = g_hash_table_new(keyed_hash, g_str_equal);
-        submission.awaited = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, awaited_free);
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
                 if (!wait && check_all(&submission)) {
@@ -1059,7 +1011,6 @@ static bool apply_submit(Engine *engine, Command *command)
                 }
         }
         g_hash_table_unref(submission.by_name);
-        g_hash_table_unref(submission.awaited);
         g_ptr_array_unref(submission.entries);
         return !wait;
 }
@@ -1075,6 +1026,7 @@ static void free_submit(Command *command)
         g_free(submit->id);
         g_free(submit->refusal);
         g_ptr_array_unref(submit->specs);
+        submit_read_clear(submit);
 }
 
 static const CommandOps submit_ops = {
@@ -1099,5 +1051,6 @@ void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDon
         submit->specs = g_ptr_array_new_full((guint)submission->n_specs, spec_unref_p);
         for (int i = 0; i < submission->n_specs; i++)
                 g_ptr_array_add(submit->specs, spec_ref(submission->specs[i]));
+        submit_read(engine, submit);
         inbox_put(&engine->inbox, &submit->command);
 }

@@ -2,6 +2,7 @@
  * latest when the connection goes back. A user's events, which no index serves, are
  * read in windows, one short transaction each. Lists of jobs are in list.c. */
 #include "base/err.h"
+#include "store/guard.h"
 #include "store/sqlite/reader.h"
 
 #define ONE_JOB "SELECT " JOB_COLUMNS " FROM job" JOB_WITH_SPEC
@@ -105,9 +106,11 @@ static Job *make_job(Store *store, const JobRow *row, guint64 generation, GError
 Job *store_job_by_id(Store *store, const char *id, GError **error)
 {
         g_autoptr(JobRow) row = NULL;
-        Job *job = cache_get(&store->cache, id);
         guint64 generation;
+        Job *job;
 
+        store_check_read(); /* whether the cache has it or not */
+        job = cache_get(&store->cache, id);
         if (job)
                 return job;
         generation = cache_generation(&store->cache);

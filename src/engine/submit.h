@@ -1,0 +1,42 @@
+/* The submission as a command, shared by submit.c and submit-read.c only. */
+#pragma once
+
+#include "engine/state.h"
+#include "model/array.h"
+
+typedef struct {
+        Command command;
+        char *user; /* owner of the jobs */
+        bool admin;
+        GPtrArray *specs; /* Spec */
+        char *key;        /* idempotency key; or NULL */
+        char *id;         /* requested by the client; or NULL */
+        char *refusal;    /* why the job fails immediately; or NULL */
+        bool only_check;  /* a dry run */
+        /* What was read from the store, as far as the submission needs it. */
+        Read read;
+        GError *error;      /* why the key could not be looked up */
+        GPtrArray *earlier; /* Job: the submission that used the key before; NULL: the key is new. For each of
+                               `specs` the first job that was made from it; NULL: it was not found */
+        bool differs; /* the earlier submission had other specifications; `earlier` ends with the first of them */
+        Job *same_id;        /* a job with the id `id`; or NULL */
+        GHashTable *awaited; /* word of `after` -> Awaited; NULL: it has no `after` */
+} Submit;
+
+/* A job or a whole array that a word of `after` names, as it was read. */
+typedef struct {
+        Job *job;        /* of an array: one of its elements */
+        gint64 array;    /* its number; 0: it is a job */
+        char *array_id;  /* NULL: its first element was deleted */
+        JobState failed; /* of an element that had ended without success; or JOB_SUCCEEDED */
+} Awaited;
+
+/* Reads what the submission needs from the store and the views: the job that has its key, the job that has its id, and
+ * the jobs that it waits for. Any thread. */
+void submit_read(Engine *engine, Submit *submit);
+void submit_read_clear(Submit *submit);
+
+/* The number of jobs that a specification makes. */
+gint64 spec_jobs(const Spec *spec);
+/* True if the job is the user's, and was made from specification `i` of the submission. */
+bool submit_made(const Submit *submit, const Job *job, guint i);

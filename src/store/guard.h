@@ -1,0 +1,9 @@
+/* Where a thread must not wait for the store. The engine's thread forbids itself to read while it applies a batch. In
+ * sanitized builds, and so in all tests, a reader's function (store.h) that is called then aborts the program and
+ * says by whom. In other builds nothing is checked. */
+#pragma once
+
+/* From now on this thread must not read; `by` (not copied) names what it does. NULL: it may read again. */
+void store_forbid_reads(const char *by);
+/* Call it where a reader's function begins. */
+void store_check_read(void);
