@@ -99,16 +99,10 @@ static bool is_well(const json_t *node)
         return !unready;
 }
 
-static void give_up_on_node(const json_t *pod, void *arg)
+static void look_if_deleting(const json_t *pod, void *arg)
 {
-        Kubernetes *k8s = arg;
-        g_auto(MemberLook) look = { 0 };
-        Task *task = kube_is_deleting(pod) && member_look(pod, &look)
-                             ? g_hash_table_lookup(k8s->tasks, look.task)
-                             : NULL;
-
-        if (task)
-                pods_give_up_stuck(task, &look);
+        if (kube_is_deleting(pod))
+                pods_look_at(arg, pod);
 }
 
 static void on_node(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
@@ -117,7 +111,7 @@ static void on_node(KubeCache *cache, const json_t *old, const json_t *new, void
 
         nodes_changed(k8s);
         if (k8s->connected && old && is_well(old) && !is_well(new))
-                scope_each(k8s->pods, give_up_on_node, k8s);
+                scope_each(k8s->pods, look_if_deleting, k8s); /* it may be on this node */
 }
 
 static void on_other(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
@@ -130,12 +124,18 @@ static void on_other(KubeCache *cache, const json_t *old, const json_t *new, voi
 
 /* ---- the connection ---- */
 
-static void forget_told(gpointer key, gpointer value, gpointer arg)
+/* What is told anew: all that the list shows. */
+static void reconnect_tasks(Kubernetes *k8s)
 {
-        Task *task = value;
+        g_autoptr(GList) tasks = g_hash_table_get_values(k8s->tasks);
 
-        task->placed = task->started = task->ready = task->ended = task->preempted = task->stuck = false;
-        g_clear_pointer(&task->waits, g_free);
+        for (GList *at = tasks; at; at = at->next) {
+                Task *task = at->data;
+
+                g_clear_pointer(&task->waits, g_free);
+                g_clear_pointer(&task->given_up, g_free); /* the pod may be another */
+                (void)task_step(task, ON_CONNECTED, NULL, NULL);
+        }
 }
 
 static void look_at_one(const json_t *pod, void *arg)
@@ -172,23 +172,6 @@ static void ask_for_classes(Kubernetes *k8s)
         kube_send(k8s->client, &request, on_classes, k8s);
 }
 
-/* Its pod was made and went while nobody looked, or is seen in a moment. */
-static void drop_unseen_making(gpointer key, gpointer value, gpointer arg)
-{
-        Task *task = value;
-
-        if (task->made && !task_pod(task))
-                task_drop_making(task);
-}
-
-/* A pod that went while nobody looked. */
-static gboolean is_over(gpointer key, gpointer value, gpointer arg)
-{
-        Task *task = value;
-
-        return !task_is_wanted(task) && !task->dropping && !task->end && !task_pod(task);
-}
-
 static bool is_troubled(const Kubernetes *k8s)
 {
         return k8s->trouble[0] || k8s->trouble[1] || k8s->trouble[2];
@@ -202,9 +185,7 @@ static void connect_if_synced(Kubernetes *k8s)
         k8s->connected = true;
         g_hash_table_remove_all(k8s->gates); /* who knows what became of them */
         (void)take_nodes(k8s);
-        g_hash_table_foreach(k8s->tasks, drop_unseen_making, NULL);
-        g_hash_table_foreach_remove(k8s->tasks, is_over, NULL);
-        g_hash_table_foreach(k8s->tasks, forget_told, NULL);
+        reconnect_tasks(k8s);
         scope_each(k8s->pods, look_at_one, k8s);
         k8s_tell(k8s, OBSERVED_SYNCED, NULL, NULL);
         ask_for_classes(k8s);

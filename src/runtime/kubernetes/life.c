@@ -2,7 +2,6 @@
  * for when nothing of them is seen. */
 #include "runtime/kubernetes/state.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -21,36 +20,27 @@ void task_refuse(Task *task, const GError *error)
         Observation *end = observation_new(OBSERVED_START_FAILED, task->task, error->message);
 
         end->permanent = is_lasting(error);
-        task_tell_end(task, end);
+        (void)task_step(task, ON_FAILED, NULL, end);
 }
 
-/* The pod that is there tells all else by the cache. */
+/* A pod that was created tells the rest by the cache. */
 static void on_pod_made(const GError *error, void *arg)
 {
-        Task *task = arg;
-
-        task->made = !error;
-        if (!error)
-                return;
-        task_drop_making(task);
-        task_refuse(task, error);
+        if (error)
+                task_refuse(arg, error);
 }
 
 static void on_pod_waits(const GError *error, void *arg)
 {
-        Task *task = arg;
-
-        if (task->stopping || task->forgotten)
-                task_drop_and_stop(task);
-        else
-                task_tell_why_not(task, error);
+        if (task_step(arg, ON_PUT_OFF, NULL, NULL) & DO_TELL_WAITS)
+                task_tell_why_not(arg, error);
 }
 
 static void on_set_waits(const char *name, const GError *error, void *arg)
 {
         Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
 
-        if (task && !task->ended && !task_pod(task))
+        if (task && task_lacks_pod(task))
                 task_tell_why_not(task, error);
 }
 
@@ -58,7 +48,7 @@ static void on_set_failed(const char *name, const GError *error, void *arg)
 {
         Task *task = g_hash_table_lookup(((Kubernetes *)arg)->tasks, name);
 
-        if (task && !task->ended && !task_pod(task))
+        if (task && !task_pod(task))
                 task_refuse(task, error);
 }
 
@@ -67,7 +57,7 @@ static bool lacks_pod(const char *name, void *arg)
         const Kubernetes *k8s = arg;
         const Task *task = g_hash_table_lookup(k8s->tasks, name);
 
-        return task && !task->ended && !task->stopping && !task->end && !task_pod(task);
+        return task && task_lacks_pod(task);
 }
 
 static void on_overdue(const char *name, const char *why, void *arg)
@@ -84,15 +74,23 @@ static void on_never(const char *name, const char *why, bool lost, void *arg)
                 return;
         end = observation_new(lost ? OBSERVED_LOST : OBSERVED_START_FAILED, name, why);
         end->permanent = !lost;
-        task_tell_end(g_hash_table_lookup(((Kubernetes *)arg)->tasks, name), end);
+        (void)task_step(g_hash_table_lookup(((Kubernetes *)arg)->tasks, name), ON_FAILED, NULL, end);
 }
 
 /* While the server was away, pods of an object that stood may have gone for good. */
 static void on_set_made(const Form *form, const char *namespace, const GPtrArray *tasks, bool stood,
                         void *arg)
 {
+        Kubernetes *k8s = arg;
+
         if (stood || form_operator(form))
-                overdue_watch(((Kubernetes *)arg)->overdue, form, namespace, tasks);
+                overdue_watch(k8s->overdue, form, namespace, tasks);
+        for (guint i = 0; i < tasks->len; i++) {
+                Task *task = g_hash_table_lookup(k8s->tasks, tasks->pdata[i]);
+
+                if (task && task->status.stage > STAGE_DRAINING)
+                        (void)task_step(task, ON_OWNER_CREATED, NULL, NULL);
+        }
 }
 
 /* What stands where its pod should be, of the set that makes it. */
@@ -108,7 +106,7 @@ static void tell_refused(Task *task, const char *words)
 {
         g_autoptr(GError) error = NULL;
 
-        if (task->ended || task->stopping || task->forgotten || task->dropping || task_pod(task))
+        if (!task_lacks_pod(task) || task->status.removal == REMOVAL_OWNER)
                 return;
         if (!refusal_lasts(words)) {
                 task_tell_waits(task, words);
@@ -143,7 +141,7 @@ static void tell_held(Task *task, const char *words)
 {
         g_autofree char *gate = gate_config_map_name();
 
-        if (task->ended || task->stopping || task->started)
+        if (task->status.stage > STAGE_PENDING)
                 return;
         task_tell_waits(task, words);
         if (strstr(words, gate) && strstr(words, "not found"))
@@ -208,45 +206,6 @@ bool pod_has_ended(const json_t *pod)
         return json_array_size(list) > 0 && !(kind && form_kind_restarts(kind));
 }
 
-/* One that is over goes at once. Else at least a second: without one the end would not be waited for, and
- * what still runs would be torn from the kubelet's hands. */
-static gint64 grace_of(const Task *task)
-{
-        return pod_is_over(task_pod(task)) ? 0 : MAX(task->grace_s, 1);
-}
-
-/* The log goes from the cluster with the pod. So nothing is deleted before it is followed, which is waited
- * for a few seconds; but for one that is killed. */
-static bool waits_for_log(Task *task)
-{
-        task->held = false;
-        if (!task->stopping || task->killed || task->end || !task->follow || !task_pod(task))
-                return false;
-        task->held = !follow_leaving(task->follow);
-        return task->held;
-}
-
-/* Its pod goes, and nothing makes it again. What is being created is deleted as soon as it is there. */
-void task_stop_pod(Task *task)
-{
-        const json_t *twin = task_twin(task);
-
-        if (twin)
-                deletions_want(task->k8s->deletions, &kube_pods, task->namespace, task->twin, kube_uid(twin),
-                               MAX(task->grace_s, 1));
-        if (task_pod(task)) {
-                if (!waits_for_log(task))
-                        task_delete_pod(task, grace_of(task));
-        } else if (task->stopping && !task_is_wanted(task) && !task->ended && !task->end) {
-                Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
-
-                end->signal = task->killed ? SIGKILL : SIGTERM;
-                task_tell_end(task, end);
-        } else {
-                task_settle(task);
-        }
-}
-
 void task_dropped(const char *name, void *arg)
 {
         Kubernetes *k8s = arg;
@@ -255,10 +214,7 @@ void task_dropped(const char *name, void *arg)
 
         if (!task)
                 return;
-        task->dropping = false;
-        task->dropped = true;
-        if (task->stopping || task->forgotten || !pod)
-                task_stop_pod(task);
+        (void)task_step(task, ON_OWNER_GONE, NULL, NULL);
         if (pod && k8s->connected) /* its node may be dead */
                 pods_look_at(k8s, pod);
 }
@@ -283,13 +239,8 @@ static void end_search(Search *search)
 {
         Task *task = g_hash_table_lookup(search->k8s->tasks, search->task);
 
-        if (task) {
-                task->dropping = false;
-                if (task->namespace)
-                        task_drop_and_stop(task);
-                else
-                        task_stop_pod(task); /* there is nothing of it */
-        }
+        if (task)
+                (void)task_step(task, ON_SEARCHED, NULL, NULL);
         g_hash_table_remove(search->k8s->searches, search);
 }
 
@@ -305,8 +256,8 @@ static void on_searched(const KubeReply *reply, void *arg)
                 end_search(search);
 }
 
-/* By its attempt's service, which is made first and goes last. */
-static void search_for(Task *task)
+/* By its attempt's service, which is created first and deleted last. */
+void life_search_for(Task *task)
 {
         Kubernetes *k8s = task->k8s;
         g_auto(GStrv) parts = g_strsplit(task->task, ".", 3);
@@ -321,7 +272,6 @@ static void search_for(Task *task)
 
         *search = (Search){ .k8s = k8s, .task = g_strdup(task->task) };
         g_hash_table_add(k8s->searches, search);
-        task->dropping = true;
         do {
                 request.namespace = *at;
                 search->pending++;
@@ -329,82 +279,15 @@ static void search_for(Task *task)
         } while (*at && *++at);
 }
 
-/* It is not tried again. False: what a try may have made all the same goes before anything else. */
-static bool give_up_making(Task *task)
-{
-        bool in_doubt = making_is_in_doubt(task->making);
-
-        task_drop_making(task);
-        if (!in_doubt)
-                return true;
-        task->dropping = true;
-        deletions_undo(task->k8s->deletions, task->namespace, task->pod, task->task, MAX(task->grace_s, 1));
-        return false;
-}
-
-/* Its own logs and those of all others that go with the object, as far as they are stopped now. */
-static bool whole_waits_for_logs(Task *task)
-{
-        gsize len = (gsize)(strchr(strchr(task->task, '.') + 1, '.') - task->task) + 1;
-        GHashTableIter iter;
-        gpointer value;
-
-        if (waits_for_log(task))
-                return true;
-        g_hash_table_iter_init(&iter, task->k8s->tasks);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                const Task *other = value;
-
-                if (other->held && strncmp(other->task, task->task, len) == 0)
-                        return true;
-        }
-        return false;
-}
-
-void task_stop_held(Task *task)
-{
-        if (!task->held)
-                return;
-        task->held = false;
-        if (task->dropped)
-                task_stop_pod(task);
-        else
-                task_drop_and_stop(task);
-}
-
-/* What makes its pod goes before the pod. Of a pod that is not there nobody knows what would make it. */
-void task_drop_and_stop(Task *task)
-{
-        const json_t *pod = task_pod(task);
-
-        if (task->dropping)
-                return;
-        if (task->making || (pod && !form_kind_of(pod))) {
-                if (!task->making || !making_is_idle(task->making) || give_up_making(task))
-                        task_stop_pod(task);
-        } else if (!task->namespace) {
-                search_for(task);
-        } else if (!pod || !form_kind_is_whole(form_kind_of(pod)) || !whole_waits_for_logs(task)) {
-                task->dropping = true;
-                sets_drop(task->k8s->sets, task->task, task->namespace, pod ? form_kind_of(pod) : NULL);
-        }
-}
-
 /* ---- pods that nobody saw ---- */
 
 static void on_asked_for(const KubeReply *reply, void *arg)
 {
         Task *task = arg;
-        g_autofree char *text = g_strdup_printf("pod '%s' was deleted before anybody saw it", task->pod);
 
         task->question = NULL;
-        if (!err_is(reply->error, ERR_NOT_FOUND) || !task->made || task_pod(task))
-                return;
-        task_drop_making(task);
-        if (task->stopping || task->forgotten)
-                task_stop_pod(task);
-        else
-                task_tell_end(task, observation_new(OBSERVED_LOST, task->task, text));
+        if (err_is(reply->error, ERR_NOT_FOUND))
+                (void)task_step(task, ON_ABSENT, NULL, NULL);
 }
 
 static void ask_for_pod(Task *task)
@@ -427,11 +310,11 @@ static void ask_for_set(const Task *task)
 
 void task_look_for_unseen(Task *task)
 {
-        if (task->ended || task_pod(task))
+        if (!member_may_be_unseen(&task->status) || task_pod(task))
                 return;
-        if (task->made)
+        if (task->making && making_is_done(task->making))
                 ask_for_pod(task);
-        else if (task->form && task->namespace && !task_is_wanted(task))
+        else if (task->form && task->namespace && !task->making && !sets_has(task->k8s->sets, task->task))
                 ask_for_set(task);
 }
 

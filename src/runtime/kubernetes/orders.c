@@ -20,6 +20,8 @@ void order_free(gpointer data)
 {
         Order *order = data;
 
+        if (!order)
+                return;
         g_free(order->name);
         g_free(order->namespace);
         g_free(order->job_id);
@@ -99,30 +101,19 @@ static void make_group(Kubernetes *k8s, Order *order)
                 volcano_want_group(k8s->volcano, g_steal_pointer(&order->group));
 }
 
-/* A member that had to leave comes back under its name. */
-static bool waits_for_its_end(const Task *task)
+/* The start waits until the member's earlier pod has gone. */
+static void start_later(Task *task, Order *order)
 {
-        return task_pod(task) && (task->forgotten || task->stopping);
-}
-
-static void start_again(Task *task, Order *order)
-{
-        if (task->again)
-                order_free(task->again);
+        order_free(task->again);
         task->again = g_memdup2(order, sizeof *order);
         *order = (Order){ .k8s = order->k8s };
-        task->kept = false;
-        task_drop_and_stop(task);
 }
 
 /* False: its namespace cannot be looked at, which is told. */
-static bool begin_start(Task *task, const Order *order)
+static bool take_place(Task *task, const Order *order)
 {
         g_autoptr(GError) error = NULL;
 
-        if (!task_is_wanted(task) && !task_pod(task))
-                task->placed = task->started = task->ready = task->ended = task->stopping = task->forgotten =
-                        task->kept = task->preempted = task->stuck = task->dropped = false;
         task_place(task, order->namespace, order->job_id, order->number);
         task->form = order->form;
         if (scope_covers(task->k8s->pods, task->namespace))
@@ -139,10 +130,11 @@ void order_start_pod(Order *order)
 {
         Kubernetes *k8s = order->k8s;
         Task *task = task_get(k8s, order->tasks[0]);
+        guint todo = task_step(task, ON_START, NULL, NULL);
 
-        if (waits_for_its_end(task)) {
-                start_again(task, order);
-        } else if (!begin_start(task, order) || task_is_wanted(task) || task_pod(task)) {
+        if (todo & DO_START_LATER) {
+                start_later(task, order);
+        } else if (!take_place(task, order) || !(todo & DO_CREATE)) {
                 return;
         } else if (is_in_set(k8s, task->task)) {
                 task_look_for_unseen(task); /* it was not made yet, or has gone while the server was away */
@@ -158,7 +150,7 @@ static Task *leaving_member(const Order *order)
         for (char **name = order->tasks; *name; name++) {
                 Task *task = task_get(order->k8s, *name);
 
-                if (waits_for_its_end(task))
+                if (task_starts_later(task))
                         return task;
         }
         return NULL;
@@ -182,13 +174,15 @@ void order_start_set(Order *order)
         bool refused = false, stands = true;
 
         if (leaving) {
-                start_again(leaving, order);
+                (void)task_step(leaving, ON_START, NULL, NULL);
+                start_later(leaving, order);
                 return;
         }
         for (char **name = order->tasks; *name; name++) {
                 Task *task = task_get(k8s, *name);
 
-                if (!begin_start(task, order)) {
+                (void)task_step(task, ON_START, NULL, NULL);
+                if (!take_place(task, order)) {
                         refused = true;
                         continue;
                 }
@@ -205,77 +199,37 @@ void order_start_set(Order *order)
                                                    .objects = making_tree(order->objects) });
 }
 
-/* It never was; what is told of the stay before is older. */
-static void give_up_again(Task *task)
+void orders_cancel_start(Task *task)
 {
         Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
 
-        order_free(g_steal_pointer(&task->again));
+        g_clear_pointer(&task->again, order_free);
         end->signal = SIGTERM;
         task->k8s->observe(end, task->k8s->observe_arg);
 }
 
-static bool is_passing(const json_t *pod)
-{
-        return form_is_passing(form_kind_of(pod), kube_label(pod, "paddle-role"));
-}
-
-static void stop_task(Task *task, const Order *order)
-{
-        if (task->again)
-                give_up_again(task);
-        else if (pod_has_ended(task_pod(task)) &&
-                 !is_passing(task_pod(task))) /* it ended by itself, which is told */
-                return;
-        task->killed |= order->grace_ms == 0;
-        task->stopping = true;
-        task->grace_s = (order->grace_ms + 999) / 1000;
-        task_drop_and_stop(task);
-}
-
 static void run_stop(Order *order)
 {
-        for (char **name = order->tasks; *name; name++)
-                stop_task(task_get(order->k8s, *name), order);
+        for (char **name = order->tasks; *name; name++) {
+                Task *task = task_get(order->k8s, *name);
+
+                task->grace_s = (order->grace_ms + 999) / 1000;
+                (void)task_step(task, order->grace_ms == 0 ? ON_KILL : ON_STOP, NULL, NULL);
+        }
 }
 
-/* What makes this pod makes those of all other roles: one member's end must not take it away. */
-static bool is_of_whole(const json_t *pod)
-{
-        const KubeKind *kind = form_kind_of(pod);
-
-        return kind && form_kind_is_whole(kind);
-}
-
-/* One that we stopped is on its way out, and may come back under its name. */
-static bool may_stay(const Task *task, const json_t *pod)
-{
-        return pod && (pod_has_ended(pod) || is_of_whole(pod)) && !task->stopping && !task->given_up &&
-               !kube_is_deleting(pod);
-}
-
-static void keep(Task *task, const json_t *pod)
+void orders_keep(Task *task)
 {
         g_auto(MemberLook) look = { 0 };
         g_autofree char *service =
-                member_look(pod, &look) ? member_service_name(look.job_id, look.attempt) : NULL;
+                member_look(task_pod(task), &look) ? member_service_name(look.job_id, look.attempt) : NULL;
 
-        task->kept = true;
         kept_add(task->k8s->kept, service, task->namespace, task->task);
 }
 
 static void run_forget(Order *order)
 {
-        Task *task = task_get(order->k8s, order->name);
-        const json_t *pod = task_pod(task);
-
-        task->forgotten = true;
-        if (may_stay(task, pod))
-                keep(task, pod);
-        else if (pod && form_kind_of(pod))
-                task_drop_and_stop(task);
-        else
-                task_stop_pod(task);
+        (void)task_step(task_get(order->k8s, order->name), ON_FORGET, NULL, NULL);
 }
 
 static void drop_group(Kubernetes *k8s, const char *namespace, const char *name)
@@ -299,7 +253,7 @@ static void delete_kept(Kubernetes *k8s, const KeptAttempt *attempt)
                 Task *task = g_hash_table_lookup(k8s->tasks, attempt->tasks->pdata[i]);
 
                 if (task)
-                        task_drop_and_stop(task);
+                        (void)task_step(task, ON_EXPIRY, NULL, NULL);
         }
         delete_attempt(k8s, attempt->namespace, attempt->service);
         g_hash_table_remove(k8s->places, attempt->service);

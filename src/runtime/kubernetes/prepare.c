@@ -35,7 +35,7 @@ static void run_never(Order *order)
         Observation *end = observation_new(OBSERVED_START_FAILED, task->task, order->text);
 
         end->permanent = true;
-        task_tell_end(task, end);
+        (void)task_step(task, ON_FAILED, NULL, end);
 }
 
 static void start_never(Kubernetes *k8s, const char *task, char *why /* taken */)

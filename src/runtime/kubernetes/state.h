@@ -1,8 +1,9 @@
 /* What the files of the runtime share (kubernetes.c says how it works); private to this folder.
  *
- * task.c: what is known of a member, and telling it. pods.c: what pods say. connection.c: the caches, nodes,
- * the credential. life.c: pods begin and go. orders.c: what the engine orders. prepare.c: what a job brings
- * along. All on the runtime's thread, unless it says otherwise. */
+ * member-state.c decides what happens to a member; it is pure. task.c gathers the facts for that, and carries
+ * out the actions. pods.c, life.c, orders.c and connection.c bring the events: what pods say, replies of the
+ * API server, orders of the engine, the caches. prepare.c has what a job brings along. All on the runtime's
+ * thread, unless a function says otherwise. */
 #pragma once
 
 #include "kube/cache.h"
@@ -18,6 +19,7 @@
 #include "runtime/kubernetes/image/images.h"
 #include "runtime/kubernetes/image/packing.h"
 #include "runtime/kubernetes/log/follow.h"
+#include "runtime/kubernetes/member-state.h"
 #include "runtime/kubernetes/object/deletions.h"
 #include "runtime/kubernetes/object/kept.h"
 #include "runtime/kubernetes/object/make.h"
@@ -35,29 +37,23 @@
 typedef struct Kubernetes Kubernetes;
 typedef struct Order Order;
 
+/* A member. */
 typedef struct {
         Kubernetes *k8s;
         char *task;
-        char *pod;          /* its name; of one that a Job makes: known when it is there */
-        char *twin;         /* of another that its Job made, which keeps either; or NULL */
-        char *namespace;    /* NULL: not known, it has no pod */
-        Making *making;     /* of a pod that stands for itself; until it is seen */
-        bool made;          /* the making is done */
-        const Form *form;   /* of what makes its pod; NULL: it stands for itself */
-        KubeCall *question; /* whether its pod is there, or NULL */
-        Order *again;       /* it is to start as soon as its pod of before has gone; or NULL */
+        char *pod;           /* its name; of a pod that a Job creates: known when it was seen */
+        char *duplicate;     /* the name of a second pod that its Job created; or NULL */
+        char *namespace;     /* NULL: not known, it has no pod */
+        MemberStatus status; /* task_step moves it */
+        Making *making;      /* of a pod that this server creates itself; until it is seen */
+        const Form *form;    /* of the object that creates its pod; NULL: the server creates it */
+        KubeCall *question;  /* whether its pod exists; or NULL */
+        Order *again;        /* a start that waits until the earlier pod has gone; or NULL */
         Follow *follow;
-        Observation *end;                   /* waits for the log */
-        char *given_up;                     /* why its pod was deleted by force; or NULL */
-        char *waits;                        /* told */
-        bool placed, started, ready, ended; /* told */
-        bool preempted, stuck;              /* told */
-        bool stopping, killed, forgotten;
-        bool kept;      /* forgotten, and its pod stays for a while */
-        bool dropping;  /* what would make its pod again is being taken away */
-        bool dropped;   /* it is */
-        bool held;      /* it is stopped when its log is followed */
-        gint64 grace_s; /* when it is stopped */
+        Observation *end; /* while it is draining */
+        char *given_up;   /* why the deletion of its pod was forced; or NULL */
+        char *waits;      /* told */
+        gint64 grace_s;   /* when it is stopped */
 } Task;
 
 struct Kubernetes {
@@ -145,30 +141,37 @@ Observation *observation_new(ObservationKind kind, const char *task, const char 
 void k8s_tell(Kubernetes *k8s, ObservationKind kind, const char *task, const char *text);
 void timer_drop(GSource **source);
 void timer_set(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func, void *arg);
-void task_free(gpointer data);
-Task *task_get(Kubernetes *k8s, const char *name); /* made when it is not there */
-const json_t *task_pod(const Task *task);          /* NULL: it is not there */
-const json_t *task_twin(const Task *task);         /* NULL: there is none, or it is being deleted */
+void task_free(gpointer data);                     /* NULL is a no-op */
+Task *task_get(Kubernetes *k8s, const char *name); /* created if there is none */
+const json_t *task_pod(const Task *task);          /* NULL: the cache has none */
 /* Where its attempt is. */
 void task_place(Task *task, const char *namespace, const char *job_id, int attempt);
-bool task_is_wanted(const Task *task); /* its pod is on the way */
-void task_drop_making(Task *task);
-/* Forgets it when nothing of it is left, in the cluster or under way. */
-void task_settle(Task *task);
-/* `end` is taken. It may be the task's end, too. */
-void task_tell_end(Task *task, Observation *end);
-/* Why it is not running yet, when that is another reason than before; NULL: it is on its way. */
+/* Something happens to the member: it moves, and the actions are carried out. `look`: of the pod that has
+ * changed or gone; or NULL. `end`: of ON_FAILED; taken; or NULL. Returns those actions that are left to
+ * the caller: DO_CREATE, DO_START_LATER, and without a look DO_TELL_WAITS. It may free the task. */
+guint task_step(Task *task, MemberEvent event, MemberLook *look, Observation *end);
+bool task_starts_later(const Task *task); /* a start has to wait until what is left of it is deleted */
+bool task_lacks_pod(const Task *task);    /* it is expected to have a pod, and has none */
+/* Tells why it is not running yet, if the reason is new; NULL: nothing holds it up. */
 void task_tell_waits(Task *task, const char *text);
-void task_delete_pod(const Task *task, gint64 grace_s);
 
 /* ---- pods.c ---- */
 /* Any thread; the caller's. */
 char *k8s_log_path(const Kubernetes *k8s, const char *job_id, int attempt, const char *role, int index);
 void pods_look_at(Kubernetes *k8s, const json_t *pod);
+/* Tells what the pod says of its member. */
+void pods_tell_started(Task *task, const MemberLook *look);
+void pods_tell_waits(Task *task, const MemberLook *look);
+void pods_follow(Task *task, const MemberLook *look);
+/* True if its log has lines of another pod. */
+bool pods_is_replaced(const Task *task, const MemberLook *look);
+/* Why a node will not end its pods; the caller's; NULL: it will, or `name` is NULL. */
+char *pods_node_trouble(const Kubernetes *k8s, const char *name);
+/* The end of a member for DO_END_OWN, DO_END_STOPPED or DO_END_LOST, one of `todo`; the caller's. `look`:
+ * NULL if its pod was never seen. */
+Observation *pods_end(const Task *task, guint todo, const MemberFacts *facts, MemberLook *look);
 void pods_on_change(const json_t *old, const json_t *new, void *arg);
 gboolean pods_on_stuck_timer(gpointer arg);
-/* A pod that is to go, on a node that does not answer. */
-void pods_give_up_stuck(Task *task, const MemberLook *look);
 
 /* ---- connection.c ---- */
 enum { PODS_BY_OBJECT, PODS_BY_ATTEMPT }; /* indexes of the pods */
@@ -181,29 +184,29 @@ void task_tell_why_not(Task *task, const GError *error);
 void life_open(Kubernetes *k8s);
 void life_search_free(void *data);                 /* a Search; after the client */
 void task_refuse(Task *task, const GError *error); /* it cannot start */
-/* `before`: what is made before it. Both are taken. */
+/* Creates its pod: `objects` in order, taken. */
 void task_make_pod(Task *task, json_t *objects);
-/* All its containers have ended, and nothing starts them again. */
+/* True if all containers have ended, and nothing restarts them. */
 bool pod_has_ended(const json_t *pod);
-/* Its pod goes, as soon as it is there. */
-void task_stop_pod(Task *task);
-/* What makes its pod goes before the pod. */
-void task_drop_and_stop(Task *task);
-/* The same, of one that waited for its log. */
-void task_stop_held(Task *task);
-/* Its pod may have gone before the cache knew of it: that is asked for. */
+/* Searches for the namespace of its attempt; ON_SEARCHED follows. */
+void life_search_for(Task *task);
+/* Its pod may have gone before the cache knew of it: asks. */
 void task_look_for_unseen(Task *task);
-/* Nothing makes its pod again. `arg`: the Kubernetes. */
+/* Nothing recreates its pod. `arg`: the Kubernetes. */
 void task_dropped(const char *name, void *arg);
 
 /* ---- orders.c ---- */
-void order_free(gpointer data);
+void order_free(gpointer data); /* NULL is a no-op */
 /* Any thread; what the order holds is taken. */
 void order_give(Kubernetes *k8s, const Order *order);
 void order_run(Order *order);      /* and frees it */
 void orders_open(Kubernetes *k8s); /* after the connection */
 void order_start_pod(Order *order);
 void order_start_set(Order *order); /* all of its role, or of its job */
+/* Keeps its pod until its attempt expires. */
+void orders_keep(Task *task);
+/* Cancels the start that waits for its pod to go, and tells the engine. */
+void orders_cancel_start(Task *task);
 /* As of RuntimeOps; the engine's thread. */
 void k8s_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms);
 void k8s_forget(Runtime *runtime, const char *task);

@@ -569,6 +569,11 @@ bool making_is_idle(const Making *making)
         return making->in || (making->retry && making->wait_ms > 0);
 }
 
+bool making_is_done(const Making *making)
+{
+        return making->objects && making->at >= json_array_size(making->objects);
+}
+
 bool making_stood(const Making *making)
 {
         return making->stood;

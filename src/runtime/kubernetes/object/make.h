@@ -39,7 +39,8 @@ Making *making_new(const MakingConfig *config, json_t *objects);
 /* True if the server refused the next object and was not asked again, or was not asked at all: without the
  * making the object will not exist, unless that is in doubt. */
 bool making_is_idle(const Making *making);
-bool making_stood(const Making *making); /* the last object existed before */
+bool making_is_done(const Making *making); /* all objects exist */
+bool making_stood(const Making *making);   /* the last object existed before */
 /* True if the next object may exist nevertheless: an answer was lost, or came from an intermediate server. */
 bool making_is_in_doubt(const Making *making);
 void making_free(Making *making); /* NULL is a no-op; a request in progress may still create an object */
