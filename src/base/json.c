@@ -69,13 +69,6 @@ json_t *json_parse_loose(const char *text, gsize len, GError **error)
         return parse(text, len, 0, error);
 }
 
-char *json_format(const json_t *value)
-{
-        g_autoptr(JsonText) text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-
-        return g_strdup(text ? text : "null");
-}
-
 void json_quote(GString *out, const char *text)
 {
         /* Bytes that are not UTF-8 (an old file name) would make the whole line unreadable. */

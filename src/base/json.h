@@ -26,8 +26,10 @@ json_t *json_parse(const char *text, gsize len, GError **error);
 /* As json_parse, but the last of duplicate members wins: for older interfaces. */
 json_t *json_parse_loose(const char *text, gsize len, GError **error);
 
-/* Compact text; the caller's, to be g_free()d. */
+/* Compact text, as jansson writes it; the caller's, to be g_free()d. NULL is "null". The tree must not contain
+ * itself. json_write appends it. */
 char *json_format(const json_t *value);
+void json_write(GString *out, const json_t *value);
 
 /* Appends `text` as a JSON string, for output that is written without a tree. Invalid UTF-8 is repaired; NULL
  * becomes "". */

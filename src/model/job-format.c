@@ -199,7 +199,7 @@ static json_t *list_format(char *const *list)
         return array;
 }
 
-json_t *job_format(const Job *job, const char *waiting)
+json_t *job_format_moving(const Job *job, const char *waiting)
 {
         const char *reason = waiting ? waiting : job->reason;
         json_t *object = json_object();
@@ -208,8 +208,18 @@ json_t *job_format(const Job *job, const char *waiting)
         json_object_set_new(object, "name", json_string(job->name));
         json_object_set_new(object, "user", json_string(job->user));
         json_object_set_new(object, "state", json_string(job_state_name(job->state)));
-        json_object_set_new(object, "framework", json_string(job->spec->framework->name));
         json_object_set_new(object, "reason", text_or_null(reason ? reason : ""));
+        json_object_set_new(object, "array", array_format(job));
+        json_object_set_new(object, "stages", stages_format(job, clock_now_ms()));
+        json_object_set_new(object, "results", results_format(job->results));
+        return object;
+}
+
+json_t *job_format_fixed(const Job *job)
+{
+        json_t *object = json_object();
+
+        json_object_set_new(object, "framework", json_string(job->spec->framework->name));
         json_object_set_new(object, "attempt", json_integer(job->attempt));
         json_object_set_new(object, "retries", json_integer(job->spec->retries));
         json_object_set_new(object, "failures", json_integer(job->failures));
@@ -219,7 +229,6 @@ json_t *job_format(const Job *job, const char *waiting)
         json_object_set_new(object, "priority", json_integer(job->priority));
         json_object_set_new(object, "labels", labels_format(job_labels(job)));
         json_object_set_new(object, "annotations", labels_format(job_annotations(job)));
-        json_object_set_new(object, "array", array_format(job));
         json_object_set_new(object, "after", list_format(job->after));
         json_object_set_new(object, "evictions", json_integer(job->evictions));
         json_object_set_new(object, "evicted_for", text_or_null(job->evicted_for));
@@ -231,9 +240,16 @@ json_t *job_format(const Job *job, const char *waiting)
         json_object_set_new(object, "running_at", json_time(job->running));
         json_object_set_new(object, "finished_at", json_time(job->finished));
         json_object_set_new(object, "not_before", json_time(job->not_before));
-        json_object_set_new(object, "stages", stages_format(job, clock_now_ms()));
         json_object_set_new(object, "usage", usage_format(job));
-        json_object_set_new(object, "results", results_format(job->results));
         json_object_set_new(object, "members", members_format(job));
+        return object;
+}
+
+json_t *job_format(const Job *job, const char *waiting)
+{
+        json_t *object = job_format_moving(job, waiting);
+        g_autoptr(json_t) fixed = job_format_fixed(job);
+
+        json_object_update(object, fixed);
         return object;
 }

@@ -119,17 +119,57 @@ static json_t *job_notes(const Api *api, const Job *job)
         return notes;
 }
 
-json_t *api_format_job(Api *api, const Job *job)
+/* What depends on the time and on other jobs (job_format_moving), with the sentences for people. */
+static json_t *format_moving(Api *api, const Job *job)
 {
         json_t *reasons = engine_reasons(api->engine, job);
         json_t *first = json_array_get(reasons, 0); /* a sentence has room for one */
-        json_t *object = job_format(job, json_string_value(json_object_get(first, "message")));
+        json_t *object = job_format_moving(job, json_string_value(json_object_get(first, "message")));
 
         json_object_set_new(object, "notes", job_notes(api, job));
         json_object_set_new(object, "reasons", reasons);
         if (job->array_seq)
                 json_object_set_new(object, "array", api_format_element(api, job));
         return object;
+}
+
+json_t *api_format_job(Api *api, const Job *job)
+{
+        json_t *object = format_moving(api, job);
+        g_autoptr(json_t) fixed = job_format_fixed(job);
+
+        json_object_update(object, fixed);
+        return object;
+}
+
+static GBytes *fixed_text(Api *api, const Job *job)
+{
+        GBytes *text = rendered_find(api->rendered, job);
+        g_autoptr(json_t) fixed = NULL;
+        char *formatted;
+
+        if (text)
+                return text;
+        fixed = job_format_fixed(job);
+        formatted = json_format(fixed);
+        text = g_bytes_new_take(formatted, strlen(formatted));
+        rendered_keep(api->rendered, job, text);
+        return text;
+}
+
+GString *api_job_text(Api *api, const Job *job)
+{
+        GString *text = g_string_sized_new(2048);
+        g_autoptr(GBytes) fixed = fixed_text(api, job);
+        g_autoptr(json_t) moving = format_moving(api, job);
+        gsize len;
+        const char *bytes = g_bytes_get_data(fixed, &len);
+
+        json_object_set_new(moving, "results", api_format_results(api, job));
+        json_write(text, moving);
+        text->str[text->len - 1] = ','; /* one object of both */
+        g_string_append_len(text, bytes + 1, (gssize)len - 1);
+        return text;
 }
 
 /* What this request does to a job, by its route; a list that is asked about one job shows that job. */

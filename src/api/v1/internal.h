@@ -123,6 +123,8 @@ const char *api_node_name(const Api *api, int id);
 
 /* The JSON of a job with its reasons computed. */
 json_t *api_format_job(Api *api, const Job *job);
+/* The same as text, with the results that running members have reported so far. */
+GString *api_job_text(Api *api, const Job *job);
 json_t *api_format_event(const Event *event);
 
 /* The OpenAPI document of all routes; built once. */

@@ -375,36 +375,18 @@ static bool watch_check(bool expired, void *arg)
         return false;
 }
 
-static void reply_view(Api *api, HttpRequest *request, const Job *job)
-{
-        g_autoptr(GBytes) text = rendered_find(api->rendered, job);
-        const char *bytes;
-        gsize len;
-
-        if (!text) {
-                g_autoptr(json_t) object = api_format_job(api, job);
-                char *formatted;
-
-                json_object_set_new(object, "results", api_format_results(api, job));
-                formatted = json_format(object);
-
-                text = g_bytes_new_take(formatted, strlen(formatted));
-                rendered_keep(api->rendered, job, text);
-        }
-        bytes = g_bytes_get_data(text, &len);
-        http_reply(request, 200, "application/json", bytes, len);
-}
-
 static void reply_now(Api *api, HttpRequest *request, const Job *job, gint64 array)
 {
-        g_autoptr(json_t) reply = NULL;
+        if (array) {
+                g_autoptr(json_t) reply = api_format_array(api, job, true);
 
-        if (!array) {
-                reply_view(api, request, job);
-                return;
+                http_reply_json(request, 200, reply);
+        } else {
+                GString *text = api_job_text(api, job);
+                gsize len = text->len;
+
+                http_reply_take(request, 200, "application/json", g_string_free(text, FALSE), len);
         }
-        reply = api_format_array(api, job, true);
-        http_reply_json(request, 200, reply);
 }
 
 static void show_job(HttpRequest *request, void *arg)

@@ -1,29 +1,38 @@
-/* Rendered jobs (see rendered.h). */
+/* Texts of jobs (see rendered.h). */
 #include "api/v1/rendered.h"
 
 #include <pthread.h>
-#include <string.h>
 
-#include "base/clock.h"
-
-enum { PLACES = 256, FRESH_MS = 100 };
+enum { JOBS_MAX = 1024, BYTES_MAX = 4 << 20 };
 
 typedef struct {
-        char id[ID_LEN + 1];
-        gint64 revision, made; /* made: monotonic ms */
-        GBytes *text;          /* NULL: empty */
-} Place;
+        Job *job;
+        GBytes *text;
+        GList order; /* its link in `oldest_first` */
+} Kept;
 
 struct Rendered {
         pthread_mutex_t lock;
-        Place places[PLACES];
+        GHashTable *by_id;   /* id of the job -> Kept, owned */
+        GQueue oldest_first; /* Kept */
+        gsize bytes;
 };
+
+static void kept_free(void *data)
+{
+        Kept *kept = data;
+
+        job_unref(kept->job);
+        g_bytes_unref(kept->text);
+        g_free(kept);
+}
 
 Rendered *rendered_new(void)
 {
         Rendered *rendered = g_new0(Rendered, 1);
 
         pthread_mutex_init(&rendered->lock, NULL);
+        rendered->by_id = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, kept_free);
         return rendered;
 }
 
@@ -31,45 +40,49 @@ void rendered_free(Rendered *rendered)
 {
         if (!rendered)
                 return;
-        for (int i = 0; i < PLACES; i++)
-                g_clear_pointer(&rendered->places[i].text, g_bytes_unref);
+        g_hash_table_unref(rendered->by_id);
         pthread_mutex_destroy(&rendered->lock);
         g_free(rendered);
 }
 
-static Place *place_of(Rendered *rendered, const Job *job)
-{
-        return &rendered->places[g_str_hash(job->id) % PLACES];
-}
-
 GBytes *rendered_find(Rendered *rendered, const Job *job)
 {
-        Place *place = place_of(rendered, job);
-        gint64 now = clock_monotonic_ms();
         GBytes *text = NULL;
+        const Kept *kept;
 
         pthread_mutex_lock(&rendered->lock);
-        if (place->text && place->revision == job->revision && now - place->made <= FRESH_MS &&
-            strcmp(place->id, job->id) == 0)
-                text = g_bytes_ref(place->text);
+        kept = g_hash_table_lookup(rendered->by_id, job->id);
+        if (kept && kept->job == job)
+                text = g_bytes_ref(kept->text);
         pthread_mutex_unlock(&rendered->lock);
         return text;
 }
 
+static void drop(Rendered *rendered, Kept *kept)
+{
+        g_queue_unlink(&rendered->oldest_first, &kept->order);
+        rendered->bytes -= g_bytes_get_size(kept->text);
+        g_hash_table_remove(rendered->by_id, kept->job->id);
+}
+
+static bool is_over(const Rendered *rendered)
+{
+        return rendered->bytes > BYTES_MAX || rendered->oldest_first.length > JOBS_MAX;
+}
+
 void rendered_keep(Rendered *rendered, const Job *job, GBytes *text)
 {
-        Place *place = place_of(rendered, job);
-        GBytes *old;
+        Kept *kept = g_new0(Kept, 1), *before;
 
-        if (job->state == JOB_QUEUED)
-                return;
+        *kept = (Kept){ job_ref((Job *)job), g_bytes_ref(text), { .data = kept } };
         pthread_mutex_lock(&rendered->lock);
-        old = place->text;
-        place->text = g_bytes_ref(text);
-        place->revision = job->revision;
-        place->made = clock_monotonic_ms();
-        g_strlcpy(place->id, job->id, sizeof place->id);
+        before = g_hash_table_lookup(rendered->by_id, job->id);
+        if (before)
+                drop(rendered, before);
+        g_hash_table_insert(rendered->by_id, kept->job->id, kept);
+        g_queue_push_tail_link(&rendered->oldest_first, &kept->order);
+        rendered->bytes += g_bytes_get_size(text);
+        while (is_over(rendered))
+                drop(rendered, rendered->oldest_first.head->data);
         pthread_mutex_unlock(&rendered->lock);
-        if (old)
-                g_bytes_unref(old);
 }

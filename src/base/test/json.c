@@ -136,6 +136,40 @@ static void test_getters_refuse(void)
         }
 }
 
+/* The text is the one that jansson writes, byte for byte. */
+static void test_format(void)
+{
+        static const char *const texts[] = {
+                "null",
+                "true",
+                "false",
+                "0",
+                "-1",
+                "9223372036854775807",
+                "-9223372036854775808",
+                "1.5",
+                "-0.0",
+                "1e300",
+                "2.0",
+                "\"\"",
+                "[]",
+                "{}",
+                "[[],{},[1,\"a\"],{\"b\":{\"c\":null}}]",
+                "{\"z\":1,\"a\":[true,false],\"\":\"x\",\"q\\\"\":0}",
+                "\"\\\" \\\\ \\/ \\b\\f\\n\\r\\t \\u0001\\u001f \177 \303\244 \360\237\230\200\"",
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+                g_autoptr(json_t) value = parsed(texts[i]);
+                g_autoptr(JsonText) expected = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+                g_autofree char *text = json_format(value);
+
+                g_assert_cmpstr(text, ==, expected);
+        }
+        g_autofree char *null = json_format(NULL);
+        g_assert_cmpstr(null, ==, "null");
+}
+
 static void test_time(void)
 {
         g_autoptr(json_t) none = json_time(0), time = json_time(1500);
@@ -171,6 +205,7 @@ int main(int argc, char **argv)
         g_test_add_func("/json/position", test_position);
         g_test_add_func("/json/getters", test_getters);
         g_test_add_func("/json/getters-refuse", test_getters_refuse);
+        g_test_add_func("/json/format", test_format);
         g_test_add_func("/json/time", test_time);
         g_test_add_func("/json/from-error", test_from_error);
         return g_test_run();

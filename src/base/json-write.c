@@ -1,0 +1,120 @@
+/* Trees as compact text (see json.h): the bytes of jansson's json_dumps(JSON_COMPACT), without its search for loops,
+ * which formats the address of each object, and without its copies. A tree that a server builds has no loop. */
+#include "base/json.h"
+
+#include <string.h>
+
+static void write_value(GString *out, const json_t *value);
+
+/* Two characters for the escapes that have a name, otherwise \uXXXX as jansson writes it. */
+static void write_escape(GString *out, char c)
+{
+        static const char named[] = { ['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+                                      ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't' };
+
+        if (named[(guchar)c])
+                g_string_append_printf(out, "\\%c", named[(guchar)c]);
+        else
+                g_string_append_printf(out, "\\u%04X", (guchar)c);
+}
+
+static bool is_plain(char c)
+{
+        return (guchar)c >= 0x20 && c != '"' && c != '\\';
+}
+
+/* jansson's strings are valid UTF-8. */
+static void write_string(GString *out, const char *text, gsize len)
+{
+        g_string_append_c(out, '"');
+        for (gsize at = 0; at < len; at++) {
+                gsize plain = at;
+
+                while (plain < len && is_plain(text[plain]))
+                        plain++;
+                g_string_append_len(out, text + at, (gssize)(plain - at));
+                at = plain;
+                if (at < len)
+                        write_escape(out, text[at]);
+        }
+        g_string_append_c(out, '"');
+}
+
+static void write_integer(GString *out, json_int_t number)
+{
+        char digits[24], *at = digits + sizeof digits;
+        guint64 left = number < 0 ? -(guint64)number : (guint64)number;
+
+        do {
+                *--at = (char)('0' + left % 10);
+                left /= 10;
+        } while (left);
+        if (number < 0)
+                *--at = '-';
+        g_string_append_len(out, at, digits + sizeof digits - at);
+}
+
+static void write_real(GString *out, const json_t *value)
+{
+        g_autoptr(JsonText) text = json_dumps(value, JSON_ENCODE_ANY);
+
+        g_string_append(out, text ? text : "null");
+}
+
+static void write_array(GString *out, const json_t *array)
+{
+        gsize n = json_array_size(array);
+
+        g_string_append_c(out, '[');
+        for (gsize i = 0; i < n; i++) {
+                if (i)
+                        g_string_append_c(out, ',');
+                write_value(out, json_array_get(array, i));
+        }
+        g_string_append_c(out, ']');
+}
+
+static void write_object(GString *out, json_t *object)
+{
+        const char *separator = "{";
+
+        if (json_object_size(object) == 0)
+                g_string_append_c(out, '{');
+        for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
+                const char *name = json_object_iter_key(at);
+
+                g_string_append(out, separator);
+                write_string(out, name, strlen(name));
+                g_string_append_c(out, ':');
+                write_value(out, json_object_iter_value(at));
+                separator = ",";
+        }
+        g_string_append_c(out, '}');
+}
+
+static void write_value(GString *out, const json_t *value)
+{
+        switch (value ? json_typeof(value) : JSON_NULL) {
+        case JSON_OBJECT: write_object(out, (json_t *)value); return;
+        case JSON_ARRAY: write_array(out, value); return;
+        case JSON_STRING: write_string(out, json_string_value(value), json_string_length(value)); return;
+        case JSON_INTEGER: write_integer(out, json_integer_value(value)); return;
+        case JSON_REAL: write_real(out, value); return;
+        case JSON_TRUE:
+        case JSON_FALSE: g_string_append(out, json_is_true(value) ? "true" : "false"); return;
+        case JSON_NULL: g_string_append(out, "null"); return;
+        }
+}
+
+void json_write(GString *out, const json_t *value)
+{
+        write_value(out, value);
+}
+
+char *json_format(const json_t *value)
+{
+        GString *out = g_string_sized_new(256);
+
+        write_value(out, value);
+        return g_string_free(out, FALSE);
+}
