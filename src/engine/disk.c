@@ -266,26 +266,7 @@ static SurveyAnswer find_job(const char *id, SurveyJob *ret, void *arg)
 
 static GHashTable *open_packages(void *arg)
 {
-        Disk *disk = arg;
-        g_autoptr(GHashTable) hashes = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
-        JobQuery query = { .limit = JOBS_PAGE };
-
-        for (int state = 0; state < JOB_STATES; state++)
-                if (!job_state_is_final((JobState)state))
-                        query.states |= 1u << state;
-        do {
-                g_autoptr(GPtrArray) page = store_jobs(disk->parts.store, &query, &query.before_seq, NULL);
-
-                if (!page)
-                        return NULL;
-                for (guint i = 0; i < page->len; i++) {
-                        const Job *job = page->pdata[i];
-
-                        if (job->spec->package)
-                                g_hash_table_add(hashes, g_strdup(job->spec->package));
-                }
-        } while (query.before_seq > 0);
-        return g_steal_pointer(&hashes);
+        return engine_open_packages(((Disk *)arg)->parts.engine);
 }
 
 static void read_uids(Disk *disk)

@@ -549,6 +549,11 @@ bool engine_array_open(Engine *engine, gint64 array_seq, gint64 *ret_revision)
         return views_array_open(engine->views, array_seq, NULL, ret_revision);
 }
 
+GHashTable *engine_open_packages(Engine *engine)
+{
+        return views_packages(engine->views);
+}
+
 gint64 engine_revision(Engine *engine)
 {
         ViewState state;

@@ -201,6 +201,8 @@ Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GErro
 Job *engine_look_up(Engine *engine, const char *user, const char *word, gint64 *ret_array, GError **error);
 /* True if an element of the array is open. *ret_revision: of the last change of any of them, as published. */
 bool engine_array_open(Engine *engine, gint64 array_seq, gint64 *ret_revision);
+/* The hashes (char *) of the packages that open jobs use, as a set; the caller's. Any thread. */
+GHashTable *engine_open_packages(Engine *engine);
 /* Sets the ERR_NOT_FOUND of engine_find and returns false: for callers that are not allowed to know that the
  * job exists. */
 bool engine_no_job(const char *user, const char *name, GError **error);

@@ -31,8 +31,9 @@ typedef struct {
 struct Views {
         GRWLock lock;
         GHashTable *by_id, *by_name, *by_seq;
-        GHashTable *queues; /* interned name -> QueueView; for ever, like the name */
-        GHashTable *arrays; /* array_seq -> ArrayView, of those of which a job is open */
+        GHashTable *queues;   /* interned name -> QueueView; for ever, like the name */
+        GHashTable *arrays;   /* array_seq -> ArrayView, of those of which a job is open */
+        GHashTable *packages; /* hash of a package -> the number of open jobs that use it */
         ViewState state;
         Catalog *catalog;
         SchedulerFigures *figures;
@@ -168,6 +169,20 @@ static void note_array(Views *views, const Job *was, const Job *now)
                 g_hash_table_remove(views->arrays, key);
 }
 
+static void note_package(Views *views, const Job *was, const Job *now)
+{
+        const char *package = now->spec->package;
+        int change = is_open(now) - is_open(was), n;
+
+        if (!package || change == 0)
+                return;
+        n = GPOINTER_TO_INT(g_hash_table_lookup(views->packages, package)) + change;
+        if (n > 0)
+                g_hash_table_insert(views->packages, g_strdup(package), GINT_TO_POINTER(n));
+        else
+                g_hash_table_remove(views->packages, package);
+}
+
 static void add_waiting(Views *views, Job *job)
 {
         QueueView *queue = queue_of(views, job->queue);
@@ -235,6 +250,7 @@ static void note_queue(Views *views, Job *was, Job *now)
 static void swap(Views *views, const ViewChange *change)
 {
         note_queue(views, change->was, change->now);
+        note_package(views, change->was, change->now);
         if (change->now->array_seq)
                 note_array(views, change->was, change->now);
         if (!job_state_is_final(change->now->state)) {
@@ -418,6 +434,20 @@ bool views_array_open(Views *views, gint64 array_seq, int *ret_open, gint64 *ret
         return array.open > 0;
 }
 
+GHashTable *views_packages(Views *views)
+{
+        GHashTable *hashes = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
+        GHashTableIter iter;
+        gpointer hash;
+
+        g_rw_lock_reader_lock(&views->lock);
+        g_hash_table_iter_init(&iter, views->packages);
+        while (g_hash_table_iter_next(&iter, &hash, NULL))
+                g_hash_table_add(hashes, g_strdup(hash));
+        g_rw_lock_reader_unlock(&views->lock);
+        return hashes;
+}
+
 /* ---- watchers ---- */
 
 void views_watch(Views *views, EngineWake wake, void *arg)
@@ -467,6 +497,7 @@ Views *views_new(void)
         views->by_seq = g_hash_table_new(seq_hash, seq_equal);
         views->queues = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, queue_view_free);
         views->arrays = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
+        views->packages = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
         views->watchers = g_array_new(FALSE, FALSE, sizeof(Watcher));
         return views;
 }
@@ -482,6 +513,7 @@ void views_free(Views *views)
         g_hash_table_unref(views->by_seq);
         g_hash_table_unref(views->queues);
         g_hash_table_unref(views->arrays);
+        g_hash_table_unref(views->packages);
         g_hash_table_iter_init(&iter, views->by_id);
         while (g_hash_table_iter_next(&iter, &job, NULL))
                 job_unref(job);

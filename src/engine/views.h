@@ -55,6 +55,9 @@ int views_array_runs(Views *views, gint64 array_seq);
  * change of any of them; either may be NULL. */
 bool views_array_open(Views *views, gint64 array_seq, int *ret_open, gint64 *ret_revision);
 
+/* The hashes (char *) of the packages that open jobs use, as a set; the caller's. */
+GHashTable *views_packages(Views *views);
+
 /* Watchers are called under their own lock. After views_unwatch returned none is called. A watcher must not
  * call views_unwatch itself. */
 void views_watch(Views *views, EngineWake wake, void *arg);

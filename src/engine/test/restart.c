@@ -357,6 +357,42 @@ static void test_broken_report(void)
         house_free(house);
 }
 
+#define PACKED                                                                                               \
+        "{'name':'%s','command':['true'],'package':'%s','roles':[{'name':'worker','replicas':1,'cpu':'1'}]}"
+
+static char *submit_packed(House *house, const char *name, const char *package)
+{
+        g_autofree char *spec = g_strdup_printf(PACKED, name, package);
+
+        return house_submit_ok(house, spec);
+}
+
+/* The packages of open jobs are known at once after a start, and until the last of their jobs has ended. */
+static void test_open_packages(void)
+{
+        static const char a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+        static const char b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+        House *house = house_new();
+        g_autofree char *one = submit_packed(house, "one", a), *two = submit_packed(house, "two", a);
+        g_autofree char *three = submit_packed(house, "three", b);
+        g_autoptr(GHashTable) at_start = NULL, later = NULL, at_end = NULL;
+
+        house_close(house);
+        house_open(house);
+        at_start = engine_open_packages(house->engine);
+        g_assert_cmpuint(g_hash_table_size(at_start), ==, 2);
+        house_sync(house);
+        g_assert_true(house_cancel(house, one, NULL) && house_cancel(house, three, NULL));
+        house_barrier(house);
+        later = engine_open_packages(house->engine);
+        g_assert_true(g_hash_table_size(later) == 1 && g_hash_table_contains(later, a));
+        g_assert_true(house_cancel(house, two, NULL));
+        house_barrier(house);
+        at_end = engine_open_packages(house->engine);
+        g_assert_cmpuint(g_hash_table_size(at_end), ==, 0);
+        house_free(house);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -366,6 +402,7 @@ int main(int argc, char **argv)
                 g_test_add_data_func(path, &restarts[i], test_restart);
         }
         g_test_add_func("/restart/phases", test_phases);
+        g_test_add_func("/restart/open packages", test_open_packages);
         g_test_add_func("/restart/timers go on", test_timers_go_on);
         g_test_add_func("/restart/start timeout goes on", test_start_timeout_goes_on);
         g_test_add_func("/restart/times of members", test_times_of_members);
