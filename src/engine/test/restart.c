@@ -358,7 +358,7 @@ static void test_broken_report(void)
 }
 
 #define PACKED                                                                                               \
-        "{'name':'%s','command':['true'],'package':'%s','roles':[{'name':'worker','replicas':1,'cpu':'1'}]}"
+        "{'name':'%s','command':['true'],'package':'%s','begin':'2099-01-01T00:00:00Z','roles':[{'name':'worker','replicas':1,'cpu':'1'}]}"
 
 static char *submit_packed(House *house, const char *name, const char *package)
 {
