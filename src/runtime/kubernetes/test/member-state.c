@@ -148,6 +148,9 @@ static void tell_end(World *w, guint how, const Pod *pod)
         if (how & (DO_END_OWN | DO_END_STOPPED))
                 fail_if(pod->uid == w->pod.uid && w->pod.phase == POD_RUNNING && !w->node_dead,
                         "no end is told while the program runs");
+        if (how & (DO_END_OWN | DO_END_LOST))
+                fail_if(kind == KIND_PASSING && !w->stopped,
+                        "a member whose pods come and go ends when it is stopped");
         if (how & DO_END_STOPPED)
                 fail_if(!w->stopped, "only a member that was stopped ends so");
         if (w->engine == ENGINE_RUNS || w->engine == ENGINE_STOPS || w->engine == ENGINE_FORGOT)
@@ -837,6 +840,8 @@ static bool interferes(const World *w, guint move)
 {
         if (moves[move].make == move_start || (kind == KIND_PASSING && moves[move].make == move_kill))
                 return false;
+        if (moves[move].make == move_ends && w->engine != ENGINE_RUNS && !w->pod.deleting)
+                return true; /* a program may run until it is stopped */
         return moves[move].interferes;
 }
 
