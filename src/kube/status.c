@@ -9,29 +9,54 @@
 
 enum { SHOWN_MAX = 300, RETRY_AFTER_MAX_S = 3600 };
 
-/* The first row that fits; NULL and 0 fit all. */
+/* The first one that is a part of the message counts. What a webhook says may have words of the others. */
+static const struct {
+        const char *words;
+        KubeRefusal refusal;
+} refusals[] = {
+        { "ValidatingAdmissionPolicy '", KUBE_REFUSED_POLICY },
+        { "admission webhook \"", KUBE_REFUSED_WEBHOOK },
+        { "violates PodSecurity", KUBE_REFUSED_POD_SECURITY },
+        { "exceeded quota", KUBE_REFUSED_QUOTA },
+        { "because it is being terminated", KUBE_REFUSED_TERMINATING },
+        { "serviceaccount \"default\" not found", KUBE_REFUSED_NO_DEFAULT },
+        { "error looking up service account", KUBE_REFUSED_NO_ACCOUNT },
+        { " is invalid: ", KUBE_REFUSED_INVALID },
+        { " cannot ", KUBE_REFUSED_NO_RIGHT },
+};
+
+/* The first row that fits; NULL and KUBE_REFUSED fit all. */
 static const struct {
         int from, to;
-        const char *reason, *message; /* message: a part of it */
+        const char *reason;
+        KubeRefusal refusal;
         ErrCode code;
 } rows[] = {
         /* Whoever runs the cluster says no, with whatever status the policy or webhook names (422, 400 when
          * it names none): the object may be a good one, and the rule may change. */
-        { 400, 499, NULL, "ValidatingAdmissionPolicy '", ERR_DENIED },
-        { 400, 499, NULL, "admission webhook \"", ERR_DENIED },
-        { 400, 400, NULL, NULL, ERR_INVALID },
-        { 401, 401, NULL, NULL, ERR_UNAUTHENTICATED },
-        { 403, 403, NULL, "exceeded quota", ERR_QUOTA },
-        { 403, 403, NULL, NULL, ERR_DENIED },
-        { 404, 404, NULL, NULL, ERR_NOT_FOUND },
-        { 409, 409, "AlreadyExists", NULL, ERR_EXISTS },
-        { 409, 409, NULL, NULL, ERR_CONFLICT },
-        { 410, 410, NULL, NULL, ERR_GONE },
-        { 413, 413, NULL, NULL, ERR_TOO_LARGE },
-        { 422, 422, NULL, NULL, ERR_INVALID },
-        { 429, 429, NULL, NULL, ERR_UNAVAILABLE },
-        { 500, 599, NULL, NULL, ERR_UNAVAILABLE },
+        { 400, 499, NULL, KUBE_REFUSED_POLICY, ERR_DENIED },
+        { 400, 499, NULL, KUBE_REFUSED_WEBHOOK, ERR_DENIED },
+        { 400, 400, NULL, KUBE_REFUSED, ERR_INVALID },
+        { 401, 401, NULL, KUBE_REFUSED, ERR_UNAUTHENTICATED },
+        { 403, 403, NULL, KUBE_REFUSED_QUOTA, ERR_QUOTA },
+        { 403, 403, NULL, KUBE_REFUSED, ERR_DENIED },
+        { 404, 404, NULL, KUBE_REFUSED, ERR_NOT_FOUND },
+        { 409, 409, "AlreadyExists", KUBE_REFUSED, ERR_EXISTS },
+        { 409, 409, NULL, KUBE_REFUSED, ERR_CONFLICT },
+        { 410, 410, NULL, KUBE_REFUSED, ERR_GONE },
+        { 413, 413, NULL, KUBE_REFUSED, ERR_TOO_LARGE },
+        { 422, 422, NULL, KUBE_REFUSED, ERR_INVALID },
+        { 429, 429, NULL, KUBE_REFUSED, ERR_UNAVAILABLE },
+        { 500, 599, NULL, KUBE_REFUSED, ERR_UNAVAILABLE },
 };
+
+KubeRefusal kube_refusal(const char *message)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(refusals); i++)
+                if (strstr(message, refusals[i].words))
+                        return refusals[i].refusal;
+        return KUBE_REFUSED;
+}
 
 json_t *kube_json_parse(const char *text, gsize len, GError **error)
 {
@@ -47,10 +72,12 @@ json_t *kube_json_parse(const char *text, gsize len, GError **error)
 
 ErrCode kube_status_code(int status, const char *reason, const char *message)
 {
+        KubeRefusal refusal = kube_refusal(message);
+
         for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
                 if (status >= rows[i].from && status <= rows[i].to &&
                     (!rows[i].reason || strcmp(rows[i].reason, reason) == 0) &&
-                    (!rows[i].message || strstr(message, rows[i].message)))
+                    (rows[i].refusal == KUBE_REFUSED || rows[i].refusal == refusal))
                         return rows[i].code;
         return ERR_FAILED;
 }

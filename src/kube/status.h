@@ -11,6 +11,22 @@
  * members, because one odd object must not hide the others. NULL on failure. */
 json_t *kube_json_parse(const char *text, gsize len, GError **error);
 
+/* What an API server or a controller refuses, beyond its status: the only place that knows their words. */
+typedef enum {
+        KUBE_REFUSED,              /* for a reason that is none of these */
+        KUBE_REFUSED_POLICY,       /* by a ValidatingAdmissionPolicy */
+        KUBE_REFUSED_WEBHOOK,      /* by an admission webhook */
+        KUBE_REFUSED_POD_SECURITY, /* by the pod security standard of the namespace */
+        KUBE_REFUSED_QUOTA,        /* a ResourceQuota is used up */
+        KUBE_REFUSED_TERMINATING,  /* the namespace is being deleted */
+        KUBE_REFUSED_NO_DEFAULT,   /* the namespace has no service account "default" (yet) */
+        KUBE_REFUSED_NO_ACCOUNT,   /* nor another service account that the pod names */
+        KUBE_REFUSED_INVALID,      /* the object is not valid */
+        KUBE_REFUSED_NO_RIGHT,     /* our account lacks a right */
+} KubeRefusal;
+/* `message`: of a Status, an error of this room, or an event. */
+KubeRefusal kube_refusal(const char *message);
+
 /* `reason` and `message` of a Status, or "". */
 ErrCode kube_status_code(int status, const char *reason, const char *message);
 

@@ -137,6 +137,40 @@ static void test_status(void)
                                 cases[i].code);
 }
 
+/* The messages are those of Kubernetes 1.33. */
+static void test_refusals(void)
+{
+        static const struct {
+                const char *message;
+                KubeRefusal refusal;
+        } cases[] = {
+                { "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no",
+                  KUBE_REFUSED_POLICY },
+                { "admission webhook \"x.y.z\" denied the request: exceeded quota, you cannot do that",
+                  KUBE_REFUSED_WEBHOOK },
+                { "pods \"p\" is forbidden: violates PodSecurity \"restricted:latest\": host namespaces",
+                  KUBE_REFUSED_POD_SECURITY },
+                { "pods \"p\" is forbidden: exceeded quota: q, requested: cpu=1", KUBE_REFUSED_QUOTA },
+                { "pods \"p\" is forbidden: unable to create new content in namespace n because it is being "
+                  "terminated",
+                  KUBE_REFUSED_TERMINATING },
+                { "pods \"p\" is forbidden: error looking up service account n/default: serviceaccount "
+                  "\"default\" not found",
+                  KUBE_REFUSED_NO_DEFAULT },
+                { "pods \"p\" is forbidden: error looking up service account n/other: serviceaccount "
+                  "\"other\" not found",
+                  KUBE_REFUSED_NO_ACCOUNT },
+                { "Pod \"p\" is invalid: spec.containers: Required value", KUBE_REFUSED_INVALID },
+                { "secrets is forbidden: User \"u\" cannot create resource \"secrets\" in API group \"\"",
+                  KUBE_REFUSED_NO_RIGHT },
+                { "failed calling webhook \"x.y.z\"", KUBE_REFUSED },
+                { "", KUBE_REFUSED },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_cmpint(kube_refusal(cases[i].message), ==, cases[i].refusal);
+}
+
 static void test_status_text(void)
 {
         static const struct {
@@ -171,6 +205,7 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/request/write", test_write);
         g_test_add_func("/kube/request/delete", test_delete);
         g_test_add_func("/kube/request/status", test_status);
+        g_test_add_func("/kube/request/refusals", test_refusals);
         g_test_add_func("/kube/request/status-text", test_status_text);
         return g_test_run();
 }

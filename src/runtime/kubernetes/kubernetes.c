@@ -367,7 +367,7 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->context = g_main_context_new();
         k8s->loop = g_main_loop_new(k8s->context, FALSE);
         k8s->terminals = exec_room_new(k8s->context);
-        k8s->tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, task_free);
+        k8s->tasks = tasks_new();
         k8s->builder =
                 (Resources){ .cpu_milli = k8s->bounds.each.cpu_milli, .memory = k8s->bounds.each.memory };
         k8s->recipes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

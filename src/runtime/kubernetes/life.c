@@ -144,7 +144,7 @@ static void tell_held(Task *task, const char *words)
         if (task->status.stage > STAGE_PENDING)
                 return;
         task_tell_waits(task, words);
-        if (strstr(words, gate) && strstr(words, "not found"))
+        if (refusal_misses(words, gate))
                 make_gate_again(task->k8s, task->namespace);
 }
 

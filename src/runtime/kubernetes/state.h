@@ -141,7 +141,7 @@ Observation *observation_new(ObservationKind kind, const char *task, const char 
 void k8s_tell(Kubernetes *k8s, ObservationKind kind, const char *task, const char *text);
 void timer_drop(GSource **source);
 void timer_set(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func, void *arg);
-void task_free(gpointer data);                     /* NULL is a no-op */
+GHashTable *tasks_new(void);                       /* task -> Task, which it owns */
 Task *task_get(Kubernetes *k8s, const char *name); /* created if there is none */
 const json_t *task_pod(const Task *task);          /* NULL: the cache has none */
 /* Where its attempt is. */

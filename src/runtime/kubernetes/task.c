@@ -45,12 +45,10 @@ void timer_set(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func, void *
         g_source_attach(*at, k8s->context);
 }
 
-void task_free(gpointer data)
+static void task_free(gpointer data)
 {
         Task *task = data;
 
-        if (!task)
-                return;
         order_free(task->again);
         kube_call_cancel(task->question);
         making_free(task->making);
@@ -63,6 +61,11 @@ void task_free(gpointer data)
         g_free(task->duplicate);
         g_free(task->task);
         g_free(task);
+}
+
+GHashTable *tasks_new(void)
+{
+        return g_hash_table_new_full(g_str_hash, g_str_equal, NULL, task_free);
 }
 
 Task *task_get(Kubernetes *k8s, const char *name)

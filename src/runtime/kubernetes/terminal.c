@@ -34,6 +34,8 @@ void terminal_pod_free(gpointer data)
 {
         TerminalPod *pod = data;
 
+        if (!pod)
+                return;
         g_free(pod->task);
         g_free(pod);
 }

@@ -20,4 +20,4 @@ typedef struct {
 } TerminalPod;
 
 TerminalPod *terminal_pod_copy(const TerminalPod *pod);
-void terminal_pod_free(gpointer data);
+void terminal_pod_free(gpointer data); /* NULL is a no-op */

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "kube/status.h"
 #include "runtime/kubernetes/cluster/scope.h"
 #include "runtime/kubernetes/pod/form.h"
 
@@ -40,13 +41,19 @@ const char *refusal_words(const char *message)
 
 bool refusal_lasts(const char *words)
 {
-        static const char *const lasting[] = { "ValidatingAdmissionPolicy '", "admission webhook \"",
-                                               "violates PodSecurity", " is invalid: " };
+        switch (kube_refusal(words)) {
+        case KUBE_REFUSED_POLICY:
+        case KUBE_REFUSED_WEBHOOK:
+        case KUBE_REFUSED_POD_SECURITY:
+        case KUBE_REFUSED_INVALID: return true;
+        default: return false;
+        }
+}
 
-        for (gsize i = 0; i < G_N_ELEMENTS(lasting); i++)
-                if (strstr(words, lasting[i]))
-                        return true;
-        return false;
+/* "MountVolume.SetUp failed for volume "gate" : configmap "paddle-gate-1" not found". */
+bool refusal_misses(const char *words, const char *name)
+{
+        return strstr(words, name) && strstr(words, "not found");
 }
 
 /* ---- events ---- */

@@ -36,3 +36,5 @@ const char *refusal_words(const char *message);
 /* True if the same pod would be refused again until the rule is changed: by a policy, a webhook, or the API's
  * own checks. Other causes (a quota, a webhook that does not answer) may change at any moment. */
 bool refusal_lasts(const char *words);
+/* True if a kubelet does not find the object of this name that a pod mounts. */
+bool refusal_misses(const char *words, const char *name);

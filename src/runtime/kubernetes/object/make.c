@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "kube/status.h"
 #include "podspec/objects.h"
 #include "runtime/kubernetes/pod/gate.h"
 
@@ -196,16 +197,17 @@ static void wait_for_better(Making *making, const GError *error)
  * made has no account for pods. What a policy or a quota refuses stays so. */
 static bool is_new(Making *making, const GError *error)
 {
+        KubeRefusal refusal = kube_refusal(error->message);
+
         return err_is(error, ERR_DENIED) &&
-               (strstr(error->message, " cannot ") ||
-                strstr(error->message, "serviceaccount \"default\" not found")) &&
+               (refusal == KUBE_REFUSED_NO_RIGHT || refusal == KUBE_REFUSED_NO_DEFAULT) &&
                making->denied++ < DENIED_MAX;
 }
 
 /* A namespace that is being deleted is made anew when it has gone. */
 static bool is_of_ending_namespace(const GError *error)
 {
-        return err_is(error, ERR_DENIED) && strstr(error->message, "because it is being terminated");
+        return err_is(error, ERR_DENIED) && kube_refusal(error->message) == KUBE_REFUSED_TERMINATING;
 }
 
 /* Nobody answered; what was asked for may have been done. */
@@ -287,7 +289,7 @@ static void go_on(Making *making)
 /* The API server's message names the missing right, but not what it is needed for. */
 static GError *why_no_secret(const Making *making, const GError *error)
 {
-        bool lacks_right = err_is(error, ERR_DENIED) && strstr(error->message, " cannot ");
+        bool lacks_right = err_is(error, ERR_DENIED) && kube_refusal(error->message) == KUBE_REFUSED_NO_RIGHT;
         g_autofree char *hint = lacks_right
                                         ? g_strdup_printf("\nLet the account of the cluster create Secrets "
                                                           "in namespace '%s'.",
@@ -353,10 +355,12 @@ static bool lacks_namespace(const KubeReply *reply)
 }
 
 /* What lives in a new namespace comes with it a moment later. */
-static bool is_settling(const Making *making, const KubeReply *reply)
+static bool is_settling(const Making *making, const GError *error)
 {
-        return making->settling > 0 && making->settling < SETTLE_MAX && reply->error &&
-               err_is(reply->error, ERR_DENIED) && strstr(reply->error->message, "serviceaccount");
+        KubeRefusal refusal = error ? kube_refusal(error->message) : KUBE_REFUSED;
+
+        return making->settling > 0 && making->settling < SETTLE_MAX &&
+               (refusal == KUBE_REFUSED_NO_DEFAULT || refusal == KUBE_REFUSED_NO_ACCOUNT);
 }
 
 static void on_namespace_made(const KubeReply *reply, void *arg)
@@ -396,7 +400,7 @@ static void on_made(const KubeReply *reply, void *arg)
 
         making->call = NULL;
         making->stood = exists;
-        if (is_settling(making, reply)) {
+        if (is_settling(making, reply->error)) {
                 making->settling++;
                 try_again(making);
                 return;
