@@ -1,5 +1,5 @@
-/* The caches that the runtime lives by: its pods, the nodes, what others hold of them. It is connected while
- * all of them are, and the credential is good. */
+/* The caches of pods, nodes, and pods of other tenants. The runtime is connected while all caches are
+ * filled and the credential is valid. */
 #include "runtime/kubernetes/state.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "base/log.h"
 
 enum {
-        NODES_MS = 300,  /* changes of nodes are told together */
-        DOUBT_MS = 5000, /* how often it is asked whether the credential is good again */
+        NODES_MS = 300,  /* changes of nodes within this time are told together */
+        DOUBT_MS = 5000, /* how often a credential that was refused is tried again */
 };
 
 /* ---- nodes ---- */
@@ -38,7 +38,7 @@ static int by_name(gconstpointer a, gconstpointer b)
         return strcmp((*x)->name, (*y)->name);
 }
 
-/* Half of the largest node at most, so that it fits beside what each node has of the cluster's own. */
+/* At most half of the largest node, so that a builder fits beside the cluster's own pods. */
 static Resources builder_of(const Resources *each, const GPtrArray *nodes)
 {
         Resources most = { 0 };
@@ -55,7 +55,7 @@ static Resources builder_of(const Resources *each, const GPtrArray *nodes)
                             .memory = MIN(each->memory, most.memory / 2) };
 }
 
-/* True when they are others than before. */
+/* True if they have changed. */
 static bool take_nodes(Kubernetes *k8s)
 {
         GPtrArray *list = g_ptr_array_new_with_free_func(node_free), *was;
@@ -124,7 +124,7 @@ static void on_other(KubeCache *cache, const json_t *old, const json_t *new, voi
 
 /* ---- the connection ---- */
 
-/* What is told anew: all that the list shows. */
+/* The engine is told everything again that the lists show. */
 static void reconnect_tasks(Kubernetes *k8s)
 {
         g_autoptr(GList) tasks = g_hash_table_get_values(k8s->tasks);
@@ -145,7 +145,7 @@ static void look_at_one(const json_t *pod, void *arg)
 
 static void connect_if_synced(Kubernetes *k8s);
 
-/* Who may not see them has none. */
+/* An account that may not list priority classes uses none. */
 static void on_classes(const KubeReply *reply, void *arg)
 {
         Kubernetes *k8s = arg;
@@ -183,7 +183,7 @@ static void connect_if_synced(Kubernetes *k8s)
             !kube_cache_is_synced(k8s->nodes) || (!k8s->blind && !kube_cache_is_synced(k8s->others)))
                 return;
         k8s->connected = true;
-        g_hash_table_remove_all(k8s->gates); /* who knows what became of them */
+        g_hash_table_remove_all(k8s->gates); /* they may have been deleted meanwhile */
         (void)take_nodes(k8s);
         reconnect_tasks(k8s);
         scope_each(k8s->pods, look_at_one, k8s);
@@ -202,7 +202,7 @@ static void look_for_unseen(gpointer key, gpointer value, gpointer arg)
         task_look_for_unseen(value);
 }
 
-/* Of pods that came and went between two lists nobody tells. */
+/* No event tells of a pod that was created and deleted between two lists. */
 static void on_pods_relisted(void *arg)
 {
         Kubernetes *k8s = arg;
@@ -216,7 +216,7 @@ static void on_cache_synced(KubeCache *cache, void *arg)
         connect_if_synced(arg);
 }
 
-/* What others hold is worth knowing, and jobs run without it, too: their pods find out. */
+/* Without this cache jobs still run; nodes then seem to be free, and pods may wait for one. */
 static void on_others_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
 {
         Kubernetes *k8s = arg;
@@ -280,7 +280,7 @@ static gboolean ask_whether_good(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-/* Watches that are open go on when a credential ends; whoever asks for something new is refused. */
+/* Open watches continue after a credential has ended; new requests are refused. */
 static void doubt_credential(Kubernetes *k8s, const GError *error)
 {
         g_autoptr(GError) said = NULL;
@@ -292,7 +292,7 @@ static void doubt_credential(Kubernetes *k8s, const GError *error)
         (void)ask_whether_good(k8s);
 }
 
-/* Without the pod's own name, so that it is one reason of all who have it. */
+/* The reason without the pod's name, so that members with the same reason are counted together. */
 static const char *words_of(const Task *task, const GError *error)
 {
         g_autofree char *name = g_strdup_printf("pods \"%s\" is forbidden: ", task->pod);
@@ -300,7 +300,7 @@ static const char *words_of(const Task *task, const GError *error)
         return g_str_has_prefix(error->message, name) ? error->message + strlen(name) : error->message;
 }
 
-/* A pod cannot be made for now. */
+/* The pod cannot be created for now. */
 void task_tell_why_not(Task *task, const GError *error)
 {
         g_autofree char *text = err_is(error, ERR_UNAUTHENTICATED)

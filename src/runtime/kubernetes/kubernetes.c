@@ -3,12 +3,12 @@
  *   engine's thread ── Order ──▶ the runtime's thread: client, caches, one Task for each member
  *                   ◀─ Observation ──
  *
- * A Task is what was said of a member since the runtime was last synced, and what is under way for it. It is
- * there as long as its pod is, or an order for it. What is told follows from the pod alone, so that telling
- * again after a restart is looking at all pods again.
+ * A Task is the state of a member (member-state.c). It exists while the member's pod exists, or an order for the
+ * member is being carried out. Observations follow from the pod alone. So after a restart the runtime looks at all
+ * pods, and tells everything again.
  *
- * An end is told when the pod's log is complete. A pod that ended by itself stays until its job's time to
- * live is over (kept.h); others go when their end is forgotten. */
+ * An end is told when the pod's log is complete. A pod that ended by itself stays until its job's time to live is
+ * over (object/kept.h); other pods are deleted when their end is forgotten. */
 #include "runtime/kubernetes/kubernetes.h"
 
 #include <signal.h>
@@ -23,7 +23,7 @@
 #include "runtime/kubernetes/state.h"
 
 enum {
-        STUCK_MS = 10000, /* pods are looked at so often, if they may not wait without end */
+        STUCK_MS = 10000, /* longest time between two looks for pods that wait too long */
 };
 
 /* ---- the other doors ---- */
@@ -133,7 +133,7 @@ static void look_at_member(const json_t *pod, void *arg)
                 pods_look_at(group->k8s, pod);
 }
 
-/* What is said of a group is said of its members. */
+/* The reason of a group is the reason of its members. */
 static void on_group(const char *namespace, const char *name, void *arg)
 {
         Kubernetes *k8s = arg;
@@ -201,7 +201,7 @@ static void *start_thread(Kubernetes *k8s, GError **error)
 {
         sigset_t all, before;
 
-        sigfillset(&all); /* signals are the main loop's */
+        sigfillset(&all); /* the main thread handles signals */
         pthread_sigmask(SIG_SETMASK, &all, &before);
         k8s->thread = g_thread_try_new("kubernetes", run, k8s, error);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -230,7 +230,7 @@ static void op_close(Runtime *runtime)
 
         if (!k8s->thread)
                 return;
-        source = g_idle_source_new(); /* after what was ordered before */
+        source = g_idle_source_new(); /* after the orders before it */
         g_source_set_callback(source, quit, k8s, NULL);
         g_source_attach(source, k8s->context);
         g_source_unref(source);
@@ -316,7 +316,8 @@ static Setting *read_setting(const KubernetesConfig *config, GError **error)
         return setting;
 }
 
-/* The kubeconfig's is for jobs that ask for none, unless the cluster's list does not have it. */
+/* Jobs that request no namespace use the kubeconfig's, or the first of the cluster's list if that does not
+ * have it. */
 static char **namespaces_of(const KubernetesConfig *config, const KubeConfig *cluster)
 {
         static const char *const none[] = { NULL };

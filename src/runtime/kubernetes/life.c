@@ -1,5 +1,5 @@
-/* Pods of members begin and go: made one by one or by what makes all of a role, refused, stopped, looked
- * for when nothing of them is seen. */
+/* The API server's replies about pods of members: pods are created one by one or by an owner, refused,
+ * searched for. */
 #include "runtime/kubernetes/state.h"
 
 #include <string.h>
@@ -77,7 +77,7 @@ static void on_never(const char *name, const char *why, bool lost, void *arg)
         (void)task_step(g_hash_table_lookup(((Kubernetes *)arg)->tasks, name), ON_FAILED, NULL, end);
 }
 
-/* While the server was away, pods of an object that stood may have gone for good. */
+/* Pods of an object that existed before may have ended for good while no server ran. */
 static void on_set_made(const Form *form, const char *namespace, const GPtrArray *tasks, bool stood,
                         void *arg)
 {
@@ -93,7 +93,7 @@ static void on_set_made(const Form *form, const char *namespace, const GPtrArray
         }
 }
 
-/* What stands where its pod should be, of the set that makes it. */
+/* True if this is the object that creates the member's pod. */
 static bool is_of_set(const Task *task, const KubeKind *kind, const char *namespace, const char *name)
 {
         g_autofree char *own = task->namespace ? form_object_name(kind, task->task) : NULL;
@@ -101,7 +101,7 @@ static bool is_of_set(const Task *task, const KubeKind *kind, const char *namesp
         return own && strcmp(own, name) == 0 && strcmp(task->namespace, namespace) == 0;
 }
 
-/* The pod of a set does not come, and why. */
+/* The owner cannot create the member's pod; `words` say why. */
 static void tell_refused(Task *task, const char *words)
 {
         g_autoptr(GError) error = NULL;
@@ -123,7 +123,7 @@ static void on_gate_made(const KubeReply *reply, void *arg)
                             "reason", reply->error->message, NULL);
 }
 
-/* Somebody deleted it; the kubelet asks for it again and again. */
+/* A third party deleted the ConfigMap. The kubelet asks for it again and again. */
 static void make_gate_again(Kubernetes *k8s, const char *namespace)
 {
         g_autoptr(json_t) gate = gate_config_map(namespace);
@@ -136,7 +136,7 @@ static void make_gate_again(Kubernetes *k8s, const char *namespace)
                   on_gate_made, k8s->name);
 }
 
-/* The pod stands on a node, and its containers are not made. */
+/* The pod has a node, but its containers cannot be created; `words` say why. */
 static void tell_held(Task *task, const char *words)
 {
         g_autofree char *gate = gate_config_map_name();
@@ -190,7 +190,7 @@ static bool pod_is_over(const json_t *pod)
         return g_strcmp0(phase, "Succeeded") == 0 || g_strcmp0(phase, "Failed") == 0;
 }
 
-/* The kubelet says it of the containers first, and of the pod a second or so later. */
+/* The kubelet reports the end of the containers first, and the end of the pod about a second later. */
 bool pod_has_ended(const json_t *pod)
 {
         const KubeKind *kind = pod ? form_kind_of(pod) : NULL;
@@ -224,7 +224,7 @@ void task_dropped(const char *name, void *arg)
 typedef struct {
         Kubernetes *k8s;
         char *task;
-        int pending; /* replies; with the client they end without one */
+        int pending; /* number of replies that are expected. If the client ends, none comes */
 } Search;
 
 void life_search_free(void *data)

@@ -1,4 +1,4 @@
-/* What the engine orders, on the thread; and the pods that are kept of attempts that are over. */
+/* Orders of the engine, carried out on the runtime's thread; and the pods that are kept of ended attempts. */
 #include "runtime/kubernetes/state.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "runtime/kubernetes/pod/volcano-objects.h"
 
 enum {
-        KEPT_MAX_MS = 60000, /* what is kept is looked at so often, since clocks are set */
+        KEPT_MAX_MS = 60000, /* longest time between two looks at kept pods: the clock may be set */
 };
 
 /* ---- orders of the engine ---- */
@@ -79,7 +79,7 @@ static bool has_place(const json_t *pod, const void *arg)
                (form_kind_is_whole(place->kind) || place->index < form_members(pod));
 }
 
-/* What makes the pods of others makes its pod, too. */
+/* True if the owner of other members' pods creates the pod of this one, too. */
 static bool is_in_set(const Kubernetes *k8s, const char *task)
 {
         g_auto(GStrv) parts = g_strsplit(task, ".", 4);
@@ -137,14 +137,15 @@ void order_start_pod(Order *order)
         } else if (!take_place(task, order) || !(todo & DO_CREATE)) {
                 return;
         } else if (is_in_set(k8s, task->task)) {
-                task_look_for_unseen(task); /* it was not made yet, or has gone while the server was away */
+                task_look_for_unseen(
+                        task); /* the pod was not created yet, or was deleted while no server ran */
         } else {
                 make_group(k8s, order);
                 task_make_pod(task, making_tree(order->objects));
         }
 }
 
-/* One of the set's members that still has its pod of before; NULL: none. The whole set waits for it. */
+/* A member that has to wait for the end of its earlier pod; NULL: none. The whole set waits for it. */
 static Task *leaving_member(const Order *order)
 {
         for (char **name = order->tasks; *name; name++) {
@@ -156,7 +157,7 @@ static Task *leaving_member(const Order *order)
         return NULL;
 }
 
-/* The object may be there, with its pods refused. */
+/* The object may exist already, and its pods may be refused. */
 static void tell_refusal(Task *task)
 {
         const KubeKind *kind = form_kind(task->form);
@@ -238,7 +239,7 @@ static void drop_group(Kubernetes *k8s, const char *namespace, const char *name)
                 volcano_drop_group(k8s->volcano, namespace, name);
 }
 
-/* `name`: of its service, and of its group. */
+/* `name`: the name of its service and of its group. */
 static void delete_attempt(Kubernetes *k8s, const char *namespace, const char *name)
 {
         deletions_want(k8s->deletions, &kube_services, namespace, name, NULL, -1);
@@ -321,7 +322,7 @@ void orders_open(Kubernetes *k8s)
                                                .arg = k8s });
 }
 
-/* Where the attempt was is not known any more: its service is looked for. */
+/* The namespace of the attempt is not known any more: its service is searched for. */
 static void on_services(const KubeReply *reply, void *arg)
 {
         Kubernetes *k8s = arg;
@@ -358,7 +359,7 @@ static bool has_secrets(const json_t *pod, const void *arg)
         return kube_label(pod, POD_SECRETS_LABEL) != NULL;
 }
 
-/* The pods that are kept have ended, so none needs the Secret. */
+/* Kept pods have ended, so none of them needs the Secret. */
 static void drop_secrets(Kubernetes *k8s, const char *namespace, const char *service)
 {
         g_autofree char *name = pod_secrets_name(service);
@@ -374,7 +375,7 @@ static void run_clean(Order *order)
         const char *namespace = g_hash_table_lookup(k8s->places, service);
 
         if (kept_set(k8s->kept, service, order->expires)) {
-                if (namespace) { /* nobody is left of it who holds anything */
+                if (namespace) { /* no pod of it holds resources */
                         drop_group(k8s, namespace, service);
                         drop_secrets(k8s, namespace, service);
                 }
@@ -414,7 +415,7 @@ static void run_signal(Order *order)
 {
         const Task *task = g_hash_table_lookup(order->k8s->tasks, order->name);
 
-        if (task && task->follow) /* a warning is followed by an end without grace */
+        if (task && task->follow) /* a stop without a grace time may follow the warning */
                 (void)follow_leaving(task->follow);
         if (task && task_pod(task))
                 signals_send(order->k8s->signals, task->namespace, task->pod,
@@ -427,7 +428,7 @@ void k8s_signal(Runtime *runtime, const char *task, int signo)
                    &(Order){ .run = run_signal, .name = g_strdup(task), .number = signo });
 }
 
-/* Who may not say it there says it in the job's events all the same. */
+/* If the account lacks the right, the job's events still have the reason. */
 static void on_marked(const KubeReply *reply, void *arg)
 {
         if (reply->error && !err_is(reply->error, ERR_NOT_FOUND) && !err_is(reply->error, ERR_DENIED))

@@ -81,7 +81,7 @@ void pods_tell_started(Task *task, const MemberLook *look)
         task->k8s->observe(observation, task->k8s->observe_arg);
 }
 
-/* What Volcano says of its gang, while that is what it waits for. */
+/* Volcano's reason while its gang waits; the caller's, or NULL. */
 static char *group_why(const Task *task, const MemberLook *look)
 {
         g_autofree char *group = member_service_name(look->job_id, look->attempt);
@@ -97,8 +97,8 @@ void pods_tell_waits(Task *task, const MemberLook *look)
         task_tell_waits(task, why ? why : look->text);
 }
 
-/* A second life in one attempt: the owner of its pods has recreated one while no server looked. What the
- * first one knew is gone, and the others of the job do not know. */
+/* The owner has recreated the pod while no server watched. The state of the first program is lost, and the
+ * other members of the job do not know. */
 bool pods_is_replaced(const Task *task, const MemberLook *look)
 {
         g_autofree char *path = NULL;
@@ -118,7 +118,7 @@ char *pods_node_trouble(const Kubernetes *k8s, const char *name)
         return name && unready ? g_strdup_printf("node '%s' is %s", name, unready) : NULL;
 }
 
-/* What is known of a pod's going, from the most telling to the least. */
+/* Why the pod is gone: the most specific reason first. */
 static char *why_gone(const Task *task, const MemberLook *look)
 {
         g_autofree char *trouble = pods_node_trouble(task->k8s, look->node);
@@ -134,8 +134,8 @@ static char *why_gone(const Task *task, const MemberLook *look)
                                                                  : "was deleted");
 }
 
-/* Somebody else asked for its end, and then its program ended: by that, whatever it says. (A kubelet tells of
- * the container first, and only then of the pod.) */
+/* A third party requested the deletion, and then the program ended: the deletion ended it, whatever its
+ * exit status is. (A kubelet reports the container's end before the pod's.) */
 static bool is_taken_away(const Task *task, const MemberLook *look)
 {
         return look->deleting && task->status.stop == STOP_NONE && look->end == OBSERVED_EXITED &&
@@ -211,7 +211,7 @@ Observation *pods_end(const Task *task, guint todo, const MemberFacts *facts, Me
 
 /* ---- pods ---- */
 
-/* The names of pods that a Job creates are its own. */
+/* A Job chooses the names of its pods. */
 static void take_pod(Task *task, const json_t *pod)
 {
         if (strcmp(task->pod, kube_name(pod)) == 0 || task_pod(task))
@@ -259,7 +259,7 @@ void pods_on_change(const json_t *old, const json_t *new, void *arg)
         Kubernetes *k8s = arg;
 
         if (!k8s->connected)
-                return; /* all of them are looked at when both caches are there */
+                return; /* all pods are looked at when the caches are filled */
         if (new)
                 pods_look_at(k8s, new);
         else

@@ -1,5 +1,5 @@
-/* What a job needs before its members start: may it run here, its image or package, its pods. Most of it on
- * the engine's thread. */
+/* The preparation of a job: whether it can run here, its image or package, and its objects. Mostly on the
+ * engine's thread. */
 #include "runtime/kubernetes/state.h"
 
 #include <string.h>
@@ -21,14 +21,14 @@ enum { RECIPES_MAX = 10000 };
 
 /* ---- its pods ---- */
 
-/* The kubeconfig's namespace is for jobs that ask for none. */
+/* Jobs that request no namespace use the kubeconfig's. */
 MemberHome k8s_home(const Kubernetes *k8s, const RuntimeAttempt *attempt)
 {
         return (MemberHome){ attempt->namespace ? attempt->namespace : k8s->namespaces[0], k8s->server,
                              k8s->setting->image };
 }
 
-/* It is of no use to try again; `text` says why. */
+/* The member can never start; `text` says why. */
 static void run_never(Order *order)
 {
         Task *task = task_get(order->k8s, order->name);
@@ -43,14 +43,14 @@ static void start_never(Kubernetes *k8s, const char *task, char *why /* taken */
         order_give(k8s, &(Order){ .run = run_never, .name = g_strdup(task), .text = why });
 }
 
-/* Its members call each other, and share no machine. */
+/* True if its members start processes in each other, which needs a common secret. */
 static bool has_secret(const Form *form, const RuntimeAttempt *attempt)
 {
         return attempt->job->spec->framework->secret && !(form && form_is_whole(form));
 }
 
-/* What is made before the attempt's pods: the service by which they find each other, the secret by which they
- * know each other, those of the job, and the one to pull its image with. */
+/* The objects that are created before the attempt's pods: the service that gives them names, the secret
+ * that they share, the job's secrets, and the secret to pull its image. */
 static json_t *before_pods(const Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt,
                            const TaskStart *task, bool secret, json_t *package)
 {
@@ -75,8 +75,8 @@ static json_t *before_pods(const Kubernetes *k8s, const MemberHome *home, const 
         return list;
 }
 
-/* Without a registry there is no image of its own: the package goes into the pods by itself, and what is
- * required has to be in the image that it names. */
+/* Without a registry no image is built: the package is put into the pods, and the job's own image must
+ * have its requirements. */
 static bool goes_by_itself(const Kubernetes *k8s)
 {
         return !k8s->setting->registry.address;
@@ -95,8 +95,8 @@ static bool equip_by_itself(const Kubernetes *k8s, const MemberHome *home, const
         return *ret_package != NULL;
 }
 
-/* How the job's package and requirements come to its pod: by the image that was built for it, or in a
- * ConfigMap, which is returned then. False: they are not there any more. */
+/* Adds the job's package and requirements to its pod: by the image that was built, or by a ConfigMap,
+ * which is returned then. False: they do not exist any more. */
 static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt, json_t *spec,
                   json_t **ret_package)
 {
@@ -114,7 +114,7 @@ static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeAt
         return image != NULL;
 }
 
-/* The priority classes that the cluster has, of those that jobs use. */
+/* Those priority classes of jobs that the cluster has. */
 typedef struct {
         const char *list[G_N_ELEMENTS(template_classes)];
 } Classes;
@@ -129,7 +129,7 @@ static Classes classes_of(Kubernetes *k8s)
         return classes;
 }
 
-/* What clients of PaddleFlow and Volcano find at a pod. */
+/* The labels and annotations of a pod that clients of PaddleFlow and Volcano read. */
 static void fill_pod(Kubernetes *k8s, const RuntimeAttempt *attempt, const char *role, json_t *pod)
 {
         const Classes classes = classes_of(k8s);
@@ -141,7 +141,7 @@ static void fill_pod(Kubernetes *k8s, const RuntimeAttempt *attempt, const char 
                 volcano_join(pod, attempt, role);
 }
 
-/* The attempt's group, of which Volcano makes a gang; NULL: there is none, or the operator makes it. */
+/* The attempt's group, which Volcano schedules as a gang; NULL: there is none, or an operator creates it. */
 static json_t *group_of(Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt,
                         const Form *form)
 {
@@ -153,7 +153,7 @@ static json_t *group_of(Kubernetes *k8s, const MemberHome *home, const RuntimeAt
         return volcano_group(home, attempt, g_strv_contains(classes.list, class) ? class : NULL);
 }
 
-/* The pods keep the class that they were made with; Volcano goes by the group's (doc/reference/scheduling.md,
+/* Pods keep their priority class. Volcano uses the class of the group (doc/reference/scheduling.md,
  * "Priority classes"). */
 bool k8s_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt)
 {
@@ -193,7 +193,7 @@ bool k8s_orders(Runtime *runtime, const RuntimeAttempt *attempt)
         return form && form_is_whole(form);
 }
 
-/* An administrator may lift it, as for members of this machine. */
+/* An administrator may allow more, as for members on this machine. */
 static void confine(const Kubernetes *k8s, const RuntimeAttempt *attempt, json_t *spec)
 {
         const char *const *lifted = (const char *const *)k8s->setting->new_privileges;
@@ -204,7 +204,7 @@ static void confine(const Kubernetes *k8s, const RuntimeAttempt *attempt, json_t
                                           .files = volume_has_home(&k8s->volumes) });
 }
 
-/* Members that start together and have one form: those of a role, or of all roles where one object is the
+/* Members that start together and have one form: those of a role, or of all roles if one object is the
  * whole job. */
 typedef struct {
         const RuntimeAttempt *attempt;
@@ -223,7 +223,7 @@ static char **names_of(const Group *group, int first, int n)
         return names;
 }
 
-/* All that the role (or the job) has at present: they can be one object. */
+/* True if these are all present members of the role (or the job), so that one object can create them. */
 static bool is_complete(const Group *group)
 {
         g_autofree char *role = member_role(group->members[0].task);
@@ -234,8 +234,7 @@ static bool is_complete(const Group *group)
                                                                          : spec_role_index(job->spec, role));
 }
 
-/* The member's pod, as it would stand for itself; NULL: it can never start, and *problem says why. *package:
- * as of equip. */
+/* The member's pod as a plain pod; NULL: it can never start, and *problem says why. *package: as of equip. */
 static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task, json_t **ret_package,
                       char **problem)
 {
@@ -271,7 +270,7 @@ static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task
         return g_steal_pointer(&pod);
 }
 
-/* The pods of all members, in order; NULL: none of them can start, which is told. */
+/* The pods of all members, in order; NULL: none of them can start, and the engine was told. */
 static json_t *pods_of(Kubernetes *k8s, const Group *group, json_t **ret_package)
 {
         g_autoptr(json_t) pods = json_array();
@@ -328,7 +327,8 @@ static void start_group(Kubernetes *k8s, const Group *group)
                              has_secret(group->form, group->attempt), package);
         if (is_complete(group)) {
                 own = form_objects(group->form, pods);
-                json_array_extend(before, own ? own : pods); /* with a gap each pod stands for itself */
+                json_array_extend(before,
+                                  own ? own : pods); /* with a gap in their numbers they are plain pods */
                 give_start(k8s, group, 0, group->n, order_start_set, json_incref(before));
                 return;
         }
@@ -340,7 +340,7 @@ static void start_group(Kubernetes *k8s, const Group *group)
         }
 }
 
-/* The group that begins with the first of the members. */
+/* The group that begins with the first member. */
 static Group first_group(const Kubernetes *k8s, const RuntimeAttempt *attempt, const TaskStart *members,
                          int n)
 {
@@ -383,7 +383,7 @@ static char *problem_of_files(const Kubernetes *k8s, const RuntimeAttempt *attem
         return homes_problem(k8s->state_dir, attempt->job->user, attempt->user_seq);
 }
 
-/* A setup belongs into an image. */
+/* A setup command runs while an image is built. */
 char *k8s_setup_problem(Runtime *runtime)
 {
         const Kubernetes *k8s = (const Kubernetes *)runtime;
@@ -397,7 +397,7 @@ char *k8s_setup_problem(Runtime *runtime)
                 k8s->name);
 }
 
-/* Why it cannot run here; the caller's, NULL: it can. */
+/* Why the job cannot run here; the caller's; NULL: it can. */
 static char *problem_of(const Kubernetes *k8s, const RuntimeAttempt *attempt)
 {
         const char *const *allowed = (const char *const *)k8s->namespaces;
@@ -441,8 +441,8 @@ static ImageWish image_of(const Kubernetes *k8s, const RuntimeAttempt *attempt)
                             .setup = spec->setup };
 }
 
-/* Pip runs in a build, and with it code of packages. So does a setup. Without both an image is put together
- * of files alone, and is not counted. */
+/* A build runs pip, with code of packages, or a setup command. Without both the image only gets files, and
+ * its resources are not counted. */
 static bool is_counted(const Kubernetes *k8s, const ImageWish *wish)
 {
         return !goes_by_itself(k8s) && (wish->setup || environment_is_needed(wish->requirements));
@@ -466,7 +466,7 @@ static const char *text_or_none(const char *text)
         return text ? text : "";
 }
 
-/* What its image is made of, as far as it is known without asking a registry; the caller's. */
+/* What decides its image, as far as it is known without a request to a registry; the caller's. */
 static char *recipe_of(const ImageWish *wish)
 {
         g_autofree char *text = g_strjoin("\n", text_or_none(wish->image), text_or_none(wish->package),

@@ -19,12 +19,12 @@ struct Volcano {
         char *missing;      /* why there is no Volcano; NULL: there is, or it is being asked */
         Scope *groups;      /* NULL: not known to be served */
         KubeCache *queues;  /* the same */
-        bool told;          /* which queues are wanted */
+        bool told;          /* the wanted queues are known */
         GHashTable *wanted; /* key -> json_t: queues, and groups until they are there */
-        GHashTable *doomed; /* set of keys: groups that are to go */
-        GHashTable *others; /* set of keys: objects of these names are there, and not ours */
+        GHashTable *doomed; /* set of keys: groups that have to be deleted */
+        GHashTable *others; /* set of keys: objects of these names exist, and are not ours */
         GHashTable *says;   /* key -> why it could not be written */
-        GHashTable *calls;  /* key -> Call, under way */
+        GHashTable *calls;  /* key -> Call in progress */
         GSource *timer;
 };
 
@@ -72,7 +72,8 @@ static void note_refusal(Volcano *volcano, const char *key, const GError *error)
         g_hash_table_insert(volcano->says, g_strdup(key), g_strdup(error->message));
 }
 
-/* What will be different the next time: it is there, somebody was faster, its namespace is made meanwhile. */
+/* Errors that the next try may not have: it exists, another writer was faster, its namespace is being
+ * created. */
 static bool is_passing(const GError *error)
 {
         return !error || err_is(error, ERR_EXISTS) || err_is(error, ERR_NOT_FOUND) ||
@@ -114,7 +115,7 @@ static void send(Volcano *volcano, const char *key, const KubeRequest *request)
         call->call = kube_send(volcano->config.client, request, on_written, call);
 }
 
-/* What we write of a Queue is there as we write it. */
+/* True if the Queue has all fields as we would write them. */
 static bool is_as_wanted(const json_t *have, const json_t *wanted)
 {
         static const char *const parts[] = { "weight", "reclaimable", "capability", "deserved", "guarantee" };
@@ -163,7 +164,7 @@ static bool is_of_class(const json_t *have, const json_t *wanted)
                          kube_get_text(wanted, "spec.priorityClassName")) == 0;
 }
 
-/* Written over what we have seen of it: if it has begun meanwhile, that is a conflict. */
+/* Replaces the version that we have seen: if the group has started meanwhile, the reply is a conflict. */
 static void send_class(Volcano *volcano, const char *key, const json_t *have, const json_t *wanted)
 {
         g_autoptr(json_t) body = json_deep_copy(have);

@@ -1,4 +1,4 @@
-/* Making objects in order (see make.h). */
+/* Creation of objects in order (see make.h). */
 #include "runtime/kubernetes/object/make.h"
 
 #include <malloc.h>
@@ -12,38 +12,38 @@
 
 enum {
         RETRY_MS = 1000,
-        WAIT_MAX_MS = 10000, /* where somebody has to do something about it */
-        ACTIVE_MAX = 128,    /* makings that do not wait; twice what a client has in flight */
+        WAIT_MAX_MS = 10000, /* longest delay after a refusal that a person has to resolve */
+        ACTIVE_MAX = 128,    /* makings in progress; twice the requests that a client has in flight */
         DENIED_MAX = 15,
-        SETTLE_MAX = 60, /* tries in a namespace that was just made, until it can be used */
+        SETTLE_MAX = 60, /* tries in a new namespace until it can be used */
 };
 
 struct MakingRoom {
-        GHashTable *first; /* key of an object that is being made -> Making */
+        GHashTable *first; /* key of an object that is being created -> Making */
         guint active;
-        GQueue line;  /* Making; of the others */
-        bool crowded; /* there was a line */
-        bool moving;  /* it is being let in */
+        GQueue line;  /* Making; those that wait for a place */
+        bool crowded; /* makings have waited */
+        bool moving;  /* next_in_line is running */
 };
 
 struct Making {
         MakingConfig config;
         json_t *objects;
-        char *text;    /* of the objects, while it has no place; objects is NULL then */
-        bool active;   /* it has a place */
-        bool in_doubt; /* a try has failed, and may have made the object all the same */
-        bool stood;    /* the object of before was there already */
-        gsize at;      /* the one that is being made */
-        gsize gate_at; /* where the gate is; 0: it is not among them */
-        int settling;  /* tries since the namespace was made; 0: it was there */
-        int denied;    /* tries that were */
-        guint wait_ms; /* before it is asked again; 0: it did not say no */
-        char *uid;     /* of the first */
+        char *text;    /* the objects as text while it waits; `objects` is NULL then */
+        bool active;   /* it is in progress */
+        bool in_doubt; /* a try failed, but may have created the object */
+        bool stood;    /* the previous object existed before */
+        gsize at;      /* index of the object that is being created */
+        gsize gate_at; /* index of the gate; 0: it is not among the objects */
+        int settling;  /* tries since the namespace was created; 0: it existed */
+        int denied;    /* tries that were denied */
+        guint wait_ms; /* delay before the next try; 0: it was not refused */
+        char *uid;     /* of the first object */
         KubeCall *call;
         GSource *retry;
-        char *key;     /* of the object that is being made here for others, too; or NULL */
-        GQueue behind; /* Making; who waits for it */
-        GQueue *in;    /* the one of these that this one is in; or NULL */
+        char *key;     /* of an object that other makings need, too; or NULL */
+        GQueue behind; /* Making; those that wait for this object */
+        GQueue *in;    /* the queue that this making is in; or NULL */
         GList link;
 };
 
@@ -71,7 +71,7 @@ static const char *namespace_of(const Making *making)
         return kube_namespace(json_array_get(making->objects, 0));
 }
 
-/* Of the attempt; the gate is everybody's. */
+/* True for objects of the attempt. The gate is shared by all jobs. */
 static bool is_owned(const json_t *object)
 {
         return kind_of(object) != &kube_pods && kube_label(object, "paddle-job-id");
@@ -120,7 +120,7 @@ static void add_gate(Making *making)
 
 /* ---- trees and texts ---- */
 
-/* What waits may be nested deeper than what is taken from outside. */
+/* Objects that wait may be nested deeper than input from outside may be. */
 json_t *making_tree(const char *text)
 {
         json_t *tree = json_loads(text, JSON_ALLOW_NUL, NULL);
@@ -161,7 +161,7 @@ static gboolean on_retry(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-/* Keeps its place: where nobody answers, others would fare no better. */
+/* It keeps its place: during an outage another making would not succeed, either. */
 static void try_again_in(Making *making, guint ms)
 {
         making->retry = g_timeout_source_new(ms);
@@ -169,7 +169,7 @@ static void try_again_in(Making *making, guint ms)
         g_source_attach(making->retry, making->config.context);
 }
 
-/* It takes nobody's place meanwhile, nor do those who wait for it. */
+/* It gives up its place meanwhile, and so do the makings that wait for it. */
 static void let_others_in(Making *making)
 {
         step_aside(making);
@@ -184,7 +184,7 @@ static void try_again(Making *making)
         let_others_in(making);
 }
 
-/* Ever more slowly: somebody has to give something back, or a new credential. */
+/* With growing delay: a person has to free quota, or to set a new credential. */
 static void wait_for_better(Making *making, const GError *error)
 {
         making->wait_ms = CLAMP(making->wait_ms * 2, RETRY_MS, WAIT_MAX_MS);
@@ -193,8 +193,8 @@ static void wait_for_better(Making *making, const GError *error)
         making->config.waits(error, making->config.arg);
 }
 
-/* A server that has just started knows no rights for some seconds, and a namespace that somebody has just
- * made has no account for pods. What a policy or a quota refuses stays so. */
+/* An API server that has just started denies everything for some seconds, and a new namespace has no
+ * service account yet. Refusals by a policy or a quota stay. */
 static bool is_new(Making *making, const GError *error)
 {
         KubeRefusal refusal = kube_refusal(error->message);
@@ -204,26 +204,26 @@ static bool is_new(Making *making, const GError *error)
                making->denied++ < DENIED_MAX;
 }
 
-/* A namespace that is being deleted is made anew when it has gone. */
+/* A namespace that is being deleted is created again when it is gone. */
 static bool is_of_ending_namespace(const GError *error)
 {
         return err_is(error, ERR_DENIED) && kube_refusal(error->message) == KUBE_REFUSED_TERMINATING;
 }
 
-/* Nobody answered; what was asked for may have been done. */
+/* There was no answer; the request may have succeeded. */
 static bool is_outage(const GError *error)
 {
         return err_is(error, ERR_TIMEOUT) || err_is(error, ERR_UNREACHABLE);
 }
 
-/* Not for now: somebody has to do something about it. */
+/* Refused for now: a person has to resolve it. */
 static bool is_refusal(const GError *error)
 {
         return err_is(error, ERR_QUOTA) || err_is(error, ERR_UNAUTHENTICATED) ||
                err_is(error, ERR_UNAVAILABLE) || is_of_ending_namespace(error);
 }
 
-/* False: another try would do no better. It may free. */
+/* False: another try would fail as well. It may free the making. */
 static bool put_off(Making *making, const GError *error)
 {
         making->in_doubt |= is_outage(error) || err_is(error, ERR_UNAVAILABLE);
@@ -249,7 +249,7 @@ static void finish(Making *making, const GError *error)
         making->config.done(error, making->config.arg);
 }
 
-/* Others go on, or see for themselves. */
+/* Makings that wait for the same object continue, or create it themselves. */
 static void let_go(Making *making, bool made)
 {
         GQueue behind = making->behind;
@@ -311,7 +311,7 @@ static void fail(Making *making, const GError *error)
         finish(making, why);
 }
 
-/* True when there was none. It may free. */
+/* True if there was no error. It may free the making. */
 static bool passed(Making *making, const GError *error)
 {
         if (!error)
@@ -321,7 +321,7 @@ static bool passed(Making *making, const GError *error)
         return false;
 }
 
-/* The first was there: who it is. When it went meanwhile, it is made again. */
+/* The first object existed: its uid is needed. If it was deleted meanwhile, it is created again. */
 static void on_found(const KubeReply *reply, void *arg)
 {
         Making *making = arg;
@@ -354,7 +354,7 @@ static bool lacks_namespace(const KubeReply *reply)
                g_strcmp0(kube_get_text(reply->object, "details.kind"), "namespaces") == 0;
 }
 
-/* What lives in a new namespace comes with it a moment later. */
+/* The service account of a new namespace appears a moment later. */
 static bool is_settling(const Making *making, const GError *error)
 {
         KubeRefusal refusal = error ? kube_refusal(error->message) : KUBE_REFUSED;
@@ -372,7 +372,7 @@ static void on_namespace_made(const KubeReply *reply, void *arg)
         if (!reply->error || err_is(reply->error, ERR_EXISTS)) {
                 making->settling = 1;
                 g_hash_table_remove(making->config.gates,
-                                    namespace_of(making)); /* it went with the old one */
+                                    namespace_of(making)); /* it was deleted with the old namespace */
                 add_gate(making);
                 send(making);
         } else if (!put_off(making, reply->error)) {
@@ -429,8 +429,8 @@ static void set_owner(const Making *making, json_t *object)
                                       making->uid));
 }
 
-/* All pods of an attempt want the same service before them. What the service owns must know it: such makings
- * look for themselves. */
+/* All pods of an attempt need the same service first. Makings with objects that the service owns need its
+ * uid, so they create or find it themselves. */
 static bool joins_another(Making *making, const json_t *object)
 {
         g_autofree char *key = NULL;
@@ -488,7 +488,7 @@ static void line_up(Making *making)
         room->crowded = true;
 }
 
-/* Who has no place waits for one. */
+/* Without a place it waits for one. */
 static void go_ahead(Making *making)
 {
         if (making->active)
@@ -499,7 +499,7 @@ static void go_ahead(Making *making)
                 line_up(making);
 }
 
-/* As many as there are places for. Those who are let in may give theirs back at once. */
+/* Starts makings while there are places. One that is started may give its place back at once. */
 static void next_in_line(MakingRoom *room)
 {
         Making *making;
@@ -513,7 +513,7 @@ static void next_in_line(MakingRoom *room)
                 begin(making);
         }
         room->moving = false;
-        if (room->active == 0 && room->crowded) { /* what thousands of them took goes back */
+        if (room->active == 0 && room->crowded) { /* returns the memory of thousands of makings */
                 room->crowded = false;
                 malloc_trim(0);
         }
@@ -534,7 +534,7 @@ static void step_aside(Making *making)
         give_place(making);
 }
 
-/* It is over, well or not. */
+/* It has ended, with or without success. */
 static void leave(Making *making)
 {
         let_go(making, false);

@@ -17,7 +17,7 @@ typedef struct {
         KubeCall *call;
 } Look;
 
-/* What has an owner, as groups of others' operators have, goes with it. */
+/* An object with an owner, as groups of third-party operators have, is deleted with it. */
 static void take(Sweep *sweep, const json_t *object)
 {
         const char *namespace = kube_namespace(object), *name = kube_name(object);
@@ -69,7 +69,7 @@ static void look_for(Sweep *sweep, const KubeKind *kind)
                         look_in(sweep, kind, *at);
 }
 
-/* A look that has not ended yet is waited for. */
+/* The next look waits for one that has not ended yet. */
 static gboolean on_timer(gpointer arg)
 {
         Sweep *sweep = arg;
