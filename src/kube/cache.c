@@ -241,7 +241,7 @@ static void drop(KubeCache *cache, const char *key, json_t *last)
         tell_changed(cache, last ? last : had, NULL);
 }
 
-/* What the list that has ended did not name is gone. */
+/* Reports the objects that the list did not have as deleted. */
 static void sweep(KubeCache *cache)
 {
         g_autoptr(GPtrArray) gone = g_ptr_array_new_with_free_func(g_free);
@@ -530,7 +530,7 @@ static void watch_ended(KubeCache *cache)
         fail(cache, error, 0);
 }
 
-/* One that never got a reply is no such thing: nobody may be there. */
+/* A watch that never got a reply does not count: the API server may be down. */
 static bool fell_silent(const KubeCache *cache, const KubeReply *reply)
 {
         return cache->answered && err_is(reply->error, ERR_TIMEOUT) && !reply->status;

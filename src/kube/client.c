@@ -601,7 +601,7 @@ static bool has_room(const KubeClient *client)
         return client->in_flight < (guint)client->options.max_in_flight;
 }
 
-/* What is to start next; NULL: nothing waits that may. */
+/* The call that starts next; NULL: none may. */
 static KubeCall *next_call(const KubeClient *client)
 {
         const GList *ahead = client->queues[CALL_AHEAD].head, *first = client->queues[CALL_WAITING].head;

@@ -32,7 +32,7 @@ struct KubeCredential {
         gint64 expires_ms; /* by the wall clock; 0: never */
         gint64 looked_ms;  /* at the token file; monotonic */
         struct stat seen;  /* of the token file */
-        bool stale;        /* must be read anew */
+        bool stale;        /* must be read again */
         KubeProcess *plugin;
         GError *error; /* of the plug-in's last run */
         gint64 ran_ms; /* the plug-in ended; monotonic, 0: never */

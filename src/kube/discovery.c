@@ -1,5 +1,5 @@
-/* What the server serves (kube_kind_find of client.h): the resources of one group and version, asked for once
- * and kept for a while. Who asks meanwhile waits for the same answer. */
+/* The kinds that the server offers (kube_kind_find of client.h): the resources of one group and version
+ * are requested once, and kept for a while. Questions that come meanwhile wait for the same answer. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -33,8 +33,8 @@ enum {
 };
 
 typedef enum { CHANNEL_INPUT, CHANNEL_OUTPUT, CHANNEL_ERRORS, CHANNEL_STATUS, CHANNEL_RESIZE } Channel;
-/* Of a port (k8s.io/kubelet, pkg/cri/streaming/portforward/websocket.go): each begins with the port, lowest
- * byte first. */
+/* Channels of a port (k8s.io/kubelet, pkg/cri/streaming/portforward/websocket.go). Each begins with the
+ * port, lowest byte first. */
 enum { PORT_DATA, PORT_ERROR, PORT_CHANNELS, PORT_BYTES = 2 };
 enum { CHANNEL_CLOSE = 255 /* v5 */ };
 

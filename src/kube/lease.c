@@ -105,8 +105,8 @@ static bool is_free(const KubeLease *lease)
         return !*holder_of(lease->record) || clock_monotonic_ms() - lease->seen_ms >= duration_of(lease);
 }
 
-/* Who waits looks twice as often as the holder writes, so that it knows soon when the holder last did, and
- * when that will have been too long ago; each at a time of its own. */
+/* A candidate looks twice as often as the holder writes. So it knows soon when the holder last wrote, and
+ * when that will be too long ago. Candidates look at different times. */
 static void try_later(KubeLease *lease)
 {
         gint64 retry_ms = lease->config.retry_ms;

@@ -180,7 +180,7 @@ static bool read_values(Reader *reader, const char *name, GPtrArray *values, GEr
         return true;
 }
 
-/* What follows a name. */
+/* The operator and values after a name. */
 static bool read_op(Reader *reader, const char *name, Op *ret_op, GPtrArray *values, GError **error)
 {
         static const struct {

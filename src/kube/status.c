@@ -32,8 +32,8 @@ static const struct {
         KubeRefusal refusal;
         ErrCode code;
 } rows[] = {
-        /* Whoever runs the cluster says no, with whatever status the policy or webhook names (422, 400 when
-         * it names none): the object may be a good one, and the rule may change. */
+        /* A policy or webhook of the cluster refuses, with any status that it names (422, or 400 if it
+         * names none). The object may be valid, and the rule may change. */
         { 400, 499, NULL, KUBE_REFUSED_POLICY, ERR_DENIED },
         { 400, 499, NULL, KUBE_REFUSED_WEBHOOK, ERR_DENIED },
         { 400, 400, NULL, KUBE_REFUSED, ERR_INVALID },

@@ -25,7 +25,7 @@ static bool take(const char *path, gint64 seq, GError **error)
         return file_mkdirs(dir, 0700, error) && file_replace(path, text, strlen(text), 0600, true, error);
 }
 
-/* *ret 0: nobody. */
+/* *ret 0: it has no owner. */
 static bool read_owner(const char *path, gint64 *ret, GError **error)
 {
         g_autofree char *text = NULL;

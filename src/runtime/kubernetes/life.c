@@ -219,7 +219,7 @@ void task_dropped(const char *name, void *arg)
                 pods_look_at(k8s, pod);
 }
 
-/* ---- where its role stands, of which nothing is seen ---- */
+/* ---- the namespace of a member without a pod ---- */
 
 typedef struct {
         Kubernetes *k8s;
@@ -279,7 +279,7 @@ void life_search_for(Task *task)
         } while (*at && *++at);
 }
 
-/* ---- pods that nobody saw ---- */
+/* ---- pods that were never seen ---- */
 
 static void on_asked_for(const KubeReply *reply, void *arg)
 {

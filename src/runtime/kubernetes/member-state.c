@@ -35,7 +35,7 @@
 #define STAGE(x) (1u << STAGE_##x)
 #define REMOVAL(x) (1u << REMOVAL_##x)
 
-/* Which stage may follow. A start of a member of which nothing is left begins anew with WAITING. */
+/* Which stage may follow. If nothing is left of a member, a start begins with WAITING. */
 static const struct {
         const char *name;
         guint next;
@@ -307,7 +307,7 @@ static guint tell_pod(MemberStatus *status, MemberFacts *facts)
         return todo;
 }
 
-/* What the pod says and the engine was not told yet. */
+/* Tells what the pod reports and the engine does not know yet. */
 static guint look_at(MemberStatus *status, MemberFacts *facts)
 {
         if (status->stage > STAGE_DRAINING)
@@ -481,7 +481,7 @@ static guint on_log_done(MemberStatus *status, MemberFacts *facts)
 
 /* ---- the connection ---- */
 
-/* What a list shows is the truth: what is not in it and not under way is gone. */
+/* The list is complete: a pod that is not in it, and not being created, is gone. */
 static guint on_connected(MemberStatus *status, MemberFacts *facts)
 {
         guint todo = 0;

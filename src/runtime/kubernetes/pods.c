@@ -1,4 +1,4 @@
-/* What the pods of members say (see state.h): events for their states, and the observations that follow. */
+/* Pods of members: their changes are events of the members' states (see state.h), and become observations. */
 #include "runtime/kubernetes/state.h"
 
 #include <signal.h>

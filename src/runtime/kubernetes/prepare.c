@@ -466,7 +466,7 @@ static const char *text_or_none(const char *text)
         return text ? text : "";
 }
 
-/* What decides its image, as far as it is known without a request to a registry; the caller's. */
+/* The parts that decide its image, as far as they are known without a request to a registry; the caller's. */
 static char *recipe_of(const ImageWish *wish)
 {
         g_autofree char *text = g_strjoin("\n", text_or_none(wish->image), text_or_none(wish->package),

@@ -1,4 +1,4 @@
-/* What is known of a member, and what is done about it (see state.h and member-state.h). */
+/* The facts about a member, and the actions on it (see state.h and member-state.h). */
 #include "runtime/kubernetes/state.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ Observation *observation_new(ObservationKind kind, const char *task, const char 
         observation->kind = kind;
         observation->exit_code = -1;
         observation->time = clock_now_ms();
-        observation->text = err_line(text); /* it stands in tables */
+        observation->text = err_line(text); /* it is shown in tables */
         g_strlcpy(observation->task, task ? task : "", sizeof observation->task);
         return observation;
 }
@@ -166,7 +166,7 @@ static void add_pod(const json_t *pod, MemberFacts *facts)
         facts->passing = form_is_passing(form_kind_of(pod), kube_label(pod, "paddle-role"));
 }
 
-/* What takes time to find out is only asked where it counts. */
+/* Facts that take time are only gathered where they matter. */
 static MemberFacts facts_of(const Task *task, MemberEvent event, const MemberLook *look)
 {
         const json_t *pod = task_pod(task);

@@ -8,7 +8,7 @@
 #include "kube/kind.h"
 #include "runtime/kubernetes/pod/tolerations.h"
 
-/* What pods of others hold of a node; and of that, what never goes. */
+/* The requests of other tenants' pods on a node, and the part of them that never becomes free. */
 typedef struct {
         Resources all, system;
 } Held;
@@ -103,7 +103,8 @@ static Resources requests(const json_t *spec)
         return sum;
 }
 
-/* The cluster's own, which nobody preempts (doc/reference/scheduling.md, "Victims that are never taken"). */
+/* True for the cluster's own pods, which are never preempted (doc/reference/scheduling.md, "Victims that
+ * are never taken"). */
 static bool is_system(const json_t *pod)
 {
         static const char *const classes[] = { "system-cluster-critical", "system-node-critical", NULL };

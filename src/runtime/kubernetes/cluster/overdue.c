@@ -7,7 +7,7 @@
 
 enum {
         LOOK_MS = 3000,
-        LOOK_MAX_MS = 60000, /* at what nobody acts on but Kubernetes, ever more slowly */
+        LOOK_MAX_MS = 60000, /* longest delay between looks at objects without an operator */
         PATIENCE = 4,        /* looks at an object of which nothing is said, until its operator is missed */
 };
 
@@ -86,7 +86,7 @@ static void tell_end(Watch *watch, const char *why, bool lost)
                 config->failed(tasks->pdata[i], text, lost, config->arg);
 }
 
-/* Of those whose pods have gone for good, each by itself. */
+/* Tells the tasks whose pods are gone for good. */
 static void tell_lost(const Watch *watch, const json_t *object)
 {
         const OverdueConfig *config = &watch->overdue->config;

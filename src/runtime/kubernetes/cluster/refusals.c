@@ -9,7 +9,8 @@
 #include "runtime/kubernetes/cluster/scope.h"
 #include "runtime/kubernetes/pod/form.h"
 
-/* Of what makes pods, and of pods that stand on a node. One watch for each: an API server knows no "or". */
+/* Events of owners of pods, and of pods that have a node. One watch for each, because a field selector has
+ * no "or". */
 static const char *const selectors[] = {
         "reason=FailedCreate",
         "involvedObject.kind=Pod,reason=FailedMount",

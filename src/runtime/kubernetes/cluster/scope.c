@@ -7,7 +7,7 @@
 
 enum {
         DENIALS = 3,        /* in a row mean it: rights that were just given take a moment to hold */
-        REVOKED_MS = 20000, /* and for so long of rights that were held: a binding may be made anew */
+        REVOKED_MS = 20000, /* and after this time if the account had the right: a binding may be replaced */
         WIDEN_MS = 60000,   /* how often more rights are tried */
 };
 

@@ -3,7 +3,7 @@
 
 enum { SILENT_TURNS_MAX = 30 };
 
-/* Of a node that did not answer. */
+/* A node that did not answer. */
 typedef struct {
         int length, left; /* turns */
 } Silence;

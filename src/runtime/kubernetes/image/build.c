@@ -28,7 +28,7 @@ enum {
         AGAIN_MS = 1000,
         UNSEEN_MS = 30000, /* what was created shows in the cache within this time, or is gone */
         DELIVERIES_MAX = 5,
-        LOSSES_MAX = 3, /* Jobs that somebody else deleted */
+        LOSSES_MAX = 3, /* Jobs that a third party deleted */
         UID_MAX = 64,
         SIGNALLED = 128, /* an exit status above it: the signal's number */
 };
@@ -118,7 +118,7 @@ static gboolean on_ending(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-/* `problem` is taken. It is told from the loop, so that nobody frees the build under us. */
+/* `problem` is taken. It is told from the loop, because the callback may free the build. */
 static void end(Build *build, char *problem, bool found)
 {
         if (build->over) {
@@ -241,7 +241,8 @@ static void on_log_done(void *arg)
         build_look(build);
 }
 
-/* Another pod's log begins anew; the same pod's goes on where it was, whichever server wrote it. */
+/* The log of another pod starts a new file. The log of the same pod continues, even if an earlier server
+ * wrote it. */
 static void begin_log(Build *build, const char *log)
 {
         g_autofree char *path = g_build_filename(build->dir, "pod", NULL), *was = NULL;
@@ -445,7 +446,7 @@ static bool has_condition(const json_t *job, const char *type, const json_t **re
         return false;
 }
 
-/* What the log says, or else the Job. */
+/* The reason from the log, or else from the Job. */
 static char *why_failed(const Build *build, const json_t *condition)
 {
         g_autofree char *log = build_log_path(build->dir);
@@ -526,7 +527,7 @@ void build_look(Build *build)
                 job_there(build, job);
 }
 
-/* Of servers that were killed: there are credentials in them. */
+/* Deletes the tars that killed servers left: they have credentials. */
 static void drop_contents(const char *dir)
 {
         GDir *list = g_dir_open(dir, 0, NULL);

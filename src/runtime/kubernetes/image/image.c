@@ -1,5 +1,5 @@
 /* Images of jobs (see image.h). References: distribution's "reference" grammar as container tools read it.
- * The Job: batch/v1; the script it runs stands in build.sh. */
+ * The Job: batch/v1; its script is build.sh. */
 #include "runtime/kubernetes/image/image.h"
 
 #include <string.h>
@@ -219,8 +219,8 @@ static json_t *build_pod(const ImageBuild *build)
                          POLICY_BUILDS_LABEL, build->server, "spec", spec);
 }
 
-/* What the cluster takes away (a node drained, a pod evicted) is begun anew; what fails by itself would fail
- * again. */
+/* A build that the cluster ends (a node is drained, a pod is evicted) is started again. A build that fails
+ * by itself would fail again. */
 json_t *image_job(const ImageBuild *build)
 {
         json_t *job = podspec_object(&kube_jobs, build->namespace, build->key, NULL);

@@ -33,7 +33,7 @@ enum {
         REFERENCE_MAX = 2048, /* bytes */
 };
 
-/* What one job waits for. */
+/* The image that one job waits for. */
 typedef struct {
         Images *images;
         char *job_id, *user, *image, *package, *package_name, *requirements, *setup;
@@ -426,7 +426,7 @@ static void on_synced(KubeCache *cache, void *arg)
         g_hash_table_foreach(((Images *)arg)->builds, look_at_build, NULL);
 }
 
-/* What we may not see will not be allowed by waiting. */
+/* A missing right does not appear by waiting, so the builds fail. */
 static void on_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg)
 {
         Images *images = arg;
@@ -470,7 +470,7 @@ static void open_caches(Images *images)
                                       &events);
 }
 
-/* What its queue does not count is limited in any case. */
+/* A build has limits even if its queue does not count its resources. */
 static Resources limits_of(const Images *images, const Wish *wish)
 {
         const Resources *each = &images->config.bounds.each, *given = &wish->builder;
@@ -586,7 +586,7 @@ static gboolean on_secret_again(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-/* Tried again, or nobody's image can be had. */
+/* It is tried again, or all builds fail. */
 static void not_made(Images *images, const char *what, const GError *error)
 {
         g_autofree char *problem = g_strdup_printf("%s cannot be put into cluster '%s': %s", what,

@@ -230,7 +230,7 @@ static char *read_token(const HttpReply *reply, GError **error)
         return NULL;
 }
 
-/* Once more, with what the name stands for. */
+/* Checks again, with the address that the name has. */
 static bool check_origin(const Question *question, const char *origin, GError **error)
 {
         g_auto(Realm) realm = { 0 };

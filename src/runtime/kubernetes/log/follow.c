@@ -58,7 +58,7 @@ struct FollowRoom {
         guint places;
         guint opening;            /* of the open ones: neither answered nor waited for */
         GQueue in[FOLLOW_STATES]; /* Follow; who has waited longest is at the head */
-        GSource *tick;            /* while somebody waits */
+        GSource *tick;            /* while a follow waits */
 };
 
 struct Follow {
@@ -127,7 +127,7 @@ static char *note_path(const char *log)
         return g_strconcat(log, ".pod", NULL);
 }
 
-/* Of the same length for every place, so that it is overwritten whole. */
+/* All notes have the same length, so that a new one overwrites the old one completely. */
 static char *format_note(const char *uid, gint64 start, const LogPlace *place)
 {
         return g_strdup_printf("%s %019" G_GINT64_FORMAT "\n%019" G_GINT64_FORMAT " %019" G_GINT64_FORMAT
@@ -344,7 +344,7 @@ static void rest(Follow *follow, bool refused)
         set_timer(follow->room->context, &follow->again, (guint)wait_ms, on_rested, follow);
 }
 
-/* What is lost now comes again with the next stream, from where the file ends. */
+/* The next stream brings the lost part again, from the end of the file. */
 static void put_off(Follow *follow, const GError *error)
 {
         g_array_set_size(follow->times, 0);
@@ -360,7 +360,7 @@ static void put_off(Follow *follow, const GError *error)
 
 static gboolean on_too_late(gpointer arg);
 
-/* Who had no room for the end of its log has all the time for it from now on. */
+/* If the disk was full, the time for the end of the log begins now. */
 static void note_written(Follow *follow)
 {
         follow->heard_us = g_get_monotonic_time();
@@ -432,7 +432,7 @@ static void tell_said(const Follow *follow)
                             said, NULL);
 }
 
-/* What there is of it is written once more, behind a mark. */
+/* Writes a mark, and after it all of the log that the node has. */
 static bool begin_anew(Follow *follow)
 {
         g_autoptr(GString) gap = g_string_new(timed_log_gap);
@@ -498,7 +498,7 @@ static void open_stream(Follow *follow)
 
 /* ---- whose turn it is ---- */
 
-/* Opens the first that is in this state; false: nobody is, or there is no place. */
+/* Opens the first follow in this state; false: there is none, or no place is free. */
 static bool open_one(FollowRoom *room, FollowState state)
 {
         guint places = room->places + (state == FOLLOW_LAST      ? 2 * SPARE
@@ -511,7 +511,7 @@ static bool open_one(FollowRoom *room, FollowState state)
         return true;
 }
 
-/* Who has been silent for long lets others in; else it is looked at later. */
+/* A follow that has been silent for long gives its place to another one. */
 static void ask_for_place(FollowRoom *room)
 {
         Follow *follow = g_queue_peek_head(&room->in[FOLLOW_OPEN]);

@@ -111,7 +111,7 @@ static void send_it(Deletion *deletion)
         deletion->call = kube_send(deletion->deletions->config.client, &request, on_deleted, deletion);
 }
 
-/* Who was not given the time before is not given it now: a node that carries nothing out never would. */
+/* The shorter of both grace times: a node that does not answer would never let a longer one end. */
 static gint64 shorter(const Deletion *before, const char *uid, gint64 grace_s)
 {
         if (!before || g_strcmp0(before->uid, uid) != 0 || before->grace_s < 0)

@@ -69,7 +69,7 @@ static void set_free(gpointer data)
 
 static void start_drop(Drop *drop);
 
-/* What an operator would act on is of a kind that the cluster need not have. */
+/* The cluster may lack the kind of an operator's object. */
 static GError *why_refused(const Form *form, const GError *error)
 {
         const KubeKind *kind = form_kind(form);
@@ -119,7 +119,7 @@ static void on_waits(const GError *error, void *arg)
         Drop *drop = g_hash_table_lookup(set->sets->drops, set->name);
         g_autoptr(GPtrArray) tasks = g_ptr_array_ref(set->tasks.list);
 
-        if (drop) { /* nobody wants it any more */
+        if (drop) { /* the set is not wanted any more */
                 g_hash_table_remove(set->sets->sets, set->name);
                 start_drop(drop);
                 return;
@@ -236,7 +236,7 @@ static bool waits_for_controller(Drop *drop, const json_t *reply)
         return false;
 }
 
-/* Of a kind that we may not delete we have made none. */
+/* If the account may not delete a kind, it has created no object of it. */
 static bool is_absent(const Drop *drop, const GError *error)
 {
         return err_is(error, ERR_NOT_FOUND) || (!drop->only && err_is(error, ERR_DENIED));

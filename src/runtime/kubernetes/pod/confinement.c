@@ -45,7 +45,7 @@ static bool has_word(const json_t *list, const char *word)
         return false;
 }
 
-/* What a template says to drop is all that is dropped. */
+/* If a template drops capabilities, only these are dropped. */
 static void put_capabilities(json_t *security, const char *const *keep)
 {
         json_t *capabilities = object_of(security, "capabilities");

@@ -12,7 +12,7 @@
 
 #define OPERATOR "Kubeflow's training operator"
 
-/* Of a kind: where its replicas stand, what it calls our roles, and the container that it looks at. */
+/* A kind's field for replicas, its names for our roles, and the name of the container that it expects. */
 typedef struct {
         const KubeKind *kind;
         const char *field, *container;

@@ -7,8 +7,8 @@
 #include "podspec/objects.h"
 #include "runtime/kubernetes/pod/gate.h"
 
-/* What the operator tells the members itself (doc/reference/paddle-operator.md, "Environment of a pod" and
- * "The ConfigMap of a job"), and what we would say of addresses that are not those of its pods. */
+/* Variables that the operator sets itself (doc/reference/paddle-operator.md, "Environment of a pod" and
+ * "The ConfigMap of a job"), and variables of ours with addresses that its pods do not have. */
 static const char *const told[] = { "POD_IP",
                                     "TRAINING_ROLE",
                                     "PADDLE_TRAINING_ROLE",
@@ -32,7 +32,7 @@ static const char *const told[] = { "POD_IP",
                                     "LOCAL_RANK",
                                     NULL };
 
-/* Of these the operator says nothing, but all that they are made of: Kubernetes puts it into a command. */
+/* Variables that the operator does not set, made of variables that it sets: Kubernetes expands them. */
 static const struct {
         const char *name, *text;
         bool servers; /* only where there are parameter servers */
@@ -104,7 +104,7 @@ static FormWord says(const json_t *object, char **ret_text)
         return strcmp(phase, "Failed") == 0 ? FORM_FAILED : FORM_WAITS;
 }
 
-/* What the operator made beside the pods goes with it, too. */
+/* The other objects of the operator are deleted with it, too. */
 const Form form_paddle_job = { .kind = &kube_paddle_jobs,
                                .names_pods = true,
                                .whole = true,

@@ -54,7 +54,7 @@ static void put_cores(json_t *part, const json_t *resources)
         copy(part, "coreLimit", json_object_get(resources, "limits"), "cpu");
 }
 
-/* The pod has what the member asks for: the heap is that less what stands beside it. */
+/* The pod has the memory that the member requests: the heap, and the memory outside of the heap. */
 static void put_memory(json_t *part, const json_t *resources)
 {
         const char *text = kube_get_text(resources, "requests.memory");
@@ -233,7 +233,7 @@ static FormWord says(const json_t *object, char **ret_text)
         return g_strv_contains(failed, state) ? FORM_FAILED : FORM_WAITS;
 }
 
-/* Of a stand-alone cluster, which there is none of. */
+/* Variables of a stand-alone cluster of Spark, which does not exist here. */
 static const char *const told[] = { "SPARK_LOCAL_IP",
                                     "SPARK_MASTER_HOST",
                                     "SPARK_MASTER_PORT",

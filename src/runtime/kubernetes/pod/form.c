@@ -302,7 +302,7 @@ char *const *form_argv(const Form *form, const RuntimeAttempt *attempt, const ch
         return said ? said : none;
 }
 
-/* What people say themselves stays. */
+/* A variable that the user sets is kept. */
 static bool is_told(const Form *form, const Spec *spec, int r, const char *variable)
 {
         g_autofree char *name = g_strndup(variable, strcspn(variable, "="));

@@ -153,7 +153,8 @@ char *member_too_long(char *const *env)
         return NULL;
 }
 
-/* Who waits for it looks at both of its ports (gate.h); what is shown is when it has its own. */
+/* The member is shown as ready when its own port listens. Members that wait for it try both of its ports
+ * (gate.h). */
 static json_t *probe(const TaskStart *task)
 {
         int port = task->ready_port;
@@ -246,7 +247,7 @@ static bool take_last_word(const json_t *pod, int *ret)
         return true;
 }
 
-/* Spark makes executors anew, under further numbers: those are no members. */
+/* Spark recreates executors with higher numbers; these are no members. */
 static bool is_among(const json_t *pod, int index)
 {
         int members;
@@ -489,7 +490,7 @@ static void look_scheduled(const json_t *pod, MemberLook *look)
                              : say(scheduled);
 }
 
-/* What stands before its program (gate.h, package.h), and how its failure is told. */
+/* The init containers (gate.h, package.h), and how their failures are told. */
 static const struct {
         const char *container, *what; /* what NULL: its own words say it */
 } before[] = {
@@ -516,7 +517,7 @@ static char *failure_format(const char *what, const json_t *failure)
         return say_of(what ? what : "looking at the Python packages of its image", failure);
 }
 
-/* Of these nothing is told but that they hold, or why they cannot. */
+/* Init containers are only told if they wait or fail. */
 static void look_before(const json_t *pod, MemberLook *look)
 {
         for (gsize i = 0; i < G_N_ELEMENTS(before) && !look->ended; i++) {
@@ -704,7 +705,7 @@ static json_t *trim_meta(const json_t *meta)
         return trimmed;
 }
 
-/* Where it stands, and what it asks for while it does not stand anywhere. */
+/* Its node; without one, its requests. */
 static json_t *trim_spec(const json_t *spec)
 {
         static const char *const requests[] = { "requests", NULL };

@@ -98,14 +98,14 @@ static bool check_name(const char *where, const char *value, GError **error)
                refuse(where, value, "a name of letters, digits, '.', '-' and '_'", error);
 }
 
-/* Of a taint, a resource, a label, or how some of these begin ("example.com/"). */
+/* The key of a taint, a resource or a label, or its prefix ("example.com/"). */
 static bool check_label_key(const char *where, const char *value, GError **error)
 {
         return (g_ascii_isalnum(*value) && consists_of(value, "./-_")) ||
                refuse(where, value, "a key such as example.com/gpu", error);
 }
 
-/* What a directory of the node gives is the node. */
+/* A directory of the node would give access to the whole node. */
 static bool check_volume_kind(const char *where, const char *value, GError **error)
 {
         return (g_ascii_isalpha(*value) && consists_of(value, "") && strcmp(value, "hostPath") != 0) ||

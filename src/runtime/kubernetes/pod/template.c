@@ -74,7 +74,7 @@ static bool is_of_makers(const char *key)
         return g_strv_contains(names, key) || has_prefix_of(key, prefixes);
 }
 
-/* What pods are found by: no label of users. */
+/* Labels by which pods are found. Users cannot set them. */
 static bool is_ours(const char *key)
 {
         static const char *const prefixes[] = { "paddle-", "paddleflow-", NULL };
@@ -82,7 +82,7 @@ static bool is_ours(const char *key)
         return strcmp(key, "owner") == 0 || has_prefix_of(key, prefixes) || is_of_makers(key);
 }
 
-/* What the API server would refuse the whole pod for is left out. */
+/* Leaves out labels for which the API server would refuse the whole pod. */
 static void put_user_labels(json_t *pod, char *const *labels)
 {
         for (; labels && *labels; labels++) {
@@ -139,7 +139,7 @@ static void select_node(json_t *spec, const char *label)
         json_object_set_new(selector, key, json_string(equals + 1)); /* of a user's wrong type: nothing */
 }
 
-/* What a template says of affinity stays. */
+/* The affinity of a template is kept. */
 static void prefer_node(json_t *spec, const char *label)
 {
         g_auto(GStrv) parts = g_strsplit(label, "=", 2);
@@ -316,13 +316,13 @@ static void merge_object(json_t *ours, const json_t *template, const MergeRow *r
         }
 }
 
-/* What queues and quotas count, and what GPUs are called that nobody has named to us. */
+/* True for resources that queues and quotas count, and for GPUs under a name that is not configured. */
 static bool is_counted(const char *resource)
 {
         return resource_find(resource) >= 0 || g_str_has_prefix(resource, "nvidia.com/");
 }
 
-/* What is counted is the job's to say; the template adds what is not. A new object. */
+/* The job sets the resources that are counted; a template may add others. A new object. */
 static json_t *join_amounts(const json_t *template, const json_t *ours)
 {
         json_t *joined = json_object(), *value;
@@ -443,7 +443,7 @@ static void set_if_absent(json_t *spec, const char *name, const char *value)
                 json_object_set_new(spec, name, json_string(value));
 }
 
-/* What PaddleFlow's own templates say, where a job gives none. */
+/* The values of PaddleFlow's own templates, for jobs that set none. */
 static void put_defaults(json_t *pod, const json_t *asked)
 {
         if (!asked)
