@@ -110,7 +110,7 @@ def test_packages_of_a_job_file_win_over_those_of_the_package(shared_server, pro
     (program / "paddle.yaml").write_text("command: ['true']\nrequirements: |\n  nosuch-package-of-the-key==1\n")
     done = shared_server.paddle("submit", "--plan", cwd=program, check=0)
     assert "1 package: nosuch-package-of-the-key==1;" in done.stdout
-    assert "requirements.txt is not read, as 'paddle.yaml' says what to install" in done.stderr
+    assert "requirements.txt is not read, because 'paddle.yaml' lists the packages" in done.stderr
     done = shared_server.paddle("submit", "-o", "json", cwd=program, check=0)
     job = json.loads(done.stdout)
     assert job["spec"]["requirements"].strip() == "nosuch-package-of-the-key==1"

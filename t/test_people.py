@@ -185,7 +185,7 @@ def test_what_lies_in_a_namespace_that_a_user_chose(served):
     spec = {"volumes": [{"name": "a", "secret": {"secretName": "any"}}]}
     job = {"command": ["true"], "origin": {"paddleflow": {"extensionTemplate": {"spec": spec}}}}
     elsewhere = json.dumps({**job, "namespace": "team"})
-    refused(call(served, "/v1/jobs", token, "POST", elsewhere), 403, "denied", "secretName", "the job's own choice")
+    refused(call(served, "/v1/jobs", token, "POST", elsewhere), 403, "denied", "secretName", "that the job chose")
     assert call(served, "/v1/jobs", token, "POST", json.dumps(job)).status == 201
     there = call(served, "/v1/jobs", token, "POST", json.dumps({**job, "namespace": "team", "queue": "ida-q"}))
     assert there.status == 201, there.body

@@ -145,7 +145,7 @@ bool attach_run(Cli *cli, const char *id, const char *name, GError **error)
         Attached attached = { .cli = cli, .id = id, .name = name };
         bool ok = true, ended = false;
 
-        cli_say(cli, "Ctrl-P Ctrl-Q leaves the terminal and job '%s' goes on; `paddle attach %s` comes back.",
+        cli_say(cli, "Ctrl-P Ctrl-Q detaches and job '%s' keeps running; `paddle attach %s` reconnects.",
                 name, name);
         attached.session.signals = session_listen_to_size();
         retry_init(&attached.retry, "`paddle attach` connects again.");
@@ -156,8 +156,8 @@ bool attach_run(Cli *cli, const char *id, const char *name, GError **error)
                         cli->status = attached.session.detached ? 0 : attached.session.status;
                         if (attached.session.detached)
                                 cli_say(cli,
-                                        "\nleft '%s', which goes on\n`paddle attach %s` connects again, "
-                                        "`paddle cancel %s` ends it.",
+                                        "\ndetached from '%s', which keeps running\n`paddle attach %s` "
+                                        "reconnects, `paddle cancel %s` ends it.",
                                         attached.name, attached.name, attached.name);
                         break;
                 }

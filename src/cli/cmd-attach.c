@@ -46,10 +46,10 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_attach = {
         .name = "attach",
         .args = "JOB",
-        .summary = "Connect this terminal with the one of a running job",
-        .about = "For jobs of `paddle shell`. The last screenful is shown first. Ctrl-P Ctrl-Q leaves the "
-                 "terminal and the job goes on. Several terminals may be connected at a time: all see the "
-                 "same, and all may type. The exit status is the program's.",
+        .summary = "Connect this terminal to that of a running job",
+        .about = "For jobs of `paddle shell`. It shows the last screenful first. Ctrl-P Ctrl-Q detaches; the "
+                 "job keeps running. Several terminals may be connected at the same time: all see the same "
+                 "output, and all can type. The exit status is the program's.",
         .examples = "paddle attach lab\tthe terminal of the job `lab`",
         .options = options,
         .size = sizeof(Attach),

@@ -27,7 +27,7 @@ static const Option list_options[] = {
 
 static const Option verify_options[] = {
         { "head", 0, OPTION_STRING, offsetof(Audit, head), "NUMBER:HASH",
-          "a head that was told before and kept elsewhere: the log must still hold it" },
+          "a head that was stored elsewhere: the log must still contain it" },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -202,10 +202,9 @@ static bool run_verify(Cli *cli, const void *target, char *const *words, GError 
 const Verb verb_audit_list = {
         .name = "audit list",
         .args = "",
-        .summary = "Show who did what on the server (administrators)",
-        .about = "The last lines of the audit log, or those after --since: log-ins, changes, what was "
-                 "refused, "
-                 "and what administrators looked at of others.",
+        .summary = "Show the audit log: who did what on the server (administrators)",
+        .about = "The last lines of the audit log, or those after --since: log-ins, changes, refused "
+                 "requests, and administrators' views of other users' data.",
         .examples = "paddle audit list --user ann -n 20\twhat ann did last\n"
                     "paddle audit list --since 4200 -o json\tto take it elsewhere",
         .options = list_options,
@@ -219,10 +218,9 @@ const Verb verb_audit_verify = {
         .summary = "Check that no line of the audit log was changed or removed",
         .about =
                 "Each line holds the hash of the one before. The head, the number and hash of the last line, "
-                "goes to standard output. Who may write the server's files can rewrite the whole log: "
-                "only a "
-                "head that was kept elsewhere tells that.\n\n"
-                "With DIR the files there are read, without a server. Exits with 1 when something is wrong.",
+                "goes to standard output. A user who can write the server's files can rewrite the whole log; "
+                "only a head that was stored elsewhere reveals that.\n\nWith DIR it reads the files there, "
+                "without a server. Exits with 1 if something is wrong.",
         .examples = "paddle audit verify\twhat the server finds\n"
                     "paddle audit verify /var/lib/paddle/audit --head 4305:77ab...\tby the files themselves, "
                     "against a head from before",

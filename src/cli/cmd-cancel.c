@@ -10,7 +10,7 @@ typedef struct {
 
 static const Option options[] = {
         { "force", 'f', OPTION_BOOL, offsetof(Cancel, force), NULL,
-          "kill at once what is running, without the job's grace time" },
+          "kill running processes at once, without the job's grace time" },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -39,12 +39,10 @@ const Verb verb_cancel = {
         .name = "cancel",
         .args = "JOB...",
         .summary = "Cancel jobs",
-        .about = "A job that waits is cancelled at once. The processes of a running one get TERM, and KILL "
-                 "after the job's grace time; "
-                 "until they have ended its state is 'stopping'. `paddle wait JOB` waits for that. "
-                 "A second cancel does not wait for the grace time any longer, and kills what is left; "
-                 "--force "
-                 "does so from the beginning. That holds for a job that is evicted, too.",
+        .about = "A waiting job is cancelled at once. The processes of a running job get TERM, and KILL "
+                 "after the job's grace time; until they have ended, its state is 'stopping'. `paddle wait "
+                 "JOB` waits for that. A second cancel ends the grace time and kills the remaining "
+                 "processes; --force does so at once. The same applies to a job that is being evicted.",
         .options = options,
         .size = sizeof(Cancel),
         .min_words = 1,

@@ -146,10 +146,9 @@ const Verb verb_delete = {
         .name = "delete",
         .args = "[JOB...]",
         .summary = "Delete jobs that have ended, with their events and logs",
-        .about = "A job that is open is not deleted: `paddle cancel` ends it. What it wrote to the storage "
-                 "stays. Work directories and "
-                 "logs go with the next collection of garbage. On a terminal, --older-than says how many "
-                 "jobs go, and asks; --yes does not ask.",
+        .about = "An open job is not deleted; `paddle cancel` ends it. Files that the job wrote to the "
+                 "storage are kept. The next garbage collection deletes its work directories and logs. On a "
+                 "terminal, --older-than shows the number of jobs and asks; --yes does not ask.",
         .examples = "paddle delete digits\tthe newest job of this name\n"
                     "paddle delete --older-than 30d\tall of yours that ended more than 30 days ago\n"
                     "paddle delete --older-than 1h --state failed,cancelled",

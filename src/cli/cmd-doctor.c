@@ -56,7 +56,7 @@ static Finding check_server(Patient *patient)
         HttpCall call = { .method = "GET", .path = "/readyz", .timeout_ms = 5000 };
 
         if (!patient->found)
-                return finding(BAD, "see the line above", "it is not known which server to ask");
+                return finding(BAD, "see the line above", "no server is known");
         if (patient->embedded && embedded_pid() == 0)
                 return finding(DOUBT, "`paddle up` starts it; so does any command that needs it",
                                "the embedded server is not up (%s)", patient->found->url);
@@ -259,9 +259,9 @@ static Finding check_pfs(Patient *patient)
 {
         if (can_mount())
                 return finding(GOOD, NULL, "jobs can see their storage under /pfs");
-        return finding(
-                DOUBT, "run the server as root for /pfs names; the variables work always",
-                "no mount namespace can be had: jobs find their storage by PADDLE_INPUT and PADDLE_OUTPUT");
+        return finding(DOUBT, "run the server as root for /pfs names; the variables work always",
+                       "mount namespaces are not available: jobs find their storage with PADDLE_INPUT and "
+                       "PADDLE_OUTPUT");
 }
 
 /* Compares with the server's clock, the Date of its reply. */
@@ -414,11 +414,10 @@ static const Option options[] = {
 const Verb verb_doctor = {
         .name = "doctor",
         .args = "",
-        .summary = "Look for what could keep jobs from running, and say what to do",
+        .summary = "Check everything that jobs need, and say what to fix",
         .options = options,
-        .about = "Exits with 1 when a check fails. -o json has for each check its level (ok, warn, fail), "
-                 "what was "
-                 "found, and what to do.",
+        .about = "Exits with 1 if a check fails. -o json shows for each check its level (ok, warn, fail), "
+                 "the result, and the advice.",
         .size = sizeof(Doctor),
         .run = run,
 };

@@ -46,10 +46,9 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_down = {
         .name = "down",
         .args = "",
-        .summary = "Stop the embedded server; its jobs run on",
-        .about = "The server gets TERM and the command waits for its end. Jobs are not touched: they go on "
-                 "running, and the server that is "
-                 "started next takes them over. `paddle cancel` stops a job.",
+        .summary = "Stop the embedded server; its jobs keep running",
+        .about = "The server gets TERM and the command waits for its end. Jobs keep running, and the next "
+                 "server takes them over. `paddle cancel` stops a job.",
         .options = options,
         .size = sizeof(Common),
         .run = run,

@@ -93,15 +93,12 @@ const Verb verb_download = {
         .args = "REMOTE... LOCAL",
         .summary = "Copy files and directories from the server's storage",
         .about = "A file becomes the file LOCAL, a directory's contents become those of directory LOCAL. "
-                 "With a slash at the end of LOCAL, with "
-                 "'.', or with several sources, each goes into it under its own name. A REMOTE that does not "
-                 "begin with /pfs/ stands in "
-                 "your home, /pfs/DATACENTER/home/USER.\n\n"
-                 "A file grows as NAME.part beside its place and takes it only when it is whole and checked; "
-                 "after a break the same command "
-                 "goes on where it was. A file that is equal already is not fetched.\n\n"
-                 "`paddle submit` does not send what was downloaded, unless it was changed since or "
-                 ".paddleignore has a line '!NAME'.",
+                 "With a slash at the end of LOCAL, with '.', or with several sources, each goes into it "
+                 "under its own name. A REMOTE that does not begin with /pfs/ is relative to your home, "
+                 "/pfs/DATACENTER/home/USER.\n\nA file is written as NAME.part and renamed when it is "
+                 "complete and verified; after an interruption the same command resumes. Files that are "
+                 "equal already are skipped.\n\n`paddle submit` does not send downloaded files, unless they "
+                 "were changed since or .paddleignore has a line '!NAME'.",
         .examples = "paddle download digits-model ./model\tthe --output of a job",
         .options = options,
         .size = sizeof(Common),

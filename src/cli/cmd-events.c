@@ -17,7 +17,7 @@ enum { PAGE = 1000 };
 
 static const Option options[] = {
         { "follow", 'f', OPTION_BOOL, offsetof(Events, follow), NULL,
-          "go on with new events until interrupted" },
+          "continue with new events until interrupted" },
         { "since", 0, OPTION_STRING, offsetof(Events, since), "REVISION",
           "only events with a larger revision (the first column)" },
         FORMAT_OPTION(offsetof(Events, format)),
@@ -196,7 +196,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (words[0] && !events->follow)
                 return list_events(cli, words[0], stream.since, listing, error);
         stream.listing = listing;
-        retry_init(&stream.retry, "`paddle events --since REVISION` goes on after the last line.");
+        retry_init(&stream.retry, "`paddle events --since REVISION` continues after the last line.");
         if (!follow_events(&stream, words[0], error))
                 return false;
         listing_end(listing);
@@ -206,12 +206,10 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_events = {
         .name = "events",
         .args = "[JOB]",
-        .summary = "Show what happened to a job, or to all",
-        .about =
-                "The events so far of JOB, or of all your jobs (an administrator's: of all jobs), as far "
-                "back as "
-                "the server keeps them, or since --since. With -f the command goes on with new ones; without "
-                "JOB it then begins now.",
+        .summary = "Show the events of a job, or of all jobs",
+        .about = "The events so far of JOB, or of all your jobs (an administrator's: of all jobs), as far "
+                 "back as the server keeps them, or since --since. With -f the command continues with new "
+                 "events; without JOB it then starts now.",
         .options = options,
         .size = sizeof(Events),
         .max_words = 1,

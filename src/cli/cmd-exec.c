@@ -77,10 +77,9 @@ const Verb verb_exec = {
         .args = "JOB -- COMMAND...",
         .summary = "Run a command beside a member of a running job",
         .about = "The command runs where the member runs: on its machine or in its pod, as its user, in its "
-                 "directory, with its environment, and what it uses counts as the member's. The exit status "
-                 "is "
-                 "the command's, 128 + N when signal N ended it. When the connection ends, the command is "
-                 "hung up.",
+                 "directory, with its environment; its usage counts as the member's. The exit status is the "
+                 "command's, or 128 + N if signal N ended it. If the connection ends, the command is hung "
+                 "up.",
         .examples = "paddle exec digits -- nvidia-smi\n"
                     "paddle exec -it --member trainer-1 digits -- bash\ta shell beside trainer-1\n"
                     "tar c data | paddle exec -i digits -- tar x -C /tmp",

@@ -47,14 +47,11 @@ const Verb verb_explain = {
         .name = "explain",
         .args = "JOB",
         .summary = "Say why a job waits, with figures, and when it may start",
-        .about =
-                "The first reason is what stands in the way now; those behind it would, once it is gone. "
-                "Each names "
-                "what is asked for, what is free, what of the queue's own share is lent and to whom, and "
-                "which job "
-                "has to end first. The answer is computed now, on a copy of the scheduler. Of an array it is "
-                "that of its first job that waits.\n\n"
-                "The expected start is known when every running job in the way has a time limit.",
+        .about = "The first reason blocks the job now; the others would block it next. Each shows the "
+                 "request, the free amount, the part of the queue's share that is lent and to which queue, "
+                 "and the job that has to end first. The answer is computed now, on a copy of the scheduler. "
+                 "For an array it is about its first waiting job.\n\nThe expected start is known if every "
+                 "running job that blocks it has a time limit.",
         .examples = "paddle explain digits\n"
                     "paddle explain digits -o json\tthe figures, for programs\n"
                     "paddle submit --dry-run -n 4 --gpus 2 -- true\tthe same before a job is submitted",

@@ -57,10 +57,9 @@ const Verb verb_hold = {
         .name = "hold",
         .args = "JOB...",
         .summary = "Keep jobs from starting until they are released",
-        .about = "A job that waits is suspended at once and blocks no other job. A running one is stopped "
-                 "first: "
-                 "its "
-                 "processes get its warning signal, its grace time, and no retry is used up.",
+        .about = "A waiting job is suspended at once and blocks no other job. A running job is stopped "
+                 "first: its processes get its warning signal and its grace time. This does not count as a "
+                 "retry.",
         .examples = "paddle hold $(paddle list --label team=b --state queued -o name)",
         .options = plain_options,
         .size = sizeof(Common),
@@ -103,8 +102,8 @@ const Verb verb_requeue = {
         ROW(0, "queue", TEXT, "queue", "NAME", "move it to this queue, while it waits")                      \
         ROW(1, "priority", TEXT, "priority", "N",                                                            \
             "-1000 to 1000, or very-low, low, normal, high, very-high")                                      \
-        ROW(2, "label", LABELS, "labels", "K=V", "set a label; K= takes it away")                            \
-        ROW(3, "annotation", LABELS, "annotations", "K=V", "set an annotation; K= takes it away")
+        ROW(2, "label", LABELS, "labels", "K=V", "set a label; K= removes it")                               \
+        ROW(3, "annotation", LABELS, "annotations", "K=V", "set an annotation; K= removes it")
 
 static const Field job_fields[] = { JOB_FIELDS(FIELD_ROW){ 0 } };
 static const Option set_options[] = { JOB_FIELDS(FIELD_OPTION) COMMON_OPTIONS, { 0 } };
@@ -175,7 +174,7 @@ static bool run_set(Cli *cli, const void *options, char *const *words, GError **
                 return false;
         if (!any)
                 return err_set(error, ERR_USAGE,
-                               "nothing is to be changed\nSay --priority, --queue, --label or --annotation.");
+                               "nothing to change\nGive --priority, --queue, --label or --annotation.");
         adapt_priority(body);
         return for_each(cli, words, change, body, error);
 }
@@ -184,9 +183,8 @@ const Verb verb_set = {
         .name = "set",
         .args = "JOB...",
         .summary = "Change priority, queue or labels of jobs",
-        .about = "Queue and priority of a job that waits; labels and annotations of any. Labels that are not "
-                 "named "
-                 "stay.",
+        .about = "Queue and priority can be changed while a job waits, labels and annotations at any time. "
+                 "Other labels are kept.",
         .examples = "paddle set digits --priority high\n"
                     "paddle set digits --queue urgent --label reason=deadline",
         .options = set_options,

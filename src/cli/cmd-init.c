@@ -117,11 +117,9 @@ const Verb verb_init = {
         .name = "init",
         .args = "[DIR]",
         .summary = "Write a job file for this directory: " JOB_FILE,
-        .about = "The Python files of the directory are looked at: their names tell the program, their "
-                 "imports the "
-                 "framework and, without a requirements.txt, the packages. The file has remarks on all that "
-                 "can be "
-                 "changed. `paddle submit` without a command uses it.",
+        .about = "It reads the directory's Python files: their names suggest the program, their imports the "
+                 "framework and, without a requirements.txt, the packages. Comments in the file explain "
+                 "everything that can be changed. `paddle submit` without a command uses it.",
         .examples = "paddle init\tand then: paddle submit --follow\n"
                     "paddle init --force\twrite it again",
         .options = options,

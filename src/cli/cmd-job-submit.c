@@ -9,10 +9,9 @@ static bool run(Cli *cli, const void *options, char *const *words, GError **erro
 }
 
 #define ABOUT                                                                                                \
-        "The directory of --package-path is packed (.gitignore and .paddleignore say what stays behind), "   \
-        "what the server lacks of it "                                                                       \
-        "is sent, and the entry point runs in a copy of it, once for each process. A requirements.txt in "   \
-        "it becomes the job's Python "                                                                       \
+        "The directory of --package-path is packed (.gitignore and .paddleignore exclude files), files "     \
+        "that the server does not have are sent, and the entry point runs in a copy of it, once for each "   \
+        "process. A requirements.txt in it becomes the job's Python "                                        \
         "environment. Parameter servers run the same entry point with TRAINING_ROLE=PSERVER.\n\n"            \
         "A value follows its flag after a blank, '=' or ':'."
 

@@ -26,7 +26,7 @@ enum { RECENT = 20, COUNT_MAX = 1000 };
 static const Option options[] = {
         { "all", 'a', OPTION_BOOL, offsetof(List, all), NULL, "jobs of all users (administrators)" },
         { "all-states", 'A', OPTION_BOOL, offsetof(List, all_states), NULL,
-          "open jobs and all that have ended; without it, the 20 newest of these" },
+          "open jobs and all that have ended; without it, the 20 newest ended jobs" },
         { "state", 's', OPTION_STRING, offsetof(List, state), "STATES",
           "only these states, separated by commas: queued,running" },
         { "user", 'u', OPTION_STRING, offsetof(List, user), "NAME", "jobs of this user (administrators)" },
@@ -35,7 +35,7 @@ static const Option options[] = {
         { "label", 0, OPTION_LIST, offsetof(List, labels), "K=V", "only jobs with this label" },
         { "array", 0, OPTION_STRING, offsetof(List, array), "ARRAY", "only the jobs of this array" },
         { "elements", 'e', OPTION_BOOL, offsetof(List, elements), NULL,
-          "each job of an array in a row of its own; without it, an array is one row" },
+          "one row for each job of an array; without it, an array is one row" },
         { "limit", 'l', OPTION_INT, offsetof(List, limit), "N", "the N newest jobs, whatever their state",
           .min = 1, .max = 100000000 },
         FORMAT_OPTION(offsetof(List, format)),
@@ -258,12 +258,9 @@ const Verb verb_list = {
         .args = "",
         .summary = "List jobs, newest first",
         .about = "Shows the open jobs, then the 20 newest of those that have ended, and says how many more "
-                 "there "
-                 "are. --all-states shows all; --state, --name, --array and --limit show just what they ask "
-                 "for. "
-                 "An array is one row, with how many of its jobs are in which state; --array NAME lists "
-                 "them, as "
-                 "`sw[3]`.",
+                 "there are. --all-states shows all; --state, --name, --array and --limit show only matching "
+                 "jobs. An array is one row with the number of its jobs in each state; --array NAME lists "
+                 "its jobs, as `sw[3]`.",
         .examples = "paddle list --state queued,running\twhat is open\n"
                     "paddle list --queue vision --label team=a\tof one queue, with one label\n"
                     "paddle cancel $(paddle list --state queued -o name)\tnames for other commands",

@@ -17,14 +17,13 @@ typedef struct {
 
 static const Option login_options[] = {
         { "user", 'u', OPTION_STRING, offsetof(Login, user), "NAME",
-          "whom to log in; without it, as this machine knows you" },
+          "user name; without it, your name on this machine" },
         { "password-stdin", 0, OPTION_BOOL, offsetof(Login, from_stdin), NULL,
           "read the password from standard input" },
         { "sso", 0, OPTION_BOOL, offsetof(Login, sso), NULL,
           "log in by single sign-on, with a browser on any machine" },
         { "otp", 0, OPTION_STRING, offsetof(Login, otp), "CODE",
-          "code of the second factor, or a recovery code; also in PADDLE_OTP; else it is asked for when it "
-          "is needed" },
+          "code of the second factor, or a recovery code; also in PADDLE_OTP; default: asks for it" },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -73,8 +72,7 @@ static HttpClient *plain_client(Cli *cli, GError **error)
                 return NULL;
         if (g_str_has_prefix(found->url, "unix:")) {
                 err_set(error, ERR_USAGE,
-                        "the server is on a Unix socket (%s), where you are who you are\nA log-in is for "
-                        "servers on "
+                        "the server is on a Unix socket (%s), which needs no log-in\nLog in to servers on "
                         "TCP: --server http://HOST:PORT.",
                         found->url);
                 return NULL;
@@ -116,8 +114,8 @@ static bool run_login(Cli *cli, const void *options, char *const *words, GError 
         if (login->sso && (login->user || login->from_stdin || login->otp))
                 return err_set(
                         error, ERR_USAGE,
-                        "--sso cannot be combined with --user, --password-stdin or --otp\nThe issuer says "
-                        "who you are.");
+                        "--sso cannot be combined with --user, --password-stdin or --otp\nThe issuer tells "
+                        "the server who you are.");
         if (!plain_client(cli, error))
                 return false;
         if (login->sso ? !(reply = sso_log_in(cli, error))
@@ -182,7 +180,7 @@ static bool run_whoami(Cli *cli, const void *options, char *const *words, GError
 const Verb verb_login = {
         .name = "login",
         .args = "",
-        .summary = "Log in to a server on TCP; its token is kept in the configuration",
+        .summary = "Log in to a server on TCP; the token is stored in the configuration",
         .about = "The password is asked for on the terminal. Server and token go to the configuration file, "
                  "which "
                  "only you can read; from then on every command finds them there. With --sso no password is "

@@ -29,13 +29,12 @@ static const Option options[] = {
         { "since", 0, OPTION_STRING, offsetof(Logs, since), "TIME",
           "only lines written since then: 10m (ago), 14:30, 2026-03-01T10:00 (local; with Z for UTC)" },
         { "attempt", 0, OPTION_STRING, offsetof(Logs, attempt), "N",
-          "this attempt alone, or `all`; without it, the newest and with -f those that follow" },
+          "only this attempt, or `all`; without it, the newest, and with -f also later ones" },
         { "timestamps", 0, OPTION_BOOL, offsetof(Logs, timestamps), NULL,
-          "when each line was written, in front of it: in your time zone on a terminal, else RFC 3339 in "
-          "UTC" },
+          "show the time of each line: in your time zone on a terminal, otherwise RFC 3339 in UTC" },
         { "raw", 0, OPTION_BOOL, offsetof(Logs, raw), NULL,
-          "what the job wrote: all states of redrawn lines; on a terminal, too, what moves the cursor or "
-          "sets titles; of one --member without -f every byte" },
+          "unfiltered output: all states of redrawn lines and, on a terminal, all control sequences; with "
+          "one --member and without -f every byte" },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -104,7 +103,7 @@ static const char *silence_of(const json_t *job, const FollowOptions *follow)
         if (asks_for_build && strcmp(environment, "none") == 0)
                 return "has no environment: it asks for no packages";
         if (asks_for_build && strcmp(environment, "waiting") == 0)
-                return "waits for its environment to be built, so that has no log yet";
+                return "waits for its environment to be built, which has no log yet";
         if (json_array_size(json_object_get(job, "members")) == 0)
                 return job_is_final(job) ? "never started, so it has no log"
                                          : "has not started, so it has no log yet";
@@ -181,19 +180,15 @@ const Verb verb_logs = {
         .name = "logs",
         .args = "[JOB]",
         .summary = "Show the log of a job, or of your newest one",
-        .about = "Each line has its member in front: `trainer-0 | ...`; the log of one --member comes as it "
-                 "is. Lines come in the order in which they were written, attempts one after the other, each "
-                 "behind a line `-- attempt 2 --`. A line that was redrawn, as progress bars are, is shown "
-                 "as it "
-                 "was at last, and marked: `trainer-0 ~ 100%`; on a terminal, -f shows it while it "
-                 "changes.\n\n"
-                 "With -f the command "
-                 "waits for a job that is not running yet, saying why it waits, goes on where it was when "
-                 "the server restarts, and ends "
-                 "with the job. On a terminal colours pass and other control sequences are shown as text; "
-                 "into a file or a pipe they are written unchanged.\n\n"
-                 "Of a whole array the log has the element in front, too: `sw[3] trainer-0 | ...`; with -f "
-                 "up to 32 elements are followed at the same time.",
+        .about = "Each line starts with the member's name: `trainer-0 | ...`; with one --member it does not. "
+                 "Lines are shown in the order in which they were written, attempt by attempt, each after a "
+                 "line `-- attempt 2 --`. A line that was redrawn, such as a progress bar, is shown in its "
+                 "last state and marked: `trainer-0 ~ 100%`; on a terminal, -f shows it while it "
+                 "changes.\n\nWith -f the command waits for a job that is not running yet and shows the "
+                 "reason, resumes after a restart of the server, and ends with the job. On a terminal, "
+                 "colours are kept and other control sequences are shown as text; in a file or a pipe they "
+                 "are unchanged.\n\nLines of a whole array also start with the element: `sw[3] trainer-0 | "
+                 "...`; with -f up to 32 elements are followed at the same time.",
         .options = options,
         .size = sizeof(Logs),
         .max_words = 1,

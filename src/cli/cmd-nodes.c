@@ -150,20 +150,19 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (i > 0 && cli->terminal.out_is_terminal && (format == FORMAT_TABLE || format == FORMAT_WIDE))
                 puts("USED: measured now. ASKED: reserved by jobs, of all.");
         if (i == 0)
-                cli_say(cli, "cluster '%s' has told of no nodes", nodes->cluster ? nodes->cluster : "");
+                cli_say(cli, "cluster '%s' has reported no nodes", nodes->cluster ? nodes->cluster : "");
         return true;
 }
 
 const Verb verb_nodes = {
         .name = "nodes",
         .args = "",
-        .summary = "List the machines that jobs run on: what is used, asked for and there, how many jobs",
-        .about = "USED is what members use now, measured; a '+' says that not all of them could be. ASKED is "
-                 "what is reserved for jobs, and for others on a Kubernetes cluster, of all there is: it is "
-                 "what decides whether another job fits. -o wide has what is free, and the labels. A node is "
-                 "'closed' while it takes no new members, and 'away' "
-                 "while "
-                 "it is not ready; WHY says more.",
+        .summary = "List the machines that jobs run on: used, requested and total resources, number of jobs",
+        .about = "USED is the measured usage of members now; a '+' means that some could not be measured. "
+                 "ASKED is the amount reserved by jobs (on a Kubernetes cluster also by other pods), of the "
+                 "total: it decides whether another job fits. -o wide also shows free amounts and labels. A "
+                 "node is 'closed' if it accepts no new members, and 'away' if it is not ready; WHY has the "
+                 "reason.",
         .examples = "paddle nodes --cluster prod\tof one cluster\n"
                     "paddle nodes -o json\twith exact amounts and the indices of GPUs in use",
         .options = options,

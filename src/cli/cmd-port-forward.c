@@ -399,10 +399,10 @@ const Verb verb_port_forward = {
         .name = "port-forward",
         .args = "JOB[/MEMBER] [LOCAL:]PORT...",
         .summary = "Reach ports that a member of a running job listens on, such as TensorBoard's",
-        .about = "Each port of the member gets one on 127.0.0.1 of this machine: the same, or LOCAL (0: any "
-                 "that is "
-                 "free). The addresses go to standard output. The command stays until Ctrl-C, or until the "
-                 "member has ended. Only ports on which the member itself listens are reached.",
+        .about = "Each port of the member is forwarded from a port on 127.0.0.1 of this machine: the same "
+                 "number, or LOCAL (0: any free one). The addresses go to standard output. The command runs "
+                 "until Ctrl-C, or until the member has ended. Only ports on which the member itself listens "
+                 "can be reached.",
         .examples = "paddle port-forward train 6006\tTensorBoard, at http://127.0.0.1:6006\n"
                     "paddle port-forward lab 0:8888\tJupyter, at any free port\n"
                     "paddle port-forward digits/trainer-1 6006 8080:80\ttwo ports of one trainer",

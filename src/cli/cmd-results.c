@@ -291,7 +291,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_results = {
         .name = "results",
         .args = "JOB",
-        .summary = "Show what a job, or each job of an array, reported",
+        .summary = "Show the results that a job, or each job of an array, reported",
         .about =
                 "Programs report numbers with `paddlecloud.report(loss=0.1)` or as lines NAME=VALUE that "
                 "they append "

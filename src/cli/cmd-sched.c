@@ -193,7 +193,7 @@ const Verb verb_sched_decisions = {
 const Verb verb_sched_journal = {
         .name = "sched journal",
         .args = "",
-        .summary = "Print the scheduler's journal: what it was told and what it decided (administrators)",
+        .summary = "Print the scheduler's journal: its inputs and decisions (administrators)",
         .examples = "paddle sched journal >journal.txt",
         .options = journal_options,
         .size = sizeof(Sched),
@@ -203,7 +203,7 @@ const Verb verb_sched_journal = {
 const Verb verb_sched_replay = {
         .name = "sched replay",
         .args = "[FILE]",
-        .summary = "Play the journal through a new scheduler and compare every decision",
+        .summary = "Replay the journal in a new scheduler and compare every decision",
         .about = "Without FILE the journal comes from the server (administrators). Equal inputs lead to "
                  "equal decisions, "
                  "bit for bit; the first difference is shown, and the exit status is 1.",

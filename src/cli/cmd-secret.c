@@ -184,13 +184,13 @@ static bool run_delete(Cli *cli, const void *target, char *const *words, GError 
 const Verb verb_secret_set = {
         .name = "secret set",
         .args = "NAME",
-        .summary = "Set a secret that your jobs can be given: a token, a key",
+        .summary = "Set a secret for your jobs: a token, a key",
         .about = "The command asks for the value without showing it, or reads it from a pipe (without the "
                  "newline at its end) or a file. It is never a word of the command line, which other users "
-                 "of the machine can read.\n\n"
-                 "The server stores the value encrypted and never shows it again. A job gets it as a "
-                 "variable (`paddle submit --secret`) or as a file (`--secret-file`). A new value is for "
-                 "attempts that start later. Do not print secrets: the log of the job would show them.",
+                 "of the machine can read.\n\nThe server stores the value encrypted and never shows it "
+                 "again. A job gets it as a variable (`paddle submit --secret`) or as a file "
+                 "(`--secret-file`). A new value is used by attempts that start later. Do not print secrets: "
+                 "the log of the job would show them.",
         .examples =
                 "paddle secret set wandb\tasks for the value\n"
                 "echo \"$TOKEN\" | paddle secret set hf\n"

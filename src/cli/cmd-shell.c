@@ -169,17 +169,15 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_shell = {
         .name = "shell",
         .args = "[--] [COMMAND [ARGUMENT]...]",
-        .summary = "Start a job with a terminal, and connect with it",
+        .summary = "Start a job with a terminal, and connect to it",
         .about = "The job has one process: the command, or a shell (bash, else sh), in a copy of the current "
-                 "directory. It waits in its queue like any job. When it runs, this terminal is connected "
-                 "with it; keys, signals and the size of the window go to it, and the exit status is the "
-                 "program's.\n\n"
-                 "Ctrl-P Ctrl-Q leaves the terminal and the job goes on; `paddle attach` connects again. A "
-                 "job whose terminal was closed otherwise is hung up 60 s later and is cancelled, also while "
-                 "it "
-                 "waits; --hangup-after says another time. With --detach the job is only started, prints its "
-                 "name, "
-                 "and stays until its program ends. Ctrl-C while it waits cancels it.",
+                 "directory. It waits in its queue like any job. When it runs, this terminal is connected to "
+                 "it; keys, signals and the size of the window are sent to it, and the exit status is the "
+                 "program's.\n\nCtrl-P Ctrl-Q detaches and the job keeps running; `paddle attach` "
+                 "reconnects. If the terminal is closed in another way, the job is hung up 60 s later and "
+                 "cancelled, also while it waits; --hangup-after sets another time. With --detach the "
+                 "command only starts the job and prints its name; the job runs until its program ends. "
+                 "Ctrl-C while it waits cancels it.",
         .examples = "paddle shell\ta shell in a copy of this directory\n"
                     "paddle shell --gpus 1 -- python\tPython with a GPU\n"
                     "paddle shell --cluster prod --memory 8Gi --time-limit 2h\ta pod, for two hours\n"

@@ -121,7 +121,8 @@ static void print_summary(const Simulation *simulation, gint64 left_out)
                " ended; %s in %.1f s of real time\n",
                jobs, span, simulation->wait.started, simulation->wait.ended, passes, simulation->wall_s);
         if (simulation->unstarted > 0)
-                printf("%" G_GINT64_FORMAT " never started: too large for the room, or behind one that is\n",
+                printf("%" G_GINT64_FORMAT " never started: too large for the cluster, or behind such a "
+                       "job\n",
                        simulation->unstarted);
         if (left_out > 0)
                 printf("%" G_GINT64_FORMAT
@@ -233,9 +234,8 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                 return false;
         if (!sim->room)
                 return err_set(error, ERR_USAGE,
-                               "--room is missing\nSay which nodes and queues there are: --room room.yaml "
-                               "(doc/guide/cli.md has "
-                               "one).");
+                               "--room is missing\nGive a file with nodes and queues: --room room.yaml "
+                               "(example in doc/guide/cli.md).");
         if (!play(sim, words[0], watch, &left_out, &room, &simulation, error))
                 return false;
         if (format == FORMAT_JSON || format == FORMAT_YAML) {
@@ -251,17 +251,13 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_sim = {
         .name = "sim",
         .args = "TRACE",
-        .summary = "Play a trace of jobs through the scheduler, and see waits, use and fairness",
-        .about = "Nothing runs: the clock jumps from event to event, and a day of a large room takes "
-                 "seconds. The room "
-                 "is a file of nodes and queues; the trace has a line of JSON for each job, or is in the "
-                 "Standard "
-                 "Workload Format. doc/guide/cli.md shows both.\n\n"
-                 "IN USE is what jobs held of what the nodes have, USEFUL leaves out work that evictions "
-                 "lost, AT BEST is "
-                 "what no scheduler could exceed. OF ITS DUE is what a queue got while others waited, too, "
-                 "over what "
-                 "its min and weight entitle it to.",
+        .summary = "Simulate a trace of jobs in the scheduler: waiting times, utilization, fairness",
+        .about = "No job runs: the clock jumps from event to event, so a day of a large cluster takes "
+                 "seconds. The room is a file of nodes and queues; the trace has a line of JSON for each "
+                 "job, or is in the Standard Workload Format. doc/guide/cli.md shows both.\n\nIN USE is the "
+                 "part of the nodes' capacity that jobs held, USEFUL is the same without work lost by "
+                 "evictions, AT BEST is an upper bound for any scheduler. OF ITS DUE is a queue's usage "
+                 "while other queues had waiting jobs, divided by its entitlement from min and weight.",
         .examples = "paddle sim trace.jsonl --room room.yaml\n"
                     "paddle sim trace.swf --room room.yaml -o json\tthe figures, for programs",
         .options = options,

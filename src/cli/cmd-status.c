@@ -268,11 +268,10 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_status = {
         .name = "status",
         .args = "JOB",
-        .summary = "Show a job or an array: state, reason, members, where its time went",
+        .summary = "Show a job or an array: state, reason, members, times",
         .about =
-                "JOB is an id or a name; a name means the newest job that has it. Of an array `sw` is all of "
-                "it: how many of its jobs are in which state, and those that failed; `sw[3]` or `sw-3` is "
-                "one "
+                "JOB is an id or a name; a name means the newest job of that name. For an array, `sw` is all "
+                "of it: the number of its jobs in each state, and the failed ones; `sw[3]` or `sw-3` is one "
                 "of its jobs.",
         .options = options,
         .size = sizeof(Status),

@@ -464,10 +464,11 @@ const Verb verb_storage_ls = {
         .name = "storage ls",
         .args = "[PATH...]",
         .summary = "List files and directories of the storage",
-        .about = "Without PATH it lists your home. " ABOUT_PATHS "\n\n"
-                 "The first letter of MODE is the kind: d is a directory, l a link (size and time are those "
-                 "of "
-                 "what it leads to), - a file. -o name prints whole paths, -o wide sizes in bytes, too.",
+        .about = "Without PATH it lists your home. " ABOUT_PATHS "\n\nThe first letter of MODE is the type: "
+                 "d is a directory, l a link (with size and "
+                 "time of its target), - a file. -o name "
+                 "prints whole paths, -o wide also sizes in "
+                 "bytes.",
         .examples = "paddle storage ls data\n"
                     "paddle storage ls -R -o name /pfs/local/public",
         .options = ls_options,
@@ -479,13 +480,12 @@ const Verb verb_storage_ls = {
 const Verb verb_storage_du = {
         .name = "storage du",
         .args = "[PATH...]",
-        .summary = "Show how much of the disk files and directories hold",
+        .summary = "Show the disk usage of files and directories",
         .about =
                 "Each PATH, and the directories right below it, with all that is in them. Without PATH it is "
-                "your home. " ABOUT_PATHS "\n\n"
-                "HELD is what counts against your limit: blocks of the disk, so holes do not count, and a "
-                "file "
-                "of several names counts once. `paddle storage usage` shows the limit, and what else counts.",
+                "your home. " ABOUT_PATHS "\n\nHELD counts against your limit: blocks of the disk, so holes "
+                "do not count, and a file with several names counts once. `paddle "
+                "storage usage` shows the limit and your other usage.",
         .examples = "paddle storage du\twhich directory holds most\n"
                     "paddle storage du -s data models",
         .options = du_options,
@@ -498,12 +498,14 @@ const Verb verb_storage_rm = {
         .name = "storage rm",
         .args = "PATH...",
         .summary = "Remove files and directories from the storage",
-        .about = "Directories need -r. Nothing brings back what is removed. On a terminal, -r asks before it "
-                 "removes more than 100 files. " ABOUT_PATHS "\n\n"
-                 "It works also when you are over your disk limit, and the space counts as free at once. In "
-                 "public you can remove what your own jobs have written. A PATH that fails does not keep the "
-                 "others from being removed. A name with control characters cannot be a PATH: remove its "
-                 "directory with -r, or the file by a job.",
+        .about = "Directories need -r. Removed files cannot be restored. On a terminal, -r asks before it "
+                 "removes more than 100 files. " ABOUT_PATHS "\n\nIt also works above your disk limit, and "
+                 "frees the space at once. In public you can "
+                 "remove files that your own jobs have written. "
+                 "If one PATH fails, the others are still "
+                 "removed. A name with control characters cannot "
+                 "be a PATH: remove its directory with -r, or "
+                 "the file in a job.",
         .examples = "paddle storage rm model.old\n"
                     "paddle storage rm -r --yes runs/1 runs/2",
         .options = rm_options,
@@ -518,9 +520,32 @@ const Verb verb_storage_mv = {
         .args = "SOURCE... TARGET",
         .summary = "Move or rename files and directories in the storage",
         .about = "SOURCE goes into TARGET when that is a directory, else it gets that name. Nothing is "
-                 "replaced without --force, and a directory that is not empty never. " ABOUT_PATHS "\n\n"
-                 "Administrators also move between homes and public. What comes into a home belongs to the "
-                 "home's user and counts for them; what goes from a home to public still counts for that "
+                 "replaced without --force, and a directory that is not empty never. " ABOUT_PATHS
+                 "\n\nAdministrators "
+                 "also "
+                 "move "
+                 "between "
+                 "homes "
+                 "and "
+                 "public. "
+                 "Files "
+                 "moved "
+                 "into a "
+                 "home "
+                 "belong "
+                 "to its "
+                 "user and "
+                 "count "
+                 "for that "
+                 "user; "
+                 "files "
+                 "moved "
+                 "from a "
+                 "home to "
+                 "public "
+                 "still "
+                 "count "
+                 "for that "
                  "user.",
         .examples = "paddle storage mv model model.old\n"
                     "paddle storage mv a.txt b.txt notes/",

@@ -12,7 +12,7 @@ typedef struct {
 
 static const Option usage_options[] = {
         { "user", 'u', OPTION_STRING, offsetof(Storage, user), "NAME",
-          "what this user holds (administrators)" },
+          "usage of this user (administrators)" },
         { "all", 'a', OPTION_BOOL, offsetof(Storage, all), NULL, "what everybody holds (administrators)" },
         { "count", 0, OPTION_BOOL, offsetof(Storage, count), NULL,
           "have the server measure again first, which may take a while" },
@@ -183,11 +183,11 @@ static bool run_gc(Cli *cli, const void *target, char *const *words, GError **er
 const Verb verb_storage_usage = {
         .name = "storage usage",
         .args = "",
-        .summary = "Show what you hold on the server's disk, and how much you may",
-        .about = "What the server writes or removes for you counts at once; what jobs write counts when the "
-                 "server has looked, which it does every few minutes, or at once with --count. -o wide shows "
-                 "all kinds. `paddle storage du` shows which directory holds most, and `paddle storage rm` "
-                 "removes.",
+        .summary = "Show your disk usage on the server, and your limit",
+        .about = "Files that the server writes or removes for you count at once. Files that jobs write count "
+                 "when the server measures the disk, every few minutes or now with --count. -o wide shows "
+                 "all kinds. `paddle storage du` shows the largest directories, and `paddle storage rm` "
+                 "removes files.",
         .examples = "paddle storage usage --count -o wide\n"
                     "paddle storage usage --all\tan administrator, for everybody",
         .options = usage_options,
@@ -198,11 +198,10 @@ const Verb verb_storage_usage = {
 const Verb verb_gc = {
         .name = "gc",
         .args = "",
-        .summary = "Remove what nothing needs from the server's disk",
-        .about = "Abandoned uploads, and packages, environments and logs that no open job needs, by age and "
-                 "bytes, the least recently used first. The server does it every hour (paddled --gc-every), "
-                 "by "
-                 "the rules that --gc sets. Only administrators may.",
+        .summary = "Remove unneeded files from the server's disk",
+        .about = "Removes abandoned uploads, and packages, environments and logs that no open job needs, by "
+                 "age and bytes, the least recently used first. The server does this every hour (paddled "
+                 "--gc-every), by the rules of its --gc options. Administrators only.",
         .examples = "paddle gc --dry-run\twhat would go, and why",
         .options = gc_options,
         .size = sizeof(Storage),

@@ -11,19 +11,15 @@ const Verb verb_submit = {
         .name = "submit",
         .args = "[[--] COMMAND [ARGUMENT]...]",
         .summary = "Send the current directory and run a command in it as a job",
-        .about = "The current directory is packed (.gitignore and .paddleignore say what stays behind), what "
-                 "the server lacks of it is "
-                 "sent, and the command runs in a copy of it, once for each process. The first word ends the "
-                 "options. One word with "
-                 "blanks in it is given to the shell. Settings come from the directory's paddle.yaml, if it "
-                 "has one "
-                 "(`paddle init` writes it): options win over it, and a command replaces the one in it. "
-                 "--no-file leaves it aside.\n\n"
-                 "Name and id of the job go to standard output. With --follow the command stays until the "
-                 "job has ended: it shows the "
-                 "stages with their times and, while the job waits, what it waits for; then the log of all "
-                 "processes, each line with "
-                 "its process in front; at the end, where the time went.",
+        .about = "The current directory is packed (.gitignore and .paddleignore exclude files), files that "
+                 "the server does not have are sent, and the command runs in a copy of it, once for each "
+                 "process. The first word ends the options. A single word with blanks is run by the shell. "
+                 "Settings come from the directory's paddle.yaml, if there is one (`paddle init` writes it): "
+                 "options override it, and a command replaces the one in it. --no-file ignores it.\n\nName "
+                 "and id of the job go to standard output. With --follow the command runs until the job has "
+                 "ended: it shows the stages with their times and, while the job waits, the reason; then the "
+                 "log of all processes, with the process's name before each line; at the end, a summary of "
+                 "the times.",
         .examples = "paddle submit -n 4 --ps 2 python train.py\t4 trainers with 2 parameter servers\n"
                     "paddle submit --follow -- python -u train.py --epochs 3\tstay and watch\n"
                     "paddle submit --no-package -- nvidia-smi\ta command without files\n"

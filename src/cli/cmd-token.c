@@ -16,8 +16,7 @@ static const Option create_options[] = {
         { "expires", 0, OPTION_DURATION, offsetof(Token, expires_ms), "TIME",
           "valid for this time: 12h, 30d; without it, until it is revoked", .min = 1000 },
         { "scope", 0, OPTION_STRING, offsetof(Token, scope), "SCOPE",
-          "read: look only; submit: also work with jobs, packages and files; admin: all that the user may "
-          "(default)" },
+          "read: only look; submit: also jobs, packages and files; admin: all rights of the user (default)" },
         { "queue", 'q', OPTION_STRING, offsetof(Token, queue), "QUEUE",
           "submit to this queue and change its jobs only; scope submit" },
         FORMAT_OPTION(offsetof(Token, format)),
@@ -204,8 +203,9 @@ const Verb verb_token_create = {
         .args = "",
         .summary = "Make a token for a server on TCP",
         .about = "The secret goes to standard output and is shown this once; the server keeps only its hash. "
-                 "Made with what a log-in gave, it goes when the password changes, as that does. Made with "
-                 "another token, it reaches and lasts no further than that one, and goes with it.",
+                 "If it was created in a log-in, it ends when the password changes, like the log-in. If it "
+                 "was created with another token, it has at most the rights and the lifetime of that one, "
+                 "and is revoked with it.",
         .examples = "paddle token create --user ann --note laptop --expires 30d\tan administrator, for "
                     "another user\n"
                     "paddle token create --scope submit --queue vision --expires 30d\tfor a machine that "
@@ -228,7 +228,7 @@ const Verb verb_token_list = {
 const Verb verb_token_revoke = {
         .name = "token revoke",
         .args = "[ID...]",
-        .summary = "Revoke tokens: what uses them ends",
+        .summary = "Revoke tokens; connections that use them end",
         .options = revoke_options,
         .size = sizeof(Token),
         .max_words = -1,

@@ -186,13 +186,11 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_top = {
         .name = "top",
         .args = "",
-        .summary = "Watch queues, what they lend and borrow, and why jobs wait",
-        .about = "A queue's bar is as long as its max, or as all there is; the upright line is its min. What "
-                 "it uses "
-                 "below its min is its own, above it is borrowed and may be taken back; what of its min "
-                 "others use is "
-                 "lent. Administrators see the jobs of all users.\n\n"
-                 "q quits. Without a terminal it prints once.",
+        .summary = "Watch queues, lent and borrowed resources, and why jobs wait",
+        .about = "The length of a queue's bar is its max, or the whole cluster; the vertical line is its "
+                 "min. Usage below the min is its own, above it is borrowed and may be taken back; the part "
+                 "of its min that other queues use is lent. Administrators see the jobs of all users.\n\nq "
+                 "quits. Without a terminal it prints once.",
         .options = options,
         .size = sizeof(Top),
         .run = run,

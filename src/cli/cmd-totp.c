@@ -17,8 +17,8 @@ typedef struct {
 
 static const Option options[] = {
         { "otp", 0, OPTION_STRING, offsetof(Totp, otp), "CODE",
-          "disable: code of the second factor, or a recovery code; also in PADDLE_OTP; else it is asked "
-          "for" },
+          "disable: code of the second factor, or a recovery code; also in PADDLE_OTP; default: asks "
+          "for it" },
         { "password-stdin", 0, OPTION_BOOL, offsetof(Totp, from_stdin), NULL,
           "read the password from standard input, and the code from its second line" },
         COMMON_OPTIONS,
@@ -67,9 +67,8 @@ static void show_recovery(const Cli *cli, const json_t *done)
         gsize i;
         json_t *code;
 
-        cli_say(cli, "the second factor is set up\nRecovery codes, each good once instead of a code. Keep "
-                     "them where the "
-                     "device is not; they are shown this once:");
+        cli_say(cli, "the second factor is set up\nEach recovery code can be used once instead of a code. "
+                     "Keep them separate from the device; they are shown only now:");
         json_array_foreach(json_object_get(done, "recovery_codes"), i, code)
                 puts(json_string_value(code));
 }
@@ -129,7 +128,7 @@ static bool enable(Cli *cli, const Totp *totp, const char *name, GError **error)
 
         if (name)
                 return err_set(error, ERR_USAGE,
-                               "everybody sets up their own second factor: 'enable' takes no name");
+                               "users set up their own second factor: 'enable' takes no name");
         if (!is_vouched_for(cli, &vouched, error) || (!vouched && !add_password(cli, totp, body, error)) ||
             !http_call_json(cli->client, "POST", "/v1/second-factor", NULL, &made, error))
                 return false;
@@ -161,7 +160,7 @@ static bool disable(Cli *cli, const Totp *totp, const char *name, GError **error
                 return false;
         if (!http_call_json(cli->client, "POST", path, body, NULL, error))
                 return false;
-        cli_say(cli, "user '%s' has no second factor any more", whose);
+        cli_say(cli, "the second factor of user '%s' is removed", whose);
         return true;
 }
 
@@ -181,7 +180,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
 const Verb verb_user_totp = {
         .name = "user totp",
         .args = "enable|disable [NAME]",
-        .summary = "Set up a second factor for log-ins by password, or take it away",
+        .summary = "Set up or remove a second factor for log-ins by password",
         .about = "Log-ins by password then need a code as well, which an app on a phone makes from a secret "
                  "(TOTP): "
                  "enable shows the secret, on a terminal also as a picture, and asks for a code of it. Ten "

@@ -14,7 +14,7 @@ typedef struct {
 
 static const Option options[] = {
         { "listen", 'l', OPTION_STRING, offsetof(Up, listen), "ADDR:PORT",
-          "take requests over TCP as well, with tokens: 127.0.0.1:8999" },
+          "also listen on TCP, with tokens: 127.0.0.1:8999" },
         { "tls-cert", 0, OPTION_STRING, offsetof(Up, tls_cert), "FILE",
           "certificate (PEM) to speak TLS there, which --listen beyond this machine needs" },
         { "tls-key", 0, OPTION_STRING, offsetof(Up, tls_key), "FILE", "its key (PEM)" },
@@ -70,13 +70,10 @@ const Verb verb_up = {
         .name = "up",
         .args = "",
         .summary = "Start the embedded server of this user",
-        .about = "Other verbs start it by themselves when no server is named. It keeps its state in "
-                 "$HOME/.paddle (PADDLE_HOME moves it) "
-                 "and ends by itself after an hour without open jobs and commands; the next command starts "
-                 "it again. "
-                 "With --stay or --listen it runs until `paddle down`. `embeddedIdle: 8h` in the "
-                 "configuration is "
-                 "another time, 0 never.",
+        .about = "Other verbs start it automatically if no server is named. It keeps its state in "
+                 "$HOME/.paddle (or PADDLE_HOME) and ends by itself after an hour without open jobs and "
+                 "commands; the next command starts it again. With --stay or --listen it runs until `paddle "
+                 "down`. `embeddedIdle: 8h` in the configuration is another time, 0 never.",
         .options = options,
         .size = sizeof(Up),
         .run = run,

@@ -85,13 +85,10 @@ const Verb verb_upload = {
         .args = "LOCAL... REMOTE",
         .summary = "Copy files and directories to the server's storage",
         .about = "A file becomes the file REMOTE, a directory's contents become those of directory REMOTE. "
-                 "With a slash at the end of REMOTE, or "
-                 "several sources, each goes into it under its own name. A REMOTE that does not begin with "
-                 "/pfs/ stands in your home, "
-                 "/pfs/DATACENTER/home/USER.\n\n"
-                 "Files travel in checked chunks: what the server has is not sent again, and after a break "
-                 "the same command goes on where "
-                 "it was.",
+                 "With a slash at the end of REMOTE, or several sources, each goes into it under its own "
+                 "name. A REMOTE that does not begin with /pfs/ is relative to your home, "
+                 "/pfs/DATACENTER/home/USER.\n\nFiles are sent in verified chunks: chunks that the server "
+                 "has are skipped, and after an interruption the same command resumes.",
         .examples = "paddle upload ./data digits\tas --input=digits",
         .options = options,
         .size = sizeof(Common),

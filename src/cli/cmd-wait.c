@@ -14,7 +14,7 @@ typedef struct {
 
 static const Option options[] = {
         { "timeout", 0, OPTION_DURATION, offsetof(Wait, timeout_ms), "TIME",
-          "wait no longer than this for all of them; exits with 1 then, and the jobs go on" },
+          "time limit for all of them; then it exits with 1, and the jobs continue" },
         FORMAT_OPTION(offsetof(Wait, format)),
         COMMON_OPTIONS,
         { 0 },

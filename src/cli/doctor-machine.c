@@ -75,8 +75,8 @@ Finding doctor_kernel(const char *root)
         struct utsname name;
 
         if (uname(&name) < 0)
-                return finding(BAD, "this is no Linux that jobs can run on",
-                               "the kernel does not say its version");
+                return finding(BAD, "this is not a Linux on which jobs can run",
+                               "the kernel's version is unknown");
         text = g_strdup_printf("Linux %s, %s, user namespaces %s, seccomp %s", name.release, groups,
                                users ? "yes" : "no", calls ? "yes" : "no");
         if (is_old(name.release))
@@ -85,8 +85,8 @@ Finding doctor_kernel(const char *root)
                                "%s", text);
         if (!calls || (!users && geteuid() != 0))
                 return finding(DOUBT,
-                               "jobs run, but with fewer walls around them; see doc/guide/security.md, and "
-                               "sysctl kernel.unprivileged_userns_clone",
+                               "jobs run, but with a weaker sandbox; see doc/guide/security.md, and sysctl "
+                               "kernel.unprivileged_userns_clone",
                                "%s", text);
         return finding(GOOD, NULL, "%s", text);
 }
@@ -109,9 +109,9 @@ Finding doctor_memory(const char *root)
         g_autofree char *all = bytes_format(total), *left = bytes_format(available);
 
         if (total == 0)
-                return finding(DOUBT, "is /proc mounted?", "it is not known how much memory there is");
+                return finding(DOUBT, "is /proc mounted?", "the amount of memory is unknown");
         return finding(available >= least ? GOOD : DOUBT,
-                       "end what is not needed, or ask for little memory: a job may be killed for lack of it",
+                       "end other programs, or request little memory: a job may be killed for lack of it",
                        "%s of %s are available", left, all);
 }
 
@@ -188,6 +188,6 @@ Finding doctor_gpus(const char *root)
                                n == 1 ? "" : "s");
         if (has_card(root))
                 return finding(DOUBT, "install NVIDIA's driver: jobs cannot use the card without it",
-                               "there is an NVIDIA card, and no device /dev/nvidia0");
+                               "there is an NVIDIA card, but no device /dev/nvidia0");
         return finding(GOOD, NULL, "none; jobs that ask for GPUs need another machine or a cluster");
 }

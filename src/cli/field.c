@@ -36,7 +36,7 @@ static bool put_amount(json_t *object, const char *what, const char *item, GErro
                 name = g_strdup(resource_name(kind));
         }
         if (json_object_get(object, name))
-                return err_set(error, ERR_USAGE, "%s: '%s' is said twice", what, name);
+                return err_set(error, ERR_USAGE, "%s: '%s' is given twice", what, name);
         if (!equals[1]) {
                 json_object_set_new(object, name, json_null());
                 return true;

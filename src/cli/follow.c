@@ -455,7 +455,7 @@ static bool is_late(const json_t *job, gint64 deadline, GError **error)
 
         if (deadline == 0 || clock_monotonic_ms() < deadline)
                 return false;
-        err_set(error, ERR_TIMEOUT, "job '%s' is still %s\nIt goes on; `paddle wait %s` waits again.", name,
+        err_set(error, ERR_TIMEOUT, "job '%s' is still %s\nIt continues; `paddle wait %s` waits again.", name,
                 text_of(job, "state"), name);
         return true;
 }
@@ -467,7 +467,7 @@ bool wait_for_job_until(Cli *cli, const char *job, gint64 deadline, json_t **ret
         g_autofree char *id = NULL;
         Retry retry;
 
-        retry_init(&retry, "`paddle wait` goes on waiting.");
+        retry_init(&retry, "`paddle wait` continues to wait.");
         for (;;) {
                 g_autoptr(json_t) now = NULL;
                 GError *cause = NULL;

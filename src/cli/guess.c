@@ -244,7 +244,7 @@ static void append_packages(GString *out, const Guess *guess)
 
         if (guess->needs) {
                 g_string_append_printf(
-                        out, "# Python packages: what %s asks for is installed before the job starts.\n",
+                        out, "# Python packages: those in %s are installed before the job starts.\n",
                         guess->needs);
                 return;
         }
@@ -324,8 +324,8 @@ char *guess_format(const Guess *guess, const char *name)
 
         g_string_append(
                 out, "# The job of this directory. `paddle submit` sends the directory and runs the command; "
-                     "its options win over\n# what is said here. `paddle submit --plan` shows what it would "
-                     "do. `paddle submit --help` lists the options.\n\n");
+                     "its options override\n# this file. `paddle submit --plan` shows what it would do. "
+                     "`paddle submit --help` lists the options.\n\n");
         g_string_append(out, "# Runs in a copy of the directory, once for each process.\n");
         if (word)
                 g_string_append_printf(out, "command: [python, %s]\n\n", word);
@@ -334,11 +334,9 @@ char *guess_format(const Guess *guess, const char *name)
         append_framework(out, guess);
         g_string_append_c(out, '\n');
         append_packages(out, guess);
-        g_string_append(out,
-                        "\n# Run once before the job, in a copy of the directory; the files that it makes "
-                        "are there for all "
-                        "processes. It runs again\n# when its text or a file that it names has changed.\n"
-                        "# setup: make -C ops\n");
+        g_string_append(out, "\n# Run once before the job, in a copy of the directory; all processes get the "
+                             "files that it makes. It runs again\n# if its text or a file that it names has "
+                             "changed.\n# setup: make -C ops\n");
         g_string_append_printf(
                 out,
                 "\n# Kept on the server's storage: what the program writes to $PADDLE_OUTPUT.\n"

@@ -192,9 +192,8 @@ static const Verb *const *append_family(GString *out, const Verb *const *verbs)
 char *help_overview(const Verb *const *verbs, const VerbGroup *groups)
 {
         g_autoptr(GString) out =
-                g_string_new("Usage: paddle VERB [OPTIONS] [WORDS]\n\n"
-                             "Runs deep-learning jobs: packs a directory, starts its processes, "
-                             "brings the model back.\n");
+                g_string_new("Usage: paddle VERB [OPTIONS] [WORDS]\n\nRuns deep-learning jobs: packs a "
+                             "directory, starts its processes, returns the model.\n");
 
         while (*verbs) {
                 for (const VerbGroup *group = groups; group->heading; group++)

@@ -66,13 +66,13 @@ static char *cell_pending(const json_t *item, const Terminal *terminal)
             "share of what no queue's min claims, relative to other queues: 1 to 65535")                     \
         ROW(7, "priority", NUMBER, "priority", "N",                                                          \
             "queues of higher priority are served first: -1000 to 1000")                                     \
-        ROW(8, "order", TEXT, "ordering", "ORDER", "which of its jobs come first: priority, fifo or fair")   \
+        ROW(8, "order", TEXT, "ordering", "ORDER", "order of its jobs: priority, fifo or fair")              \
         ROW(9, "preemption", TEXT, "preemption", "WHOM",                                                     \
-            "whom its jobs may evict inside the queue: never or lower-priority")                             \
+            "jobs that its jobs may evict in the queue: never or lower-priority")                            \
         ROW(10, "reclaimable", SWITCH, "reclaimable", NULL, "what it holds above its min may be taken back") \
         ROW(11, "backfill", SWITCH, "backfill", NULL,                                                        \
             "small jobs pass a blocked one only when that does not delay it")                                \
-        ROW(12, "everyone", SWITCH, "everyone", NULL, "any user may submit; else a grant is needed")         \
+        ROW(12, "everyone", SWITCH, "everyone", NULL, "any user may submit; otherwise a grant is needed")    \
         ROW(13, "only-listed", SWITCH, "only_listed", NULL,                                                  \
             "kinds of resources that max does not name may not be used")                                     \
         ROW(14, "max-running-per-user", NUMBER, "max_running_per_user", "N",                                 \
@@ -84,12 +84,12 @@ static char *cell_pending(const json_t *item, const Terminal *terminal)
             "scheduling policies of the older interface, kept as given")                                     \
         ROW(18, "quota-type", TEXT, "quota_type", "TYPE", "elasticQuota or volcanoCapabilityQuota")          \
         ROW(19, "defaults", AMOUNTS, "defaults", "LIST",                                                     \
-            "what each member gets that asks for none, and is held to: cpu=1,memory=4Gi")
+            "default request and limit of members that request none: cpu=1,memory=4Gi")
 
 /* clang-format off */
 #define WHAT_IF_OPTION                                                                                       \
         { "what-if", 0, OPTION_BOOL, offsetof(ObjectTarget, what_if), NULL,                                  \
-          "change nothing; list the jobs that would fare differently" }
+          "change nothing; list the jobs that would be affected" }
 /* clang-format on */
 
 static const Field queue_fields[] = { QUEUE_FIELDS(FIELD_ROW){ 0 } };
@@ -164,13 +164,11 @@ const Verb verb_queue_create = {
         .name = "queue create",
         .args = "NAME",
         .summary = "Make a queue",
-        .about = "A queue is a share of a cluster. What min says its jobs get in any case: while they need "
-                 "less, "
-                 "others borrow it, and give it back within one pass and the grace time of their jobs. max "
-                 "is the "
-                 "most they ever get together. What min does not name is 0; what max does not name has no "
-                 "limit.\n\n"
-                 "Only administrators make queues. Without --everyone a user needs a grant to submit to it.",
+        .about = "A queue is a share of a cluster. min is guaranteed to its jobs: while they need less, "
+                 "other queues borrow it, and give it back within one pass and the grace time of their jobs. "
+                 "max limits all its jobs together. A resource that min does not name is 0 there; one that "
+                 "max does not name has no limit.\n\nOnly administrators can create queues. Without "
+                 "--everyone a user needs a grant to submit to it.",
         .examples = "paddle queue create vision --min cpu=32,gpu=4 --max cpu=64,gpu=8 --everyone\thalf is "
                     "ours, the "
                     "rest when it is free\n"
@@ -189,14 +187,10 @@ const Verb verb_queue_set = {
         .name = "queue set",
         .args = "NAME",
         .summary = "Change a queue, or ask what a change would do",
-        .about = "Only what is named changes; amounts are merged kind by kind, and `cpu=` takes one out. An "
-                 "empty "
-                 "value goes back to the default.\n\n"
-                 "A max below what is in use stops nothing that runs: nothing new starts until use has "
-                 "fallen. "
-                 "With --what-if the scheduler works it out on a copy, and every job that would start at "
-                 "another "
-                 "time, or wait for another reason, is listed.",
+        .about = "Only the given options change; amounts are merged kind by kind, and `cpu=` removes one. An "
+                 "empty value restores the default.\n\nA max below the present usage stops no running job: "
+                 "no job starts until the usage has fallen. With --what-if the scheduler simulates the "
+                 "change, and lists every job that would start at another time or wait for another reason.",
         .examples = "paddle queue set vision --max cpu=64 --what-if\twhat it would do\n"
                     "paddle queue set vision --max cpu=64,gpu=\tset one limit, take another away\n"
                     "paddle queue set vision --no-reclaimable\tkeep what was borrowed",
@@ -211,7 +205,7 @@ const Verb verb_queue_set = {
 const Verb verb_queue_close = {
         .name = "queue close",
         .args = "NAME...",
-        .summary = "Let queues take no new jobs; what they have runs to its end",
+        .summary = "Close queues: they accept no new jobs; their current jobs will finish",
         .options = plain_options,
         .size = sizeof(ObjectTarget),
         .min_words = 1,
@@ -223,7 +217,7 @@ const Verb verb_queue_close = {
 const Verb verb_queue_open = {
         .name = "queue open",
         .args = "NAME...",
-        .summary = "Let closed queues take jobs again",
+        .summary = "Open closed queues: they accept jobs again",
         .options = plain_options,
         .size = sizeof(ObjectTarget),
         .min_words = 1,
@@ -234,8 +228,8 @@ const Verb verb_queue_open = {
 };
 const Verb verb_queue_delete = DELETE_VERB(
         "queue", &queue_act, "NAME...", 1, -1, "Delete queues",
-        "A queue with open jobs or with queues below it stays: close it first, or cancel them. Grants on "
-        "it go with it.");
+        "A queue with open jobs, or with queues below it, cannot be deleted: close it and wait, or cancel "
+        "its jobs. Its grants are deleted with it.");
 
 /* ---- flavours ---- */
 
@@ -271,7 +265,7 @@ const Verb verb_flavour_create = {
         .name = "flavour create",
         .args = "NAME",
         .summary = "Make a flavour",
-        .about = "A flavour gives a size a name: `paddle submit --flavour NAME` asks for it in each process.",
+        .about = "A flavour is a named size: `paddle submit --flavour NAME` requests it for each process.",
         .examples = "paddle flavour create big --cpu 16 --memory 64Gi --scalars gpu=2",
         .options = flavour_options,
         .size = sizeof(ObjectTarget),
@@ -283,7 +277,7 @@ const Verb verb_flavour_create = {
 const Verb verb_flavour_set = {
         .name = "flavour set",
         .args = "NAME",
-        .summary = "Change a flavour; jobs that were submitted with it keep what they have",
+        .summary = "Change a flavour; jobs that were submitted with it keep the old size",
         .examples = "paddle flavour set big --memory 128Gi",
         .options = flavour_options,
         .size = sizeof(ObjectTarget),
@@ -304,14 +298,14 @@ const Verb verb_flavour_delete =
         ROW(2, "credential", SECRET, "credential", "@FILE", "a kubeconfig; it is never shown again")         \
         ROW(3, "namespaces", WORDS, "namespaces", "LIST",                                                    \
             "namespaces of queues and jobs; empty: of queues any")                                           \
-        ROW(4, "status", TEXT, "status", "STATUS", "online or offline: nothing new starts there")            \
+        ROW(4, "status", TEXT, "status", "STATUS", "online or offline; on an offline cluster no job starts") \
         ROW(5, "version", TEXT, "version", "VERSION", "of Kubernetes: 1.16+")                                \
         ROW(6, "source", TEXT, "source", "TEXT", "whose it is: OnPremise")                                   \
         ROW(7, "description", TEXT, "description", "TEXT", "what it is for")                                 \
         ROW(8, "setting", TEXT, "setting", "JSON", "image, volumes and more; doc/guide/kubernetes.md")       \
-        ROW(9, "kubeconfig", FILE, "credential", "FILE", "how it is reached: --credential @FILE")            \
+        ROW(9, "kubeconfig", FILE, "credential", "FILE", "credential for its API: --credential @FILE")       \
         ROW(10, "defaults", AMOUNTS, "defaults", "LIST",                                                     \
-            "what each member gets that asks for none, where its queue says nothing: cpu=1,memory=4Gi")
+            "default request of members, if their queue has none: cpu=1,memory=4Gi")
 
 static const Field cluster_fields[] = { CLUSTER_FIELDS(FIELD_ROW){ 0 } };
 static const Option cluster_options[] = { CLUSTER_FIELDS(FIELD_OPTION) SHOW_OPTIONS, { 0 } };
@@ -419,17 +413,17 @@ const Verb verb_cluster_delete =
 /* ---- users ---- */
 
 #define USER_FIELDS(ROW)                                                                                     \
-        ROW(0, "admin", SWITCH, "admin", NULL, "an administrator sees and does everything")                  \
+        ROW(0, "admin", SWITCH, "admin", NULL, "an administrator can see and do everything")                 \
         ROW(1, "disabled", SWITCH, "disabled", NULL,                                                         \
-            "cannot log in or use a token, and what is open ends; jobs stay as they are")                    \
+            "cannot log in or use a token; open connections are closed; jobs continue")                      \
         ROW(2, "disk", TEXT, "disk", "SIZE",                                                                 \
-            "bytes that the user may hold on the server's disk, such as 200Gi; 0: no limit; '': the "        \
+            "disk limit of the user on the server, such as 200Gi; 0: no limit; '': the "                     \
             "default")                                                                                       \
         ROW(3, "files", TEXT, "files", "N",                                                                  \
-            "files that the user may hold there, such as 2M; 0: no limit; '': the default")                  \
+            "limit of files there, such as 2M; 0: no limit; '': the default")                                \
         ROW(4, "oidc-subject", TEXT, "oidc_subject", "SUBJECT",                                              \
-            "whom single sign-on opens the account to, as the issuer's 'sub' has it; '': nobody")            \
-        ROW(5, "ldap", SWITCH, "ldap", NULL, "the password is that of the server's directory (LDAP)")
+            "the issuer's 'sub' that single sign-on accepts for this user; '': none")                        \
+        ROW(5, "ldap", SWITCH, "ldap", NULL, "the password is checked by the server's LDAP directory")
 
 /* clang-format off */
 #define PASSWORD_OPTIONS                                                                                     \
@@ -496,8 +490,8 @@ const Verb verb_user_create = {
         .name = "user create",
         .args = "NAME",
         .summary = "Make a user",
-        .about = "Without a password the user comes by a token (`paddle token create --user NAME`), or "
-                 "by the server's Unix socket, if they are in its group.",
+        .about = "Without a password the user needs a token (`paddle token create --user NAME`), or access "
+                 "to the server's Unix socket by its group.",
         .examples = "paddle user create ann --password\tasks for it twice\n"
                     "paddle user create ops --admin --password-stdin <secret.txt",
         .options = user_options,
@@ -510,12 +504,10 @@ const Verb verb_user_create = {
 const Verb verb_user_set = {
         .name = "user set",
         .args = "NAME",
-        .summary = "Change a user: the password, whether an administrator, whether let in, the disk quota",
-        .about = "A new password makes all earlier log-ins of the user void. Whoever changes their own over "
-                 "TCP is "
-                 "asked for the old one, too (with --password-stdin: the old one on the first line, the new "
-                 "one on "
-                 "the second).",
+        .summary = "Change a user: password, administrator rights, access, disk quota",
+        .about = "A new password ends all earlier log-ins of the user. Users who change their own over TCP "
+                 "are also asked for the old one (with --password-stdin: the old one on the first line, the "
+                 "new one on the second).",
         .examples = "paddle user set ann --password\n"
                     "paddle user set ann --no-admin\n"
                     "paddle user set ann --disabled\tuntil --no-disabled\n"
@@ -577,10 +569,8 @@ const Verb verb_grant_create = {
         .name = "grant create",
         .args = "USER QUEUE",
         .summary = "Let a user submit to a queue",
-        .about = "Priorities above normal are a right of the grant: without --max-priority the user's jobs "
-                 "there "
-                 "have "
-                 "normal priority at most.",
+        .about = "Priorities above normal need --max-priority; without it the user's jobs there have at most "
+                 "normal priority.",
         .examples = "paddle grant create ann vision\n"
                     "paddle grant create bob vision --max-priority high",
         .options = grant_options,
@@ -593,8 +583,8 @@ const Verb verb_grant_create = {
 const Verb verb_grant_set = {
         .name = "grant set",
         .args = "USER QUEUE",
-        .summary = "Change what a grant allows",
-        .about = "Jobs that are there keep their priority.",
+        .summary = "Change the highest priority of a grant",
+        .about = "Existing jobs keep their priority.",
         .examples = "paddle grant set ann vision --max-priority high\n"
                     "paddle grant set ann vision --max-priority normal",
         .options = grant_options,
@@ -604,5 +594,5 @@ const Verb verb_grant_set = {
         .run = object_set,
         .row = &grant_act,
 };
-const Verb verb_grant_delete = DELETE_VERB("grant", &grant_act, "USER QUEUE", 2, 2,
-                                           "Take a grant back; jobs that are there stay", NULL);
+const Verb verb_grant_delete =
+        DELETE_VERB("grant", &grant_act, "USER QUEUE", 2, 2, "Delete a grant; existing jobs stay", NULL);

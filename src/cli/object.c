@@ -251,8 +251,7 @@ bool object_set(Cli *cli, const void *options, char *const *words, GError **erro
             !fields_put(kind->fields, &target->fields, body, &any, error))
                 return false;
         if (!any && !target->password && !target->from_stdin)
-                return err_set(error, ERR_USAGE,
-                               "nothing is to be changed\n`paddle %s --help` lists what can be.",
+                return err_set(error, ERR_USAGE, "nothing to change\n`paddle %s --help` lists the options.",
                                cli->verb->name);
         name = name_of(kind, words);
         if (!cli_client(cli, error) || (any && !change(cli, target, name, body, format, error)))

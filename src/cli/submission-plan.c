@@ -176,8 +176,8 @@ char *plan_setup_note(const Plan *plan)
         if (!setup)
                 return NULL;
         return g_strdup_printf(
-                "the setup runs once, and again when %s%s changes; name other files that it reads "
-                "in a comment behind it: 'COMMAND # FILE'",
+                "the setup runs once, and again when %s%s changes; name other files that it reads in a "
+                "comment after it: 'COMMAND # FILE'",
                 files ? "its text or one of " : "its text", files ? files : "");
 }
 

@@ -195,7 +195,7 @@ static bool read_needs(const Cli *cli, const Submission *s, Parcel *parcel, GErr
         if (!requirements_check("requirements", text_of(parcel->spec, "requirements"), error))
                 return err_prefix(error, "%s: ", s->file);
         if (unread)
-                cli_say(cli, "note: %s is not read, as '%s' says what to install", unread, s->file);
+                cli_say(cli, "note: %s is not read, because '%s' lists the packages", unread, s->file);
         return true;
 }
 

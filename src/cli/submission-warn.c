@@ -31,8 +31,8 @@ char *submission_words_note(char *const *words)
         if (!ours->len)
                 return NULL;
         return g_strdup_printf(
-                "%s after the command go%s to the program '%s'\n"
-                "Options of paddle stand before the command: paddle submit [OPTIONS] -- %s ...",
+                "%s after the command go%s to the program '%s'\nPut options of paddle before the command: "
+                "paddle submit [OPTIONS] -- %s ...",
                 ours->str, strchr(ours->str, ',') ? "" : "es", words[0], words[0]);
 }
 

@@ -32,7 +32,7 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
         { "trainer-gpu-num", 0, OPTION_INT, FIELD(trainer_gpu_num), "N",                                     \
           "GPUs of one trainer", .max = 1024 },                                                              \
         { "env", 'e', OPTION_LIST, FIELD(env), "NAME[=VALUE]",                                               \
-          "variable for every process; NAME alone takes its value from here" }
+          "variable for every process; NAME alone uses its value on this machine" }
 
 #define OWN_OPTIONS                                                                                          \
         { "setup", 0, OPTION_STRING, FIELD(setup), "COMMAND",                                                \
@@ -40,9 +40,9 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
         { "env-file", 0, OPTION_LIST, FIELD(env_files), "PATH",                                              \
           "file of NAME=VALUE lines: variables for every process" },                                         \
         { "secret", 0, OPTION_LIST, FIELD(secrets), "[VARIABLE=]SECRET",                                     \
-          "variable whose value is a secret of yours (`paddle secret set`)" },                               \
+          "variable with the value of a secret (`paddle secret set`)" },                                     \
         { "secret-file", 0, OPTION_LIST, FIELD(secret_files), "[FILE=]SECRET",                               \
-          "file in $PADDLE_SECRETS_DIR that holds a secret of yours" },                                      \
+          "file in $PADDLE_SECRETS_DIR with one of your secrets" },                                          \
         { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", "cores of one trainer: 2, 500m" },                       \
         { "memory", 0, OPTION_STRING, FIELD(memory), "SIZE", "memory of one trainer: 512Mi, 2Gi" },          \
         { "gpus", 0, OPTION_INT, FIELD(gpus), "N",                                                           \
@@ -59,9 +59,9 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
         { "on-lost", 0, OPTION_STRING, FIELD(on_lost), "WHAT",                                               \
           "after a restart of the machine: retry or fail" },                                                 \
         { "network", 0, OPTION_STRING, FIELD(network), "WHAT",                                               \
-          "host, or none: processes of the job reach each other, and nothing else" },                        \
+          "host, or none: processes of the job can reach only each other" },                                 \
         { "file", 'f', OPTION_STRING, FIELD(file), "FILE",                                                   \
-          "job file, YAML or JSON ('-': standard input); options win over it" },                             \
+          "job file, YAML or JSON ('-': standard input); options override it" },                             \
         { "no-package", 0, OPTION_BOOL, FIELD(no_package), NULL,                                             \
           "send no directory; the command is on the machine already" },                                      \
         { "allow-large", 0, OPTION_BOOL, FIELD(allow_large), NULL,                                           \
@@ -69,9 +69,9 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
         { "force", 0, OPTION_BOOL, FIELD(force), NULL,                                                       \
           "submit a command whose program is not in the package" },                                          \
         { "plan", 0, OPTION_BOOL, FIELD(plan), NULL,                                                         \
-          "show what would be sent, installed and asked for, and when it would start; then ask" },           \
+          "show the files, packages, resources and expected start; then ask" },                              \
         { "idempotency-key", 0, OPTION_STRING, FIELD(idempotency_key), "KEY",                                \
-          "a repeat with the same key makes no second job" },                                                \
+          "a repetition with the same key creates no second job" },                                          \
         { "format", 'o', OPTION_STRING, FIELD(format), "FORM",                                               \
           "table, wide, json, yaml or name", .fallback = "table" }
 /* clang-format on */
@@ -84,13 +84,13 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
         { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", "cores of one parameter server" },                 \
         { "ps-memory", 0, OPTION_STRING, FIELD(ps_memory), "SIZE", "memory of one parameter server" },       \
         { "retries", 0, OPTION_STRING, FIELD(retries), "N", "further attempts after a failure" },            \
-        { "no-file", 0, OPTION_BOOL, FIELD(no_file), NULL, "leave the directory's paddle.yaml aside" },      \
+        { "no-file", 0, OPTION_BOOL, FIELD(no_file), NULL, "ignore the directory's paddle.yaml" },           \
         { "follow", 0, OPTION_BOOL, FIELD(follow), NULL,                                                     \
           "show stages and logs until the job ends; its success is the exit status" },                       \
         { "array", 0, OPTION_STRING, FIELD(array), "INDICES",                                                \
           "one job per index; %N limits how many run at once: 0-999%50, 1,3,5-7, 0-90:10" },                 \
         { "sweep", 0, OPTION_LIST, FIELD(sweep), "NAME=V1,V2",                                               \
-          "one job for each value, of several sweeps for each combination; the value is a variable" },       \
+          "one job per value, or per combination of several sweeps; the value is a variable" },              \
         { "sweep-parallel", 0, OPTION_STRING, FIELD(sweep_parallel), "N",                                    \
           "at most N jobs of the sweep at once" },                                                           \
         { "min-trainers", 0, OPTION_INT, FIELD(min_trainers), "N",                                           \
@@ -125,9 +125,9 @@ const Option submission_short_options[] = {
 
 const Option submission_shell_options[] = {
         { "detach", 'd', OPTION_BOOL, FIELD(detach), NULL,
-          "start the job, print its name and leave it to `paddle attach`" },
+          "start the job and print its name; `paddle attach` connects to it" },
         { "hangup-after", 0, OPTION_STRING, FIELD(hangup_after), "TIME",
-          "how long the job goes on after its terminal was closed: 60s unless said" },
+          "how long the job continues after its terminal was closed; default: 60s" },
         SEED_OPTIONS,
         OWN_OPTIONS,
         /* hidden; they have their own error message */
@@ -487,9 +487,8 @@ static void refuse_mixture(const json_t *file, GError **error)
         bool has_command = is_set(file, "command");
 
         err_set(error, ERR_USAGE,
-                "%s: it does not go with '%s', which is of the newer form of job files\n"
-                "How many processes there are is said as `roles: [{name: trainer, replicas: 4}]`, or with "
-                "-n 4.",
+                "%s: it cannot be combined with '%s', which is of the newer form of job files\nSet the "
+                "number of processes with `roles: [{name: trainer, replicas: 4}]`, or with -n 4.",
                 seed_member(file), has_command ? "command" : "roles");
 }
 

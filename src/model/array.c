@@ -91,8 +91,8 @@ bool spec_array(const char *text, GArray **ret_indices, int *ret_max, GError **e
 
         if (percent && !take_number(percent + 1, strlen(percent + 1), 1, SPEC_ARRAY_MAX, &max))
                 return err_set(error, ERR_INVALID,
-                               "array: '%.40s' after '%%' is not how many run at once, from 1 to %d",
-                               percent + 1, SPEC_ARRAY_MAX);
+                               "array: '%.40s' after '%%' is not a number of jobs from 1 to %d", percent + 1,
+                               SPEC_ARRAY_MAX);
         for (const char *at = text;; at++) {
                 gsize len = strcspn(at, ",%");
 

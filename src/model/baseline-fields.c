@@ -116,8 +116,8 @@ static bool has_no_claim_of_homes(const Fence *fence, const json_t *value)
 
 /* ---- rows ---- */
 
-#define ELSEWHERE "what lies in a namespace of the job's own choice"
-#define OTHER_HOST "another host that the node calls"
+#define ELSEWHERE "an object in a namespace that the job chose"
+#define OTHER_HOST "a probe or hook on another host"
 #define COPY "a copy of another volume"
 
 #define PLAIN(field)                                                                                         \
@@ -290,20 +290,20 @@ static const Field mount[] = {
         PLAIN("subPathExpr"),
         PLAIN("readOnly"),
         PLAIN("recursiveReadOnly"),
-        WORDS("mountPropagation", none, "a mount that reaches beyond the container"),
+        WORDS("mountPropagation", none, "mount propagation"),
         END,
 };
 
 #define AMOUNTS(field)                                                                                       \
         {                                                                                                    \
                 .name = field, .shape = FIELD_MAP, .list = "resources", .may = is_resource,                  \
-                .what = "a resource that nobody counts"                                                      \
+                .what = "a resource that no quota counts"                                                    \
         }
 
 static const Field amounts[] = {
         AMOUNTS("requests"),
         AMOUNTS("limits"),
-        NEVER("claims", "a device by a claim, which nobody counts,"),
+        NEVER("claims", "a device by a claim, which no quota counts"),
         END,
 };
 
@@ -319,7 +319,7 @@ static const Field amounts[] = {
 static const Field container[] = { CONTAINER, END };
 static const Field first_container[] = {
         CONTAINER,
-        NEVER("restartPolicy", "a container beside the member's, which nobody counts,"),
+        NEVER("restartPolicy", "a container beside the member's, which no quota counts"),
         END,
 };
 
@@ -365,7 +365,7 @@ static const Field claim_spec[] = {
 #define LABELS(field)                                                                                        \
         {                                                                                                    \
                 .name = field, .shape = FIELD_MAP, .may = is_key,                                            \
-                .what = "a label or annotation that speaks to the cluster"                                   \
+                .what = "a label or annotation for the cluster's controllers"                                \
         }
 
 static const Field claim_metadata[] = { LABELS("labels"), END };
@@ -413,7 +413,7 @@ static const Field preferred_near[] = { PLAIN("weight"), OBJECT("podAffinityTerm
 static const Field node_affinity[] = { OBJECT(REQUIRED, node_terms), LIST(PREFERRED, preferred_node), END };
 static const Field pod_affinity[] = { LIST(REQUIRED, near), LIST(PREFERRED, preferred_near), END };
 static const Field pod_anti_affinity[] = {
-        NEVER(REQUIRED, "keeping other pods off nodes"),
+        NEVER(REQUIRED, "anti-affinity"),
         LIST(PREFERRED, preferred_near),
         END,
 };
@@ -479,9 +479,9 @@ static const Field spec[] = {
         ACCOUNT("serviceAccount"),
         { "automountServiceAccountToken", FIELD_PLAIN, .may = is_place_of_administrators, .what = ELSEWHERE },
         LIST("imagePullSecrets", pull_secret),
-        NEVER("resources", "an amount for the whole pod, which nobody counts,"),
-        NEVER("resourceClaims", "a device by a claim, which nobody counts,"),
-        NEVER("overhead", "an amount beside the member's, which nobody counts,"),
+        NEVER("resources", "an amount for the whole pod, which no quota counts"),
+        NEVER("resourceClaims", "a device by a claim, which no quota counts"),
+        NEVER("overhead", "an amount beside the member's, which no quota counts"),
         PLAIN("activeDeadlineSeconds"),
         PLAIN("terminationGracePeriodSeconds"),
         PLAIN("restartPolicy"), /* always set by the platform */

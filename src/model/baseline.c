@@ -13,7 +13,7 @@
 #include "model/baseline-fields.h"
 #include "model/extension.h"
 
-#define ELSEWHERE "what lies in a namespace of the job's own choice"
+#define ELSEWHERE "an object in a namespace that the job chose"
 
 /* ---- fields ---- */
 
@@ -25,8 +25,8 @@ static bool refuse(const char *where, const char *what, const char *list, GError
         g_autofree char *shown = err_shown(where);
 
         return err_set(error, ERR_DENIED,
-                       "extensionTemplate: %.400s: %s is an administrator's to ask for\n"
-                       "Leave it out, or let an administrator submit the job%s.",
+                       "extensionTemplate: %.400s: only administrators can request %s\nLeave it out, or let "
+                       "an administrator submit the job%s.",
                        shown, what, widen ? widen : "");
 }
 
@@ -185,7 +185,7 @@ static bool check_mounts(const json_t *spec, const char *where, const json_t *co
                 g_autofree char *at = g_strdup_printf("%s.volumeMounts[%" G_GSIZE_FORMAT "].name", where, i);
 
                 if (name && !has_volume(spec, name))
-                        return refuse(at, "a volume that the template does not bring", NULL, error);
+                        return refuse(at, "a volume that the template does not define", NULL, error);
         }
         return true;
 }
@@ -298,7 +298,7 @@ static bool check_alone(const char *where, const json_t *spec, GError **error)
         g_autofree char *second = g_strconcat(where, ".containers[1]", NULL);
 
         return json_array_size(json_object_get(spec, "containers")) < 2 ||
-               refuse(second, "a container beside the member's, which nobody counts,", NULL, error);
+               refuse(second, "a container beside the member's, which no quota counts", NULL, error);
 }
 
 static bool check_all_mounts(const char *where, const json_t *spec, const char *list, GError **error)

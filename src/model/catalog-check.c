@@ -110,7 +110,7 @@ static bool check_parent(const Change *change, const Queue *queue, GError **erro
         if (!queue->parent)
                 return true;
         if (same(queue->object.name, QUEUE_DEFAULT))
-                return err_set(error, ERR_INVALID, "it has no parent, ever: it stands for all there is");
+                return err_set(error, ERR_INVALID, "it cannot have a parent: it is the whole cluster");
         if (!parent)
                 return err_set(error, ERR_NOT_FOUND, "parent '%.80s' does not exist", queue->parent);
         if (!same(parent->cluster, queue->cluster))
@@ -159,10 +159,9 @@ static bool check_defaults(const ResourceLimits *defaults, GError **error)
                                        "defaults are for cpu and memory.",
                                        resource_name(kind));
                 if (defaults->amount.amount[kind] == 0)
-                        return err_set(
-                                error, ERR_INVALID,
-                                "defaults: %s must be above 0\nLeave it out where there is to be none.",
-                                resource_name(kind));
+                        return err_set(error, ERR_INVALID,
+                                       "defaults: %s must be above 0\nLeave it out for no default.",
+                                       resource_name(kind));
         }
         return true;
 }
@@ -252,7 +251,8 @@ static bool check_children(const Change *change, const Queue *queue, GError **er
                         return false;
                 if (!resources_add(&sum, &child->min.amount, 1))
                         return err_set(error, ERR_INVALID,
-                                       "min: of the queues below it there is more than can be counted");
+                                       "min: the minimums of the queues below it add up to more than can be "
+                                       "counted");
         }
         return check_order("min: of the queues below it", &sum, "its own min", &queue->min.amount, error);
 }
@@ -606,8 +606,8 @@ char **catalog_warnings(const Object *object, const CatalogFacts *facts)
                 if (used.amount[kind] > max.amount[kind])
                         g_ptr_array_add(
                                 list,
-                                g_strdup_printf("queue '%s' uses %s, more than its max of %s: nothing new "
-                                                "starts in it until it uses less; what runs goes on",
+                                g_strdup_printf("queue '%s' uses %s, more than its max of %s: no job starts "
+                                                "in it until it uses less; running jobs continue",
                                                 object->name, has, may));
         }
         if (!list->len)

@@ -397,7 +397,8 @@ static bool takes_jobs(const Catalog *catalog, const Queue *queue, GError **erro
 
         if (!queue_is_leaf(catalog, queue))
                 return err_set(error, ERR_CONFLICT,
-                               "queue '%s' has queues below it, and takes no jobs itself\nName one of those.",
+                               "queue '%s' has queues below it, so it takes no jobs itself\nSubmit to one of "
+                               "those.",
                                queue->object.name);
         if (closed)
                 return err_set(

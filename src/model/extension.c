@@ -216,8 +216,7 @@ static bool check_kind(const char *framework, const char *named, const json_t *t
                 if (strcmp(kinds[i].framework, framework) != 0 ||
                     is_kind(template, kinds[i].kind, kinds[i].version))
                         continue;
-                what = g_strdup_printf("'%s' of '%s', which such a job is made of", kinds[i].kind,
-                                       kinds[i].version);
+                what = g_strdup_printf("'%s' of '%s', as such a job needs", kinds[i].kind, kinds[i].version);
                 return refuse(template, what, error);
         }
         return true;

@@ -38,7 +38,7 @@ static bool set_amount(Reading *reading, const char *what, const char *name, con
         if (kind < 0)
                 return false;
         if (reading->seen & (1u << kind))
-                return err_set(error, ERR_INVALID, "%s: %s is said twice", what, resource_name(kind));
+                return err_set(error, ERR_INVALID, "%s: %s is given twice", what, resource_name(kind));
         if (text && !quantity_parse(what, kind, text, &amount, error))
                 return false;
         reading->seen |= 1u << kind;

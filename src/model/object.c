@@ -224,7 +224,7 @@ static bool priority_merge(const ObjectField *field, void *at, const json_t *val
                 return false;
         if (priority < 0)
                 return err_set(error, ERR_INVALID,
-                               "%s: %d is below normal\nEverybody may ask for normal (0) and less.", what,
+                               "%s: %d is below normal\nAll users may request normal (0) and less.", what,
                                priority);
         *(int *)at = priority;
         return true;

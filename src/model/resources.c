@@ -75,8 +75,8 @@ static int add_name(const char *what, const char *name, GError **error)
         kind = resource_kinds();
         if (kind == RESOURCE_KINDS_MAX) {
                 err_set(error, ERR_INVALID,
-                        "%s: no room for a further kind of resource '%s', %d are known already\nUse one of "
-                        "them: a server keeps the kinds it has seen until it is restarted.",
+                        "%s: '%s' cannot be added: %d kinds of resources are known, and no more are possible\n"
+                        "Use one of them: the server forgets unused kinds only when it restarts.",
                         what, name, RESOURCE_KINDS_MAX);
                 return -1;
         }

@@ -508,7 +508,7 @@ static bool take_resources(const Draft *draft, const json_t *object, const char 
         for (int i = 0; i < 3; i++)
                 if (limits.said & (1u << kinds[i]) && is_given(object, own[i]))
                         return err_set(error, ERR_INVALID,
-                                       "%s says %s, which %s%s says, too\nLeave out one of the two.", what,
+                                       "%s sets %s, which %s%s sets, too\nLeave out one of the two.", what,
                                        resource_name(kinds[i]), where, own[i]);
         for (int kind = 0; kind < RESOURCE_KINDS_MAX; kind++)
                 if (limits.said & (1u << kind))
@@ -537,8 +537,7 @@ static bool take_role(Draft *draft, const json_t *object, const RoleHead *head, 
                 return refuse_role(draft->spec.framework, where, head->name, error);
         for (int k = 0; k < i; k++)
                 if (draft->roles[k].name == row->name)
-                        return err_set(error, ERR_INVALID, "%sname: '%s' stands there twice", where,
-                                       head->name);
+                        return err_set(error, ERR_INVALID, "%sname: '%s' is given twice", where, head->name);
         *role = (Role){ .name = row->name,
                         .replicas = (int)head->replicas,
                         .min = (int)head->replicas,
@@ -643,7 +642,7 @@ static bool take_terminal(Draft *draft, const json_t *object, GError **error)
         if (spec->hangup_ms < HANGUP_MIN_MS)
                 return err_set(
                         error, ERR_INVALID,
-                        "hangup_after must be at least %d s\nSay `detach: true` for a job that goes on "
+                        "hangup_after must be at least %d s\nUse `detach: true` for a job that continues "
                         "without a terminal.",
                         HANGUP_MIN_MS / 1000);
         return true;

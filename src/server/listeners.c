@@ -24,9 +24,9 @@ static bool check_one(const ServerOptions *options, const char *option, const ch
                 return err_prefix(error, "%s: ", option);
         return local ||
                err_set(error, ERR_USAGE,
-                       "%s: '%s' is reached from other machines, and without TLS everybody on the way can "
-                       "read passwords and tokens\nGive --tls-cert and --tls-key. Or --plain-http, if a "
-                       "proxy in front of this server speaks TLS, or the network is yours alone.",
+                       "%s: '%s' can be reached from other machines, and without TLS others on the network "
+                       "can read passwords and tokens\nGive --tls-cert and --tls-key. Or --plain-http, if a "
+                       "proxy in front of this server provides TLS, or the network is private.",
                        option, listen);
 }
 
@@ -37,7 +37,7 @@ bool listeners_check(const ServerOptions *options, GError **error)
         if (options->tls_client_ca && !options->tls_cert)
                 return err_set(error, ERR_USAGE, "--tls-client-ca needs --tls-cert and --tls-key");
         if (options->tls_cert && options->plain_http)
-                return err_set(error, ERR_USAGE, "--plain-http and --tls-cert exclude each other");
+                return err_set(error, ERR_USAGE, "--plain-http cannot be combined with --tls-cert");
         return check_one(options, "--listen", options->listen, error) &&
                check_one(options, "--metrics-listen", options->metrics_listen, error);
 }
@@ -89,7 +89,7 @@ bool listeners_open_tls(const ServerOptions *options, Tls **ret, GError **error)
         if (!*ret)
                 return err_prefix(error, "TLS: ");
         if (stat(options->tls_key, &status) == 0 && (status.st_mode & 0007))
-                log_warning("everybody on this machine can read the key of --tls-key: chmod o= it", NULL);
+                log_warning("all users of this machine can read the key of --tls-key: chmod o= it", NULL);
         tell_expiry(*ret);
         g_unix_signal_add(SIGHUP, on_hangup, *ret);
         g_timeout_add_seconds(LOOK_S, on_look, *ret);

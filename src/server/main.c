@@ -293,9 +293,8 @@ static bool open_runtime(Server *server, GError **error)
                 return false;
         server->drivers.builds = config.builds;
         if (new_privileges)
-                log_warning("members of some users may gain rights by set-uid programs: who finds a fault in "
-                            "one of "
-                            "these becomes root by a job",
+                log_warning("members of some users may gain rights with set-uid programs: a bug in one of "
+                            "these lets a job become root",
                             "users", options->new_privileges, NULL);
         server->runtime = local_runtime_new(&config, error);
         return server->runtime != NULL;
@@ -498,7 +497,7 @@ static bool settle_root(Server *server, GError **error)
                         server->first_password, NULL);
                 return true;
         }
-        log_warning("who comes from these addresses can log in as 'root', unless its password was changed "
+        log_warning("clients at these addresses can log in as 'root', unless its password was changed "
                     "(paddle user set root --password)",
                     "published-password", server->options.published, NULL);
         return true;
@@ -844,7 +843,7 @@ static gboolean on_last_look(void *arg)
         IdleLook seen = look_around(server);
 
         if (idle_look(&server->idle, &seen, clock_monotonic_ms())) {
-                log_info("no jobs and no clients: the server ends, the next command starts it again", NULL);
+                log_info("no jobs and no clients: the server stops; the next command starts it again", NULL);
                 g_main_loop_quit(server->loop);
                 return G_SOURCE_REMOVE;
         }

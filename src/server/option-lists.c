@@ -57,8 +57,8 @@ static bool check_host(const char *option, const char *item, GError **error)
         if (strchr(item, '/'))
                 return err_set(
                         error, ERR_USAGE,
-                        "%s: '%s' has a '/'; a host is needed, or its address\nNames of hosts are allowed "
-                        "whole: files.example.com, or *.example.com for all below.",
+                        "%s: '%s' has a '/'; a host is needed, or its address\nOnly whole hosts can be "
+                        "allowed: files.example.com, or *.example.com for all below it.",
                         option, item);
         if (!is_bracketed(name, &len) && !is_host(name, len))
                 return err_set(error, ERR_USAGE,

@@ -100,4 +100,4 @@ def test_rights_are_for_those_whom_the_administrator_names(trusting, set_uid):
     trusting.wait(job["id"], "running")
     assert bob.paddle("exec", job["id"], "--", *IDS).stdout.split()[-2:] == ["NoNewPrivs:", "0"]
     bob.paddle("cancel", job["id"])
-    assert "users=bob,ann" in trusting.log() and "becomes root by a job" in trusting.log()
+    assert "users=bob,ann" in trusting.log() and "lets a job become root" in trusting.log()

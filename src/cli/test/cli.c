@@ -39,7 +39,7 @@ static const struct {
         { "queue show", 2, NULL, "paddle: 'paddle queue show' needs NAME\n*" },
         { "grant create ann", 2, NULL, "paddle: 'paddle grant create' needs USER QUEUE\n*" },
         { "queue set a b --max cpu=1", 2, NULL, "*does not take 'b'\n*" },
-        { "queue set a", 2, NULL, "paddle: nothing is to be changed\n*paddle queue set --help*" },
+        { "queue set a", 2, NULL, "paddle: nothing to change\n*paddle queue set --help*" },
         { "queue set a --max cpu", 2, NULL, "paddle: --max: 'cpu' is not NAME=AMOUNT*" },
         { "queue set a --max cpu=-1", 2, NULL, "paddle: --max: cpu: '-1' *" },
         { "queue create a --weight many", 2, NULL, "paddle: --weight: 'many' is not a whole number\n" },

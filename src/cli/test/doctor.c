@@ -62,7 +62,7 @@ static void test_gpus(void)
 static void test_memory(void)
 {
         set_up();
-        assert_finds(doctor_memory(root), DOUBT, "not known");
+        assert_finds(doctor_memory(root), DOUBT, "is unknown");
         put("proc/meminfo", "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:    8388608 kB\n");
         assert_finds(doctor_memory(root), GOOD, "8.0 GiB of 16.0 GiB are available");
         put("proc/meminfo", "MemTotal:       16777216 kB\nMemAvailable:    524288 kB\n");

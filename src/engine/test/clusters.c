@@ -267,7 +267,7 @@ static void test_moving_in(void)
                   false },
                 { CLAIM("mine"), NULL, true },
                 { "'namespace':'team'," CLAIM("mine"), NULL, true },
-                { CLAIM("homes"), "the claim of users' homes is an administrator's to ask for", true },
+                { CLAIM("homes"), "only administrators can request the claim of users' homes", true },
         };
         World world;
 

@@ -282,7 +282,7 @@ static const struct {
         { KIND_QUEUE, "d1", "{\"parent\":\"left\"}", ERR_INVALID, "more than 8 levels" },
         { KIND_QUEUE, "d8", "{\"parent\":\"d1\"}", 0, NULL },
         { KIND_QUEUE, "default", "{\"parent\":\"d1\"}", ERR_INVALID,
-          "queue 'default': it has no parent, ever" },
+          "queue 'default': it cannot have a parent" },
         { KIND_QUEUE, "default", "{\"everyone\":false,\"closed\":true}", 0, NULL },
         /* its own limits */
         { KIND_QUEUE, "q", "{\"min\":{\"cpu\":4},\"max\":{\"cpu\":4},\"reserved\":{\"cpu\":4}}", 0, NULL },

@@ -304,8 +304,7 @@ static void test_intern_full(void)
         }
         g_assert_cmpint(resource_intern("queue 'q': max", "x/more", &error), ==, -1);
         g_assert_true(err_is(error, ERR_INVALID));
-        g_assert_nonnull(
-                strstr(error->message, "queue 'q': max: no room for a further kind of resource 'x/more'"));
+        g_assert_nonnull(strstr(error->message, "queue 'q': max: 'x/more' cannot be added: "));
         g_assert_cmpint(resource_intern("max", "rdma/hca", NULL), >=, 0);
 }
 
@@ -392,7 +391,7 @@ static void test_limits(void)
                 { "{\"x.y/unheard\":4}", false, NULL,
                   "max.x.y/unheard: 'x.y/unheard' is not a kind of resource" },
                 { "{\"not good\":4}", true, NULL, "max.not good: 'not good' is not the name of a resource" },
-                { "{\"mem\":1,\"memory\":1}", false, NULL, "memory is said twice" },
+                { "{\"mem\":1,\"memory\":1}", false, NULL, "memory is given twice" },
                 { "{\"cpu\":-1}", false, NULL, "max.cpu: '-1' is not a number of cores" },
                 { "{\"cpu\":true}", false, NULL, "max.cpu must be a quantity" },
                 { "{\"memory\":\"8Ei\"}", false, NULL, "max.memory: '8Ei' is not an amount of memory" },
@@ -440,7 +439,7 @@ static void test_limits_list(void)
                 { "cpu=", NULL, "--max: 'cpu=' is not NAME=AMOUNT" },
                 { "=1", NULL, "--max: '=1' is not NAME=AMOUNT" },
                 { "cpu=1,,mem=1", NULL, "--max: '' is not NAME=AMOUNT" },
-                { "cpu=1,cpu=2", NULL, "--max: cpu is said twice" },
+                { "cpu=1,cpu=2", NULL, "--max: cpu is given twice" },
                 { "cpu=much", NULL, "--max: 'much' is not a number of cores" },
         };
 

@@ -161,7 +161,7 @@ static const struct {
         { "{`command`:`x`,`framework`:`plain`,`roles`:[{`name`:`pserver`},{`name`:`worker`}]}",
           "roles[0].name: 'pserver' is not a role of plain" },
         { "{`command`:`x`,`roles`:[{`name`:`worker`},{`name`:`trainer`}]}",
-          "roles[1].name: 'trainer' stands there twice" },
+          "roles[1].name: 'trainer' is given twice" },
         { "{`command`:`x`,`roles`:[{`name`:`pserver`},{`name`:`trainer`,`replicas`:-1}]}",
           "roles[1].replicas: '-1' is not a whole number from 0 to 10000" },
         { "{`command`:`x`,`roles`:[{`name`:`worker`,`replicas`:1000000000}]}",
