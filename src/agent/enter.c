@@ -1,10 +1,10 @@
-/* Entering a member's surroundings (see enter.h). What is read of the process comes first, what needs our
- * rights next, and then they are given up.
+/* Entering a member's namespaces and cgroups (see enter.h). First everything is read from the process, then
+ * the steps that need our rights are done, then the rights are dropped.
  *
- * The member is not to be trusted: whom the command runs as comes with the request, never from the process,
- * which may be a set-uid program by now. One open directory of /proc stands for it throughout, and a pidfd
- * that was opened before says in the end that the number still meant the same process when that was opened.
- */
+ * The member is not trusted: the user for the command comes with the request, never from the process, which
+ * may be a set-uid program by now. One open directory of /proc represents it throughout. A pidfd, opened
+ * before, shows at the end that its number still belonged to the same process when the directory was
+ * opened. */
 #include "agent/enter.h"
 
 #include <errno.h>

@@ -122,8 +122,8 @@ static int open_kept(const SandboxPlace *place, const char *point, Kept ret[SAND
         return n;
 }
 
-/* Replaces `point` by a directory of the attempt, or by a tmpfs if something below it must stay visible:
- * nobody can have created a symbolic link in a new tmpfs. `dir` NULL: always a tmpfs. */
+/* Replaces `point` by a directory of the attempt, or by a tmpfs if something below it must stay visible: a
+ * new tmpfs contains no symbolic link of another user. `dir` NULL: always a tmpfs. */
 static bool replace(const SandboxPlace *place, const char *point, const char *dir)
 {
         Kept kept[SANDBOX_KEEP_MAX];
@@ -366,7 +366,7 @@ static _Noreturn void hold(const SandboxPlace *place, uint32_t parts, int maker)
 
 /* ---- one member after another ---- */
 
-/* What a member can change about a directory, except times. */
+/* Changes by a member to a directory that can be detected, except times. */
 typedef struct {
         int names; /* number of entries; -1: unreadable */
         mode_t mode;

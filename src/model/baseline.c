@@ -255,7 +255,7 @@ static bool names_any(const json_t *value, const Source *source, const Fence *fe
         return json_is_string(named) && (fence->chosen || source->is_ours(fence, json_string_value(named)));
 }
 
-/* What the field `key` refers to that templates may not use; NULL: nothing. */
+/* The restricted object that the field `key` refers to; NULL: none. */
 static const char *what_is_named(const Fence *fence, const char *key, const json_t *value)
 {
         g_autofree char *lower = g_ascii_strdown(key, -1);

@@ -41,7 +41,7 @@ Catalog *catalog_load(GPtrArray *objects /* Object * */);
 
 bool queue_is_leaf(const Catalog *catalog, const Queue *queue);
 const Queue *queue_parent(const Catalog *catalog, const Queue *queue); /* NULL: directly under the cluster */
-/* False in a cluster of type K3S: its queues hold nobody back (doc/reference/scheduling.md, "Clusters of type
+/* False in a cluster of type K3S: its queues limit no job (doc/reference/scheduling.md, "Clusters of type
  * K3S"). */
 bool queue_has_quota(const Catalog *catalog, const Queue *queue);
 /* The limit for the queue's jobs; kinds without a limit are RESOURCE_UNLIMITED. */
@@ -90,7 +90,7 @@ char **catalog_warnings(const Object *object, const CatalogFacts *facts);
  * queue, and the queues (with their grants), flavours and pools of a cluster. Object *, borrowed. */
 GPtrArray *catalog_followers(const Catalog *catalog, const Object *object);
 
-/* What a new server begins with: user root, the default cluster (of `type`), queues `default` and
+/* The objects of a new server: user root, the default cluster (of `type`), queues `default` and
  * `default-queue`, the three flavours (doc/reference/paddleflow-api.md, "What a new server begins with").
  * Object *, owned. */
 GPtrArray *catalog_seed(ClusterType type, gint64 now);

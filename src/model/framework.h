@@ -54,7 +54,7 @@ typedef struct Framework {
         bool tells_all;  /* each member gets the addresses of all members of each role, one variable a role */
         bool fixed;      /* its members agree on their number at the start (a rendezvous, a host file): no
                             member of an elastic job joins or leaves while an attempt runs */
-        bool single;     /* each member is an object of its own, even where one object could be a role */
+        bool single;     /* each member is a separate object, even if one object could be a role */
         bool secret;     /* if its members are on machines of their own they share a secret of the attempt,
                             PADDLE_GATE_SECRET, and have the gate (src/gate) as PADDLE_GATE */
         int extra_ports; /* number of ports leased for the job besides those of members, e.g. 1 for the gloo

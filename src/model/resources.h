@@ -1,4 +1,4 @@
-/* What a member asks for, a node has, a queue may use: an amount for each kind of resource. Plain data, exact
+/* Amounts of each kind of resource: a member's request, a node's capacity, a queue's limit. Plain data, exact
  * integers: CPU in thousandths of a core, everything else in base units (bytes, devices). The rules of the
  * arithmetic are those of doc/reference/scheduling.md, "Arithmetic of resources" (doc/guide/scheduling.md
  * says where we differ: overflow is an error). */

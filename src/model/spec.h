@@ -166,18 +166,18 @@ bool spec_wants(const Spec *spec, const Resources *total, Resources *ret);
 /* The same for the smallest number of members with which the job may start. */
 bool spec_wants_min(const Spec *spec, const Resources *total, Resources *ret);
 
-/* What each member that declares no CPU gets of a machine with `total`, in thousandths of a core: one core,
- * or an equal part if the job declares CPU nowhere. At least 1, so that every member counts. */
+/* The CPU of each member that declares none on a machine with `total`, in thousandths of a core: one core, or
+ * an equal part if the job declares CPU nowhere. At least 1, so that every member counts. */
 gint64 spec_share(const Spec *spec, const Resources *total);
 bool spec_declares_cpu(const Spec *spec); /* whether any role that has members declares CPU */
 
-/* What the books count for a member's undeclared resources (engine/share.h). */
+/* The amounts counted for a member's undeclared resources (engine/share.h). */
 typedef struct {
         gint64 cpu_milli; /* -1: unknown, counts as one core */
         gint64 memory;    /* bytes; 0: memory that is not declared is not counted */
 } SpecShare;
 
-/* What the books count for one member of the role. */
+/* The amounts counted for one member of the role. */
 void spec_member_wants(const Spec *spec, int role, SpecShare share, Resources *ret);
 
 bool name_is_valid(const char *name);                                /* DNS label of at most SPEC_NAME_MAX */

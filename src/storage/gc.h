@@ -1,5 +1,5 @@
-/* What may go from the state directory: things that nothing needs, by age and bytes, least recently used
- * first (doc/guide/storage.md). A survey lists the things (survey.h); deciding is pure; janitor.h removes. */
+/* Which unneeded things of the state directory to delete, by age and bytes, least recently used first
+ * (doc/guide/storage.md). A survey lists the things (survey.h); deciding is pure; janitor.h removes. */
 #pragma once
 
 #include <glib.h>

@@ -1,7 +1,6 @@
-/* Who holds how much of the disk, in bytes and files, and how much each user may hold (doc/guide/storage.md). The
- * numbers come from two sides: what the server writes for a user is added at once, and a survey (survey.h)
- * measures now and then, since jobs write without asking. Thread-safe; no call does I/O but ledger_load and
- * ledger_save. */
+/* Disk usage of each user, in bytes and files, and the users' limits (doc/guide/storage.md). The numbers have
+ * two sources: what the server writes for a user is added at once, and a survey (survey.h) measures now and
+ * then, since jobs write directly. Thread-safe; only ledger_load and ledger_save do I/O. */
 #pragma once
 
 #include <glib.h>

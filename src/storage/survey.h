@@ -1,6 +1,5 @@
-/* One look at all that the state directory holds: who holds how much, and what might go (gc.h). May take
- * long; runs on a thread of its own (janitor.h). Of the layout it knows what doc/internals/design.md says of the state
- * directory. */
+/* A survey of the state directory: disk usage of each user, and things that may be deleted (gc.h). It may
+ * take long, so it runs on its own thread (janitor.h). doc/internals/design.md describes the layout. */
 #pragma once
 
 #include <glib.h>

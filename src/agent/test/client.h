@@ -1,15 +1,14 @@
-/* A server as the tests play it: starts the real agent in a scratch directory, speaks to it, and cleans up
- * after it. */
+/* The tests' server: starts the real agent in a scratch directory, talks to it, and cleans up. */
 #pragma once
 
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
 
-enum { EXPECT_MS = 90 * 1000 }; /* before a test says that nothing is heard */
+enum { EXPECT_MS = 90 * 1000 }; /* before a test fails for lack of a message */
 
 typedef struct {
-        char *dir;  /* scratch; the agent's state directory */
+        char *dir;  /* a scratch directory; the agent's state directory */
         char *bin;  /* where the built programs are */
         GPid agent; /* 0: none */
         int fd;     /* -1: not connected */

@@ -1,4 +1,4 @@
-/* JSON as tests write it: with ' for ". */
+/* JSON in tests, with ' instead of ". */
 #pragma once
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Whether this is built with a sanitizer. Long walks take ten times as long then: they go a part of the way,
- * and the whole way in the release build (the suite `long`). */
+/* Whether this is built with a sanitizer. Long walks take ten times as long then, so they do only a part; the
+ * release build does all (the suite `long`). */
 #pragma once
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__

@@ -1,5 +1,4 @@
-/* What the tests of this room share: a scratch directory, small files, and refusals that must say something.
- */
+/* Shared by the tests of storage: a scratch directory, small files, and checks of error messages. */
 #pragma once
 
 #include <fcntl.h>
@@ -44,7 +43,7 @@ static inline char *get(const char *dir, const char *name)
         g_autofree char *path = g_build_filename(dir, name, NULL);
         char *text = NULL;
 
-        (void)g_file_get_contents(path, &text, NULL, NULL); /* NULL when it is not there */
+        (void)g_file_get_contents(path, &text, NULL, NULL); /* NULL if it does not exist */
         return text;
 }
 

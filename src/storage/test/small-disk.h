@@ -1,4 +1,4 @@
-/* A test's part on a disk of 2 MB that fills up: `dir/disk`, in a mount namespace of a child's own. */
+/* Runs a part of a test on a disk of 2 MB that fills up: `dir/disk`, in a child's own mount namespace. */
 #pragma once
 
 #include <sched.h>
