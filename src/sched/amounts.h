@@ -51,3 +51,10 @@ static inline guint32 amounts_mask(const Resources *r)
         for (guint32 kind##_left = (mask), kind;                                                             \
              kind##_left && (kind = (guint32)__builtin_ctz(kind##_left), true);                              \
              kind##_left &= kind##_left - 1)
+
+/* Adds, or with sign -1 subtracts, those kinds of r; the others of r are 0. */
+static inline void amounts_add_kinds(Resources *sum, const Resources *r, guint32 mask, int sign)
+{
+        FOR_KINDS(kind, mask)
+                sum->amount[kind] = (gint64)((guint64)sum->amount[kind] + (guint64)(sign * r->amount[kind]));
+}

@@ -95,9 +95,10 @@ Cluster *cluster_find(const Scheduler *s, int id);
 /* ---- nodes.c: free resources ---- */
 void node_changed(Scheduler *s, Node *node);       /* its free resources have changed */
 void node_changed_later(Scheduler *s, Node *node); /* only planned or releasing have changed */
-void node_take(Scheduler *s, Node *node, const Resources *each, guint64 devices);
-void node_give(Scheduler *s, Node *node, const Resources *each, guint64 devices);
-void node_plan(Scheduler *s, Node *node, const Resources *each, int sign); /* promised to a nominated job */
+/* The resources of one task of the class; `devices`: its GPUs. */
+void node_take(Scheduler *s, Node *node, const Class *class, guint64 devices);
+void node_give(Scheduler *s, Node *node, const Class *class, guint64 devices);
+void node_plan(Scheduler *s, Node *node, const Class *class, int sign); /* promised to a nominated job */
 void node_roomier(Node *node);              /* later: jobs that run there may again help as victims */
 void node_opened(Scheduler *s, Node *node); /* resources may have become free: opens gangs */
 guint64 node_pick_devices(const Scheduler *s, const Node *node, gint64 n);

@@ -91,7 +91,7 @@ bool restore_going(Scheduler *s, Job *job, const SchedTask *going)
                     (node->devices & going[i].devices) ||
                     !job_can_hold(node, &gang->roles[gang_role_of(gang, i)].each))
                         return false;
-                node_take(s, node, &gang->roles[gang_role_of(gang, i)].each, going[i].devices);
+                node_take(s, node, gang->classes[gang_role_of(gang, i)], going[i].devices);
                 job_place_task(s, job, i, going[i]);
                 job_task_releasing(s, job, i, 1);
                 job_let_task_go(s, job, i);

@@ -157,11 +157,21 @@ static const Job *job_behind(const Job *job)
         return g_sequence_iter_is_end(iter) ? NULL : g_sequence_get(iter);
 }
 
+/* All jobs of the shape come after `job`. */
+static bool comes_after(Scheduler *s, const Shape *shape, const Job *job)
+{
+        int order = shape_rank(s, shape, job->shape);
+
+        if (order == 0)
+                order = (shape->first_submitted > job->submitted) - (shape->first_submitted < job->submitted);
+        return order > 0 || (order == 0 && shape->first_key > job->key);
+}
+
 static void keep_first_of(Scheduler *s, QueueNode *queue, const Shape *shape)
 {
         const Job *last = queue->first.first[SCHED_FIGURE_HEADS - 1], *job = shape->first;
 
-        if (last && shape->first_submitted > last->submitted && shape_rank(s, shape, last->shape) >= 0)
+        if (last && comes_after(s, shape, last))
                 return; /* without looking at the job */
         while (job && keep_first(s, queue, job))
                 job = job_behind(job);

@@ -77,7 +77,7 @@ struct Gang {
         int *order;      /* roles, largest request first */
         Class **classes; /* by role */
         Resources need_total, full_total;
-        guint32 mask;
+        guint32 mask, full_mask; /* kinds of need_total; of full_total */
         bool closed;
         Cause cause;       /* why it is closed */
         Cause hopeless;    /* why it can never fit; CAUSE_NONE: it may */

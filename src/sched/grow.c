@@ -130,7 +130,7 @@ static bool grow_role(Growth *growth, Job *job, int role)
                 return false;
         SchedTask at = { node->id, node_pick_devices(s, node, class->each.gpus) };
 
-        node_take(s, node, &class->each, at.devices);
+        node_take(s, node, class, at.devices);
         job_place_task(s, job, task, at);
         return true;
 }

@@ -239,6 +239,7 @@ static void gang_sum_up(Scheduler *s, Gang *gang)
                         g_ptr_array_add(gang->classes[i]->gangs, gang);
         }
         gang->mask = amounts_mask(&gang->need_total);
+        gang->full_mask = amounts_mask(&gang->full_total);
 }
 
 static Gang *gang_intern(Scheduler *s, const Gang *key)

@@ -33,13 +33,12 @@ static GSequenceIter *insert(GSequence *sequence, Job *job, GCompareDataFunc com
         return g_sequence_insert_sorted(sequence, job, compare, NULL);
 }
 
-static void queue_count_pending(QueueNode *queue, const Resources *r, int sign)
+static void count_pending(const Job *job, int sign)
 {
-        for (; queue; queue = queue->parent)
-                if (sign > 0)
-                        amounts_add(&queue->pending, r);
-                else
-                        amounts_subtract(&queue->pending, r);
+        const Gang *gang = job_gang(job);
+
+        for (QueueNode *queue = job_queue(job); queue; queue = queue->parent)
+                amounts_add_kinds(&queue->pending, &gang->full_total, gang->full_mask, sign);
 }
 
 static void set_first(Shape *shape, Job *job)
@@ -88,8 +87,11 @@ static void unlist_in_shape(Job *job)
                 bool empty = g_sequence_is_empty(shape->jobs);
 
                 set_first(shape, empty ? NULL : g_sequence_get(g_sequence_get_begin_iter(shape->jobs)));
-                memo_drop(&group->top_memo);
-                memo_drop(&group->queue->start.top_memo);
+                if (group->top == shape || group->queue->order == QUEUE_ORDER_FAIR ||
+                    !memo_fresh(&group->top_memo, MEMO_UNTIL_DROPPED)) {
+                        memo_drop(&group->top_memo);
+                        memo_drop(&group->queue->start.top_memo);
+                } /* else the group's top is another shape, and stays first */
         }
         if (!g_sequence_is_empty(shape->jobs))
                 return;
@@ -119,7 +121,7 @@ void job_list(Scheduler *s, Job *job)
         }
         job->place = PLACE_LISTED;
         list_in_shape(s, job);
-        queue_count_pending(job_queue(job), &job_gang(job)->full_total, 1);
+        count_pending(job, 1);
 }
 
 void job_unlist(Scheduler *s, Job *job)
@@ -128,7 +130,7 @@ void job_unlist(Scheduler *s, Job *job)
         case PLACE_NOWHERE: return;
         case PLACE_TIMER: g_sequence_remove(job->iter); break;
         case PLACE_LISTED: unlist_in_shape(job); /* fall through */
-        case PLACE_NOMINATED: queue_count_pending(job_queue(job), &job_gang(job)->full_total, -1); break;
+        case PLACE_NOMINATED: count_pending(job, -1); break;
         }
         job->place = PLACE_NOWHERE;
         job->iter = NULL;
@@ -151,11 +153,11 @@ int gang_role_of(const Gang *gang, int task)
         return role;
 }
 
-static const Resources *each_of(const Job *job, int task)
+static const Class *class_of(const Job *job, int task)
 {
         const Gang *gang = job_gang(job);
 
-        return &gang->roles[gang_role_of(gang, task)].each;
+        return gang->classes[gang_role_of(gang, task)];
 }
 
 /* ---- when tasks end ---- */
@@ -181,7 +183,7 @@ gint64 task_end(const NodeTask *at)
 /* While the job is at hand; to look at all jobs later costs more. */
 static void note_end(Node *node, const NodeTask *at)
 {
-        TaskEnd end = { task_end(at), each_of(at->job, at->task) };
+        TaskEnd end = { task_end(at), &class_of(at->job, at->task)->each };
         guint i = node->ends->len;
 
         if (!memo_fresh(&node->ends_memo, MEMO_UNTIL_DROPPED))
@@ -193,18 +195,18 @@ static void note_end(Node *node, const NodeTask *at)
 
 /* ---- what holds ---- */
 
-static void add_releasing(Scheduler *s, Job *job, Node *node, const Resources *each, int sign)
+static void add_releasing(Scheduler *s, Job *job, Node *node, const Class *class, int sign)
 {
         Cluster *cluster = cluster_find(s, node->cluster);
 
-        for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
-                gint64 amount = sign * each->amount[i];
+        FOR_KINDS(kind, class->mask) {
+                gint64 amount = sign * class->each.amount[kind];
 
-                node->releasing.amount[i] += amount;
+                node->releasing.amount[kind] += amount;
                 if (node->usable)
-                        cluster->releasing.amount[i] += amount;
-                for (QueueNode *queue = job_queue(job); queue && amount != 0; queue = queue->parent) {
-                        queue->releasing.amount[i] += amount;
+                        cluster->releasing.amount[kind] += amount;
+                for (QueueNode *queue = job_queue(job); queue; queue = queue->parent) {
+                        queue->releasing.amount[kind] += amount;
                         queue->charges++;
                 }
         }
@@ -218,7 +220,7 @@ void job_task_releasing(Scheduler *s, Job *job, int task, int sign)
 {
         Node *node = node_find(s, job->run->tasks[task].node);
 
-        add_releasing(s, job, node, each_of(job, task), sign);
+        add_releasing(s, job, node, class_of(job, task), sign);
 }
 
 void job_releasing(Scheduler *s, Job *job, int sign)
@@ -232,19 +234,19 @@ void job_releasing(Scheduler *s, Job *job, int sign)
 static void add_task(Scheduler *s, Job *job, int task, const SchedTask *at)
 {
         Node *node = node_find(s, at->node);
-        const Resources *each = each_of(job, task);
+        const Class *class = class_of(job, task);
         NodeTask entry = { job, task };
 
         g_array_append_val(node->tasks, entry);
         note_end(node, &entry);
-        queue_charge(job_queue(job), each, 1);
-        amounts_add(&job->shape->account->alloc, each);
+        queue_charge(job_queue(job), &class->each, class->mask, 1);
+        amounts_add_kinds(&job->shape->account->alloc, &class->each, class->mask, 1);
 }
 
 static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
 {
         Node *node = node_find(s, at->node);
-        const Resources *each = each_of(job, task);
+        const Class *class = class_of(job, task);
 
         for (guint i = 0; i < node->tasks->len; i++) {
                 const NodeTask *entry = &g_array_index(node->tasks, NodeTask, i);
@@ -255,9 +257,9 @@ static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
                 }
         }
         memo_drop(&node->ends_memo);
-        queue_charge(job_queue(job), each, -1);
-        amounts_subtract(&job->shape->account->alloc, each);
-        node_give(s, node, each, at->devices);
+        queue_charge(job_queue(job), &class->each, class->mask, -1);
+        amounts_add_kinds(&job->shape->account->alloc, &class->each, class->mask, -1);
+        node_give(s, node, class, at->devices);
         node_opened(s, node);
         node_roomier(node);
 }
@@ -377,7 +379,7 @@ void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
 {
         for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (tasks[i].node >= 0)
-                        node_take(s, node_find(s, tasks[i].node), each_of(job, i), tasks[i].devices);
+                        node_take(s, node_find(s, tasks[i].node), class_of(job, i), tasks[i].devices);
         begin_run(s, job, tasks, started);
         if (job->state == SCHED_ENDING)
                 job_releasing(s, job, 1);
@@ -410,7 +412,7 @@ void job_release_going(Scheduler *s, Job *job)
 
         for (int i = 0; going && i < job_gang(job)->n_tasks; i++)
                 if (going[i].node >= 0) {
-                        add_releasing(s, job, node_find(s, going[i].node), each_of(job, i), -1);
+                        add_releasing(s, job, node_find(s, going[i].node), class_of(job, i), -1);
                         remove_task(s, job, i, &going[i]);
                 }
 }

@@ -34,38 +34,42 @@ void node_changed(Scheduler *s, Node *node)
         node_changed_later(s, node);
 }
 
-static void add_free(Scheduler *s, Node *node, const Resources *each, int sign)
+static void add_free(Scheduler *s, Node *node, const Class *class, int sign)
 {
         Cluster *cluster = node->usable ? cluster_find(s, node->cluster) : NULL;
 
-        for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
-                node->free.amount[i] += sign * each->amount[i];
+        FOR_KINDS(kind, class->mask) {
+                gint64 amount = sign * class->each.amount[kind];
+
+                node->free.amount[kind] += amount;
                 if (cluster)
-                        cluster->free.amount[i] += sign * each->amount[i];
+                        cluster->free.amount[kind] += amount;
         }
         node_changed(s, node);
 }
 
-void node_take(Scheduler *s, Node *node, const Resources *each, guint64 devices)
+void node_take(Scheduler *s, Node *node, const Class *class, guint64 devices)
 {
         node->devices |= devices;
-        add_free(s, node, each, -1);
+        add_free(s, node, class, -1);
 }
 
-void node_give(Scheduler *s, Node *node, const Resources *each, guint64 devices)
+void node_give(Scheduler *s, Node *node, const Class *class, guint64 devices)
 {
         node->devices &= ~devices;
-        add_free(s, node, each, 1);
+        add_free(s, node, class, 1);
 }
 
-void node_plan(Scheduler *s, Node *node, const Resources *each, int sign)
+void node_plan(Scheduler *s, Node *node, const Class *class, int sign)
 {
         Cluster *cluster = node->usable ? cluster_find(s, node->cluster) : NULL;
 
-        for (int i = 0; i < RESOURCE_KINDS_MAX; i++) {
-                node->planned.amount[i] += sign * each->amount[i];
+        FOR_KINDS(kind, class->mask) {
+                gint64 amount = sign * class->each.amount[kind];
+
+                node->planned.amount[kind] += amount;
                 if (cluster)
-                        cluster->planned.amount[i] += sign * each->amount[i];
+                        cluster->planned.amount[kind] += amount;
         }
         node->n_planned += sign;
         node_changed_later(s, node);

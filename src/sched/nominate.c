@@ -34,7 +34,7 @@ void nomination_plan(Scheduler *s, const Nomination *nomination, int sign)
 
                         if (!node)
                                 continue;
-                        node_plan(s, node, &gang->roles[role].each, sign);
+                        node_plan(s, node, gang->classes[role], sign);
                         if (sign < 0)
                                 node_opened(s, node);
                 }

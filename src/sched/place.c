@@ -20,17 +20,17 @@ void plan_undo(Scheduler *s, Plan *plan, const Gang *gang)
         for (guint i = plan->placed->len; i > 0; i--) {
                 const Placement *at = &g_array_index(plan->placed, Placement, i - 1);
 
-                node_give(s, node_find(s, at->node), &gang->roles[at->role].each, at->devices);
+                node_give(s, node_find(s, at->node), gang->classes[at->role], at->devices);
         }
         g_array_set_size(plan->placed, 0);
 }
 
 static void put(Scheduler *s, Plan *plan, const Gang *gang, int role, Node *node)
 {
-        const Resources *each = &gang->roles[role].each;
-        Placement at = { role, node->id, node_pick_devices(s, node, each->gpus) };
+        const Class *class = gang->classes[role];
+        Placement at = { role, node->id, node_pick_devices(s, node, class->each.gpus) };
 
-        node_take(s, node, each, at.devices);
+        node_take(s, node, class, at.devices);
         g_array_append_val(plan->placed, at);
 }
 

@@ -22,13 +22,10 @@ void queue_stale(QueueNode *queue)
                 memo_drop(&queue->share.memo);
 }
 
-void queue_charge(QueueNode *queue, const Resources *r, int sign)
+void queue_charge(QueueNode *queue, const Resources *r, guint32 mask, int sign)
 {
         for (; queue; queue = queue->parent) {
-                if (sign > 0)
-                        amounts_add(&queue->alloc, r);
-                else
-                        amounts_subtract(&queue->alloc, r);
+                amounts_add_kinds(&queue->alloc, r, mask, sign);
                 memo_drop(&queue->share.memo);
                 queue->charges++;
         }

@@ -158,7 +158,8 @@ QueueNode *queue_common(QueueNode *a, QueueNode *b); /* the nearest queue that i
                                                            NULL */
 int queue_compare(const Scheduler *s, QueueNode *a, QueueNode *b); /* siblings: which is served first */
 void queue_share(const Scheduler *s, QueueNode *queue); /* updates share_num, share_den and below */
-void queue_charge(QueueNode *queue, const Resources *r, int sign); /* adds to alloc, up to the root */
+/* Adds to alloc, up to the root; `mask`: the kinds of r that are not 0. */
+void queue_charge(QueueNode *queue, const Resources *r, guint32 mask, int sign);
 /* Changes when the use of the queue or one above it changes, in a kind that is limited or guaranteed. */
 guint64 queue_charges(const QueueNode *queue);
 void queue_stale(QueueNode *queue);      /* invalidates its share, up to the root */

@@ -39,20 +39,23 @@ struct Group {
         int cause_queue;
 };
 
-/* Jobs that differ only in age. */
+/* Jobs that differ only in age. The fields up to failed_pass are read when the first shape of a group is looked for; they
+ * fill a cache line. */
 struct Shape {
-        guint refs; /* number of jobs */
-        Group *group;
-        Account *account;
-        Array *array; /* or NULL */
-        int user, priority, array_max;
-        gint64 time_limit, grace;
-        bool preemptable;
-        GSequence *jobs;                   /* those that wait, by age */
-        Job *first;                        /* of these */
+        int priority, array_max;
         gint64 first_submitted, first_key; /* the fields of the first job that are read most */
-        guint32 failed_pass;               /* the pass in which it was tried */
-        int index;                         /* in group->shapes; -1: not in it */
+        gint64 time_limit;
+        Array *array; /* or NULL */
+        Account *account;
+        Group *group;
+        guint refs;          /* number of jobs */
+        guint32 failed_pass; /* the pass in which it was tried */
+        GSequence *jobs;     /* those that wait, by age */
+        Job *first;          /* of these */
+        int user;
+        int index; /* in group->shapes; -1: not in it */
+        gint64 grace;
+        bool preemptable;
         Cause cause;
 };
 

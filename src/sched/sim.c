@@ -191,15 +191,20 @@ static int compare_spots(gconstpointer a, gconstpointer b)
         return (x->node->id > y->node->id) - (x->node->id < y->node->id);
 }
 
-static GArray *spots_for(Scheduler *s, const Gang *gang, const Class *class, int place)
+/* The simulation's counts tell which nodes to look at. What is planned for another role of the gang since then only
+ * takes from a node. */
+static GArray *spots_for(Scheduler *s, const Sim *sim, int role, int place)
 {
         GArray *spots = g_array_new(FALSE, FALSE, sizeof(Spot));
+        const Gang *gang = sim->gang;
+        const Class *class = gang->classes[role];
 
         for (guint i = 0; i < s->nodes->len; i++) {
                 Node *node = s->nodes->pdata[i];
                 Resources room;
 
-                if (!node || !class->index.eligible[i] || place_of(gang, node) != place)
+                if (!node || sim->node_slots[i * (guint)gang->n_roles + (guint)role] == 0 ||
+                    place_of(gang, node) != place)
                         continue;
                 room = node_later(node);
                 if (room_slots(&room, class, 1) > 0) {
@@ -213,9 +218,10 @@ static GArray *spots_for(Scheduler *s, const Gang *gang, const Class *class, int
 }
 
 /* Plans the role's tasks; returns how many there was no place for. */
-static int plan_role(Scheduler *s, const Gang *gang, int role, int place, SchedTask *tasks)
+static int plan_role(Scheduler *s, const Sim *sim, int role, int place, SchedTask *tasks)
 {
-        g_autoptr(GArray) spots = spots_for(s, gang, gang->classes[role], place);
+        const Gang *gang = sim->gang;
+        g_autoptr(GArray) spots = spots_for(s, sim, role, place);
         int left = gang->need[role], task = gang->first[role];
 
         for (guint i = 0; i < spots->len && left > 0; i++) {
@@ -225,7 +231,7 @@ static int plan_role(Scheduler *s, const Gang *gang, int role, int place, SchedT
 
                 for (; n > 0; n--, left--) {
                         tasks[task++].node = node->id;
-                        node_plan(s, node, &gang->roles[role].each, 1);
+                        node_plan(s, node, gang->classes[role], 1);
                 }
         }
         return left;
@@ -278,18 +284,18 @@ static bool pack_in(Scheduler *s, const Gang *gang, int place, SchedTask *tasks)
         return pack_gang(gang, (PackSpot *)(void *)spots->data, (int)spots->len, plan_some, &planning);
 }
 
-static bool plan_in(Scheduler *s, const Gang *gang, int place, SchedTask *tasks)
+static bool plan_in(Scheduler *s, const Sim *sim, int place, SchedTask *tasks)
 {
+        const Gang *gang = sim->gang;
         int left = 0;
 
         plan_nothing(gang, tasks);
         for (int i = 0; i < gang->n_roles && left == 0; i++)
                 if (gang->need[gang->order[i]] > 0)
-                        left = plan_role(s, gang, gang->order[i], place, tasks);
+                        left = plan_role(s, sim, gang->order[i], place, tasks);
         for (int i = 0; i < gang->n_tasks; i++)
                 if (tasks[i].node >= 0)
-                        node_plan(s, node_find(s, tasks[i].node), &gang->roles[gang_role_of(gang, i)].each,
-                                  -1);
+                        node_plan(s, node_find(s, tasks[i].node), gang->classes[gang_role_of(gang, i)], -1);
         return left == 0 || pack_in(s, gang, place, tasks);
 }
 
@@ -322,7 +328,7 @@ bool sim_fits(Scheduler *s, Gang *gang)
                 if (is_of_one_role(gang))
                         return true;
                 tasks = g_new(SchedTask, gang->n_tasks);
-                if (plan_in(s, gang, place, tasks))
+                if (plan_in(s, sim, place, tasks))
                         return true;
         }
         return false;
@@ -333,7 +339,7 @@ bool sim_place(Scheduler *s, Gang *gang, SchedTask *tasks)
         const Sim *sim = sim_get(s, gang);
 
         for (int place = 0; place < sim->places; place++)
-                if (has_slots(sim, place) && plan_in(s, gang, place, tasks))
+                if (has_slots(sim, place) && plan_in(s, sim, place, tasks))
                         return true;
         return false;
 }

@@ -19,7 +19,7 @@ static void look_at(Scheduler *s, Account *account)
         if (memo_fresh(&account->seen_memo, s->pass))
                 return;
         memo_keep(&account->seen_memo, s->pass);
-        account->seen_usage = usage_at(s, &account->usage, s->now);
+        account->seen_usage = usage_now(s, &account->usage);
 }
 
 static int compare_users(Scheduler *s, Account *a, Account *b)
@@ -103,8 +103,8 @@ static Shape *group_top(Scheduler *s, Group *group)
                 Shape *shape = group->shapes->pdata[i];
 
                 group->shortest = MIN(group->shortest, shape_span(shape));
-                if (shape_limited(shape) == CAUSE_NONE &&
-                    (!group->top || shape_compare(s, shape, group->top) < 0))
+                if ((!group->top || shape_compare(s, shape, group->top) < 0) &&
+                    shape_limited(shape) == CAUSE_NONE)
                         group->top = shape;
         }
         return group->top;

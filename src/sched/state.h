@@ -54,6 +54,8 @@ struct Scheduler {
         guint64 reservations; /* number so far */
         bool again;           /* the next pass may decide something even if nothing else happens */
         int searches;         /* number of searches for reservations in this pass */
+        guint64 decay;        /* of usage */
+        Memo decay_memo;      /* key: the time span */
         guint64 versions;     /* grows with every change of the free resources of any node */
 
         GPtrArray *clusters;      /* Cluster, by id */

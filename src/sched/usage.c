@@ -32,18 +32,38 @@ static guint64 decay(const Scheduler *s, gint64 dt)
         return times(powers[step], e) >> halvings;
 }
 
-gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now)
+static bool is_constant(const Usage *usage, gint64 now)
 {
-        guint64 kept;
+        return now <= usage->at || (usage->value == 0 && usage->rate == 0);
+}
+
+/* `kept`: what is left of the value. */
+static gint64 decayed(const Scheduler *s, const Usage *usage, guint64 kept)
+{
         Wide old, ms;
 
-        if (now <= usage->at || (usage->value == 0 && usage->rate == 0))
-                return usage->value;
-        kept = decay(s, now - usage->at);
         old = times((guint64)usage->value, kept);
         /* the time that counts, (half life / ln 2) × (1 - kept), in 2^-40 ms */
         ms = ((Wide)(guint64)s->half_life_ms * (ONE - kept) >> 20) * PER_LN2 >> 30;
         return (gint64)MIN(old + ((Wide)(guint64)usage->rate * ms >> 40), (Wide)G_MAXINT64 / 4);
+}
+
+gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now)
+{
+        return is_constant(usage, now) ? usage->value : decayed(s, usage, decay(s, now - usage->at));
+}
+
+gint64 usage_now(Scheduler *s, const Usage *usage)
+{
+        gint64 dt = s->now - usage->at;
+
+        if (is_constant(usage, s->now))
+                return usage->value;
+        if (!memo_fresh(&s->decay_memo, (guint64)dt)) {
+                s->decay = decay(s, dt);
+                memo_keep(&s->decay_memo, (guint64)dt);
+        }
+        return decayed(s, usage, s->decay);
 }
 
 void usage_set_rate(const Scheduler *s, Usage *usage, gint64 rate, gint64 now)

@@ -35,5 +35,7 @@ const Account *account_find(const Scheduler *s, int queue, int user);
 GPtrArray *accounts_sorted(const Scheduler *s);
 
 gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now);
+/* The same at the scheduler's time. Many usages were changed at the same time: the decay since then is remembered. */
+gint64 usage_now(Scheduler *s, const Usage *usage);
 void usage_set_rate(const Scheduler *s, Usage *usage, gint64 rate, gint64 now);
 void account_changed(Scheduler *s, Account *account); /* its alloc has changed: updates the rates */
