@@ -353,8 +353,9 @@ static bool is_within(const Scheduler *s, const Node *node, const Domain *domain
 }
 
 /* As gangs are placed: what is promised to a head has to come true. */
-static Node *best_fit(Scheduler *s, const Class *class, const Resources *rooms, const Domain *within)
+static Node *best_fit(Scheduler *s, Class *class, const Resources *rooms, const Domain *within)
 {
+        const guint8 *eligible = class_eligible(s, class);
         Node *best = NULL;
         gint32 best_score = 0;
 
@@ -362,8 +363,7 @@ static Node *best_fit(Scheduler *s, const Class *class, const Resources *rooms, 
                 Node *node = s->nodes->pdata[i];
                 gint32 score;
 
-                if (!class->index.eligible[i] || room_slots(&rooms[i], class, 1) == 0 ||
-                    !is_within(s, node, within))
+                if (!eligible[i] || room_slots(&rooms[i], class, 1) == 0 || !is_within(s, node, within))
                         continue;
                 score = node_score(node, class, &rooms[i]);
                 if (!best || score > best_score) {

@@ -37,6 +37,9 @@ void class_sync(Scheduler *s, Class *class);
 bool class_has_room(Scheduler *s, Class *class); /* now, on some node */
 Node *class_best(Scheduler *s, Class *class);    /* the best node on which a task fits; NULL: none */
 void class_clear_index(Class *class);
+/* By node: whether the class may use it. Works it out if the index was given up for another class, which happens to a
+ * class that was synced when many others were synced since. */
+const guint8 *class_eligible(Scheduler *s, Class *class);
 /* True if one task fits now, beside the planned and reserved amounts. */
 bool node_fits(const Node *node, const Class *class);
 gint32 node_score(const Node *node, const Class *class, const Resources *room);

@@ -311,6 +311,13 @@ static void find_eligible(Scheduler *s, Class *class)
         }
 }
 
+const guint8 *class_eligible(Scheduler *s, Class *class)
+{
+        if (!class->index.eligible)
+                find_eligible(s, class);
+        return class->index.eligible;
+}
+
 static void build_index(Scheduler *s, Class *class, guint32 version)
 {
         if (!class->index.heap)

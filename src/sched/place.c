@@ -149,14 +149,15 @@ typedef struct {
         gint64 spare; /* tasks of the largest role that would fit beyond the gang's */
 } Choice;
 
-static gint64 slots_in(const Domain *domain, const Class *class, gint64 most)
+static gint64 slots_in(Scheduler *s, const Domain *domain, Class *class, gint64 most)
 {
+        const guint8 *eligible = class_eligible(s, class);
         gint64 slots = 0;
 
         for (guint i = 0; i < domain->nodes->len; i++) {
                 const Node *node = domain->nodes->pdata[i];
 
-                if (class->index.eligible[node->id] && node_fits(node, class))
+                if (eligible[node->id] && node_fits(node, class))
                         slots += room_slots(&node->free, class, most);
         }
         return slots;
@@ -185,7 +186,7 @@ static GArray *choices_of(Scheduler *s, Gang *gang, int level)
 
                         if (gang->need[role] == 0)
                                 continue;
-                        choice.spare = slots_in(choice.domain, gang->classes[role], SCHED_TASKS_MAX);
+                        choice.spare = slots_in(s, choice.domain, gang->classes[role], SCHED_TASKS_MAX);
                         choice.spare -= gang->need[role];
                         holds = choice.spare >= 0;
                 }

@@ -47,6 +47,13 @@ static void count(Scheduler *s, Sim *sim, const Node *node)
         }
 }
 
+/* For count: of many classes, some may have given up their index. */
+static void sync_eligible(Scheduler *s, const Gang *gang)
+{
+        for (int role = 0; role < gang->n_roles; role++)
+                (void)class_eligible(s, gang->classes[role]);
+}
+
 static void build(Scheduler *s, Sim *sim)
 {
         gsize roles = (gsize)sim->gang->n_roles;
@@ -54,6 +61,7 @@ static void build(Scheduler *s, Sim *sim)
         for (int role = 0; role < sim->gang->n_roles; role++)
                 if (sim->gang->need[role] > 0)
                         class_sync(s, sim->gang->classes[role]);
+        sync_eligible(s, sim->gang);
         memo_keep(&sim->built, cluster_get(s, sim->gang->cluster)->version);
         sim->changes++;
         sim->n_nodes = (int)s->nodes->len;
@@ -75,6 +83,7 @@ static void follow(Scheduler *s, Sim *sim)
         } else {
                 gint64 stamp = ++s->uses; /* what was marked and undone for another gang changed many times */
 
+                sync_eligible(s, sim->gang);
                 for (guint64 at = sim->cursor - s->changes_base; at < s->changes->len; at++) {
                         int id = g_array_index(s->changes, int, at);
                         Node *node = id < sim->n_nodes ? s->nodes->pdata[id] : NULL;

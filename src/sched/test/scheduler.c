@@ -452,6 +452,39 @@ static void test_reasons_from_figures(Fixture *f, gconstpointer data)
         assert_same_reasons(f, 6, 3, 2, 3, limits);
 }
 
+/* More kinds of tasks are tried between two looks at a preemption than have an index of nodes at one time. */
+static void test_preemption_beside_many_kinds(Fixture *f, gconstpointer data)
+{
+        static const char *const big[] = { "size=big", NULL };
+        SchedNode node = node_of(0, 10, 0), other = node_of(1, 1000, 0);
+        SchedQueue queue = queue_of(0);
+        SchedRole role = role_of(5, 0, 1);
+        SchedJob job = job_of(3, 0, &role);
+
+        node.labels = big;
+        g_assert_true(scheduler_put_node(f->scheduler, &node));
+        queue.preemption = PREEMPT_LOWER_PRIORITY;
+        g_assert_true(scheduler_put_queue(f->scheduler, &queue));
+        put_queue(f, 1);
+        put_job(f, 1, 0, 1, 0, 0);
+        put_job(f, 2, 1, 9, 0, 0);
+        g_assert_cmpuint(pass(f, NOW), ==, 2);
+        job.priority = 10;
+        job.labels = big;
+        g_assert_true(scheduler_put_job(f->scheduler, &job));
+        g_assert_true(scheduler_put_node(f->scheduler, &other));
+        g_assert_cmpuint(pass(f, NOW + 1), ==, 0);
+        for (int kind = 0; kind < 200; kind++) {
+                role = role_of(1, 0, 1);
+                role.each.memory = 1 + kind;
+                job = job_of(10 + kind, 1, &role);
+                g_assert_true(scheduler_put_job(f->scheduler, &job));
+        }
+        g_assert_cmpuint(pass(f, NOW + 2), ==, 200);
+        g_assert_cmpuint(pass(f, NOW + 3), ==, 0);
+        g_assert_cmpint(scheduler_cause(f->scheduler, 3), ==, CAUSE_FRAGMENTED);
+}
+
 static void test_forecast(Fixture *f, gconstpointer data)
 {
         g_autoptr(Scheduler) first = NULL, second = NULL, never = NULL;
@@ -693,6 +726,7 @@ int main(int argc, char **argv)
                 { "figures", test_figures },
                 { "reasons", test_reasons },
                 { "reasons_from_figures", test_reasons_from_figures },
+                { "preemption_beside_many_kinds", test_preemption_beside_many_kinds },
                 { "forecast", test_forecast },
                 { "due", test_due },
                 { "dump", test_dump },
