@@ -1,4 +1,4 @@
-/* What the store hands out and takes in, whatever keeps it (see store.h). */
+/* What the store hands out and takes in, and the calls into the implementation (see store.h). */
 #include "store/store.h"
 
 void event_free(Event *event)
@@ -40,4 +40,117 @@ void token_free(Token *token)
         g_free(token->maker);
         g_free(token->authority);
         g_free(token);
+}
+
+/* ---- the operations ---- */
+
+Store *store_open_as(const StoreOps *ops, const char *dir, GError **error)
+{
+        Store *store = ops->open(dir, error);
+
+        if (store)
+                store->ops = ops;
+        return store;
+}
+
+Store *store_open(const char *dir, GError **error)
+{
+        return store_open_as(&store_sqlite, dir, error);
+}
+
+void store_close(Store *store)
+{
+        if (store)
+                store->ops->close(store);
+}
+
+bool store_load(Store *store, StoreState *ret, GError **error)
+{
+        return store->ops->load(store, ret, error);
+}
+
+bool store_commit(Store *store, const StoreBatch *batch, StoreFailure *ret_failure, GError **error)
+{
+        return store->ops->commit(store, batch, ret_failure, error);
+}
+
+void store_checkpoint(Store *store)
+{
+        store->ops->checkpoint(store);
+}
+
+void store_metrics(Store *store, StoreMetrics *ret)
+{
+        store->ops->metrics(store, ret);
+}
+
+Job *store_job_by_id(Store *store, const char *id, GError **error)
+{
+        return store->ops->job_by_id(store, id, error);
+}
+
+Job *store_job_by_seq(Store *store, gint64 seq, GError **error)
+{
+        return store->ops->job_by_seq(store, seq, error);
+}
+
+Job *store_job_by_name(Store *store, const char *user, const char *name, GError **error)
+{
+        return store->ops->job_by_name(store, user, name, error);
+}
+
+Job *store_job_by_key(Store *store, const char *user, const char *idempotency_key, GError **error)
+{
+        return store->ops->job_by_key(store, user, idempotency_key, error);
+}
+
+GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error)
+{
+        return store->ops->jobs(store, query, ret_next, error);
+}
+
+bool store_jobs_count(Store *store, const JobQuery *query, int max, int *ret, GError **error)
+{
+        return store->ops->jobs_count(store, query, max, ret, error);
+}
+
+bool store_jobs_that_ran(Store *store, const char *queue, gint64 from, gint64 to,
+                         bool (*func)(const Job *job, void *arg), void *arg, GError **error)
+{
+        return store->ops->jobs_that_ran(store, queue, from, to, func, arg, error);
+}
+
+bool store_array_count(Store *store, gint64 array_seq, ArrayCount *ret, GError **error)
+{
+        return store->ops->array_count(store, array_seq, ret, error);
+}
+
+bool store_array_by_name(Store *store, const char *user, const char *name, gint64 *ret, GError **error)
+{
+        return store->ops->array_by_name(store, user, name, ret, error);
+}
+
+GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int limit, GError **error)
+{
+        return store->ops->array_jobs(store, array_seq, states, limit, error);
+}
+
+GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)
+{
+        return store->ops->events(store, query, error);
+}
+
+gint64 store_events_horizon(Store *store)
+{
+        return store->ops->events_horizon(store);
+}
+
+Token *store_token_by_hash(Store *store, const char *hash, GError **error)
+{
+        return store->ops->token_by_hash(store, hash, error);
+}
+
+GPtrArray *store_tokens(Store *store, const char *user, GError **error)
+{
+        return store->ops->tokens(store, user, error);
 }

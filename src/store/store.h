@@ -1,7 +1,7 @@
 /* What must survive: jobs, events, the catalog's objects, tokens, usage. Typed batches and queries; no
  * decision. One writer (the engine) commits batches; readers use connections of their own and see committed
- * data only. Implementations: sqlite/, later postgres/. doc/internals/store.md has the tables and what is durable when.
- */
+ * data only. The functions call the operations of an implementation (StoreOps, at the end): sqlite/, later postgres/.
+ * doc/internals/store.md has the tables and what is durable when. */
 #pragma once
 
 #include <glib.h>
@@ -14,6 +14,7 @@
 #include "store/record.h"
 
 typedef struct Store Store;
+typedef struct StoreOps StoreOps;
 
 /* How a token was created. A change of the password deletes the tokens of log-ins, and those created with
  * such tokens. */
@@ -74,7 +75,7 @@ typedef struct {
 void store_state_clear(StoreState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(StoreState, store_state_clear)
 
-/* Opens or creates `dir`/paddle.db and runs the numbered migrations, each in one transaction. ERR_CONFLICT: a
+/* Opens or creates `dir`/paddle.db (store_sqlite) and runs the numbered migrations, each in one transaction. ERR_CONFLICT: a
  * newer version wrote it (the message names both numbers), or another server has it open. NULL on failure. */
 Store *store_open(const char *dir, GError **error);
 void store_close(Store *store);
@@ -157,3 +158,41 @@ typedef struct {
         gint64 checkpoint_ms_max; /* the longest run of store_checkpoint */
 } StoreMetrics;
 void store_metrics(Store *store, StoreMetrics *ret);
+
+/* ---- implementations ---- */
+
+/* Each operation behaves as the function of its name above. None is NULL. */
+struct StoreOps {
+        const char *name;
+        Store *(*open)(const char *dir, GError **error); /* store_open_as sets `ops` of the result */
+        void (*close)(Store *store);
+        bool (*load)(Store *store, StoreState *ret, GError **error);
+        bool (*commit)(Store *store, const StoreBatch *batch, StoreFailure *ret_failure, GError **error);
+        void (*checkpoint)(Store *store);
+        void (*metrics)(Store *store, StoreMetrics *ret);
+        Job *(*job_by_id)(Store *store, const char *id, GError **error);
+        Job *(*job_by_seq)(Store *store, gint64 seq, GError **error);
+        Job *(*job_by_name)(Store *store, const char *user, const char *name, GError **error);
+        Job *(*job_by_key)(Store *store, const char *user, const char *idempotency_key, GError **error);
+        GPtrArray *(*jobs)(Store *store, const JobQuery *query, gint64 *ret_next, GError **error);
+        bool (*jobs_count)(Store *store, const JobQuery *query, int max, int *ret, GError **error);
+        bool (*jobs_that_ran)(Store *store, const char *queue, gint64 from, gint64 to,
+                              bool (*func)(const Job *job, void *arg), void *arg, GError **error);
+        bool (*array_count)(Store *store, gint64 array_seq, ArrayCount *ret, GError **error);
+        bool (*array_by_name)(Store *store, const char *user, const char *name, gint64 *ret, GError **error);
+        GPtrArray *(*array_jobs)(Store *store, gint64 array_seq, guint32 states, int limit, GError **error);
+        GPtrArray *(*events)(Store *store, const EventQuery *query, GError **error);
+        gint64 (*events_horizon)(Store *store);
+        Token *(*token_by_hash)(Store *store, const char *hash, GError **error);
+        GPtrArray *(*tokens)(Store *store, const char *user, GError **error);
+};
+
+/* Every implementation's struct begins with this. */
+struct Store {
+        const StoreOps *ops;
+};
+
+extern const StoreOps store_sqlite;
+
+/* store_open is this with store_sqlite. */
+Store *store_open_as(const StoreOps *ops, const char *dir, GError **error);

@@ -102,7 +102,7 @@ static bool is_harmless(int code, int sys)
         }
 }
 
-static StoreFailure undo(Store *store, const StoreBatch *batch)
+static StoreFailure undo(SqliteStore *store, const StoreBatch *batch)
 {
         Conn *conn = &store->writer;
         bool harmless = is_harmless(conn->failed, conn->failed_errno);
@@ -114,7 +114,7 @@ static StoreFailure undo(Store *store, const StoreBatch *batch)
         return STORE_FAILED_FATAL;
 }
 
-static bool check_usable(Store *store, GError **error)
+static bool check_usable(SqliteStore *store, GError **error)
 {
         if (wal_is_broken(&store->wal))
                 store->in_doubt = true;
@@ -127,7 +127,7 @@ static bool check_usable(Store *store, GError **error)
         return true;
 }
 
-static void note_committed(Store *store, const StoreBatch *batch, const Tally *tally)
+static void note_committed(SqliteStore *store, const StoreBatch *batch, const Tally *tally)
 {
         for (const RecordRow *row = record_rows; row < record_rows + record_n_rows; row++)
                 for (guint i = 0; row->committed && tally->n[row->kind][row->op] && i < batch->n; i++)
@@ -135,8 +135,9 @@ static void note_committed(Store *store, const StoreBatch *batch, const Tally *t
                                 row->committed(store, batch->records[i].data);
 }
 
-bool store_commit(Store *store, const StoreBatch *batch, StoreFailure *ret_failure, GError **error)
+bool sqlite_commit(Store *base, const StoreBatch *batch, StoreFailure *ret_failure, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         const Tally tally = count_records(batch);
         Conn *conn = &store->writer;
 
@@ -192,8 +193,9 @@ static GPtrArray *load_records(Conn *conn, const RecordRow *row, Loading *loadin
         return step == STEP_DONE ? g_steal_pointer(&records) : NULL;
 }
 
-bool store_load(Store *store, StoreState *ret, GError **error)
+bool sqlite_load(Store *base, StoreState *ret, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_autoptr(GHashTable) specs = job_specs_new();
         Loading loading = { specs };
         g_auto(StoreState) state = { 0 };

@@ -285,8 +285,9 @@ static GPtrArray *make_jobs(const GPtrArray *rows, GError **error)
         return g_steal_pointer(&jobs);
 }
 
-bool store_jobs_count(Store *store, const JobQuery *query, int max, int *ret, GError **error)
+bool sqlite_jobs_count(Store *base, const JobQuery *query, int max, int *ret, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_auto(Listing) listing = { 0 };
         JobQuery counted = *query;
         Conn *conn = pool_take(&store->pool, error);
@@ -302,8 +303,9 @@ bool store_jobs_count(Store *store, const JobQuery *query, int max, int *ret, GE
         return ok;
 }
 
-GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error)
+GPtrArray *sqlite_jobs(Store *base, const JobQuery *query, gint64 *ret_next, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)job_row_free);
         g_auto(Listing) listing = { 0 };
         Conn *conn = pool_take(&store->pool, error);
@@ -324,7 +326,7 @@ GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GEr
 /* ---- what ran ---- */
 
 /* The oldest job that may be meant; 0: there is none. *ret_end: above the newest. */
-static bool find_range(Store *store, const char *queue, gint64 from, gint64 *ret_first, gint64 *ret_end,
+static bool find_range(SqliteStore *store, const char *queue, gint64 from, gint64 *ret_first, gint64 *ret_end,
                        GError **error)
 {
         static const int firsts[] = { RAN_OPEN_FIRST, RAN_FIRST };
@@ -355,7 +357,7 @@ typedef struct {
         gint64 from, to; /* ms */
 } Span;
 
-static GPtrArray *read_ran(Store *store, const Span *span, gint64 seq, gint64 end, GError **error)
+static GPtrArray *read_ran(SqliteStore *store, const Span *span, gint64 seq, gint64 end, GError **error)
 {
         g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)job_row_free);
         Conn *conn = pool_take(&store->pool, error);
@@ -375,9 +377,10 @@ static GPtrArray *read_ran(Store *store, const Span *span, gint64 seq, gint64 en
         return step == STEP_DONE ? make_jobs(rows, error) : NULL;
 }
 
-bool store_jobs_that_ran(Store *store, const char *queue, gint64 from, gint64 to,
-                         bool (*func)(const Job *job, void *arg), void *arg, GError **error)
+bool sqlite_jobs_that_ran(Store *base, const char *queue, gint64 from, gint64 to,
+                          bool (*func)(const Job *job, void *arg), void *arg, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         const Span span = { queue, from, to };
         gint64 seq, end;
 

@@ -41,7 +41,7 @@ static bool lock_soon(int fd)
         return true;
 }
 
-static bool take_lock(Store *store, const char *dir, GError **error)
+static bool take_lock(SqliteStore *store, const char *dir, GError **error)
 {
         g_autofree char *path = g_build_filename(dir, "paddle.db.lock", NULL);
         g_autofree char *pid = g_strdup_printf("%d\n", (int)getpid());
@@ -85,13 +85,13 @@ static bool sync_dir(const char *dir, GError **error)
 
 static int note_commit(void *arg, sqlite3 *db, const char *name, int frames)
 {
-        Store *store = arg;
+        SqliteStore *store = arg;
 
         wal_grew(&store->wal, frames);
         return SQLITE_OK;
 }
 
-static bool use_wal(Store *store, GError **error)
+static bool use_wal(SqliteStore *store, GError **error)
 {
         sqlite3_stmt *stmt = NULL;
         bool ok;
@@ -111,7 +111,7 @@ static bool use_wal(Store *store, GError **error)
         return ok;
 }
 
-static bool empty_log(Store *store, GError **error)
+static bool empty_log(SqliteStore *store, GError **error)
 {
         g_autoptr(GError) failure = NULL;
 
@@ -128,7 +128,7 @@ static bool empty_log(Store *store, GError **error)
         return false;
 }
 
-static bool open_writer(Store *store, const char *dir, GError **error)
+static bool open_writer(SqliteStore *store, const char *dir, GError **error)
 {
         return make_file(store->path, error) &&
                conn_open(&store->writer, store->path, SQLITE_OPEN_READWRITE, error) &&
@@ -137,7 +137,7 @@ static bool open_writer(Store *store, const char *dir, GError **error)
                writer_prepare(&store->writer, error);
 }
 
-static bool start(Store *store, GError **error)
+static bool start(SqliteStore *store, GError **error)
 {
         gint64 horizon;
 
@@ -148,22 +148,24 @@ static bool start(Store *store, GError **error)
         return wal_start(&store->wal, store->path, error);
 }
 
-Store *store_open(const char *dir, GError **error)
+Store *sqlite_open(const char *dir, GError **error)
 {
-        g_autoptr(Store) store = g_new0(Store, 1);
+        SqliteStore *store = g_new0(SqliteStore, 1);
 
         store->path = g_build_filename(dir, "paddle.db", NULL);
         store->lock_fd = -1;
         pool_init(&store->pool, store->path, reader_sql, reader_n_sql);
         wal_init(&store->wal, &store->pool);
         cache_init(&store->cache);
-        if (!take_lock(store, dir, error) || !open_writer(store, dir, error) || !start(store, error))
-                return NULL;
-        return g_steal_pointer(&store);
+        if (take_lock(store, dir, error) && open_writer(store, dir, error) && start(store, error))
+                return &store->base;
+        sqlite_close(&store->base);
+        return NULL;
 }
 
-void store_close(Store *store)
+void sqlite_close(Store *base)
 {
+        SqliteStore *store = sqlite_store(base);
         int saved = errno;
 
         if (!store)
@@ -181,16 +183,44 @@ void store_close(Store *store)
         errno = saved;
 }
 
-void store_checkpoint(Store *store)
+void sqlite_checkpoint(Store *base)
 {
+        SqliteStore *store = sqlite_store(base);
+
         wal_finish(&store->wal, &store->writer);
 }
 
-void store_metrics(Store *store, StoreMetrics *ret)
+void sqlite_metrics(Store *base, StoreMetrics *ret)
 {
+        SqliteStore *store = sqlite_store(base);
+
         *ret = (StoreMetrics){ .commits = store->commits,
                                .committed_jobs = store->committed_jobs,
                                .committed_events = store->committed_events,
                                .wal_bytes = wal_bytes(&store->wal),
                                .checkpoint_ms_max = wal_longest_ms(&store->wal) };
 }
+
+const StoreOps store_sqlite = {
+        .name = "sqlite",
+        .open = sqlite_open,
+        .close = sqlite_close,
+        .load = sqlite_load,
+        .commit = sqlite_commit,
+        .checkpoint = sqlite_checkpoint,
+        .metrics = sqlite_metrics,
+        .job_by_id = sqlite_job_by_id,
+        .job_by_seq = sqlite_job_by_seq,
+        .job_by_name = sqlite_job_by_name,
+        .job_by_key = sqlite_job_by_key,
+        .jobs = sqlite_jobs,
+        .jobs_count = sqlite_jobs_count,
+        .jobs_that_ran = sqlite_jobs_that_ran,
+        .array_count = sqlite_array_count,
+        .array_by_name = sqlite_array_by_name,
+        .array_jobs = sqlite_array_jobs,
+        .events = sqlite_events,
+        .events_horizon = sqlite_events_horizon,
+        .token_by_hash = sqlite_token_by_hash,
+        .tokens = sqlite_tokens,
+};

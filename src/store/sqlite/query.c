@@ -76,7 +76,7 @@ G_STATIC_ASSERT(G_N_ELEMENTS(reader_sql) == READER_N_SQL);
 const int reader_n_sql = READER_N_SQL;
 
 /* The row that `stmt` finds for one or two texts. *ret_row NULL: there is none. */
-static bool find_job(Store *store, int stmt, const char *first, const char *second, JobRow **ret_row,
+static bool find_job(SqliteStore *store, int stmt, const char *first, const char *second, JobRow **ret_row,
                      GError **error)
 {
         Conn *conn = pool_take(&store->pool, error);
@@ -94,7 +94,7 @@ static bool find_job(Store *store, int stmt, const char *first, const char *seco
 }
 
 /* A job that has ended is kept for whoever asks next. */
-static Job *make_job(Store *store, const JobRow *row, guint64 generation, GError **error)
+static Job *make_job(SqliteStore *store, const JobRow *row, guint64 generation, GError **error)
 {
         Job *job = job_row_make(row, NULL, error);
 
@@ -103,8 +103,9 @@ static Job *make_job(Store *store, const JobRow *row, guint64 generation, GError
         return job;
 }
 
-Job *store_job_by_id(Store *store, const char *id, GError **error)
+Job *sqlite_job_by_id(Store *base, const char *id, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_autoptr(JobRow) row = NULL;
         guint64 generation;
         Job *job;
@@ -121,8 +122,9 @@ Job *store_job_by_id(Store *store, const char *id, GError **error)
         return row ? make_job(store, row, generation, error) : NULL;
 }
 
-Job *store_job_by_seq(Store *store, gint64 seq, GError **error)
+Job *sqlite_job_by_seq(Store *base, gint64 seq, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         Conn *conn = pool_take(&store->pool, error);
         g_autoptr(JobRow) row = NULL;
         Step step;
@@ -138,8 +140,9 @@ Job *store_job_by_seq(Store *store, gint64 seq, GError **error)
         return row ? job_row_make(row, NULL, error) : NULL;
 }
 
-Job *store_job_by_name(Store *store, const char *user, const char *name, GError **error)
+Job *sqlite_job_by_name(Store *base, const char *user, const char *name, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_autoptr(JobRow) row = NULL;
 
         if (!find_job(store, JOB_BY_NAME, user, name, &row, error))
@@ -149,8 +152,9 @@ Job *store_job_by_name(Store *store, const char *user, const char *name, GError 
         return row ? job_row_make(row, NULL, error) : NULL;
 }
 
-Job *store_job_by_key(Store *store, const char *user, const char *idempotency_key, GError **error)
+Job *sqlite_job_by_key(Store *base, const char *user, const char *idempotency_key, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_autoptr(JobRow) row = NULL;
 
         if (!find_job(store, JOB_BY_KEY, user, idempotency_key, &row, error))
@@ -175,8 +179,9 @@ static void take_count(Conn *conn, ArrayCount *ret)
         ret->size += ret->counts[state];
 }
 
-bool store_array_count(Store *store, gint64 array_seq, ArrayCount *ret, GError **error)
+bool sqlite_array_count(Store *base, gint64 array_seq, ArrayCount *ret, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         Conn *conn = pool_take(&store->pool, error);
         Step step;
 
@@ -190,8 +195,9 @@ bool store_array_count(Store *store, gint64 array_seq, ArrayCount *ret, GError *
         return step == STEP_DONE;
 }
 
-bool store_array_by_name(Store *store, const char *user, const char *name, gint64 *ret, GError **error)
+bool sqlite_array_by_name(Store *base, const char *user, const char *name, gint64 *ret, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         Conn *conn = pool_take(&store->pool, error);
         Step step;
 
@@ -206,8 +212,9 @@ bool store_array_by_name(Store *store, const char *user, const char *name, gint6
                (*ret > 0 || err_set(error, ERR_NOT_FOUND, "user '%s' has no array named '%s'", user, name));
 }
 
-GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int limit, GError **error)
+GPtrArray *sqlite_array_jobs(Store *base, gint64 array_seq, guint32 states, int limit, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)job_row_free);
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func((GDestroyNotify)job_unref);
         g_autoptr(GHashTable) specs = job_specs_new();
@@ -305,8 +312,9 @@ static bool read_events(EventScan *scan, Conn *conn, GError **error)
         return step == STEP_DONE;
 }
 
-GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)
+GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_autoptr(GPtrArray) events = g_ptr_array_new_with_free_func((GDestroyNotify)event_free);
         EventScan scan = { query, .after = query->since, .last = query->since + 1, .events = events };
 
@@ -321,8 +329,10 @@ GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)
         return g_steal_pointer(&events);
 }
 
-gint64 store_events_horizon(Store *store)
+gint64 sqlite_events_horizon(Store *base)
 {
+        SqliteStore *store = sqlite_store(base);
+
         return store->horizon;
 }
 
@@ -345,7 +355,7 @@ static void *read_token(Conn *conn, int stmt)
 }
 
 /* All rows that `stmt` finds for `text` (NULL: it takes none), each read by `read`. */
-static GPtrArray *find_all(Store *store, int stmt, const char *text, void *(*read)(Conn *, int),
+static GPtrArray *find_all(SqliteStore *store, int stmt, const char *text, void *(*read)(Conn *, int),
                            GDestroyNotify free_row, GError **error)
 {
         g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(free_row);
@@ -362,8 +372,9 @@ static GPtrArray *find_all(Store *store, int stmt, const char *text, void *(*rea
         return step == STEP_DONE ? g_steal_pointer(&rows) : NULL;
 }
 
-Token *store_token_by_hash(Store *store, const char *hash, GError **error)
+Token *sqlite_token_by_hash(Store *base, const char *hash, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
         g_autoptr(GPtrArray) tokens =
                 find_all(store, TOKEN_BY_HASH, hash, read_token, (GDestroyNotify)token_free, error);
 
@@ -374,7 +385,9 @@ Token *store_token_by_hash(Store *store, const char *hash, GError **error)
         return NULL;
 }
 
-GPtrArray *store_tokens(Store *store, const char *user, GError **error)
+GPtrArray *sqlite_tokens(Store *base, const char *user, GError **error)
 {
+        SqliteStore *store = sqlite_store(base);
+
         return find_all(store, TOKENS, user, read_token, (GDestroyNotify)token_free, error);
 }

@@ -225,7 +225,7 @@ static void free_job(gpointer job)
 }
 
 /* A job that ended is often asked for soon, and never changes. */
-static void cache_ended(Store *store, const void *data)
+static void cache_ended(SqliteStore *store, const void *data)
 {
         const Job *job = data;
 
@@ -233,7 +233,7 @@ static void cache_ended(Store *store, const void *data)
                 cache_put(&store->cache, (Job *)job, cache_generation(&store->cache)); /* takes a reference */
 }
 
-static void forget_job(Store *store, const void *seq)
+static void forget_job(SqliteStore *store, const void *seq)
 {
         cache_drop(&store->cache, *(const gint64 *)seq);
 }
@@ -261,7 +261,7 @@ static bool move_horizon(Conn *conn, const void *revision, GError **error)
         return conn_run(conn, HORIZON_SET, error) && conn_run(conn, EVENTS_DROP, error);
 }
 
-static void note_horizon(Store *store, const void *revision)
+static void note_horizon(SqliteStore *store, const void *revision)
 {
         store->horizon = MAX(store->horizon, *(const gint64 *)revision);
 }
@@ -347,7 +347,7 @@ static bool disown_events(Conn *conn, const void *object, GError **error)
         return disown(conn, object, stmts, G_N_ELEMENTS(stmts), error);
 }
 
-static void forget_user(Store *store, const void *data)
+static void forget_user(SqliteStore *store, const void *data)
 {
         const Object *object = data;
 

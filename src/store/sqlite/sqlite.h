@@ -6,7 +6,8 @@
 #include "store/sqlite/wal.h"
 #include "store/store.h"
 
-struct Store {
+typedef struct {
+        Store base;
         char *path;  /* of the database */
         int lock_fd; /* held while the store is open */
         Conn writer;
@@ -15,7 +16,12 @@ struct Store {
         JobCache cache;
         bool in_doubt; /* the outcome of a commit is unknown: no further one is tried */
         _Atomic gint64 commits, committed_jobs, committed_events, horizon;
-};
+} SqliteStore;
+
+static inline SqliteStore *sqlite_store(Store *base)
+{
+        return (SqliteStore *)base;
+}
 
 /* The columns that every query for jobs returns, in this order, from `job` and its `job_spec`. */
 #define JOB_COLUMNS                                                                                          \
@@ -41,3 +47,26 @@ GHashTable *job_specs_new(void);
 /* The readers' statements; reader.h names them. */
 extern const char *const reader_sql[];
 extern const int reader_n_sql;
+
+/* The operations of the table (store.h, StoreOps). */
+bool sqlite_commit(Store *base, const StoreBatch *batch, StoreFailure *ret_failure, GError **error);
+bool sqlite_load(Store *base, StoreState *ret, GError **error);
+bool sqlite_jobs_count(Store *base, const JobQuery *query, int max, int *ret, GError **error);
+GPtrArray *sqlite_jobs(Store *base, const JobQuery *query, gint64 *ret_next, GError **error);
+bool sqlite_jobs_that_ran(Store *base, const char *queue, gint64 from, gint64 to,
+                          bool (*func)(const Job *job, void *arg), void *arg, GError **error);
+Store *sqlite_open(const char *dir, GError **error);
+void sqlite_close(Store *base);
+void sqlite_checkpoint(Store *base);
+void sqlite_metrics(Store *base, StoreMetrics *ret);
+Job *sqlite_job_by_id(Store *base, const char *id, GError **error);
+Job *sqlite_job_by_seq(Store *base, gint64 seq, GError **error);
+Job *sqlite_job_by_name(Store *base, const char *user, const char *name, GError **error);
+Job *sqlite_job_by_key(Store *base, const char *user, const char *idempotency_key, GError **error);
+bool sqlite_array_count(Store *base, gint64 array_seq, ArrayCount *ret, GError **error);
+bool sqlite_array_by_name(Store *base, const char *user, const char *name, gint64 *ret, GError **error);
+GPtrArray *sqlite_array_jobs(Store *base, gint64 array_seq, guint32 states, int limit, GError **error);
+GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
+gint64 sqlite_events_horizon(Store *base);
+Token *sqlite_token_by_hash(Store *base, const char *hash, GError **error);
+GPtrArray *sqlite_tokens(Store *base, const char *user, GError **error);

@@ -49,7 +49,8 @@ typedef struct {
         const char *sql;
         void (*bind)(Conn *conn, int stmt, const void *data);
         bool (*write)(Conn *conn, const void *data, GError **error);
-        void (*committed)(Store *store, const void *data); /* for each record, after the commit; or NULL */
+        void (*committed)(SqliteStore *store,
+                          const void *data); /* for each record, after the commit; or NULL */
         /* What a start loads: a query, and what makes a record of one of its rows. Or NULL. */
         const char *load;
         void *(*read)(Conn *conn, int stmt, Loading *loading, GError **error);
