@@ -15,7 +15,7 @@ import tarfile
 import time
 
 import pytest
-from conftest import BIN, PATIENCE, Server, wait_for
+from conftest import BIN, PATIENCE, ROOT, Server, wait_for
 
 OTHER_BOOT = "00000000-0000-4000-8000-000000000000"
 
@@ -454,6 +454,53 @@ def test_a_keeper_that_was_killed_is_a_lost_member(server, gate, tmp_path):
     gate.touch()
     job = server.wait(job["id"])
     assert job["state"] == "succeeded" and job["attempt"] == 2 and job["failures"] == 0
+
+
+# -- a state directory of an earlier version
+
+
+def test_a_server_starts_from_the_database_of_an_earlier_version(make_server):
+    """src/store/test/state-5.sql says what was done; src/store/test/old-state.c reads every row."""
+    server = make_server("--cpus", "2", start=False)
+    with contextlib.closing(sqlite3.connect(server.state / "paddle.db")) as database:
+        database.executescript((ROOT / "src/store/test/state-5.sql").read_text())
+    server.start()
+
+    states = {job["name"]: job["state"] for job in server.get("/v1/jobs?limit=100").json["items"]}
+    assert states == {
+        "digits": "succeeded",
+        "broken": "failed",
+        "sweep-0": "succeeded",
+        "sweep-1": "succeeded",
+        "sweep-2": "succeeded",
+        "later": "suspended",
+        "spare": "succeeded",
+        "after": "queued",
+        "gone": "cancelled",
+    }
+    assert server.job("broken")["reason"].startswith("worker-0 exited with status 3")
+    events = server.get("/v1/jobs/digits/events").json["items"]
+    assert [event["kind"] for event in events] == [
+        "job.queued",
+        "job.starting",
+        "member.started",
+        "job.running",
+        "member.exited",
+        "job.succeeded",
+    ]
+    assert {(event["job"], event["name"], event["user"]) for event in events} == {
+        ("xj6xeejz7ste3k7w", "digits", "root")
+    }
+    assert len(server.get("/v1/jobs/sweep/events").json["items"]) == 18
+    assert server.get("/v1/queues/lab").json["weight"] == 3
+    tokens = server.get("/v1/tokens?user=ann").json["items"]
+    assert {token["note"]: token["scope"] for token in tokens} == {"laptop": "read", "ci": "submit"}
+
+    server.cancel(["later"])  # what waits for it cannot start any more
+    assert server.wait("after")["state"] == "cancelled"
+    assert server.wait(server.submit("true", name="digits")["id"])["state"] == "succeeded"
+    restart(server, "kill")
+    assert len(server.get("/v1/jobs?limit=100").json["items"]) == 10
 
 
 # -- starts that are refused
