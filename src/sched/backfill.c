@@ -943,7 +943,7 @@ bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule)
 {
         const Guarded *was = &shape->group->guarded[rule == RULE_BACKFILL];
 
-        return shape_span(shape) >= was->span && still_delays(s, shape, rule);
+        return memo_is_kept(&was->memo) && shape_span(shape) >= was->span && still_delays(s, shape, rule);
 }
 
 bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rule)
@@ -1038,12 +1038,12 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
         QueueNode *queue = shape_queue(shape), *by = guard_of(s, shape->group);
         const Reservation *own = rule == RULE_BACKFILL ? reservation_get(s, queue) : NULL;
         const Reservation *guard = by ? reservation_get(s, by) : NULL;
-        g_autoptr(GArray) holds = NULL;
+        GArray *holds = pass->holds;
         bool alone, kept;
 
         if (mutant_is(s, MUTANT_BACKFILL_DELAYS_HEAD) || (!own && !guard))
                 return true;
-        holds = g_array_new(FALSE, FALSE, sizeof(Hold));
+        g_array_set_size(holds, 0);
         /* a guard whose time is not known guards in its own queue only */
         alone = own && !may_pass(s, shape, own, holds);
         kept = !alone && guard && guard->time != G_MAXINT64;

@@ -351,13 +351,13 @@ static void count_running(Scheduler *s, Job *job, int sign)
                         others_may_start(s->queues->pdata[i]);
 }
 
-static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
+static void begin_run(Scheduler *s, Job *job, SchedTask *tasks, gint64 started)
 {
         const Gang *gang = job_gang(job);
         QueueNode *queue = job_queue(job);
         Run *run = g_new0(Run, 1);
 
-        run->tasks = g_memdup2(tasks, sizeof *tasks * (gsize)gang->n_tasks);
+        run->tasks = tasks;
         run->started = started;
         run->elastic = -1;
         run->index = queue->running->len;
@@ -375,7 +375,7 @@ static void begin_run(Scheduler *s, Job *job, const SchedTask *tasks, gint64 sta
         account_changed(s, job->shape->account);
 }
 
-void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
+void job_hold(Scheduler *s, Job *job, SchedTask *tasks, gint64 started)
 {
         for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (tasks[i].node >= 0)
@@ -386,7 +386,7 @@ void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started)
         job_remark_elastic(s, job);
 }
 
-void job_start(Scheduler *s, Job *job, const SchedTask *tasks)
+void job_start(Scheduler *s, Job *job, SchedTask *tasks)
 {
         job_unlist(s, job);
         for (QueueNode *queue = job_queue(job); queue; queue = queue->parent)

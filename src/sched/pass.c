@@ -67,7 +67,7 @@ static bool start_nominated(Pass *pass, Job *job)
 {
         Scheduler *s = pass->s;
         Gang *gang = job_gang(job);
-        g_autofree SchedTask *tasks = NULL;
+        SchedTask *tasks;
         Cause cause;
 
         pass->ret->considered++;
@@ -225,6 +225,7 @@ void scheduler_pass(Scheduler *s, gint64 now, Decisions *ret)
         s->searches = 0;
         s->again = false;
         plan_init(&pass.plan);
+        pass.holds = g_array_new(FALSE, FALSE, sizeof(Hold));
         list_due(s);
         phase_nominated(&pass);
         for (guint i = 0; i < s->clusters->len; i++) {
@@ -241,6 +242,7 @@ void scheduler_pass(Scheduler *s, gint64 now, Decisions *ret)
         find_heads(s);
         ret->gang_discards = pass.plan.discards;
         plan_clear(&pass.plan);
+        g_array_unref(pass.holds);
 }
 
 /* The earliest of those that are still to come. */

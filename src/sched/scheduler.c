@@ -723,7 +723,7 @@ static void detach(Scheduler *s, Job *job)
                 job_unlist(s, job);
 }
 
-static void attach(Scheduler *s, Job *job, const SchedTask *tasks, const SchedJob *put)
+static void attach(Scheduler *s, Job *job, SchedTask *tasks, const SchedJob *put)
 {
         count_job(job, 1);
         if (job->state == SCHED_PENDING) {
@@ -764,7 +764,7 @@ bool scheduler_put_job(Scheduler *s, const SchedJob *put)
         job->not_before = put->not_before;
         job->held = put->held;
         job->state = put->state;
-        attach(s, job, tasks, put);
+        attach(s, job, g_steal_pointer(&tasks), put);
         if (old)
                 shape_unref(s, old);
         return true;

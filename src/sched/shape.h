@@ -39,8 +39,8 @@ struct Group {
         int cause_queue;
 };
 
-/* Jobs that differ only in age. The fields up to failed_pass are read when the first shape of a group is looked for; they
- * fill a cache line. */
+/* Jobs that differ only in age. The fields up to failed_pass are read when the first shape of a group is looked for: they
+ * stand together. */
 struct Shape {
         int priority, array_max;
         gint64 first_submitted, first_key; /* the fields of the first job that are read most */
@@ -124,11 +124,11 @@ void job_list(Scheduler *s, Job *job);     /* adds it to the waiting jobs or the
                                               held */
 void job_unlist(Scheduler *s, Job *job);   /* removes it from there */
 void job_nominate(Scheduler *s, Job *job); /* removes it from there; it still waits */
-/* It runs on these nodes since `started`: charges its resources. */
-void job_hold(Scheduler *s, Job *job, const SchedTask *tasks, gint64 started);
+/* It runs on these nodes since `started`: charges its resources. `tasks` becomes the job's. */
+void job_hold(Scheduler *s, Job *job, SchedTask *tasks, gint64 started);
 void job_release(Scheduler *s, Job *job); /* the reverse; frees job->run */
-void job_start(Scheduler *s, Job *job,
-               const SchedTask *tasks); /* pending to running; the nodes were already charged */
+/* Pending to running; the nodes were already charged. `tasks` becomes the job's. */
+void job_start(Scheduler *s, Job *job, SchedTask *tasks);
 void job_place_task(Scheduler *s, Job *job, int task, SchedTask at); /* of a running job; the node was already
                                                                         charged */
 void job_releasing(Scheduler *s, Job *job, int sign); /* all its tasks were told to end (1), or not any more

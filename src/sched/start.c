@@ -521,7 +521,7 @@ static void commit(Pass *pass, Shape *shape, DecisionRule rule)
 {
         Gang *gang = shape_gang(shape);
         Job *job = shape_first(shape);
-        g_autofree SchedTask *tasks = g_new(SchedTask, gang->n_tasks);
+        SchedTask *tasks = g_new(SchedTask, gang->n_tasks);
 
         plan_tasks(&pass->plan, gang, tasks);
         g_array_set_size(pass->plan.placed, 0);
