@@ -960,7 +960,7 @@ static void note_delay(Scheduler *s, const Shape *shape, const Reservation *own,
         if (!group->noted)
                 g_ptr_array_add(group->queue->backfill.noted, group);
         group->noted = true;
-        group->guarded[rule == RULE_BACKFILL] = (Guarded){ .memo = { s->pass, true },
+        group->guarded[rule == RULE_BACKFILL] = (Guarded){ .memo = memo_of(s->pass),
                                                            .span = shape_span(shape),
                                                            .alone = alone,
                                                            .charges = queue_charges(shape_queue(shape)),

@@ -16,35 +16,38 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* 8 bytes: there are several for each group of waiting jobs. */
+/* 8 bytes: there are several for each group of waiting jobs. One comparison says whether it is fresh. */
 typedef struct {
-        guint64 key : 63;
-        guint64 valid : 1;
+        guint64 stamp; /* the key, and in the lowest bit whether it is valid */
 } Memo;
 
 enum { MEMO_UNTIL_DROPPED = 0 };
 
-/* The highest bit of a key does not count. */
+/* For this key. The highest bit of a key does not count. */
+static inline Memo memo_of(guint64 key)
+{
+        return (Memo){ key << 1 | 1 };
+}
+
 static inline bool memo_fresh(const Memo *memo, guint64 key)
 {
-        return memo->valid && memo->key == (key & ~((guint64)1 << 63));
+        return memo->stamp == memo_of(key).stamp;
 }
 
 static inline void memo_keep(Memo *memo, guint64 key)
 {
-        memo->key = key & ~((guint64)1 << 63);
-        memo->valid = 1;
+        *memo = memo_of(key);
 }
 
 /* For some key: whether there is a value at all. */
 static inline bool memo_is_kept(const Memo *memo)
 {
-        return memo->valid;
+        return memo->stamp != 0;
 }
 
 static inline void memo_drop(Memo *memo)
 {
-        memo->valid = 0;
+        memo->stamp = 0;
 }
 
 static inline guint64 memo_pair(guint32 high, guint32 low)
