@@ -1,8 +1,11 @@
-/* Trees as compact text (see json.h): the bytes of jansson's json_dumps(JSON_COMPACT), without its search for loops,
- * which formats the address of each object, and without its copies. A tree that a server builds has no loop. */
-#include "base/json.h"
+/* JSON as compact text, from trees (see json.h) and member by member (see json-out.h): the bytes of jansson's
+ * json_dumps(JSON_COMPACT), without its search for loops, which formats the address of each object, and without its
+ * copies. A tree that a server builds has no loop. */
+#include "base/json-out.h"
 
 #include <string.h>
+
+#include "base/clock.h"
 
 static void write_value(GString *out, const json_t *value);
 
@@ -117,4 +120,116 @@ char *json_format(const json_t *value)
 
         write_value(out, value);
         return g_string_free(out, FALSE);
+}
+
+/* ---- member by member ---- */
+
+JsonOut json_out_begin(gsize size)
+{
+        return (JsonOut){ g_string_sized_new(size), false };
+}
+
+static void drop_comma(GString *text)
+{
+        if (text->len > 0 && text->str[text->len - 1] == ',')
+                g_string_truncate(text, text->len - 1);
+}
+
+char *json_out_end(JsonOut *out)
+{
+        drop_comma(out->text);
+        return g_string_free(g_steal_pointer(&out->text), FALSE);
+}
+
+void json_open(JsonOut *out, char bracket)
+{
+        g_string_append_c(out->text, bracket);
+}
+
+void json_out_open(JsonOut *out, const char *name, char bracket)
+{
+        g_string_append(out->text, name);
+        g_string_append_c(out->text, bracket);
+}
+
+void json_close(JsonOut *out, char bracket)
+{
+        drop_comma(out->text);
+        g_string_append_c(out->text, bracket);
+        g_string_append_c(out->text, ',');
+}
+
+void json_out_raw(JsonOut *out, const char *name, const char *json)
+{
+        if (!json && out->brief)
+                return;
+        g_string_append(out->text, name);
+        g_string_append(out->text, json ? json : "null");
+        g_string_append_c(out->text, ',');
+}
+
+void json_out_text(JsonOut *out, const char *name, const char *text)
+{
+        gsize len = text ? strlen(text) : 0;
+        g_autofree char *valid = !text || g_utf8_validate(text, (gssize)len, NULL)
+                                         ? NULL
+                                         : g_utf8_make_valid(text, (gssize)len);
+
+        if (!text) {
+                json_out_raw(out, name, NULL);
+                return;
+        }
+        g_string_append(out->text, name);
+        write_string(out->text, valid ? valid : text, valid ? strlen(valid) : len);
+        g_string_append_c(out->text, ',');
+}
+
+void json_out_int(JsonOut *out, const char *name, gint64 number)
+{
+        g_string_append(out->text, name);
+        write_integer(out->text, number);
+        g_string_append_c(out->text, ',');
+}
+
+void json_out_time(JsonOut *out, const char *name, gint64 ms)
+{
+        g_autofree char *text = ms ? clock_format(ms) : NULL;
+
+        json_out_text(out, name, text);
+}
+
+static bool says_nothing(const json_t *value)
+{
+        return json_is_null(value) || (json_is_object(value) && json_object_size(value) == 0);
+}
+
+static void put_value(JsonOut *out, const json_t *value)
+{
+        write_value(out->text, value);
+        g_string_append_c(out->text, ',');
+}
+
+void json_out_value(JsonOut *out, const char *name, json_t *value)
+{
+        if (!value) {
+                json_out_raw(out, name, out->brief ? NULL : "{}");
+        } else if (!out->brief || !says_nothing(value)) {
+                g_string_append(out->text, name);
+                put_value(out, value);
+        }
+        json_decref(value);
+}
+
+void json_put_members(JsonOut *out, json_t *object)
+{
+        for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
+                const char *name = json_object_iter_key(at);
+
+                if (out->brief && says_nothing(json_object_iter_value(at)))
+                        continue;
+                write_string(out->text, name, strlen(name));
+                g_string_append_c(out->text, ':');
+                put_value(out, json_object_iter_value(at));
+        }
+        json_decref(object);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json-out.h"
 #include "model/framework.h"
 #include "model/job.h"
 #include "model/results.h"
@@ -215,40 +216,44 @@ json_t *job_format_moving(const Job *job, const char *waiting)
         return object;
 }
 
-json_t *job_format_fixed(const Job *job)
+char *job_fixed_text(const Job *job)
 {
-        json_t *object = json_object();
+        JsonOut out = json_out_begin(1536);
 
-        json_object_set_new(object, "framework", json_string(job->spec->framework->name));
-        json_object_set_new(object, "attempt", json_integer(job->attempt));
-        json_object_set_new(object, "retries", json_integer(job->spec->retries));
-        json_object_set_new(object, "failures", json_integer(job->failures));
-        json_object_set_new(object, "revision", json_integer(job->revision));
-        json_object_set_new(object, "environment", json_string(env_states[job->env_state]));
-        json_object_set_new(object, "queue", json_string(job->queue));
-        json_object_set_new(object, "priority", json_integer(job->priority));
-        json_object_set_new(object, "labels", labels_format(job_labels(job)));
-        json_object_set_new(object, "annotations", labels_format(job_annotations(job)));
-        json_object_set_new(object, "after", list_format(job->after));
-        json_object_set_new(object, "evictions", json_integer(job->evictions));
-        json_object_set_new(object, "evicted_for", text_or_null(job->evicted_for));
-        json_object_set_new(object, "saved_at", json_time(job->saved));
-        json_object_set_new(object, "spec", spec_format(job->spec));
-        json_object_set_new(object, "roles", roles_format(job));
-        json_object_set_new(object, "submitted_at", json_time(job->submitted));
-        json_object_set_new(object, "admitted_at", json_time(job->admitted));
-        json_object_set_new(object, "running_at", json_time(job->running));
-        json_object_set_new(object, "finished_at", json_time(job->finished));
-        json_object_set_new(object, "not_before", json_time(job->not_before));
-        json_object_set_new(object, "usage", usage_format(job));
-        json_object_set_new(object, "members", members_format(job));
-        return object;
+        json_open(&out, '{');
+        json_put_text(&out, "framework", job->spec->framework->name);
+        json_put_int(&out, "attempt", job->attempt);
+        json_put_int(&out, "retries", job->spec->retries);
+        json_put_int(&out, "failures", job->failures);
+        json_put_int(&out, "revision", job->revision);
+        json_put_text(&out, "environment", env_states[job->env_state]);
+        json_put_text(&out, "queue", job->queue);
+        json_put_int(&out, "priority", job->priority);
+        json_put_value(&out, "labels", labels_format(job_labels(job)));
+        json_put_value(&out, "annotations", labels_format(job_annotations(job)));
+        json_put_value(&out, "after", list_format(job->after));
+        json_put_int(&out, "evictions", job->evictions);
+        json_put_text(&out, "evicted_for", job->evicted_for);
+        json_put_time(&out, "saved_at", job->saved);
+        json_put_name(&out, "spec");
+        spec_write(&out, job->spec);
+        json_put_value(&out, "roles", roles_format(job));
+        json_put_time(&out, "submitted_at", job->submitted);
+        json_put_time(&out, "admitted_at", job->admitted);
+        json_put_time(&out, "running_at", job->running);
+        json_put_time(&out, "finished_at", job->finished);
+        json_put_time(&out, "not_before", job->not_before);
+        json_put_value(&out, "usage", usage_format(job));
+        json_put_value(&out, "members", members_format(job));
+        json_close(&out, '}');
+        return json_out_end(&out);
 }
 
 json_t *job_format(const Job *job, const char *waiting)
 {
         json_t *object = job_format_moving(job, waiting);
-        g_autoptr(json_t) fixed = job_format_fixed(job);
+        g_autofree char *text = job_fixed_text(job);
+        g_autoptr(json_t) fixed = json_parse(text, strlen(text), NULL);
 
         json_object_update(object, fixed);
         return object;

@@ -3,26 +3,28 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/json-out.h"
 #include "model/framework.h"
 #include "model/spec-draft.h"
 
-static json_t *text_or_null(const char *text)
+static json_t *list_tree(char *const *list)
 {
-        return text ? json_string(text) : json_null();
-}
+        json_t *array = json_array();
 
-static json_t *list_or_null(char *const *list)
-{
-        json_t *array = list ? json_array() : json_null();
-
-        for (; list && *list; list++)
+        for (; *list; list++)
                 json_array_append_new(array, json_string(*list));
         return array;
 }
 
-static json_t *env_object(char *const *env)
+static void put_list(JsonOut *out, const char *name, char *const *list)
 {
-        json_t *object = json_object();
+        json_out_value(out, name, list ? list_tree(list) : json_null());
+}
+
+/* NULL: no variables. */
+static json_t *env_tree(char *const *env)
+{
+        json_t *object = env && *env ? json_object() : NULL;
 
         for (; env && *env; env++) {
                 const char *equals = strchr(*env, '=');
@@ -33,84 +35,112 @@ static json_t *env_object(char *const *env)
         return object;
 }
 
-static json_t *duration(gint64 ms)
+static void put_duration(JsonOut *out, const char *name, gint64 ms)
 {
-        g_autofree char *text = ms % 1000 == 0 ? g_strdup_printf("%" G_GINT64_FORMAT "s", ms / 1000)
-                                               : g_strdup_printf("%" G_GINT64_FORMAT "ms", ms);
+        char text[32];
 
-        return json_string(text);
+        g_snprintf(text, sizeof text, "%" G_GINT64_FORMAT "%s", ms % 1000 == 0 ? ms / 1000 : ms,
+                   ms % 1000 == 0 ? "s" : "ms");
+        json_out_text(out, name, text);
 }
 
-static json_t *role_format(const Role *role)
+static void write_role(JsonOut *out, const Role *role)
 {
-        json_t *object = json_object();
         g_autofree char *cpu = role->each.cpu_milli < 0 ? NULL : cpu_format(role->each.cpu_milli);
         g_autofree char *memory = role->each.memory > 0 ? memory_format(role->each.memory) : NULL;
         Resources others = role->each;
 
         others.cpu_milli = others.memory = others.gpus = 0;
-        json_object_set_new(object, "name", json_string(role->name));
-        json_object_set_new(object, "replicas", json_integer(role->replicas));
-        json_object_set_new(object, "cpu", text_or_null(cpu));
-        json_object_set_new(object, "memory", text_or_null(memory));
-        json_object_set_new(object, "gpus", json_integer(role->each.gpus));
-        json_object_set_new(object, "env", env_object(role->env));
-        json_object_set_new(object, "command", list_or_null(role->command));
+        json_open(out, '{');
+        json_put_text(out, "name", role->name);
+        json_put_int(out, "replicas", role->replicas);
+        json_put_text(out, "cpu", cpu);
+        json_put_text(out, "memory", memory);
+        json_put_int(out, "gpus", role->each.gpus);
+        json_put_value(out, "env", env_tree(role->env));
+        put_list(out, JSON_NAME("command"), role->command);
         if (role->min != role->replicas)
-                json_object_set_new(object, "min", json_integer(role->min));
+                json_put_int(out, "min", role->min);
         if (!resources_is_zero(&others))
-                json_object_set_new(object, "resources", resources_format(&others));
+                json_put_value(out, "resources", resources_format(&others));
         if (role->flavour)
-                json_object_set_new(object, "flavour", json_string(role->flavour));
-        return object;
+                json_put_text(out, "flavour", role->flavour);
+        json_close(out, '}');
 }
 
-static void terminal_format(const Spec *spec, json_t *object)
+static void write_terminal(JsonOut *out, const Spec *spec)
 {
-        json_object_set_new(object, "tty", json_true());
+        json_put_bool(out, "tty", true);
         if (spec->detach)
-                json_object_set_new(object, "detach", json_true());
-        json_object_set_new(object, "hangup_after", duration(spec->hangup_ms));
+                json_put_bool(out, "detach", true);
+        put_duration(out, JSON_NAME("hangup_after"), spec->hangup_ms);
+}
+
+/* Members that are left out where they have their default. */
+static void write_seldom(JsonOut *out, const Spec *spec)
+{
+        json_t *rest = json_object();
+
+        if (spec->start_timeout_ms != SPEC_START_TIMEOUT_MS)
+                put_duration(out, JSON_NAME("start_timeout"), spec->start_timeout_ms);
+        if (spec->setup)
+                json_put_text(out, "setup", spec->setup);
+        if (spec->setup_files)
+                json_put_text(out, "setup_files", spec->setup_files);
+        if (spec->network_none)
+                json_put_text(out, "network", "none");
+        if (spec->tty)
+                write_terminal(out, spec);
+        secrets_format(spec, rest);
+        schedule_format(spec, rest);
+        json_put_members(out, rest);
+}
+
+void spec_write(JsonOut *out, const Spec *spec)
+{
+        json_open(out, '{');
+        json_put_text(out, "name", spec->name);
+        json_put_text(out, "framework", spec->framework->name);
+        put_list(out, JSON_NAME("command"), spec->command);
+        json_open_member(out, "roles", '[');
+        for (int i = 0; i < spec->n_roles; i++)
+                write_role(out, &spec->roles[i]);
+        json_close(out, ']');
+        json_put_value(out, "env", env_tree(spec->env));
+        json_put_text(out, "image", spec->image);
+        json_put_text(out, "package", spec->package);
+        json_put_text(out, "package_name", spec->package_name);
+        json_put_text(out, "requirements", spec->requirements);
+        json_put_text(out, "input", spec->input);
+        json_put_text(out, "output", spec->output);
+        json_put_int(out, "retries", spec->retries);
+        put_duration(out, JSON_NAME("backoff"), spec->backoff_ms);
+        if (spec->time_limit_ms)
+                put_duration(out, JSON_NAME("time_limit"), spec->time_limit_ms);
+        else
+                json_put_null(out, "time_limit");
+        put_duration(out, JSON_NAME("grace"), spec->grace_ms);
+        json_put_text(out, "on_lost", spec->restart_lost ? "retry" : "fail");
+        json_put_bool(out, "use_gpu", spec->use_gpu);
+        json_put_text(out, "ready", spec->ready_declared ? "declared" : "listen");
+        write_seldom(out, spec);
+        json_close(out, '}');
+}
+
+char *spec_text(const Spec *spec, bool brief)
+{
+        JsonOut out = json_out_begin(512);
+
+        out.brief = brief;
+        spec_write(&out, spec);
+        return json_out_end(&out);
 }
 
 json_t *spec_format(const Spec *spec)
 {
-        json_t *object = json_object(), *roles = json_array();
+        g_autofree char *text = spec_text(spec, false);
 
-        for (int i = 0; i < spec->n_roles; i++)
-                json_array_append_new(roles, role_format(&spec->roles[i]));
-        json_object_set_new(object, "name", text_or_null(spec->name));
-        json_object_set_new(object, "framework", json_string(spec->framework->name));
-        json_object_set_new(object, "command", list_or_null(spec->command));
-        json_object_set_new(object, "roles", roles);
-        json_object_set_new(object, "env", env_object(spec->env));
-        json_object_set_new(object, "image", text_or_null(spec->image));
-        json_object_set_new(object, "package", text_or_null(spec->package));
-        json_object_set_new(object, "package_name", text_or_null(spec->package_name));
-        json_object_set_new(object, "requirements", text_or_null(spec->requirements));
-        json_object_set_new(object, "input", text_or_null(spec->input));
-        json_object_set_new(object, "output", text_or_null(spec->output));
-        json_object_set_new(object, "retries", json_integer(spec->retries));
-        json_object_set_new(object, "backoff", duration(spec->backoff_ms));
-        json_object_set_new(object, "time_limit",
-                            spec->time_limit_ms ? duration(spec->time_limit_ms) : json_null());
-        json_object_set_new(object, "grace", duration(spec->grace_ms));
-        json_object_set_new(object, "on_lost", json_string(spec->restart_lost ? "retry" : "fail"));
-        json_object_set_new(object, "use_gpu", json_boolean(spec->use_gpu));
-        json_object_set_new(object, "ready", json_string(spec->ready_declared ? "declared" : "listen"));
-        if (spec->start_timeout_ms != SPEC_START_TIMEOUT_MS)
-                json_object_set_new(object, "start_timeout", duration(spec->start_timeout_ms));
-        if (spec->setup)
-                json_object_set_new(object, "setup", json_string(spec->setup));
-        if (spec->setup_files)
-                json_object_set_new(object, "setup_files", json_string(spec->setup_files));
-        if (spec->network_none)
-                json_object_set_new(object, "network", json_string("none"));
-        if (spec->tty)
-                terminal_format(spec, object);
-        secrets_format(spec, object);
-        schedule_format(spec, object);
-        return object;
+        return json_parse(text, strlen(text), NULL);
 }
 
 /* ---- submissions of PaddlePaddle Cloud ---- */

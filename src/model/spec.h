@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "base/json.h"
+#include "base/json-out.h"
 #include "model/resources.h"
 
 enum {
@@ -121,6 +121,10 @@ Spec *spec_unpack(const json_t *object, GError **error);
 /* The canonical JSON: spec_parse(spec_format(s)) equals s. Every default is written out, except for the
  * members from `queue` on and a role's `min`, `resources` and `flavour`, which most jobs do not set. */
 json_t *spec_format(const Spec *spec);
+/* The same as text; spec_write appends it as a value. `brief`: without members that are null or {}, which spec_unpack
+ * reads as if they were there. spec_text is the caller's, to be g_free()d. */
+void spec_write(JsonOut *out, const Spec *spec);
+char *spec_text(const Spec *spec, bool brief);
 
 /* The seed's submission (doc/reference/paddle-cloud.md, "Flags of paddle job submit", in snake_case:
  * job_name, package_path, entry_point, input, output, trainers, pservers, base_image, use_gpu,

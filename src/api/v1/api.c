@@ -136,40 +136,53 @@ static json_t *format_moving(Api *api, const Job *job)
 json_t *api_format_job(Api *api, const Job *job)
 {
         json_t *object = format_moving(api, job);
-        g_autoptr(json_t) fixed = job_format_fixed(job);
+        g_autofree char *text = job_fixed_text(job);
+        g_autoptr(json_t) fixed = json_parse(text, strlen(text), NULL);
 
         json_object_update(object, fixed);
         return object;
 }
 
-static GBytes *fixed_text(Api *api, const Job *job)
+static GBytes *kept_text(Api *api, const Job *job)
 {
         GBytes *text = rendered_find(api->rendered, job);
-        g_autoptr(json_t) fixed = NULL;
         char *formatted;
 
         if (text)
                 return text;
-        fixed = job_format_fixed(job);
-        formatted = json_format(fixed);
+        formatted = job_fixed_text(job);
         text = g_bytes_new_take(formatted, strlen(formatted));
         rendered_keep(api->rendered, job, text);
         return text;
 }
 
+/* One object of both parts; takes `moving`. */
+static GString *join(json_t *moving, const char *fixed, gsize len)
+{
+        GString *text = g_string_sized_new(len + 1024);
+
+        json_write(text, moving);
+        json_decref(moving);
+        text->str[text->len - 1] = ',';
+        return g_string_append_len(text, fixed + 1, (gssize)len - 1);
+}
+
 GString *api_job_text(Api *api, const Job *job)
 {
-        GString *text = g_string_sized_new(2048);
-        g_autoptr(GBytes) fixed = fixed_text(api, job);
-        g_autoptr(json_t) moving = format_moving(api, job);
+        g_autoptr(GBytes) fixed = kept_text(api, job);
+        json_t *moving = format_moving(api, job);
         gsize len;
         const char *bytes = g_bytes_get_data(fixed, &len);
 
         json_object_set_new(moving, "results", api_format_results(api, job));
-        json_write(text, moving);
-        text->str[text->len - 1] = ','; /* one object of both */
-        g_string_append_len(text, bytes + 1, (gssize)len - 1);
-        return text;
+        return join(moving, bytes, len);
+}
+
+GString *api_new_job_text(Api *api, const Job *job)
+{
+        g_autofree char *fixed = job_fixed_text(job);
+
+        return join(format_moving(api, job), fixed, strlen(fixed));
 }
 
 /* What this request does to a job, by its route; a list that is asked about one job shows that job. */

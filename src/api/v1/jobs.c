@@ -38,17 +38,25 @@ typedef struct {
         bool seed;
 } Answer;
 
-static char *answer_write(void *arg, gsize *ret_len)
+/* An array's, or one with the seed's members. */
+static char *answer_tree(const Answer *answer)
 {
-        const Answer *answer = arg;
         const Job *job = answer->job;
         g_autoptr(json_t) object =
                 job->array_seq ? api_format_array(answer->api, job, false) : api_format_job(answer->api, job);
-        char *text;
 
         if (answer->seed)
                 object = seed_reply(g_steal_pointer(&object));
-        text = json_format(object);
+        return json_format(object);
+}
+
+static char *answer_write(void *arg, gsize *ret_len)
+{
+        const Answer *answer = arg;
+        bool plain = !answer->job->array_seq && !answer->seed;
+        char *text = plain ? g_string_free(api_new_job_text(answer->api, answer->job), FALSE)
+                           : answer_tree(answer);
+
         *ret_len = strlen(text);
         return text;
 }

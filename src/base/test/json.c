@@ -1,5 +1,5 @@
 /* JSON: bounded parsing, and getters whose errors name the field. */
-#include "base/json.h"
+#include "base/json-out.h"
 
 #include <string.h>
 
@@ -170,6 +170,49 @@ static void test_format(void)
         g_assert_cmpstr(null, ==, "null");
 }
 
+static char *written(bool brief)
+{
+        JsonOut out = json_out_begin(0);
+
+        out.brief = brief;
+        json_open(&out, '{');
+        json_put_text(&out, "text", "a \"b\"\n\303\244");
+        json_put_text(&out, "broken", "x\377y");
+        json_put_text(&out, "none", NULL);
+        json_put_int(&out, "least", G_MININT64);
+        json_put_bool(&out, "yes", true);
+        json_put_time(&out, "never", 0);
+        json_put_time(&out, "begin", 1500);
+        json_put_null(&out, "null");
+        json_put_value(&out, "tree", json_pack("{s:[i,i]}", "list", 1, 2));
+        json_put_value(&out, "bare", json_object());
+        json_put_value(&out, "absent", NULL);
+        json_open_member(&out, "items", '[');
+        json_put_item_text(&out, "one");
+        json_open(&out, '[');
+        json_close(&out, ']');
+        json_close(&out, ']');
+        json_put_members(&out, json_pack("{s:i, s:n, s:{}}", "last", 7, "no", "empty"));
+        json_close(&out, '}');
+        return json_out_end(&out);
+}
+
+static void test_out(void)
+{
+        g_autofree char *whole = written(false), *brief = written(true);
+
+        g_assert_cmpstr(
+                whole, ==,
+                "{\"text\":\"a \\\"b\\\"\\n\303\244\",\"broken\":\"x\357\277\275y\",\"none\":null,"
+                "\"least\":-9223372036854775808,\"yes\":true,\"never\":null,"
+                "\"begin\":\"1970-01-01T00:00:01.500Z\",\"null\":null,\"tree\":{\"list\":[1,2]},"
+                "\"bare\":{},\"absent\":{},\"items\":[\"one\",[]],\"last\":7,\"no\":null,\"empty\":{}}");
+        g_assert_cmpstr(brief, ==,
+                        "{\"text\":\"a \\\"b\\\"\\n\303\244\",\"broken\":\"x\357\277\275y\","
+                        "\"least\":-9223372036854775808,\"yes\":true,\"begin\":\"1970-01-01T00:00:01.500Z\","
+                        "\"tree\":{\"list\":[1,2]},\"items\":[\"one\",[]],\"last\":7}");
+}
+
 static void test_time(void)
 {
         g_autoptr(json_t) none = json_time(0), time = json_time(1500);
@@ -206,6 +249,7 @@ int main(int argc, char **argv)
         g_test_add_func("/json/getters", test_getters);
         g_test_add_func("/json/getters-refuse", test_getters_refuse);
         g_test_add_func("/json/format", test_format);
+        g_test_add_func("/json/out", test_out);
         g_test_add_func("/json/time", test_time);
         g_test_add_func("/json/from-error", test_from_error);
         return g_test_run();

@@ -20,7 +20,7 @@ typedef struct {
 } Rate;
 
 /* As `paddle submit -- python train.py` makes it. */
-static const char spec_text[] = "{'command':['python','train.py','--epochs','10'],'env':{'NUM_PASS':'5'},"
+static const char spec_json[] = "{'command':['python','train.py','--epochs','10'],'env':{'NUM_PASS':'5'},"
                                 "'roles':[{'name':'worker','replicas':1,'cpu':'1','memory':'1Gi'}]}";
 
 static void *submit(void *arg)
@@ -30,7 +30,7 @@ static void *submit(void *arg)
 
         while (clock_monotonic_ms() < rate->until_ms) {
                 gint64 started = g_get_monotonic_time(), us;
-                g_autofree char *id = house_submit_ok(rate->house, spec_text);
+                g_autofree char *id = house_submit_ok(rate->house, spec_json);
 
                 us = g_get_monotonic_time() - started;
                 g_array_append_val(took, us);
@@ -83,7 +83,7 @@ static void answered(Job *job, bool repeated, const GError *error, void *arg)
 static void measure_memory(gint64 jobs)
 {
         House *house = house_new();
-        g_autofree char *quoted = g_strdelimit(g_strdup(spec_text), "'", '"');
+        g_autofree char *quoted = g_strdelimit(g_strdup(spec_json), "'", '"');
         g_autoptr(json_t) object = json_parse(quoted, strlen(quoted), NULL);
         struct mallinfo2 before, after;
 

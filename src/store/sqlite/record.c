@@ -75,47 +75,16 @@ static bool insert_labels(Conn *conn, const Job *job, GError **error)
         return true;
 }
 
-static bool says_nothing(const json_t *value)
-{
-        return json_is_null(value) || (json_is_object(value) && json_object_size(value) == 0);
-}
-
 /* Members that are null or an empty object say what their absence says: without them the text is half as
- * long, and so is the time to read it. Other defaults are kept: they may change. */
-static void shorten(json_t *object)
-{
-        const char *name;
-        json_t *value;
-        void *next;
-
-        json_object_foreach_safe(object, next, name, value) {
-                if (says_nothing(value))
-                        json_object_del(object, name);
-        }
-}
-
-static void shorten_spec(json_t *spec)
-{
-        json_t *role;
-        size_t i;
-
-        shorten(spec);
-        json_array_foreach(json_object_get(spec, "roles"), i, role) {
-                shorten(role);
-        }
-}
-
-/* Once for all jobs that share it. */
+ * long, and so is the time to read it. Other defaults are kept: they may change.
+ * Once for all jobs that share it. */
 static bool insert_spec(Conn *conn, const Job *job, GError **error)
 {
-        g_autoptr(json_t) object = NULL;
         g_autofree char *spec = NULL;
 
         if (job->spec_seq && job->spec_seq != job->seq)
                 return true;
-        object = spec_format(job->spec);
-        shorten_spec(object);
-        spec = json_format(object);
+        spec = spec_text(job->spec, true);
         conn_bind_int(conn, SPEC_INSERT, 1, job->seq);
         conn_bind_text(conn, SPEC_INSERT, 2, spec);
         return conn_run(conn, SPEC_INSERT, error);
