@@ -450,10 +450,16 @@ static gint64 replicas_of(const RoleHead *heads, int n, const char *name, const 
         return 0;
 }
 
+static bool refuse_framework(const char *name, GError **error)
+{
+        g_autofree char *known = framework_names();
+
+        return err_set(error, ERR_INVALID, "framework: '%.64s' is not one of %s", name, known);
+}
+
 static bool take_framework(Draft *draft, const json_t *object, const RoleHead *heads, int n, GError **error)
 {
         const char *name = NULL;
-        g_autofree char *known = framework_names();
 
         if (!json_get_string(object, "", "framework", SPEC_TEXT_MAX, &name, error))
                 return false;
@@ -462,9 +468,7 @@ static bool take_framework(Draft *draft, const json_t *object, const RoleHead *h
         else if (!name)
                 name = replicas_of(heads, n, "trainer", NULL) > 1 ? "paddle-collective" : "plain";
         draft->spec.framework = framework_find(name);
-        if (!draft->spec.framework)
-                return err_set(error, ERR_INVALID, "framework: '%.64s' is not one of %s", name, known);
-        return true;
+        return draft->spec.framework || refuse_framework(name, error);
 }
 
 static bool refuse_role(const Framework *framework, const char *where, const char *name, GError **error)

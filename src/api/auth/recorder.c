@@ -28,7 +28,10 @@ static void add_text(GString *out, const char *name, const char *text)
         if (!text)
                 return;
         start = g_strndup(text, TEXT_MAX);
-        g_string_append_printf(out, "%s\"%s\":", out->len ? "," : "", name);
+        if (out->len)
+                g_string_append_c(out, ',');
+        json_quote(out, name);
+        g_string_append_c(out, ':');
         json_quote(out, start);
 }
 

@@ -143,16 +143,16 @@ json_t *api_format_job(Api *api, const Job *job)
         return object;
 }
 
-static GBytes *kept_text(Api *api, const Job *job)
+static GBytes *kept_fixed(Api *api, const Job *job)
 {
-        GBytes *text = rendered_find(api->rendered, job);
+        GBytes *text = rendered_find(api->rendered, job, TEXT_FIXED, clock_monotonic_ms());
         char *formatted;
 
         if (text)
                 return text;
         formatted = job_fixed_text(job);
         text = g_bytes_new_take(formatted, strlen(formatted));
-        rendered_keep(api->rendered, job, text);
+        rendered_keep(api->rendered, job, TEXT_FIXED, text, clock_monotonic_ms());
         return text;
 }
 
@@ -167,15 +167,24 @@ static GString *join(json_t *moving, const char *fixed, gsize len)
         return g_string_append_len(text, fixed + 1, (gssize)len - 1);
 }
 
-GString *api_job_text(Api *api, const Job *job)
+/* A job that waits is written for each request: its reason depends on other jobs. */
+GBytes *api_job_text(Api *api, const Job *job)
 {
-        g_autoptr(GBytes) fixed = kept_text(api, job);
-        json_t *moving = format_moving(api, job);
-        gsize len;
-        const char *bytes = g_bytes_get_data(fixed, &len);
+        bool waits = job->state == JOB_QUEUED;
+        gint64 now = clock_monotonic_ms();
+        GBytes *text = waits ? NULL : rendered_find(api->rendered, job, TEXT_WHOLE, now);
+        g_autoptr(GBytes) fixed = NULL;
+        json_t *moving;
 
+        if (text)
+                return text;
+        fixed = kept_fixed(api, job);
+        moving = format_moving(api, job);
         json_object_set_new(moving, "results", api_format_results(api, job));
-        return join(moving, bytes, len);
+        text = g_string_free_to_bytes(join(moving, g_bytes_get_data(fixed, NULL), g_bytes_get_size(fixed)));
+        if (!waits)
+                rendered_keep(api->rendered, job, TEXT_WHOLE, text, now);
+        return text;
 }
 
 GString *api_new_job_text(Api *api, const Job *job)

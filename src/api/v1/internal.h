@@ -124,7 +124,7 @@ const char *api_node_name(const Api *api, int id);
 /* The JSON of a job with its reasons computed. */
 json_t *api_format_job(Api *api, const Job *job);
 /* The same as text, with the results that running members have reported so far. */
-GString *api_job_text(Api *api, const Job *job);
+GBytes *api_job_text(Api *api, const Job *job);
 /* The same of a job that was just submitted: its text is not kept. */
 GString *api_new_job_text(Api *api, const Job *job);
 json_t *api_format_event(const Event *event);

@@ -390,10 +390,10 @@ static void reply_now(Api *api, HttpRequest *request, const Job *job, gint64 arr
 
                 http_reply_json(request, 200, reply);
         } else {
-                GString *text = api_job_text(api, job);
-                gsize len = text->len;
+                g_autoptr(GBytes) text = api_job_text(api, job);
 
-                http_reply_take(request, 200, "application/json", g_string_free(text, FALSE), len);
+                http_reply(request, 200, "application/json", g_bytes_get_data(text, NULL),
+                           g_bytes_get_size(text));
         }
 }
 
