@@ -34,7 +34,7 @@ typedef struct {
         GHashTable *seen;  /* ids of elements */
         GError *failed;    /* the first error; protected by the lock */
         int width;
-} Crew;
+} ArrayFollow;
 
 typedef struct {
         char *id, *name;
@@ -72,55 +72,55 @@ char *element_text(const json_t *job)
 static void follow_element(gpointer data, gpointer arg)
 {
         Element *element = data;
-        Crew *crew = arg;
-        Cli own = *crew->cli;
-        FollowOptions options = *crew->options;
+        ArrayFollow *follow = arg;
+        Cli own = *follow->cli;
+        FollowOptions options = *follow->options;
         g_autoptr(GError) error = NULL;
 
-        if (crew->pool)
+        if (follow->pool)
                 own.client = NULL;
         options.job = element->id;
         options.element = element->name;
-        options.shared = &crew->shared;
+        options.shared = &follow->shared;
         if (!follow_job(&own, &options, NULL, &error)) {
-                g_mutex_lock(&crew->shared.lock);
-                if (!crew->failed)
-                        crew->failed = g_steal_pointer(&error);
-                g_mutex_unlock(&crew->shared.lock);
+                g_mutex_lock(&follow->shared.lock);
+                if (!follow->failed)
+                        follow->failed = g_steal_pointer(&error);
+                g_mutex_unlock(&follow->shared.lock);
         }
-        if (crew->pool)
+        if (follow->pool)
                 http_client_free(own.client);
         element_free(element);
 }
 
-static void begin_element(Crew *crew, const json_t *job)
+static void begin_element(ArrayFollow *follow, const json_t *job)
 {
         Element *element;
 
-        if (!g_hash_table_add(crew->seen, g_strdup(text_of(job, "id"))) || int_of(job, "attempt") == 0)
+        if (!g_hash_table_add(follow->seen, g_strdup(text_of(job, "id"))) || int_of(job, "attempt") == 0)
                 return;
         element = g_new0(Element, 1);
         *element = (Element){ g_strdup(text_of(job, "id")), element_text(job) };
-        if (crew->pool)
-                g_thread_pool_push(crew->pool, element, NULL);
+        if (follow->pool)
+                g_thread_pool_push(follow->pool, element, NULL);
         else
-                follow_element(element, crew);
+                follow_element(element, follow);
 }
 
 /* ---- selection ---- */
 
 /* The server lists the newest first. */
-static bool begin_those(Crew *crew, const char *id, const char *states, GError **error)
+static bool begin_those(ArrayFollow *follow, const char *id, const char *states, GError **error)
 {
         g_autofree char *path = g_strdup_printf("/v1/jobs?array=%s&state=%s", id, states);
-        g_autoptr(json_t) items = listing_items(crew->cli->client, path, error);
+        g_autoptr(json_t) items = listing_items(follow->cli->client, path, error);
 
         for (gsize i = json_array_size(items); i-- > 0;)
-                begin_element(crew, json_array_get(items, i));
+                begin_element(follow, json_array_get(items, i));
         return items != NULL;
 }
 
-static void say_stage(Crew *crew, const json_t *array, gint64 begin, char **said)
+static void say_stage(ArrayFollow *follow, const json_t *array, gint64 begin, char **said)
 {
         g_autofree char *time = duration_format(clock_monotonic_ms() - begin);
         g_autofree char *counts = summary_elements(array);
@@ -128,39 +128,39 @@ static void say_stage(Crew *crew, const json_t *array, gint64 begin, char **said
         g_autofree char *key = g_strdup_printf("%s %d", text_of(array, "state"),
                                                (int)int_of(json_object_get(array, "elements"), "failed"));
 
-        if (!crew->options->stages || g_strcmp0(key, *said) == 0)
+        if (!follow->options->stages || g_strcmp0(key, *said) == 0)
                 return;
         g_free(*said);
         *said = g_steal_pointer(&key);
-        cli_say(crew->cli, "%s", line);
+        cli_say(follow->cli, "%s", line);
 }
 
 /* The array after its next change; retries while the server is unreachable. */
-static bool next_state(Crew *crew, const char *id, json_t **array, GError **error)
+static bool next_state(ArrayFollow *follow, const char *id, json_t **array, GError **error)
 {
         g_autofree char *suffix = g_strdup_printf("?wait_ms=%d&revision=%" G_GINT64_FORMAT, WAIT_MS,
                                                   int_of(*array, "revision"));
         g_autofree char *path = job_path(id, suffix);
         Retry retry;
 
-        retry_join(&retry, "`paddle logs -f` shows the log again from its beginning.", &crew->shared.voice);
+        retry_join(&retry, "`paddle logs -f` shows the log again from its beginning.", &follow->shared.voice);
         for (;;) {
                 g_autoptr(json_t) now = NULL;
                 GError *cause = NULL;
 
-                if (http_call_json(crew->cli->client, "GET", path, NULL, &now, &cause)) {
+                if (http_call_json(follow->cli->client, "GET", path, NULL, &now, &cause)) {
                         json_decref(*array);
                         *array = g_steal_pointer(&now);
                         if (retry_succeeded(&retry))
-                                cli_say(crew->cli, "paddle: connected again");
+                                cli_say(follow->cli, "paddle: connected again");
                         return true;
                 }
-                if (!retry_after(&retry, crew->cli, cause, error))
+                if (!retry_after(&retry, follow->cli, cause, error))
                         return false;
         }
 }
 
-static bool watch(Crew *crew, const json_t *first, GError **error)
+static bool watch(ArrayFollow *follow, const json_t *first, GError **error)
 {
         g_autoptr(json_t) array = json_incref((json_t *)first);
         const char *id = text_of(first, "id");
@@ -171,13 +171,13 @@ static bool watch(Crew *crew, const json_t *first, GError **error)
                 bool over = job_is_final(array);
                 bool small = int_of(json_object_get(array, "elements"), "total") <= SMALL;
 
-                say_stage(crew, array, begin, &said);
-                if (!begin_those(crew, id, over || small ? started : active, error))
+                say_stage(follow, array, begin, &said);
+                if (!begin_those(follow, id, over || small ? started : active, error))
                         return false;
                 if (over)
                         return true;
                 g_usleep((gulong)(small ? SOON_MS : LATER_MS) * 1000);
-                if (!next_state(crew, id, &array, error))
+                if (!next_state(follow, id, &array, error))
                         return false;
         }
 }
@@ -198,29 +198,29 @@ static int prefix_width(const json_t *array)
 
 bool follow_array(Cli *cli, const json_t *array, const FollowOptions *options, GError **error)
 {
-        Crew crew = { .cli = cli, .options = options };
+        ArrayFollow follow = { .cli = cli, .options = options };
         bool ok;
 
-        g_mutex_init(&crew.shared.lock);
-        crew.shared.prefixer = follow_prefixer(cli, options, prefix_width(array));
-        crew.shared.live = follow_live(cli, options);
-        crew.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_mutex_init(&follow.shared.lock);
+        follow.shared.prefixer = follow_prefixer(cli, options, prefix_width(array));
+        follow.shared.live = follow_live(cli, options);
+        follow.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         if (options->follow) {
-                crew.pool = g_thread_pool_new(follow_element, &crew, AT_ONCE, TRUE, NULL);
-                ok = watch(&crew, array, error);
-                g_thread_pool_free(crew.pool, !ok, TRUE);
+                follow.pool = g_thread_pool_new(follow_element, &follow, AT_ONCE, TRUE, NULL);
+                ok = watch(&follow, array, error);
+                g_thread_pool_free(follow.pool, !ok, TRUE);
         } else {
-                ok = begin_those(&crew, text_of(array, "id"), started, error);
+                ok = begin_those(&follow, text_of(array, "id"), started, error);
         }
-        g_hash_table_unref(crew.seen);
-        log_prefixer_free(crew.shared.prefixer);
-        live_lines_free(crew.shared.live);
-        g_mutex_clear(&crew.shared.lock);
-        if (ok && crew.failed) {
-                g_propagate_error(error, g_steal_pointer(&crew.failed));
+        g_hash_table_unref(follow.seen);
+        log_prefixer_free(follow.shared.prefixer);
+        live_lines_free(follow.shared.live);
+        g_mutex_clear(&follow.shared.lock);
+        if (ok && follow.failed) {
+                g_propagate_error(error, g_steal_pointer(&follow.failed));
                 ok = false;
         }
-        g_clear_error(&crew.failed);
+        g_clear_error(&follow.failed);
         return ok;
 }
 

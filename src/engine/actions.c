@@ -25,7 +25,7 @@ typedef struct {
         const char *topology; /* as of RuntimeAttempt; of the slot's nodes */
         JobSecrets secrets;
         GError *no_secrets; /* why the secrets cannot be opened: no member starts then. Else NULL */
-} Stand;
+} MemberTables;
 
 static Spec *spec_of_present(const Job *job)
 {
@@ -39,15 +39,15 @@ static Spec *spec_of_present(const Job *job)
         return spec;
 }
 
-static void note_member(Stand *stand, const RuntimeSlot *slot, const RuntimeAttempt *attempt,
+static void note_member(MemberTables *tables, const RuntimeSlot *slot, const RuntimeAttempt *attempt,
                         const Spec *spec, const Member *member)
 {
         Runtime *runtime = slot->runtime;
 
-        stand->ports[member->role][member->index] = member->port;
+        tables->ports[member->role][member->index] = member->port;
         /* elsewhere a member sees its own devices only, whatever their numbers are there */
-        stand->gpus[member->role][member->index] = slot_is_local(slot) ? member->gpus : NULL;
-        stand->hosts[member->role][member->index] =
+        tables->gpus[member->role][member->index] = slot_is_local(slot) ? member->gpus : NULL;
+        tables->hosts[member->role][member->index] =
                 runtime->ops->address(runtime, attempt, spec->roles[member->role].name, member->index);
 }
 
@@ -80,52 +80,53 @@ static const char *topology_of(const RuntimeSlot *slot, const Job *job)
         return common;
 }
 
-static void stand_init(Stand *stand, const Engine *engine, const RuntimeSlot *slot, const Job *job)
+static void tables_init(MemberTables *tables, const Engine *engine, const RuntimeSlot *slot, const Job *job)
 {
         const Spec *spec = job->spec;
 
-        *stand = (Stand){ .fewer = job_count_present(job, -1) < job->n_members ? spec_of_present(job) : NULL,
-                          .topology = topology_of(slot, job) };
-        (void)secrets_open(engine, job, &stand->secrets, &stand->no_secrets);
-        stand->ports = g_new0(int *, spec->n_roles + 1);
-        stand->gpus = g_new0(char **, spec->n_roles + 1);
-        stand->hosts = g_new0(char **, spec->n_roles + 1);
+        *tables = (MemberTables){ .fewer = job_count_present(job, -1) < job->n_members ? spec_of_present(job)
+                                                                                       : NULL,
+                                  .topology = topology_of(slot, job) };
+        (void)secrets_open(engine, job, &tables->secrets, &tables->no_secrets);
+        tables->ports = g_new0(int *, spec->n_roles + 1);
+        tables->gpus = g_new0(char **, spec->n_roles + 1);
+        tables->hosts = g_new0(char **, spec->n_roles + 1);
         for (int r = 0; r < spec->n_roles; r++) {
-                stand->ports[r] = g_new0(int, spec->roles[r].replicas + 1);
-                stand->gpus[r] = g_new0(char *, spec->roles[r].replicas + 1);
-                stand->hosts[r] = g_new0(char *, spec->roles[r].replicas + 1);
+                tables->ports[r] = g_new0(int, spec->roles[r].replicas + 1);
+                tables->gpus[r] = g_new0(char *, spec->roles[r].replicas + 1);
+                tables->hosts[r] = g_new0(char *, spec->roles[r].replicas + 1);
         }
         RuntimeAttempt attempt = attempt_of(engine, job);
         for (int i = 0; i < job->n_members; i++)
-                note_member(stand, slot, &attempt, spec, &job->members[i]);
-        stand->placement = (Placement){ .spec = stand->fewer ? stand->fewer : spec,
-                                        .job_id = job->id,
-                                        .job_name = job->name,
-                                        .user = job->user,
-                                        .dc = engine->dc,
-                                        .queue = job->queue,
-                                        .namespace = spec->namespace,
-                                        .attempt = job->attempt,
-                                        .elastic = spec_is_elastic(spec),
-                                        .hosts = (char *const *const *)stand->hosts,
-                                        .ports = (int *const *)stand->ports,
-                                        .extra_ports = &job->extra_port,
-                                        .gpus = (char *const *const *)stand->gpus };
+                note_member(tables, slot, &attempt, spec, &job->members[i]);
+        tables->placement = (Placement){ .spec = tables->fewer ? tables->fewer : spec,
+                                         .job_id = job->id,
+                                         .job_name = job->name,
+                                         .user = job->user,
+                                         .dc = engine->dc,
+                                         .queue = job->queue,
+                                         .namespace = spec->namespace,
+                                         .attempt = job->attempt,
+                                         .elastic = spec_is_elastic(spec),
+                                         .hosts = (char *const *const *)tables->hosts,
+                                         .ports = (int *const *)tables->ports,
+                                         .extra_ports = &job->extra_port,
+                                         .gpus = (char *const *const *)tables->gpus };
 }
 
-static void stand_clear(Stand *stand)
+static void tables_clear(MemberTables *tables)
 {
-        for (int r = 0; r < stand->placement.spec->n_roles; r++) {
-                g_free(stand->ports[r]);
-                g_free(stand->gpus[r]); /* the lists in it are the members' */
-                g_strfreev(stand->hosts[r]);
+        for (int r = 0; r < tables->placement.spec->n_roles; r++) {
+                g_free(tables->ports[r]);
+                g_free(tables->gpus[r]); /* the lists in it are the members' */
+                g_strfreev(tables->hosts[r]);
         }
-        g_free(stand->ports);
-        g_free(stand->gpus);
-        g_free(stand->hosts);
-        g_free(stand->fewer);
-        secrets_clear(&stand->secrets);
-        g_clear_error(&stand->no_secrets);
+        g_free(tables->ports);
+        g_free(tables->gpus);
+        g_free(tables->hosts);
+        g_free(tables->fewer);
+        secrets_clear(&tables->secrets);
+        g_clear_error(&tables->no_secrets);
 }
 
 RuntimeAttempt attempt_of(const Engine *engine, const Job *job)
@@ -269,15 +270,15 @@ static void starting_clear(gpointer data)
 }
 
 static Starting starting_of(Engine *engine, const RuntimeSlot *slot, const Job *job, const Member *member,
-                            const Stand *stand)
+                            const MemberTables *tables)
 {
         const RuntimeOps *ops = slot->runtime->ops;
         const char *role = job->spec->roles[member->role].name;
         Starting starting = {
                 .argv = framework_argv(job->spec, member->role),
                 .task = task_format(job, member),
-                .env = framework_environment(&stand->placement, member->role, member->index),
-                .wait_for = ops->gates ? addresses_before(job, member, &stand->placement) : NULL,
+                .env = framework_environment(&tables->placement, member->role, member->index),
+                .wait_for = ops->gates ? addresses_before(job, member, &tables->placement) : NULL,
         };
 
         if (declares_itself(job, member)) {
@@ -294,8 +295,8 @@ static Starting starting_of(Engine *engine, const RuntimeSlot *slot, const Job *
         return starting;
 }
 
-static TaskStart task_start_of(Engine *engine, const Job *job, const Member *member, const Stand *stand,
-                               const Starting *starting)
+static TaskStart task_start_of(Engine *engine, const Job *job, const Member *member,
+                               const MemberTables *tables, const Starting *starting)
 {
         const Spec *spec = job->spec;
         int port = listens(job, member) ? member->port : 0;
@@ -308,8 +309,8 @@ static TaskStart task_start_of(Engine *engine, const Job *job, const Member *mem
                             .tty = spec->tty,
                             .hangup_ms = spec->detach ? 0 : spec->hangup_ms,
                             .env = starting->env,
-                            .secrets = stand->secrets.list,
-                            .n_secrets = stand->secrets.n,
+                            .secrets = tables->secrets.list,
+                            .n_secrets = tables->secrets.n,
                             .limits = limits,
                             .gpus = member->gpus,
                             .cpu_weight_milli = weight.cpu_milli,
@@ -349,7 +350,7 @@ static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *wa
 {
         g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Starting));
         g_autoptr(GArray) members = g_array_new(FALSE, FALSE, sizeof(TaskStart));
-        Stand stand;
+        MemberTables tables;
         int first = 0;
 
         while (first < now->n_members && !starts(was, now, first))
@@ -357,26 +358,26 @@ static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *wa
         if (first == now->n_members)
                 return;
         g_array_set_clear_func(all, starting_clear);
-        stand_init(&stand, engine, slot, now);
-        if (stand.no_secrets) {
-                refuse_starts(slot, was, now, engine_now(engine), stand.no_secrets);
-                stand_clear(&stand);
+        tables_init(&tables, engine, slot, now);
+        if (tables.no_secrets) {
+                refuse_starts(slot, was, now, engine_now(engine), tables.no_secrets);
+                tables_clear(&tables);
                 return;
         }
         for (int i = first; i < now->n_members; i++) {
                 if (starts(was, now, i)) {
-                        Starting starting = starting_of(engine, slot, now, &now->members[i], &stand);
-                        TaskStart member = task_start_of(engine, now, &now->members[i], &stand, &starting);
+                        Starting starting = starting_of(engine, slot, now, &now->members[i], &tables);
+                        TaskStart member = task_start_of(engine, now, &now->members[i], &tables, &starting);
 
                         g_array_append_val(all, starting);
                         g_array_append_val(members, member);
                 }
         }
         RuntimeAttempt attempt = attempt_of(engine, now);
-        attempt.topology = stand.topology;
+        attempt.topology = tables.topology;
         slot->runtime->ops->start(slot->runtime, &attempt, (const TaskStart *)(gpointer)members->data,
                                   (int)members->len);
-        stand_clear(&stand);
+        tables_clear(&tables);
 }
 
 /* Of a job that is evicted a warning has used up the grace already. */

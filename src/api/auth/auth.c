@@ -13,8 +13,8 @@ Auth *auth_new(const AuthConfig *config)
 
         g_assert(sodium_init() >= 0);
         auth->config = *config;
-        auth->crew = crew_new("log-ins", THREADS, LINE);
-        auth->directory_crew = crew_new("log-ins by the directory", DIRECTORY_THREADS, LINE);
+        auth->threads = thread_pool_new("log-ins", THREADS, LINE);
+        auth->directory_threads = thread_pool_new("log-ins by the directory", DIRECTORY_THREADS, LINE);
         auth->throttle = throttle_new();
         auth->timers = timers_new();
         auth->cache = token_cache_new();
@@ -24,9 +24,9 @@ Auth *auth_new(const AuthConfig *config)
 
 void auth_stop(Auth *auth)
 {
-        timers_stop(auth->timers); /* what is due goes to the crew */
-        crew_stop(auth->directory_crew);
-        crew_stop(auth->crew);
+        timers_stop(auth->timers); /* what is due goes to the thread pool */
+        thread_pool_stop(auth->directory_threads);
+        thread_pool_stop(auth->threads);
 }
 
 void auth_free(Auth *auth)
@@ -34,8 +34,8 @@ void auth_free(Auth *auth)
         if (!auth)
                 return;
         timers_free(auth->timers);
-        crew_free(auth->directory_crew);
-        crew_free(auth->crew);
+        thread_pool_free(auth->directory_threads);
+        thread_pool_free(auth->threads);
         throttle_free(auth->throttle);
         token_cache_free(auth->cache);
         second_factors_free(auth->factors);

@@ -1,5 +1,5 @@
 /* Who calls, and what they may do: what the façades share. Tokens and peers of the Unix socket become users
- * of the catalog; log-ins give tokens, passwords are hashed and compared on a small crew of threads; access
+ * of the catalog; log-ins give tokens, passwords are hashed and compared on a small pool of threads; access
  * is the table of model/access.h. doc/guide/people.md has the rules. Any thread. */
 #pragma once
 

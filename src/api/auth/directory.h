@@ -1,6 +1,6 @@
 /* Checks passwords with an LDAP directory, by binding as the user. Each check has its own connection and ends
  * within the time limit. A directory that did not answer is not asked for a short time, so that waiting
- * checks are answered. Calls block: only on a Crew of its own. */
+ * checks are answered. Calls block: only on a ThreadPool of its own. */
 #pragma once
 
 #include <glib.h>

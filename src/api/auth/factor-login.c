@@ -313,7 +313,7 @@ static void drop_factor(bool stopped, void *arg)
                 take_away(at);
 }
 
-static void change_factor(Auth *auth, const FactorChange *change, CrewFunc work, AuthFactorDone done,
+static void change_factor(Auth *auth, const FactorChange *change, ThreadPoolFunc work, AuthFactorDone done,
                           void *arg)
 {
         Attempting *at = g_new0(Attempting, 1);
@@ -331,7 +331,7 @@ static void change_factor(Auth *auth, const FactorChange *change, CrewFunc work,
                             .arg = arg };
         if (at->old)
                 attempt(at, work);
-        else if (!crew_push(auth->crew, work, at, &error))
+        else if (!thread_pool_push(auth->threads, work, at, &error))
                 finish(at, error, 0);
 }
 

@@ -5,14 +5,15 @@
 #include "api/auth/second-factor.h"
 #include "api/auth/throttle.h"
 #include "api/auth/timers.h"
-#include "api/crew.h"
+#include "api/thread-pool.h"
 
 typedef struct TokenCache TokenCache;
 
 struct Auth {
         AuthConfig config;
-        Crew *crew;
-        Crew *directory_crew; /* waits for the directory, so that users with a password here do not */
+        ThreadPool *threads;
+        ThreadPool
+                *directory_threads; /* waits for the directory, so that users with a password here do not */
         Throttle *throttle;
         Timers *timers; /* attempts that wait for their turn */
         TokenCache *cache;

@@ -1,7 +1,7 @@
-/* Log-ins and passwords: whatever hashes runs on the crew, whatever changes something goes through the
+/* Log-ins and passwords: whatever hashes runs on the thread pool, whatever changes something goes through the
  * engine.
  *
- *      handler ──▶ throttle ──▶ crew: compare, make a token ──▶ engine: commit ──▶ done
+ *      handler ──▶ throttle ──▶ threads: compare, make a token ──▶ engine: commit ──▶ done
  *
  * A password that changes between the comparison and the commit ends the log-in: the engine has dropped the
  * user's log-in tokens by then, and this one would be left over. */
@@ -136,16 +136,16 @@ bool compare(Attempting *at, const char *given)
         return at->there ? compare_there(at, given) : compare_here(at, given);
 }
 
-/* Its turn has come: it goes to the crew. */
+/* Its turn has come: it goes to the thread pool. */
 static void on_turn(bool stopped, void *arg)
 {
         Attempting *at = arg;
         g_autoptr(GError) error = NULL;
-        Crew *crew;
+        ThreadPool *threads;
 
         at->there = asks_directory(at->auth, at->user);
-        crew = at->there ? at->auth->directory_crew : at->auth->crew;
-        if (stopped ? !set_stopped(&error) : !crew_push(crew, at->work, at, &error)) {
+        threads = at->there ? at->auth->directory_threads : at->auth->threads;
+        if (stopped ? !set_stopped(&error) : !thread_pool_push(threads, at->work, at, &error)) {
                 end_attempt(at, ATTEMPT_DROPPED);
                 finish(at, error, 0);
         }
@@ -164,7 +164,7 @@ static void refuse_turn(bool stopped, void *arg)
 
 /* Waits for its turn, unless that is too far. A refusal takes its time, so that whoever answers it with the
  * next attempt at once keeps the server no busier than others do. */
-void attempt(Attempting *at, CrewFunc work)
+void attempt(Attempting *at, ThreadPoolFunc work)
 {
         at->work = work;
         if (!throttle_begin(at->auth->throttle, at->user, at->address, clock_monotonic_ms(), &at->turn)) {
@@ -350,7 +350,7 @@ void auth_put_user(Auth *auth, const User *draft, const char *password, const ch
                             .draft = object_copy(&draft->object),
                             .done = done,
                             .arg = arg };
-        if (!crew_push(auth->crew, put_user, at, &error))
+        if (!thread_pool_push(auth->threads, put_user, at, &error))
                 finish(at, error, 0);
 }
 
@@ -412,6 +412,6 @@ void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone d
                             .arg = arg };
         if (at->old)
                 attempt(at, change_password);
-        else if (!crew_push(auth->crew, change_password, at, &error))
+        else if (!thread_pool_push(auth->threads, change_password, at, &error))
                 finish(at, error, 0);
 }

@@ -1,5 +1,5 @@
 /* Passwords: the rule for new ones, argon2id hashes, and comparing. Hashing and comparing take about 60 ms
- * and 64 MiB: only on a Crew. */
+ * and 64 MiB: only on a ThreadPool. */
 #pragma once
 
 #include <glib.h>

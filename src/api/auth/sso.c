@@ -1,6 +1,6 @@
 /* See sso.h.
  *
- *      handler ──▶ crew: ask the issuer, verify, find the user ──▶ engine: the user, if new ──▶ engine: the
+ *      handler ──▶ threads: ask the issuer, verify, find the user ──▶ engine: the user, if new ──▶ engine: the
  * token
  *
  * A binding that changes between the decision and the commit ends the log-in, as a password does. */
@@ -12,7 +12,7 @@
 
 #include "api/auth/internal.h"
 #include "api/auth/jwt.h"
-#include "api/fair-crew.h"
+#include "api/fair-thread-pool.h"
 #include "base/clock.h"
 #include "base/err.h"
 
@@ -22,7 +22,7 @@ struct Sso {
         SsoConfig config;
         char *username_claim;
         Oidc *oidc;
-        FairCrew *crew;
+        FairThreadPool *threads;
 };
 
 /* One log-in on its way. */
@@ -234,7 +234,7 @@ static void enter(Entry *entry, const json_t *claims)
                 give_token(entry);
 }
 
-/* ---- on the crew ---- */
+/* ---- on the thread pool ---- */
 
 static bool get_token(Entry *entry, DeviceState *ret, GError **error)
 {
@@ -272,11 +272,11 @@ static void start(bool stopped, void *arg)
         entry_free(entry);
 }
 
-static void push(Entry *entry, const char *address, FairCrewFunc work)
+static void push(Entry *entry, const char *address, FairThreadPoolFunc work)
 {
         g_autoptr(GError) error = NULL;
 
-        if (!fair_crew_push(entry->sso->crew, address, work, entry, &error))
+        if (!fair_thread_pool_push(entry->sso->threads, address, work, entry, &error))
                 finish(entry, DEVICE_DONE, error);
 }
 
@@ -315,7 +315,7 @@ Sso *sso_new(const SsoConfig *config, GError **error)
         sso->config.issuer = (OidcConfig){ NULL }; /* copied, and not ours */
         sso->username_claim = g_strdup(config->username_claim);
         sso->oidc = oidc;
-        sso->crew = fair_crew_new(THREADS, SHARE, LINE);
+        sso->threads = fair_thread_pool_new(THREADS, SHARE, LINE);
         return sso;
 }
 
@@ -324,7 +324,7 @@ void sso_stop(Sso *sso)
         if (!sso)
                 return;
         oidc_stop(sso->oidc);
-        fair_crew_stop(sso->crew);
+        fair_thread_pool_stop(sso->threads);
 }
 
 void sso_free(Sso *sso)
@@ -332,7 +332,7 @@ void sso_free(Sso *sso)
         if (!sso)
                 return;
         sso_stop(sso);
-        fair_crew_free(sso->crew);
+        fair_thread_pool_free(sso->threads);
         oidc_free(sso->oidc);
         g_free(sso->username_claim);
         g_free(sso);

@@ -303,13 +303,13 @@ static void run_deferred(bool stopped, void *arg)
         deferred_free(deferred);
 }
 
-static void defer(HttpRequest *request, Flow *flow, Crew *crew, HttpHandler handler)
+static void defer(HttpRequest *request, Flow *flow, ThreadPool *threads, HttpHandler handler)
 {
         Deferred *deferred = g_new0(Deferred, 1);
         GError *error = NULL;
 
         *deferred = (Deferred){ http_request_ref(request), flow, handler };
-        if (crew_push(crew, run_deferred, deferred, &error))
+        if (thread_pool_push(threads, run_deferred, deferred, &error))
                 return;
         flow_fail(request, error, NULL);
         deferred_free(deferred);
@@ -317,7 +317,7 @@ static void defer(HttpRequest *request, Flow *flow, Crew *crew, HttpHandler hand
 
 void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler)
 {
-        defer(request, flow, flow->crew, handler);
+        defer(request, flow, flow->threads, handler);
 }
 
 void flow_defer_ask(HttpRequest *request, Flow *flow, HttpHandler handler)

@@ -21,8 +21,8 @@ Flow *flow_new(const FlowConfig *config, GError **error)
                 return NULL;
         if (config->templates && !(flow->templates = templates_read(config->templates, error)))
                 return NULL;
-        flow->crew = crew_new("answers", THREADS, LINE);
-        flow->askers = crew_new("questions to clusters", ASKERS, LINE);
+        flow->threads = thread_pool_new("answers", THREADS, LINE);
+        flow->askers = thread_pool_new("questions to clusters", ASKERS, LINE);
         flow->feed = feed_new(flow);
         flow->sampler = sampler_new(flow);
         return g_steal_pointer(&flow);
@@ -30,8 +30,8 @@ Flow *flow_new(const FlowConfig *config, GError **error)
 
 void flow_stop(Flow *flow)
 {
-        crew_stop(flow->crew);
-        crew_stop(flow->askers);
+        thread_pool_stop(flow->threads);
+        thread_pool_stop(flow->askers);
         feed_stop(flow->feed);
         sampler_stop(flow->sampler);
 }
@@ -40,8 +40,8 @@ void flow_free(Flow *flow)
 {
         if (!flow)
                 return;
-        crew_free(flow->crew);
-        crew_free(flow->askers);
+        thread_pool_free(flow->threads);
+        thread_pool_free(flow->askers);
         feed_free(flow->feed);
         sampler_free(flow->sampler);
         templates_free(flow->templates);

@@ -1,7 +1,7 @@
 /* What the files of this room share. */
 #pragma once
 
-#include "api/crew.h"
+#include "api/thread-pool.h"
 #include "api/paddleflow/codes.h"
 #include "api/paddleflow/flow.h"
 #include "api/paddleflow/go.h"
@@ -28,8 +28,8 @@ struct Flow {
         char *node_name;
         char **node_labels; /* or NULL */
         guint8 key[FLOW_KEY_LEN];
-        Crew *crew;   /* for answers that read much */
-        Crew *askers; /* for answers that clusters are asked for */
+        ThreadPool *threads; /* for answers that read much */
+        ThreadPool *askers;  /* for answers that clusters are asked for */
         Feed *feed;
         Sampler *sampler;
         Templates *templates;     /* or NULL */
@@ -90,14 +90,14 @@ void flow_fail(HttpRequest *request, GError *error, const CodeMap *map);
 #define call_reply(call, value) flow_reply((call)->request, value)
 #define call_fail(call, error) flow_fail((call)->request, error, NULL)
 
-/* Runs the handler on a thread of the crew: for what reads much. */
+/* Runs the handler on a thread of the thread pool: for what reads much. */
 void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler);
 /* The same for what waits for clusters. */
 void flow_defer_ask(HttpRequest *request, Flow *flow, HttpHandler handler);
 
 /* ---- questions to clusters ---- */
 
-/* The cluster's answer; waits for it: on the crew of askers only. NULL with why not. `ask` is borrowed, but
+/* The cluster's answer; waits for it: on the thread pool of askers only. NULL with why not. `ask` is borrowed, but
  * for `answer` and `arg`, which it sets. */
 json_t *flow_ask(Flow *flow, const char *cluster, const RuntimeAsk *ask, GError **error);
 /* What a cluster has: an object, name -> node as census.h has it (this machine's, too); `pods`: with what

@@ -1,5 +1,5 @@
 /* What clusters have, what runs there, and their objects (doc/reference/paddleflow-api.md, "Nodes and objects
- * of a cluster"). All but the refusals is answered on the crew of askers, since other clusters are asked for
+ * of a cluster"). All but the refusals is answered on the thread pool of askers, since other clusters are asked for
  * it. */
 #include <string.h>
 

@@ -54,7 +54,7 @@ Api *api_new(const ApiConfig *config)
         api->node_labels = g_strdupv((char **)config->node_labels);
         api->started = clock_now_ms();
         api->notifier = notifier_new(config->engine);
-        api->crew = crew_new("questions", THREADS, LINE);
+        api->threads = thread_pool_new("questions", THREADS, LINE);
         api->rendered = rendered_new();
         api->ids = job_ids_new();
         api->rates = usage_rates_new();
@@ -63,7 +63,7 @@ Api *api_new(const ApiConfig *config)
 
 void api_stop(Api *api)
 {
-        crew_stop(api->crew);
+        thread_pool_stop(api->threads);
         notifier_stop(api->notifier);
 }
 
@@ -72,7 +72,7 @@ void api_free(Api *api)
         if (!api)
                 return;
         notifier_free(api->notifier);
-        crew_free(api->crew);
+        thread_pool_free(api->threads);
         rendered_free(api->rendered);
         job_ids_free(api->ids);
         usage_rates_free(api->rates);

@@ -1,5 +1,5 @@
 /* Questions to the scheduler: why does this job wait, what would become of that one. Each is answered on a
- * copy of it, by the crew; nothing here changes anything. */
+ * copy of it, by the thread pool; nothing here changes anything. */
 #include "api/v1/internal.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ enum { FORECAST_STEPS = 20000 };
 
 /* ---- what the engine says ---- */
 
-/* An answer of the engine's thread, waited for by one of the crew. */
+/* An answer of the engine's thread, waited for by one of the thread pool. */
 typedef struct {
         GMutex lock;
         GCond arrived;
@@ -201,12 +201,12 @@ static void run_explain(bool stopped, void *arg)
         question_free(question);
 }
 
-/* Hands the question to the crew. */
-static void ask(Question *question, CrewFunc func)
+/* Hands the question to the thread pool. */
+static void ask(Question *question, ThreadPoolFunc func)
 {
         g_autoptr(GError) error = NULL;
 
-        if (crew_push(question->api->crew, func, question, &error))
+        if (thread_pool_push(question->api->threads, func, question, &error))
                 return;
         http_fail(question->request, error);
         question_free(question);

@@ -1,7 +1,7 @@
 /* Shared by the files of api/v1. */
 #pragma once
 
-#include "api/crew.h"
+#include "api/thread-pool.h"
 #include "api/v1/api.h"
 #include "api/v1/rendered.h"
 #include "api/v1/usage.h"
@@ -27,7 +27,7 @@ struct Api {
         gint64 started;
         HttpServer *_Atomic server;
         Notifier *notifier;
-        Crew *crew; /* for questions to a copy of the scheduler, and other long work */
+        ThreadPool *threads; /* for questions to a copy of the scheduler, and other long work */
         Rendered *rendered;
         JobIds *ids;
         UsageRates *rates;
@@ -113,7 +113,7 @@ json_t *api_queue_figures(Api *api, const Queue *queue);
 /* POST /v1/jobs?dry_run=true, PATCH /v1/queues/{name}?what_if=true. They take `spec` and `queue`. */
 void api_dry_run(Api *api, HttpRequest *request, Spec *spec);
 void api_what_if(Api *api, HttpRequest *request, const Queue *was, Queue *queue);
-/* A copy of the scheduler. Waits for the engine, so call it only on the crew. NULL: the engine is
+/* A copy of the scheduler. Waits for the engine, so call it only on the thread pool. NULL: the engine is
  * stopping. */
 Scheduler *api_clone(Api *api, gint64 *ret_now, GError **error);
 /* Waits, as api_clone does, until the scheduler's decisions so far can be read from the journal. */

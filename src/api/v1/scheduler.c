@@ -326,13 +326,13 @@ static void run_nodes(bool stopped, void *arg)
         http_request_unref(ask->request);
 }
 
-static void ask_crew(Api *api, HttpRequest *request, CrewFunc func, gint64 limit)
+static void ask_pool(Api *api, HttpRequest *request, ThreadPoolFunc func, gint64 limit)
 {
         g_autoptr(GError) error = NULL;
         Ask *ask = g_new0(Ask, 1);
 
         *ask = (Ask){ api, http_request_ref(request), limit };
-        if (crew_push(api->crew, func, ask, &error))
+        if (thread_pool_push(api->threads, func, ask, &error))
                 return;
         http_fail(request, error);
         http_request_unref(request);
@@ -341,7 +341,7 @@ static void ask_crew(Api *api, HttpRequest *request, CrewFunc func, gint64 limit
 
 static void list_nodes(HttpRequest *request, void *arg)
 {
-        ask_crew(arg, request, run_nodes, 0);
+        ask_pool(arg, request, run_nodes, 0);
 }
 
 /* ---- the journal ---- */
@@ -416,7 +416,7 @@ static void list_decisions(HttpRequest *request, void *arg)
         gint64 limit;
 
         if (http_request_query_int(request, "limit", 1, DECISIONS_MAX, 100, &limit))
-                ask_crew(arg, request, run_decisions, limit);
+                ask_pool(arg, request, run_decisions, limit);
 }
 
 static void run_journal(bool stopped, void *arg)
@@ -435,7 +435,7 @@ static void run_journal(bool stopped, void *arg)
 
 static void show_journal(HttpRequest *request, void *arg)
 {
-        ask_crew(arg, request, run_journal, 0);
+        ask_pool(arg, request, run_journal, 0);
 }
 
 static const HttpParameter list_decisions_query[] = {

@@ -5,17 +5,17 @@
 #include <glib.h>
 #include <stdbool.h>
 
-typedef struct Crew Crew;
+typedef struct ThreadPool ThreadPool;
 
-/* Runs once on a thread of the crew. `stopped`: it ends, only answer and free. */
-typedef void (*CrewFunc)(bool stopped, void *arg);
+/* Runs once on a thread of the pool. `stopped`: it ends, only answer and free. */
+typedef void (*ThreadPoolFunc)(bool stopped, void *arg);
 
 /* `name` is for the refusal: "log-ins". Threads are started when there is work. */
-Crew *crew_new(const char *name, int threads, int line_max);
+ThreadPool *thread_pool_new(const char *name, int threads, int line_max);
 /* What runs is waited for, what waits is called with `stopped`; later pushes are refused. */
-void crew_stop(Crew *crew);
-void crew_free(Crew *crew); /* stops it first; NULL is a no-op */
+void thread_pool_stop(ThreadPool *pool);
+void thread_pool_free(ThreadPool *pool); /* stops it first; NULL is a no-op */
 
 /* False with ERR_UNAVAILABLE when the line is full or it has stopped: func is not called. Any thread.
  */
-bool crew_push(Crew *crew, CrewFunc func, void *arg, GError **error);
+bool thread_pool_push(ThreadPool *pool, ThreadPoolFunc func, void *arg, GError **error);
