@@ -11,6 +11,6 @@ int main(int argc, char **argv)
         const char *name = slash ? slash + 1 : argc > 0 ? argv[0] : "";
 
         json_init();
-        return strcmp(name, "paddleflow") == 0 ? flow_run(argc - 1, argv + 1)
+        return strcmp(name, "paddleflow") == 0 ? paddleflow_run(argc - 1, argv + 1)
                                                : cli_run(MAX(argc - 1, 0), argv + 1);
 }

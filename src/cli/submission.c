@@ -470,7 +470,7 @@ static bool put_command(json_t *spec, const Submission *s, char *const *words, G
 }
 
 /* The field that marks a file of the older form; NULL: it is not one. */
-static const char *seed_member(const json_t *file)
+static const char *cloud_member(const json_t *file)
 {
         static const char *const names[] = { "job_name", "entry_point", "trainers",
                                              "pservers", "base_image",  "trainer_gpu_num" };
@@ -489,7 +489,7 @@ static void refuse_mixture(const json_t *file, GError **error)
         err_set(error, ERR_USAGE,
                 "%s: it cannot be combined with '%s', which is of the newer form of job files\nSet the "
                 "number of processes with `roles: [{name: trainer, replicas: 4}]`, or with -n 4.",
-                seed_member(file), has_command ? "command" : "roles");
+                cloud_member(file), has_command ? "command" : "roles");
 }
 
 /* The job file as a specification object, without package_path, which only the client uses. */
@@ -502,11 +502,11 @@ static json_t *base_object(const json_t *file, GError **error)
                 return NULL;
         }
         json_object_del(copy, "package_path");
-        if (seed_member(copy) && (is_set(copy, "command") || is_set(copy, "roles"))) {
+        if (cloud_member(copy) && (is_set(copy, "command") || is_set(copy, "roles"))) {
                 refuse_mixture(copy, error);
                 return NULL;
         }
-        return seed_member(copy) ? spec_from_seed(copy, error) : g_steal_pointer(&copy);
+        return cloud_member(copy) ? spec_from_cloud_job(copy, error) : g_steal_pointer(&copy);
 }
 
 static bool put_flags(json_t *spec, const Submission *s, GError **error)

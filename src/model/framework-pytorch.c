@@ -59,7 +59,7 @@ const Framework framework_pytorch = {
         .roles = { { "master", ENDS_WITH_ALL, 0, false, true, NULL },
                    { "worker", ENDS_WITH_ALL, 0, false, true, NULL } },
         .main_role = "worker",
-        .flow_name = "pytorch",
+        .paddleflow_name = "pytorch",
         .single = true,
         .fixed = true,
         .check = check,

@@ -70,7 +70,7 @@ const Framework framework_tensorflow = {
                    { "worker", ENDS_WITH_ALL, 0, false, true, NULL },
                    { "evaluator", ENDS_WITH_ALL, 0, false, false, NULL } },
         .main_role = "worker",
-        .flow_name = "tensorflow",
+        .paddleflow_name = "tensorflow",
         .tells_all = true,
         .single = true,
         .fixed = true,

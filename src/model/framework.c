@@ -240,7 +240,7 @@ const Framework framework_plain = {
         .help = "Any program, in one or several processes",
         .roles = { { "worker", ENDS_WITH_ALL, 0, false, false, "TRAINER" } },
         .main_role = "worker",
-        .flow_name = "standalone",
+        .paddleflow_name = "standalone",
         .check = check_plain,
         .member_env = plain_env,
 };
@@ -264,7 +264,7 @@ static void identity_env(const Placement *placement, int role, GPtrArray *env)
         env_put(env, "PF_JOB_TYPE", "%s", spec_members(spec) > 1 ? "distributed" : "single");
         if (mode)
                 env_put(env, "PF_JOB_MODE", "%s", mode);
-        env_put(env, "PF_JOB_FRAMEWORK", "%s", spec->framework->flow_name);
+        env_put(env, "PF_JOB_FRAMEWORK", "%s", spec->framework->paddleflow_name);
         env_put(env, "PF_JOB_QUEUE_NAME", "%s", queue);
         env_put(env, "PF_JOB_NAMESPACE", "%s", space);
         env_put(env, "PF_USER_NAME", "%s", placement->user);

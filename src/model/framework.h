@@ -47,7 +47,7 @@ typedef struct Framework {
         FrameworkRole roles[FRAMEWORK_ROLES_MAX]; /* ends with a NULL name */
         const char *main_role; /* the role of a job without a list of roles (one member), which --trainers
                                   counts */
-        const char *flow_name; /* PF_JOB_FRAMEWORK: the name in PaddleFlow */
+        const char *paddleflow_name; /* PF_JOB_FRAMEWORK: the name in PaddleFlow */
         RoleEnd (*role_end)(const Spec *spec,
                             const FrameworkRole *role); /* how a role ends, where it depends on the job; NULL:
                                                            role->end */
@@ -120,33 +120,36 @@ char **framework_environment(const Placement *placement, int role, int index);
  * roles"). Validation takes all frameworks of that table; a cluster then runs those that it has a row for. */
 
 typedef enum {
-        FLOW_PSERVER,
-        FLOW_MASTER,
-        FLOW_WORKER, /* also called "pworker" */
-        FLOW_DRIVER,
-        FLOW_EXECUTOR,
-        FLOW_ROLES,
-} FlowRole;
+        PADDLEFLOW_PSERVER,
+        PADDLEFLOW_MASTER,
+        PADDLEFLOW_WORKER, /* also called "pworker" */
+        PADDLEFLOW_DRIVER,
+        PADDLEFLOW_EXECUTOR,
+        PADDLEFLOW_ROLES,
+} PaddleFlowRole;
 
-typedef struct FlowFramework FlowFramework;
+typedef struct PaddleFlowFramework PaddleFlowFramework;
 
-const FlowFramework *flow_framework_find(const char *name); /* NULL: unknown. The name is in lower case */
-char *flow_framework_names(void);                           /* "paddle, tensorflow, ..."; the caller's */
-const char *flow_framework_name(const FlowFramework *framework);
+const PaddleFlowFramework *
+paddleflow_framework_find(const char *name); /* NULL: unknown. The name is in lower case */
+char *paddleflow_framework_names(void);      /* "paddle, tensorflow, ..."; the caller's */
+const char *paddleflow_framework_name(const PaddleFlowFramework *framework);
 
 /* "PS" or "Collective"; NULL: the framework has no modes (plain, mpi, spark). */
 const char *framework_mode(const Spec *spec);
 
 /* Validation. The role that the word means; ERR_INVALID if this framework has no such role. */
-bool flow_role_parse(const FlowFramework *framework, const char *word, FlowRole *ret, GError **error);
-const char *flow_role_name(FlowRole role); /* "pserver", "master", "worker", "driver", "executor" */
+bool paddleflow_role_parse(const PaddleFlowFramework *framework, const char *word, PaddleFlowRole *ret,
+                           GError **error);
+const char *
+paddleflow_role_name(PaddleFlowRole role); /* "pserver", "master", "worker", "driver", "executor" */
 
 /* Validation of the numbers of all members by the framework's rule. *ret_mode becomes PF_JOB_MODE, "PS" or
  * "Collective" ("" for frameworks without modes). ERR_INVALID names rule and counts. */
-bool flow_counts_check(const FlowFramework *framework, const int counts[FLOW_ROLES], const char **ret_mode,
-                       GError **error);
+bool paddleflow_counts_check(const PaddleFlowFramework *framework, const int counts[PADDLEFLOW_ROLES],
+                             const char **ret_mode, GError **error);
 
 /* The row that runs such a job. NULL with ERR_INVALID and the reason if there is none, or if the row has no
- * such role. Call it after flow_counts_check(). */
-const Framework *flow_framework_row(const FlowFramework *framework, const int counts[FLOW_ROLES],
-                                    GError **error);
+ * such role. Call it after paddleflow_counts_check(). */
+const Framework *paddleflow_framework_row(const PaddleFlowFramework *framework,
+                                          const int counts[PADDLEFLOW_ROLES], GError **error);

@@ -149,24 +149,24 @@ typedef struct {
         gint64 trainers, pservers, gpus; /* gpus -1: not given */
         bool use_gpu;
         const char *entry_point, *package_path, *package;
-} Seed;
+} CloudJob;
 
-static bool seed_gpus(const Seed *seed, GError **error)
+static bool cloud_gpus(const CloudJob *cloud, GError **error)
 {
-        if (seed->use_gpu && seed->gpus < 1)
+        if (cloud->use_gpu && cloud->gpus < 1)
                 return err_set(
                         error, ERR_INVALID,
                         "use_gpu is true, but trainer_gpu_num is %s\nSay how many GPUs each trainer gets.",
-                        seed->gpus < 0 ? "missing" : "0");
-        if (!seed->use_gpu && seed->gpus > 0)
+                        cloud->gpus < 0 ? "missing" : "0");
+        if (!cloud->use_gpu && cloud->gpus > 0)
                 return err_set(error, ERR_INVALID,
                                "trainer_gpu_num is %" G_GINT64_FORMAT
                                ", but use_gpu is not true\nSet use_gpu, too.",
-                               seed->gpus);
+                               cloud->gpus);
         return true;
 }
 
-static bool seed_read(const json_t *object, Seed *seed, GError **error)
+static bool cloud_read(const json_t *object, CloudJob *cloud, GError **error)
 {
         static const char *const fields[] = { "job_name",     "package_path",    "entry_point", "input",
                                               "output",       "trainers",        "pservers",    "base_image",
@@ -176,50 +176,50 @@ static bool seed_read(const json_t *object, Seed *seed, GError **error)
         if (!json_is_object(object))
                 return err_set(error, ERR_INVALID, "a submission must be a JSON object");
         if (!json_only(object, "", fields, error) ||
-            !json_get_string(object, "", "entry_point", SPEC_TEXT_MAX, &seed->entry_point, error) ||
-            !json_get_string(object, "", "package_path", SPEC_PATH_MAX, &seed->package_path, error) ||
-            !json_get_string(object, "", "package", SPEC_TEXT_MAX, &seed->package, error) ||
-            !json_get_int(object, "", "trainers", 1, SPEC_REPLICAS_MAX, &seed->trainers, error) ||
-            !json_get_int(object, "", "pservers", 0, SPEC_REPLICAS_MAX, &seed->pservers, error) ||
-            !json_get_bool(object, "", "use_gpu", &seed->use_gpu, error) ||
-            !json_get_int(object, "", "trainer_gpu_num", 0, 1024, &seed->gpus, error))
+            !json_get_string(object, "", "entry_point", SPEC_TEXT_MAX, &cloud->entry_point, error) ||
+            !json_get_string(object, "", "package_path", SPEC_PATH_MAX, &cloud->package_path, error) ||
+            !json_get_string(object, "", "package", SPEC_TEXT_MAX, &cloud->package, error) ||
+            !json_get_int(object, "", "trainers", 1, SPEC_REPLICAS_MAX, &cloud->trainers, error) ||
+            !json_get_int(object, "", "pservers", 0, SPEC_REPLICAS_MAX, &cloud->pservers, error) ||
+            !json_get_bool(object, "", "use_gpu", &cloud->use_gpu, error) ||
+            !json_get_int(object, "", "trainer_gpu_num", 0, 1024, &cloud->gpus, error))
                 return false;
-        if (!seed->entry_point)
+        if (!cloud->entry_point)
                 return err_set(error, ERR_INVALID,
                                "entry_point is missing\nIt is the command of a trainer, such as "
                                "\"python train.py\".");
-        return seed_gpus(seed, error);
+        return cloud_gpus(cloud, error);
 }
 
-static json_t *seed_roles(const Seed *seed)
+static json_t *cloud_roles(const CloudJob *cloud)
 {
         json_t *roles = json_array();
 
-        if (seed->pservers > 0)
+        if (cloud->pservers > 0)
                 json_array_append_new(roles, json_pack("{s:s, s:I}", "name", "pserver", "replicas",
-                                                       (json_int_t)seed->pservers));
-        json_array_append_new(roles,
-                              json_pack("{s:s, s:I, s:I}", "name", "trainer", "replicas",
-                                        (json_int_t)seed->trainers, "gpus", (json_int_t)MAX(seed->gpus, 0)));
+                                                       (json_int_t)cloud->pservers));
+        json_array_append_new(roles, json_pack("{s:s, s:I, s:I}", "name", "trainer", "replicas",
+                                               (json_int_t)cloud->trainers, "gpus",
+                                               (json_int_t)MAX(cloud->gpus, 0)));
         return roles;
 }
 
 /* The default is the name of the directory, by which programs import the package from PYTHONPATH. */
-static void seed_package_name(const Seed *seed, json_t *spec)
+static void cloud_package_name(const CloudJob *cloud, json_t *spec)
 {
         g_autofree char *base = NULL;
 
-        if (!seed->package || !seed->package_path || json_object_get(spec, "package_name"))
+        if (!cloud->package || !cloud->package_path || json_object_get(spec, "package_name"))
                 return;
-        base = g_path_get_basename(seed->package_path);
+        base = g_path_get_basename(cloud->package_path);
         if (strcmp(base, ".") != 0 && strcmp(base, "..") != 0 && strcmp(base, "/") != 0)
                 json_object_set_new(spec, "package_name", json_string(base));
 }
 
-json_t *spec_from_seed(const json_t *object, GError **error)
+json_t *spec_from_cloud_job(const json_t *object, GError **error)
 {
         static const struct {
-                const char *seed, *spec;
+                const char *cloud, *spec;
         } same[] = {
                 { "job_name", "name" },
                 { "base_image", "image" },
@@ -230,22 +230,22 @@ json_t *spec_from_seed(const json_t *object, GError **error)
                 { "package_name", "package_name" },
                 { "queue", "queue" },
         };
-        Seed seed = { .trainers = 1, .gpus = -1 };
+        CloudJob cloud = { .trainers = 1, .gpus = -1 };
         json_t *spec;
 
-        if (!seed_read(object, &seed, error))
+        if (!cloud_read(object, &cloud, error))
                 return NULL;
         spec = json_object();
         for (size_t i = 0; i < G_N_ELEMENTS(same); i++) {
-                json_t *value = json_object_get(object, same[i].seed);
+                json_t *value = json_object_get(object, same[i].cloud);
 
                 if (value && !json_is_null(value))
                         json_object_set(spec, same[i].spec, value);
         }
-        json_object_set_new(spec, "command", json_string(seed.entry_point));
-        json_object_set_new(spec, "roles", seed_roles(&seed));
-        if (seed.use_gpu)
+        json_object_set_new(spec, "command", json_string(cloud.entry_point));
+        json_object_set_new(spec, "roles", cloud_roles(&cloud));
+        if (cloud.use_gpu)
                 json_object_set_new(spec, "use_gpu", json_true());
-        seed_package_name(&seed, spec);
+        cloud_package_name(&cloud, spec);
         return spec;
 }

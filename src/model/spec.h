@@ -126,10 +126,10 @@ json_t *spec_format(const Spec *spec);
 void spec_write(JsonOut *out, const Spec *spec);
 char *spec_text(const Spec *spec, bool brief);
 
-/* The seed's submission (doc/reference/paddle-cloud.md, "Flags of paddle job submit", in snake_case:
+/* A submission of PaddlePaddle Cloud (doc/reference/paddle-cloud.md, "Flags of paddle job submit", in snake_case:
  * job_name, package_path, entry_point, input, output, trainers, pservers, base_image, use_gpu,
  * trainer_gpu_num, env, plus package, job_id) as a specification object for spec_parse. */
-json_t *spec_from_seed(const json_t *object, GError **error);
+json_t *spec_from_cloud_job(const json_t *object, GError **error);
 
 bool spec_has_environment(const Spec *spec); /* the environment must be built before the job starts: it has
                                                 requirements or a setup command */

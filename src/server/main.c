@@ -67,7 +67,7 @@ typedef struct {
         Sso *sso; /* or NULL */
         char *oidc_secret;
         Api *api;
-        Flow *flow;                 /* the older interface */
+        PaddleFlow *flow;           /* the older interface */
         Tls *tls;                   /* of the TCP ports; or NULL */
         HttpServer *http, *metrics; /* `metrics`: on a separate port, or NULL */
         char *journal;              /* directory of the scheduler's journal */
@@ -566,7 +566,9 @@ static bool open_http(Server *server, GError **error)
         g_autofree char *socket = state_path(server, SOCKET);
         g_autofree char *temp = state_path(server, "tmp");
         bool tcp = strcmp(server->options.listen, "none") != 0;
-        const HttpFace faces[] = { flow_face(server->flow), flow_face_outside(server->flow), { NULL } };
+        const HttpFace faces[] = { paddleflow_face(server->flow),
+                                   paddleflow_face_outside(server->flow),
+                                   { NULL } };
         HttpServerConfig config = {
                 .faces = faces,
                 .listen = tcp ? server->options.listen : NULL,
@@ -722,17 +724,19 @@ static bool server_open(Server *server, GError **error)
                                             .journal_dir = server->journal,
                                             .node_name = server->node_name,
                                             .node_labels = (const char *const *)server->node_labels });
-        server->flow = flow_new(&(FlowConfig){ .engine = server->engine,
-                                               .store = server->store,
-                                               .runtime = server->runtime,
-                                               .auth = server->auth,
-                                               .state_dir = server->options.state,
-                                               .node_name = server->node_name,
-                                               .node_labels = (const char *const *)server->node_labels,
-                                               .templates = server->options.job_templates,
-                                               .skip_resource_check = g_getenv("PF_SKIP_RESOURCE_VALIDATE"),
-                                               .check_cluster = drivers_check },
-                                error);
+        server->flow =
+                paddleflow_new(&(PaddleFlowConfig){ .engine = server->engine,
+                                                    .store = server->store,
+                                                    .runtime = server->runtime,
+                                                    .auth = server->auth,
+                                                    .state_dir = server->options.state,
+                                                    .node_name = server->node_name,
+                                                    .node_labels = (const char *const *)server->node_labels,
+                                                    .templates = server->options.job_templates,
+                                                    .skip_resource_check =
+                                                            g_getenv("PF_SKIP_RESOURCE_VALIDATE"),
+                                                    .check_cluster = drivers_check },
+                               error);
         return server->flow && open_http(server, error) && write_pid(server, error);
 }
 
@@ -747,13 +751,13 @@ static void server_close(Server *server)
         if (server->api)
                 api_stop(server->api);
         if (server->flow)
-                flow_stop(server->flow);
+                paddleflow_stop(server->flow);
         disk_quiesce(server->disk);
         if (server->http)
                 (void)unlink(pid); /* only a running server wrote it */
         http_server_free(server->metrics);
         http_server_free(server->http);
-        flow_free(server->flow);
+        paddleflow_free(server->flow);
         api_free(server->api);
         sso_free(server->sso);
         auth_free(server->auth);

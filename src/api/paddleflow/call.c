@@ -10,14 +10,14 @@ enum { ID_MAX = 200 }; /* bytes of a request id that is echoed */
 /* ---- the request's id ---- */
 
 /* The client's own, or a UUID that is the same whenever it is asked for. */
-static char *request_id(const Flow *flow, const HttpRequest *request)
+static char *request_id(const PaddleFlow *flow, const HttpRequest *request)
 {
         const char *own = http_request_header(request, "x-pf-request-id"), *id = http_request_id(request);
         guint8 bytes[16];
         char *copy;
 
         if (!own || !*own) {
-                flow_hash(flow, "request", id, strlen(id), bytes, sizeof bytes);
+                paddleflow_hash(flow, "request", id, strlen(id), bytes, sizeof bytes);
                 return uuid_format(bytes);
         }
         copy = g_strndup(own, ID_MAX);
@@ -27,7 +27,7 @@ static char *request_id(const Flow *flow, const HttpRequest *request)
         return copy;
 }
 
-static void add_request_id(const Flow *flow, HttpRequest *request)
+static void add_request_id(const PaddleFlow *flow, HttpRequest *request)
 {
         g_autofree char *id = request_id(flow, request);
 
@@ -36,16 +36,16 @@ static void add_request_id(const Flow *flow, HttpRequest *request)
 
 /* ---- who calls ---- */
 
-static bool by_certificate(Flow *flow, const HttpCertificate *certificate, char **ret_user,
+static bool by_certificate(PaddleFlow *flow, const HttpCertificate *certificate, char **ret_user,
                            HttpRight *ret_right, GError **error)
 {
         g_autoptr(GError) why = NULL;
 
         return auth_by_certificate(certificate, ret_user, ret_right, NULL, flow->auth, &why) ||
-               flow_set(error, CODE_AuthFailed, "%s", why->message);
+               paddleflow_set(error, CODE_AuthFailed, "%s", why->message);
 }
 
-static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, HttpRight *ret_right,
+static bool who_calls(PaddleFlow *flow, const HttpRequest *request, char **ret_user, HttpRight *ret_right,
                       GError **error)
 {
         const char *token = http_request_header(request, "x-pf-authorization");
@@ -54,9 +54,9 @@ static bool who_calls(Flow *flow, const HttpRequest *request, char **ret_user, H
         if (certificate && (!token || !*token))
                 return by_certificate(flow, certificate, ret_user, ret_right, error);
         if (!token || !*token)
-                return flow_set(error, CODE_AuthWithoutToken,
-                                "a token is needed\nLog in with POST " FLOW_BASE
-                                "/login and send it as x-pf-authorization.");
+                return paddleflow_set(error, CODE_AuthWithoutToken,
+                                      "a token is needed\nLog in with POST " PADDLEFLOW_BASE
+                                      "/login and send it as x-pf-authorization.");
         return login_check(flow, token, ret_user, ret_right, error);
 }
 
@@ -83,10 +83,10 @@ static char *credential(HttpRequest *request, void *arg)
 
 /* ---- errors ---- */
 
-static void reply_error(Flow *flow, HttpRequest *request, const GError *error, const CodeMap *map)
+static void reply_error(PaddleFlow *flow, HttpRequest *request, const GError *error, const CodeMap *map)
 {
         Code code = code_of(error, map);
-        g_autofree char *id = request_id(flow, request), *text = flow_message(error);
+        g_autofree char *id = request_id(flow, request), *text = paddleflow_message(error);
         g_autofree char *valid = g_utf8_make_valid(text, -1);
         static const Code denials[] = { CODE_AuthWithoutToken, CODE_AuthInvalidToken, CODE_AuthFailed,
                                         CODE_AuthIllegalUser,  CODE_AccessDenied,     CODE_OnlyRootAllowed };
@@ -100,14 +100,14 @@ static void reply_error(Flow *flow, HttpRequest *request, const GError *error, c
 }
 
 /* A path that does not exist is told to those who are known. */
-static bool hides_paths(Flow *flow, const HttpRequest *request, const GError *error, GError **ret)
+static bool hides_paths(PaddleFlow *flow, const HttpRequest *request, const GError *error, GError **ret)
 {
         g_autofree char *user = NULL;
         HttpRight right = { 0 };
         bool known;
 
         if (!(err_is(error, ERR_NOT_FOUND) || err_is(error, ERR_METHOD)) ||
-            strcmp(http_request_path(request), FLOW_BASE "/login") == 0)
+            strcmp(http_request_path(request), PADDLEFLOW_BASE "/login") == 0)
                 return false;
         known = who_calls(flow, request, &user, &right, ret);
         g_free(right.queue);
@@ -141,16 +141,16 @@ static void fail_outside(HttpRequest *request, const GError *error, void *arg)
         reply_error(arg, request, error, map);
 }
 
-HttpFace flow_face_outside(Flow *flow)
+HttpFace paddleflow_face_outside(PaddleFlow *flow)
 {
         static const HttpRoute none[] = { { 0 } };
 
         return (HttpFace){ "/api/paddleflow", none, flow, authenticate, fail_outside, credential };
 }
 
-HttpFace flow_face(Flow *flow)
+HttpFace paddleflow_face(PaddleFlow *flow)
 {
-        return (HttpFace){ FLOW_BASE "/", flow_routes(), flow, authenticate, fail, credential };
+        return (HttpFace){ PADDLEFLOW_BASE "/", paddleflow_routes(), flow, authenticate, fail, credential };
 }
 
 /* ---- calls ---- */
@@ -166,7 +166,7 @@ static bool check_speaker(const Call *call, GError **error)
 
         if (!call->user || !name || !*name || call->root || strcmp(name, call->user) == 0)
                 return true;
-        return flow_set(error, CODE_AuthIllegalUser, "'%s' may not act for '%.60s'", call->user, name);
+        return paddleflow_set(error, CODE_AuthIllegalUser, "'%s' may not act for '%.60s'", call->user, name);
 }
 
 bool call_begin(Call *call, HttpRequest *request, void *arg)
@@ -203,7 +203,7 @@ json_t *call_body(const Call *call, const GoField *fields, GError **error)
 
         if (decoded)
                 return decoded;
-        flow_set(error, CODE_MalformedJSON, "%s", why ? why->message : call->unread->message);
+        paddleflow_set(error, CODE_MalformedJSON, "%s", why ? why->message : call->unread->message);
         g_clear_error(&why);
         return NULL;
 }
@@ -212,8 +212,8 @@ bool call_root(const Call *call, Code code, GError **error)
 {
         const HttpRoute *route = http_request_route(call->request);
 
-        return call->root || flow_set(error, code, "'%s %s' is for root, and '%s' is not", route->method,
-                                      route->path, call->user);
+        return call->root || paddleflow_set(error, code, "'%s %s' is for root, and '%s' is not",
+                                            route->method, route->path, call->user);
 }
 
 const char *call_query(const Call *call, const char *name)
@@ -231,8 +231,8 @@ const char *call_param(const Call *call, const char *name)
         return text;
 }
 
-bool flow_number_parse(const char *what, const char *text, gint64 min, gint64 max, gint64 *ret,
-                       GError **error)
+bool paddleflow_number_parse(const char *what, const char *text, gint64 min, gint64 max, gint64 *ret,
+                             GError **error)
 {
         return number_parse(what, text + (*text == '+'), min, max, ret, error);
 }
@@ -244,33 +244,33 @@ bool call_query_int(const Call *call, const char *name, gint64 min, gint64 max, 
         g_autoptr(GError) why = NULL;
 
         *ret = fallback;
-        return !*text || flow_number_parse(name, text, min, max, ret, &why) ||
-               flow_set(error, CODE_InvalidURI, "%s", why->message);
+        return !*text || paddleflow_number_parse(name, text, min, max, ret, &why) ||
+               paddleflow_set(error, CODE_InvalidURI, "%s", why->message);
 }
 
 char **call_query_list(const Call *call, const char *name)
 {
         const char *text = call_query(call, name);
 
-        return *text ? g_strsplit(text, ",", FLOW_KEYS_MAX) : NULL;
+        return *text ? g_strsplit(text, ",", PADDLEFLOW_KEYS_MAX) : NULL;
 }
 
 /* ---- replies ---- */
 
-void flow_reply(HttpRequest *request, json_t *value)
+void paddleflow_reply(HttpRequest *request, json_t *value)
 {
         http_reply_json(request, 200, value);
         json_decref(value);
 }
 
-void flow_reply_empty(HttpRequest *request)
+void paddleflow_reply_empty(HttpRequest *request)
 {
         http_reply(request, 200, "application/json", NULL, 0);
 }
 
-void flow_fail(HttpRequest *request, GError *error, const CodeMap *map)
+void paddleflow_fail(HttpRequest *request, GError *error, const CodeMap *map)
 {
-        error = flow_translate(error, map);
+        error = paddleflow_translate(error, map);
         http_fail(request, error); /* comes back to fail() */
         g_error_free(error);
 }
@@ -279,7 +279,7 @@ void flow_fail(HttpRequest *request, GError *error, const CodeMap *map)
 
 typedef struct {
         HttpRequest *request;
-        Flow *flow;
+        PaddleFlow *flow;
         HttpHandler handler;
 } Deferred;
 
@@ -296,14 +296,14 @@ static void run_deferred(bool stopped, void *arg)
 
         if (stopped) {
                 err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
-                flow_fail(deferred->request, error, NULL);
+                paddleflow_fail(deferred->request, error, NULL);
         } else {
                 deferred->handler(deferred->request, deferred->flow);
         }
         deferred_free(deferred);
 }
 
-static void defer(HttpRequest *request, Flow *flow, ThreadPool *threads, HttpHandler handler)
+static void defer(HttpRequest *request, PaddleFlow *flow, ThreadPool *threads, HttpHandler handler)
 {
         Deferred *deferred = g_new0(Deferred, 1);
         GError *error = NULL;
@@ -311,16 +311,16 @@ static void defer(HttpRequest *request, Flow *flow, ThreadPool *threads, HttpHan
         *deferred = (Deferred){ http_request_ref(request), flow, handler };
         if (thread_pool_push(threads, run_deferred, deferred, &error))
                 return;
-        flow_fail(request, error, NULL);
+        paddleflow_fail(request, error, NULL);
         deferred_free(deferred);
 }
 
-void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler)
+void paddleflow_defer(HttpRequest *request, PaddleFlow *flow, HttpHandler handler)
 {
         defer(request, flow, flow->threads, handler);
 }
 
-void flow_defer_ask(HttpRequest *request, Flow *flow, HttpHandler handler)
+void paddleflow_defer_ask(HttpRequest *request, PaddleFlow *flow, HttpHandler handler)
 {
         defer(request, flow, flow->askers, handler);
 }

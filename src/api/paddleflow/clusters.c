@@ -11,7 +11,7 @@ static const CodeMap codes[] = { { ERR_EXISTS, CODE_DuplicatedName },
                                  { ERR_CONFLICT, CODE_InvalidClusterProperties },
                                  CODE_MAP_END };
 
-static json_t *show_cluster(Flow *flow, const Catalog *catalog, const Object *object)
+static json_t *show_cluster(PaddleFlow *flow, const Catalog *catalog, const Object *object)
 {
         const Cluster *cluster = (const Cluster *)object;
         g_autofree char *created = time_text(object->created), *updated = time_text(object->updated);
@@ -41,14 +41,15 @@ static bool check_name(const char *name, GError **error)
         for (const char *at = name; good && *at; at++)
                 good = g_ascii_isalnum(*at) || *at == '_' || *at == '-';
         return good ||
-               flow_set(error, CODE_InvalidNamePattern,
-                        "clusterName '%.80s' is not 2 to %d letters, digits, '_' and '-' that neither "
-                        "begins nor ends with '-'",
-                        name, NAME_MAX_BYTES);
+               paddleflow_set(error, CODE_InvalidNamePattern,
+                              "clusterName '%.80s' is not 2 to %d letters, digits, '_' and '-' that neither "
+                              "begins nor ends with '-'",
+                              name, NAME_MAX_BYTES);
 }
 
 /* Base64, and what a client can be made of. */
-static bool check_credential(const Flow *flow, const Cluster *cluster, const char *credential, GError **error)
+static bool check_credential(const PaddleFlow *flow, const Cluster *cluster, const char *credential,
+                             GError **error)
 {
         gsize n = strlen(credential);
         Cluster probe = { .object.name = cluster->object.name,
@@ -69,20 +70,22 @@ static bool take_type(Cluster *cluster, const json_t *body, Code code, GError **
         if (!json_object_get(body, "clusterType"))
                 return true;
         if (!cluster_type_parse(type, &cluster->type))
-                return flow_set(error, code, "clusterType '%.40s' is not one of Kubernetes, Local, K3S",
-                                type);
+                return paddleflow_set(error, code, "clusterType '%.40s' is not one of Kubernetes, Local, K3S",
+                                      type);
         return cluster->type != CLUSTER_KUBERNETES || *go_text(body, "version") ||
-               flow_set(error, code, "version is missing: a Kubernetes cluster has one, such as v1.16");
+               paddleflow_set(error, code, "version is missing: a Kubernetes cluster has one, such as v1.16");
 }
 
-static bool take_credential(const Flow *flow, Cluster *cluster, const json_t *body, Code code, GError **error)
+static bool take_credential(const PaddleFlow *flow, Cluster *cluster, const json_t *body, Code code,
+                            GError **error)
 {
         const char *credential = go_text(body, "credential");
 
         g_autoptr(GError) why = NULL;
 
         return !*credential || cluster->type == CLUSTER_LOCAL ||
-               check_credential(flow, cluster, credential, &why) || flow_set(error, code, "%s", why->message);
+               check_credential(flow, cluster, credential, &why) ||
+               paddleflow_set(error, code, "%s", why->message);
 }
 
 /* The members that have the same meaning in /v1, checked there. */
@@ -104,12 +107,12 @@ static bool take_others(Cluster *cluster, const json_t *body, Code code, GError 
         }
         if (object_patch(&cluster->object, patch, &why))
                 return true;
-        flow_set(error, code, "%s", why->message);
+        paddleflow_set(error, code, "%s", why->message);
         g_error_free(why);
         return false;
 }
 
-static bool fill(const Flow *flow, Cluster *cluster, const json_t *body, Code credential, Code others,
+static bool fill(const PaddleFlow *flow, Cluster *cluster, const json_t *body, Code credential, Code others,
                  GError **error)
 {
         return take_type(cluster, body, others, error) &&
@@ -125,12 +128,12 @@ static bool check_new(const Call *call, const json_t *body, GError **error)
 
         return check_name(name, error) && call_root(call, CODE_OnlyRootAllowed, error) &&
                (*go_text(body, "endpoint") ||
-                flow_set(error, CODE_InvalidClusterProperties, "endpoint is missing")) &&
+                paddleflow_set(error, CODE_InvalidClusterProperties, "endpoint is missing")) &&
                (*go_text(body, "clusterType") ||
-                flow_set(error, CODE_InvalidClusterProperties,
-                         "clusterType is missing: one of Kubernetes, Local, K3S")) &&
+                paddleflow_set(error, CODE_InvalidClusterProperties,
+                               "clusterType is missing: one of Kubernetes, Local, K3S")) &&
                (!catalog_cluster(call->catalog, name) ||
-                flow_set(error, CODE_DuplicatedName, "cluster '%s' is there already", name));
+                paddleflow_set(error, CODE_DuplicatedName, "cluster '%s' is there already", name));
 }
 
 static bool fill_new(const Call *call, Object *draft, const json_t *body, GError **error)
@@ -141,7 +144,8 @@ static bool fill_new(const Call *call, Object *draft, const json_t *body, GError
 
 /* ---- change, drop ---- */
 
-static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+static bool apply(const PaddleFlow *flow, const Catalog *catalog, Object *draft, const json_t *body,
+                  GError **error)
 {
         return fill(flow, (Cluster *)draft, body, CODE_InvalidClusterProperties,
                     CODE_InvalidClusterProperties, error);
@@ -170,7 +174,7 @@ static bool check_drop(const Call *call, const char *name, GError **error)
 {
         return call_root(call, CODE_OnlyRootAllowed, error) &&
                (strcmp(name, CLUSTER_DEFAULT) != 0 || has_jobs(call, name) ||
-                flow_set(error, CODE_ActionNotAllowed, "cluster '%s' is built in and stays", name));
+                paddleflow_set(error, CODE_ActionNotAllowed, "cluster '%s' is built in and stays", name));
 }
 
 static const CodeMap in_use[] = { { ERR_NOT_FOUND, CODE_ClusterNotFound },
@@ -222,7 +226,7 @@ static void show_one(HttpRequest *request, void *arg)
         if (!call_root(&call, CODE_AccessDenied, &error)) {
                 call_fail(&call, error);
         } else if (!cluster) {
-                flow_set(&error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
+                paddleflow_set(&error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
                 call_fail(&call, error);
         } else {
                 call_reply(&call, show_cluster(call.flow, call.catalog, &cluster->object));
@@ -262,15 +266,15 @@ static const HttpParameter list_clusters_query[] = {
 };
 
 const HttpRoute cluster_rows[] = {
-        { "POST", FLOW_BASE "/cluster", ACCESS_CLUSTER, VERB_CREATE, create_cluster, "Make a cluster.",
+        { "POST", PADDLEFLOW_BASE "/cluster", ACCESS_CLUSTER, VERB_CREATE, create_cluster, "Make a cluster.",
           .request = "Cluster", .reply = "ClusterShown" },
-        { "GET", FLOW_BASE "/cluster", ACCESS_CLUSTER, VERB_LIST, list_clusters, "List clusters.",
+        { "GET", PADDLEFLOW_BASE "/cluster", ACCESS_CLUSTER, VERB_LIST, list_clusters, "List clusters.",
           .query = list_clusters_query, .reply = "ClusterList" },
-        { "GET", FLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_SHOW, show_one, "Show a cluster.",
-          .reply = "ClusterShown" },
-        { "PUT", FLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_UPDATE, change_cluster,
+        { "GET", PADDLEFLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_SHOW, show_one,
+          "Show a cluster.", .reply = "ClusterShown" },
+        { "PUT", PADDLEFLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_UPDATE, change_cluster,
           "Change a cluster; what is not said stays.", .request = "ClusterChange", .reply = "ClusterShown" },
-        { "DELETE", FLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_DELETE, drop_cluster,
+        { "DELETE", PADDLEFLOW_BASE "/cluster/{clusterName}", ACCESS_CLUSTER, VERB_DELETE, drop_cluster,
           "Drop a cluster with its queues." },
         { 0 },
 };

@@ -27,7 +27,7 @@ static const CodeMap usual[] = {
         CODE_MAP_END,
 };
 
-GQuark flow_quark(void)
+GQuark paddleflow_quark(void)
 {
         return g_quark_from_static_string("paddleflow-code");
 }
@@ -42,14 +42,14 @@ int code_status(Code code)
         return codes[code].status;
 }
 
-bool(flow_set)(GError **error, Code code, const char *format, ...)
+bool(paddleflow_set)(GError **error, Code code, const char *format, ...)
 {
         va_list args;
 
         if (!error)
                 return false;
         va_start(args, format);
-        *error = g_error_new_valist(FLOW_DOMAIN, (gint)code, format, args);
+        *error = g_error_new_valist(PADDLEFLOW_DOMAIN, (gint)code, format, args);
         va_end(args);
         for (char *at = (*error)->message; *at; at++)
                 if (g_ascii_iscntrl(*at) && *at != '\n')
@@ -72,24 +72,24 @@ Code code_of(const GError *error, const CodeMap *map)
 {
         Code code = CODE_InternalError;
 
-        if (error->domain == FLOW_DOMAIN)
+        if (error->domain == PADDLEFLOW_DOMAIN)
                 return (Code)error->code;
         if (!find_code(map, error, &code))
                 (void)find_code(usual, error, &code);
         return code;
 }
 
-GError *flow_translate(GError *error, const CodeMap *map)
+GError *paddleflow_translate(GError *error, const CodeMap *map)
 {
         g_autoptr(GError) from =
                 error; /* errors of a domain are laid out as it says, so it cannot be changed */
 
-        if (!from || from->domain == FLOW_DOMAIN)
+        if (!from || from->domain == PADDLEFLOW_DOMAIN)
                 return g_steal_pointer(&from);
-        return g_error_new_literal(FLOW_DOMAIN, (gint)code_of(from, map), from->message);
+        return g_error_new_literal(PADDLEFLOW_DOMAIN, (gint)code_of(from, map), from->message);
 }
 
-char *flow_message(const GError *error)
+char *paddleflow_message(const GError *error)
 {
         g_auto(GStrv) lines = g_strsplit(error->message, "\n", 2);
 

@@ -63,14 +63,14 @@ const char *code_word(Code code);
 int code_status(Code code);
 
 /* Errors of this face: their code is a Code. */
-#define FLOW_DOMAIN (flow_quark())
-GQuark flow_quark(void);
+#define PADDLEFLOW_DOMAIN (paddleflow_quark())
+GQuark paddleflow_quark(void);
 
 /* Sets *error and returns false, as err_set. */
-bool flow_set(GError **error, Code code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-#define flow_set(...)                                                                                        \
+bool paddleflow_set(GError **error, Code code, const char *format, ...) G_GNUC_PRINTF(3, 4);
+#define paddleflow_set(...)                                                                                  \
         ({                                                                                                   \
-                (void)flow_set(__VA_ARGS__);                                                                 \
+                (void)paddleflow_set(__VA_ARGS__);                                                           \
                 false;                                                                                       \
         })
 
@@ -87,6 +87,6 @@ typedef struct {
 /* The code of any error: its own, that of `map` (may be NULL), or the usual one. */
 Code code_of(const GError *error, const CodeMap *map);
 /* Gives an error that is none of this face's a code, by `map`; its text stays. Takes it; NULL is NULL. */
-GError *flow_translate(GError *error, const CodeMap *map);
+GError *paddleflow_translate(GError *error, const CodeMap *map);
 /* Message and hint as one text; the caller's. */
-char *flow_message(const GError *error);
+char *paddleflow_message(const GError *error);

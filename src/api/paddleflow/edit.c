@@ -10,7 +10,7 @@
 enum { TRIES = 16 };
 
 struct Edit {
-        Flow *flow;
+        PaddleFlow *flow;
         HttpRequest *request;
         const EditRow *row;
         char *name, *by;
@@ -44,7 +44,7 @@ static void edit_free(Edit *edit)
 static void finish(Edit *edit, GError *error)
 {
         if (error)
-                flow_fail(edit->request, error, edit->row->map);
+                paddleflow_fail(edit->request, error, edit->row->map);
         edit_free(edit);
 }
 
@@ -58,8 +58,8 @@ static void attempt(Edit *edit)
         GError *error = NULL;
 
         if (!object) {
-                flow_set(&error, edit->row->gone, "there is no %s '%.255s'", kind_name(edit->row->kind),
-                         edit->name);
+                paddleflow_set(&error, edit->row->gone, "there is no %s '%.255s'", kind_name(edit->row->kind),
+                               edit->name);
                 finish(edit, error);
         } else if (edit->row->apply && !edit->row->apply(edit->flow, catalog, draft, edit->body, &error)) {
                 finish(edit, error);
@@ -83,12 +83,12 @@ static void answer(const Edit *edit, const Catalog *catalog)
         if (edit->member) {
                 bool id = g_str_has_suffix(edit->member, "ID");
 
-                flow_reply(edit->request,
-                           json_pack("{s:s}", edit->member, id && object ? object->id : edit->name));
+                paddleflow_reply(edit->request,
+                                 json_pack("{s:s}", edit->member, id && object ? object->id : edit->name));
         } else if (edit->row->show && object) {
-                flow_reply(edit->request, edit->row->show(edit->flow, catalog, object));
+                paddleflow_reply(edit->request, edit->row->show(edit->flow, catalog, object));
         } else {
-                flow_reply_empty(edit->request);
+                paddleflow_reply_empty(edit->request);
         }
 }
 
@@ -120,7 +120,7 @@ static void dropped(Job *job, bool repeated, const GError *error, void *arg)
         Edit *edit = arg;
 
         if (!error)
-                flow_reply_empty(edit->request);
+                paddleflow_reply_empty(edit->request);
         finish(edit, error ? g_error_copy(error) : NULL);
 }
 

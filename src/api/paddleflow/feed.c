@@ -18,7 +18,7 @@ typedef struct {
 } Listener;
 
 struct Feed {
-        Flow *flow;
+        PaddleFlow *flow;
         GThread *thread;
         pthread_mutex_t mutex; /* guards what follows */
         pthread_cond_t changed;
@@ -185,7 +185,7 @@ static void listen_to_jobs(HttpRequest *request, void *arg)
 
 /* ---- life ---- */
 
-Feed *feed_new(Flow *flow)
+Feed *feed_new(PaddleFlow *flow)
 {
         Feed *feed = g_new0(Feed, 1);
 
@@ -222,7 +222,7 @@ void feed_free(Feed *feed)
 }
 
 const HttpRoute feed_rows[] = {
-        { "GET", FLOW_BASE "/wsjob", ACCESS_JOB, VERB_LIST, listen_to_jobs,
+        { "GET", PADDLEFLOW_BASE "/wsjob", ACCESS_JOB, VERB_LIST, listen_to_jobs,
           "Hear of jobs as they change, over a WebSocket.", .reply = "Job", .reply_status = 101 },
         { 0 },
 };

@@ -8,7 +8,7 @@ static const CodeMap codes[] = { { ERR_EXISTS, CODE_DuplicatedName },
                                  { ERR_INVALID, CODE_FlavourInvalidField },
                                  CODE_MAP_END };
 
-static json_t *show_flavour(Flow *flow, const Catalog *catalog, const Object *object)
+static json_t *show_flavour(PaddleFlow *flow, const Catalog *catalog, const Object *object)
 {
         const Flavour *flavour = (const Flavour *)object;
         g_autofree char *created = time_text(object->created), *updated = time_text(object->updated);
@@ -21,7 +21,8 @@ static json_t *show_flavour(Flow *flow, const Catalog *catalog, const Object *ob
 
 /* What a body says, on top of what the flavour has; the engine checks the same, so that this gives the code.
  */
-static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+static bool apply(const PaddleFlow *flow, const Catalog *catalog, Object *draft, const json_t *body,
+                  GError **error)
 {
         g_autoptr(json_t) patch = json_object();
         GError *why = NULL;
@@ -38,7 +39,7 @@ static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const
         /* Whether the name is free comes later. */
         if (object_patch(draft, patch, &why) && catalog_check_put(catalog, draft, draft, NULL, &why))
                 return true;
-        flow_set(error, CODE_FlavourInvalidField, "%s", why->message);
+        paddleflow_set(error, CODE_FlavourInvalidField, "%s", why->message);
         g_error_free(why);
         return false;
 }
@@ -50,8 +51,8 @@ static bool check_scalars(const json_t *body, GError **error)
 
         json_object_foreach(json_object_get(body, "scalarResources"), name, value) {
                 if (json_string_length(value) == 0)
-                        return flow_set(error, CODE_FlavourInvalidField, "scalarResources.%.80s is empty",
-                                        name);
+                        return paddleflow_set(error, CODE_FlavourInvalidField,
+                                              "scalarResources.%.80s is empty", name);
         }
         return true;
 }
@@ -59,12 +60,12 @@ static bool check_scalars(const json_t *body, GError **error)
 static bool check_cluster(const Call *call, const char *name, GError **error)
 {
         return !*name || catalog_cluster(call->catalog, name) ||
-               flow_set(error, CODE_ClusterNameNotFound, "there is no cluster '%.255s'", name);
+               paddleflow_set(error, CODE_ClusterNameNotFound, "there is no cluster '%.255s'", name);
 }
 
 static bool check_new(const Call *call, const json_t *body, GError **error)
 {
-        return (*go_text(body, "name") || flow_set(error, CODE_FlavourNotFound, "name is missing")) &&
+        return (*go_text(body, "name") || paddleflow_set(error, CODE_FlavourNotFound, "name is missing")) &&
                check_cluster(call, go_text(body, "clusterName"), error) && check_scalars(body, error);
 }
 
@@ -82,7 +83,7 @@ static const Flavour *find_flavour(const Call *call, const char *name, GError **
         const Flavour *flavour = catalog_flavour(call->catalog, name);
 
         if (!flavour)
-                flow_set(error, CODE_FlavourNotFound, "there is no flavour '%.60s'", name);
+                paddleflow_set(error, CODE_FlavourNotFound, "there is no flavour '%.60s'", name);
         return flavour;
 }
 
@@ -91,9 +92,9 @@ static bool check_drop(const Call *call, const char *name, GError **error)
 {
         const Flavour *flavour = find_flavour(call, name, error);
 
-        return flavour &&
-               (call->root || g_strcmp0(flavour->creator, call->user) == 0 ||
-                flow_set(error, CODE_ActionNotAllowed, "flavour '%s' is not of '%s'", name, call->user));
+        return flavour && (call->root || g_strcmp0(flavour->creator, call->user) == 0 ||
+                           paddleflow_set(error, CODE_ActionNotAllowed, "flavour '%s' is not of '%s'", name,
+                                          call->user));
 }
 
 static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)
@@ -179,15 +180,15 @@ static const HttpParameter list_flavours_query[] = {
 };
 
 const HttpRoute flavour_rows[] = {
-        { "POST", FLOW_BASE "/flavour", ACCESS_FLAVOUR, VERB_CREATE, create_flavour, "Make a flavour.",
+        { "POST", PADDLEFLOW_BASE "/flavour", ACCESS_FLAVOUR, VERB_CREATE, create_flavour, "Make a flavour.",
           .request = "Flavour", .reply = "Named" },
-        { "GET", FLOW_BASE "/flavour", ACCESS_FLAVOUR, VERB_LIST, list_flavours, "List flavours.",
+        { "GET", PADDLEFLOW_BASE "/flavour", ACCESS_FLAVOUR, VERB_LIST, list_flavours, "List flavours.",
           .query = list_flavours_query, .reply = "FlavourList" },
-        { "GET", FLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_SHOW, show_one, "Show a flavour.",
-          .reply = "FlavourShown" },
-        { "PUT", FLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_UPDATE, change_flavour,
+        { "GET", PADDLEFLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_SHOW, show_one,
+          "Show a flavour.", .reply = "FlavourShown" },
+        { "PUT", PADDLEFLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_UPDATE, change_flavour,
           "Change a flavour; what is not said stays.", .request = "FlavourChange", .reply = "FlavourShown" },
-        { "DELETE", FLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_DELETE, drop_flavour,
+        { "DELETE", PADDLEFLOW_BASE "/flavour/{flavourName}", ACCESS_FLAVOUR, VERB_DELETE, drop_flavour,
           "Drop a flavour." },
         { 0 },
 };

@@ -5,9 +5,9 @@
 
 enum { THREADS = 2, ASKERS = 4, LINE = 64 };
 
-Flow *flow_new(const FlowConfig *config, GError **error)
+PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error)
 {
-        g_autoptr(Flow) flow = g_new0(Flow, 1);
+        g_autoptr(PaddleFlow) flow = g_new0(PaddleFlow, 1);
 
         flow->engine = config->engine;
         flow->store = config->store;
@@ -28,7 +28,7 @@ Flow *flow_new(const FlowConfig *config, GError **error)
         return g_steal_pointer(&flow);
 }
 
-void flow_stop(Flow *flow)
+void paddleflow_stop(PaddleFlow *flow)
 {
         thread_pool_stop(flow->threads);
         thread_pool_stop(flow->askers);
@@ -36,7 +36,7 @@ void flow_stop(Flow *flow)
         sampler_stop(flow->sampler);
 }
 
-void flow_free(Flow *flow)
+void paddleflow_free(PaddleFlow *flow)
 {
         if (!flow)
                 return;
@@ -62,13 +62,13 @@ static HttpRoute *join(void)
                 for (const HttpRoute *row = parts[i]; row->method; row++) {
                         HttpRoute route = *row;
 
-                        route.body_max = row->body_max ? row->body_max : FLOW_BODY_MAX;
+                        route.body_max = row->body_max ? row->body_max : PADDLEFLOW_BODY_MAX;
                         g_array_append_val(all, route);
                 }
         return (HttpRoute *)(void *)g_array_free(all, FALSE);
 }
 
-const HttpRoute *flow_routes(void)
+const HttpRoute *paddleflow_routes(void)
 {
         static HttpRoute *routes;
 

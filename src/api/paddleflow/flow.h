@@ -11,7 +11,7 @@
 #include "net/server.h"
 #include "runtime/runtime.h"
 
-typedef struct Flow Flow;
+typedef struct PaddleFlow PaddleFlow;
 
 typedef struct {
         Engine *engine;
@@ -28,19 +28,19 @@ typedef struct {
         /* Could a runtime be made with the cluster's credential? ERR_INVALID with what is wrong. Reaches for
          * nothing. */
         bool (*check_cluster)(const Cluster *cluster, GError **error);
-} FlowConfig;
+} PaddleFlowConfig;
 
 /* Borrows what it points to; copies the strings. NULL when the key cannot be read or made, or the
  * templates cannot be read. */
-Flow *flow_new(const FlowConfig *config, GError **error);
+PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error);
 /* No more frames and samples; before the HTTP server is freed. */
-void flow_stop(Flow *flow);
+void paddleflow_stop(PaddleFlow *flow);
 /* After the HTTP server is gone. */
-void flow_free(Flow *flow);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Flow, flow_free)
+void paddleflow_free(PaddleFlow *flow);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PaddleFlow, paddleflow_free)
 
 /* For HttpServerConfig.faces. */
-HttpFace flow_face(Flow *flow);
+HttpFace paddleflow_face(PaddleFlow *flow);
 /* Answers what is below /api/paddleflow and not of this interface: 404, with its request id and envelope.
  * Comes after it. */
-HttpFace flow_face_outside(Flow *flow);
+HttpFace paddleflow_face_outside(PaddleFlow *flow);

@@ -19,12 +19,14 @@ static bool find_resource(const Call *call, const Wish *wish, GError **error)
         switch (wish->kind) {
         case GRANT_QUEUE:
                 return catalog_queue(call->catalog, wish->resource) ||
-                       flow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", wish->resource);
+                       paddleflow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'",
+                                      wish->resource);
         case GRANT_USER:
                 return catalog_user(call->catalog, wish->resource) ||
-                       flow_set(error, CODE_UserNotExist, "there is no user '%.60s'", wish->resource);
+                       paddleflow_set(error, CODE_UserNotExist, "there is no user '%.60s'", wish->resource);
         default: /* the reference's word for it */
-                return flow_set(error, CODE_UserNotExist, "there is no file system '%.120s'", wish->resource);
+                return paddleflow_set(error, CODE_UserNotExist, "there is no file system '%.120s'",
+                                      wish->resource);
         }
 }
 
@@ -35,13 +37,13 @@ static bool check(const Call *call, Wish *wish, GError **error)
         if (!call_root(call, CODE_OnlyRootAllowed, error))
                 return false;
         if (strcmp(wish->user, "root") == 0 || (user && user->admin))
-                return flow_set(error, CODE_GrantRootActionNotSupport,
-                                "'%s' may do everything without a grant", wish->user);
+                return paddleflow_set(error, CODE_GrantRootActionNotSupport,
+                                      "'%s' may do everything without a grant", wish->user);
         if (!grant_type_parse(wish->type, &wish->kind))
-                return flow_set(error, CODE_GrantResourceTypeNotFound,
-                                "resourceType: '%.40s' is not one of queue, user, fs", wish->type);
+                return paddleflow_set(error, CODE_GrantResourceTypeNotFound,
+                                      "resourceType: '%.40s' is not one of queue, user, fs", wish->type);
         return find_resource(call, wish, error) &&
-               (user || flow_set(error, CODE_UserNotExist, "there is no user '%.60s'", wish->user));
+               (user || paddleflow_set(error, CODE_UserNotExist, "there is no user '%.60s'", wish->user));
 }
 
 static Object *draft_of(const Wish *wish)
@@ -70,8 +72,8 @@ static void create_grant(HttpRequest *request, void *arg)
         if (!body || !check(&call, &wish, &error))
                 call_fail(&call, error);
         else if (catalog_grant(call.catalog, wish.user, wish.kind, wish.resource)) {
-                flow_set(&error, CODE_GrantAlreadyExist, "'%s' has this grant on '%s' already", wish.user,
-                         wish.resource);
+                paddleflow_set(&error, CODE_GrantAlreadyExist, "'%s' has this grant on '%s' already",
+                               wish.user, wish.resource);
                 call_fail(&call, error);
         } else {
                 edit_put(&call, &row, draft_of(&wish), "grantID");
@@ -97,12 +99,13 @@ static void drop_grant(HttpRequest *request, void *arg)
         if (grant) {
                 edit_drop(&call, &row, grant->object.name);
         } else {
-                flow_set(&error, CODE_GrantNotFound, "'%s' has no grant on '%s'", wish.user, wish.resource);
+                paddleflow_set(&error, CODE_GrantNotFound, "'%s' has no grant on '%s'", wish.user,
+                               wish.resource);
                 call_fail(&call, error);
         }
 }
 
-static json_t *show_grant(Flow *flow, const Catalog *catalog, const Object *object)
+static json_t *show_grant(PaddleFlow *flow, const Catalog *catalog, const Object *object)
 {
         const Grant *grant = (const Grant *)object;
         g_autofree char *created = time_rfc3339(object->created), *updated = time_rfc3339(object->updated);
@@ -146,11 +149,11 @@ static const HttpParameter drop_grant_query[] = {
 };
 
 const HttpRoute grant_rows[] = {
-        { "POST", FLOW_BASE "/grant", ACCESS_GRANT, VERB_CREATE, create_grant,
+        { "POST", PADDLEFLOW_BASE "/grant", ACCESS_GRANT, VERB_CREATE, create_grant,
           "Grant a queue, a user or a file system to a user.", .request = "NewGrant", .reply = "GrantMade" },
-        { "GET", FLOW_BASE "/grant", ACCESS_GRANT, VERB_LIST, list_grants, "List grants.",
+        { "GET", PADDLEFLOW_BASE "/grant", ACCESS_GRANT, VERB_LIST, list_grants, "List grants.",
           .query = list_grants_query, .reply = "GrantList" },
-        { "DELETE", FLOW_BASE "/grant", ACCESS_GRANT, VERB_DELETE, drop_grant, "Take a grant back.",
+        { "DELETE", PADDLEFLOW_BASE "/grant", ACCESS_GRANT, VERB_DELETE, drop_grant, "Take a grant back.",
           .query = drop_grant_query },
         { 0 },
 };

@@ -7,40 +7,40 @@
 #include "api/paddleflow/go.h"
 #include "api/paddleflow/templates.h"
 
-#define FLOW_BASE "/api/paddleflow/v1"
+#define PADDLEFLOW_BASE "/api/paddleflow/v1"
 
 enum {
-        FLOW_BODY_MAX = 1024 * 1024,
-        FLOW_LOGIN_BODY_MAX = 16 * 1024, /* it comes from anybody */
-        FLOW_KEY_LEN = 32,
-        FLOW_KEYS_MAX = 1000, /* of a page */
-        FLOW_KEYS = 50,
+        PADDLEFLOW_BODY_MAX = 1024 * 1024,
+        PADDLEFLOW_LOGIN_BODY_MAX = 16 * 1024, /* it comes from anybody */
+        PADDLEFLOW_KEY_LEN = 32,
+        PADDLEFLOW_KEYS_MAX = 1000, /* of a page */
+        PADDLEFLOW_KEYS = 50,
 };
 
 typedef struct Feed Feed;
 typedef struct Sampler Sampler;
 
-struct Flow {
+struct PaddleFlow {
         Engine *engine;
         Store *store;
         Runtime *runtime;
         Auth *auth;
         char *node_name;
         char **node_labels; /* or NULL */
-        guint8 key[FLOW_KEY_LEN];
+        guint8 key[PADDLEFLOW_KEY_LEN];
         ThreadPool *threads; /* for answers that read much */
         ThreadPool *askers;  /* for answers that clusters are asked for */
         Feed *feed;
         Sampler *sampler;
         Templates *templates;     /* or NULL */
-        bool skip_resource_check; /* FlowConfig's */
+        bool skip_resource_check; /* PaddleFlowConfig's */
         bool (*check_cluster)(const Cluster *cluster, GError **error);
 };
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
         pool_rows[], job_rows[], feed_rows[], log_rows[], statistics_rows[], about_rows[];
-/* All of them as one table. Each may come with a body: of FLOW_BODY_MAX bytes where its row does not say. */
-const HttpRoute *flow_routes(void);
+/* All of them as one table. Each may come with a body: of PADDLEFLOW_BODY_MAX bytes where its row does not say. */
+const HttpRoute *paddleflow_routes(void);
 
 /* The parameters of a page (page_take): their sentences, and a query with nothing else. */
 #define PAGE_MARKER "Where the page before ended."
@@ -52,7 +52,7 @@ extern const HttpParameter page_query[];
 /* One request while its handler runs. Strings and objects borrowed from it and from `catalog` last as long.
  */
 typedef struct {
-        Flow *flow;
+        PaddleFlow *flow;
         HttpRequest *request;
         const char *user;
         bool root; /* an administrator */
@@ -75,8 +75,8 @@ bool call_root(const Call *call, Code code, GError **error);
 const char *call_query(const Call *call, const char *name);
 const char *call_param(const Call *call, const char *name);
 /* A whole number as strconv.Atoi reads it: "+5" is one. Else as number_parse. */
-bool flow_number_parse(const char *what, const char *text, gint64 min, gint64 max, gint64 *ret,
-                       GError **error);
+bool paddleflow_number_parse(const char *what, const char *text, gint64 min, gint64 max, gint64 *ret,
+                             GError **error);
 /* Integer query parameter, `fallback` when it is not there or empty. InvalidURI. */
 bool call_query_int(const Call *call, const char *name, gint64 min, gint64 max, gint64 fallback, gint64 *ret,
                     GError **error);
@@ -84,25 +84,25 @@ bool call_query_int(const Call *call, const char *name, gint64 min, gint64 max, 
 char **call_query_list(const Call *call, const char *name);
 
 /* Replies. An error is taken; `map` may be NULL. */
-void flow_reply(HttpRequest *request, json_t *value /* taken */);
-void flow_reply_empty(HttpRequest *request);
-void flow_fail(HttpRequest *request, GError *error, const CodeMap *map);
-#define call_reply(call, value) flow_reply((call)->request, value)
-#define call_fail(call, error) flow_fail((call)->request, error, NULL)
+void paddleflow_reply(HttpRequest *request, json_t *value /* taken */);
+void paddleflow_reply_empty(HttpRequest *request);
+void paddleflow_fail(HttpRequest *request, GError *error, const CodeMap *map);
+#define call_reply(call, value) paddleflow_reply((call)->request, value)
+#define call_fail(call, error) paddleflow_fail((call)->request, error, NULL)
 
 /* Runs the handler on a thread of the thread pool: for what reads much. */
-void flow_defer(HttpRequest *request, Flow *flow, HttpHandler handler);
+void paddleflow_defer(HttpRequest *request, PaddleFlow *flow, HttpHandler handler);
 /* The same for what waits for clusters. */
-void flow_defer_ask(HttpRequest *request, Flow *flow, HttpHandler handler);
+void paddleflow_defer_ask(HttpRequest *request, PaddleFlow *flow, HttpHandler handler);
 
 /* ---- questions to clusters ---- */
 
 /* The cluster's answer; waits for it: on the thread pool of askers only. NULL with why not. `ask` is borrowed, but
  * for `answer` and `arg`, which it sets. */
-json_t *flow_ask(Flow *flow, const char *cluster, const RuntimeAsk *ask, GError **error);
+json_t *paddleflow_ask(PaddleFlow *flow, const char *cluster, const RuntimeAsk *ask, GError **error);
 /* What a cluster has: an object, name -> node as census.h has it (this machine's, too); `pods`: with what
- * runs there. NULL with why it cannot be seen. Waits, as flow_ask. */
-json_t *cluster_sight(Flow *flow, const Cluster *cluster, bool pods, GError **error);
+ * runs there. NULL with why it cannot be seen. Waits, as paddleflow_ask. */
+json_t *cluster_sight(PaddleFlow *flow, const Cluster *cluster, bool pods, GError **error);
 
 /* ---- pages ---- */
 
@@ -117,7 +117,7 @@ json_t *page_format(const Call *call, const char *list, const Page *page, gint64
                     json_t *items);
 /* A page of objects of the catalog for which `keep` is true (NULL: all). */
 typedef bool (*PageKeep)(const Call *call, const Object *object, void *arg);
-typedef json_t *(*PageShow)(Flow *flow, const Catalog *catalog, const Object *object);
+typedef json_t *(*PageShow)(PaddleFlow *flow, const Catalog *catalog, const Object *object);
 void page_reply(const Call *call, ObjectKind kind, const char *name, PageKeep keep, void *arg, PageShow show);
 
 /* ---- changes of the catalog ---- */
@@ -125,7 +125,7 @@ void page_reply(const Call *call, ObjectKind kind, const char *name, PageKeep ke
 typedef struct Edit Edit;
 /* Makes the draft what it is to be, from what was decoded. Called again when the object was changed
  * meanwhile. Pure; on the engine's thread, too. */
-typedef bool (*EditApply)(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body,
+typedef bool (*EditApply)(const PaddleFlow *flow, const Catalog *catalog, Object *draft, const json_t *body,
                           GError **error);
 typedef struct {
         ObjectKind kind;
@@ -179,29 +179,29 @@ json_t *amounts_format(const Resources *amounts, guint32 kinds);
 guint32 amounts_kinds(const Resources *amounts); /* those above 0 */
 
 /* What uses a queue now; zeros when that is not known. */
-Resources queue_used(Flow *flow, const char *queue);
-bool flow_has_user(Flow *flow, const char *user);
+Resources queue_used(PaddleFlow *flow, const char *queue);
+bool paddleflow_has_user(PaddleFlow *flow, const char *user);
 /* Can the caller see it, and submit to it? */
 bool queue_is_granted(const Call *call, const Queue *queue);
 
 /* ---- secrets ---- */
 
-bool key_open(Flow *flow, const char *state_dir, GError **error);
+bool key_open(PaddleFlow *flow, const char *state_dir, GError **error);
 /* A marker for position `at` of a list, and back; false: it is none of this list. */
-char *marker_format(const Flow *flow, const char *list, gint64 at);
-bool marker_parse(const Flow *flow, const char *list, const char *marker, gint64 *ret);
+char *marker_format(const PaddleFlow *flow, const char *list, gint64 at);
+bool marker_parse(const PaddleFlow *flow, const char *list, const char *marker, gint64 *ret);
 /* What a log-in gives: a token of auth.h with its user and expiry, signed. */
-char *login_format(const Flow *flow, const AuthLogin *login);
-bool login_check(Flow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error);
+char *login_format(const PaddleFlow *flow, const AuthLogin *login);
+bool login_check(PaddleFlow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error);
 /* What stands for a token that login_check takes (HttpServerConfig.credential); the caller's, or NULL. */
-char *login_credential(const Flow *flow, const char *token);
+char *login_credential(const PaddleFlow *flow, const char *token);
 /* Given by a log-in with a password of late? */
 enum { LOGIN_FRESH_MS = 15 * 60 * 1000 };
-bool login_is_fresh(Flow *flow, const char *token);
+bool login_is_fresh(PaddleFlow *flow, const char *token);
 /* A UUIDv4 made of 16 bytes that are random enough. */
 char *uuid_format(const guint8 bytes[16]);
-void flow_hash(const Flow *flow, const char *purpose, const void *data, gsize len, guint8 *ret,
-               gsize ret_len);
+void paddleflow_hash(const PaddleFlow *flow, const char *purpose, const void *data, gsize len, guint8 *ret,
+                     gsize ret_len);
 
 /* ---- jobs ---- */
 
@@ -216,14 +216,14 @@ char *job_flow_id(const Job *job);
 void job_engine_id(const char *id, char ret[ID_LEN + 1]);
 char *job_new_id(void);
 /* Live or stored; NULL: there is none of this id. The caller's reference. */
-Job *flow_find_job(Flow *flow, const char *id);
+Job *paddleflow_find_job(PaddleFlow *flow, const char *id);
 /* The one that is named, if the caller may see it: JobNotFound, ActionNotAllowed. */
 Job *call_job(const Call *call, const char *id, Code denied, GError **error);
 
 /* What was asked for, kept with the specification; NULL: it came by another face. A new reference. */
 json_t *job_asked(const Job *job);
 /* The object of doc/reference/paddleflow-api.md, "A job as it is shown"; `detail`: with what runs. */
-json_t *job_show(Flow *flow, const Catalog *catalog, const Job *job, bool detail);
+json_t *job_show(PaddleFlow *flow, const Catalog *catalog, const Job *job, bool detail);
 /* Role and index of a member as this face counts them. */
 void job_member_name(const json_t *asked, const Job *job, int member, const char **ret_role, int *ret_index);
 /* The name that a member's process has in lists and logs; the caller's. */
@@ -243,7 +243,7 @@ bool job_request_read(const Call *call, JobRoute route, const json_t *body, Aske
 
 /* ---- what works on threads of its own ---- */
 
-Feed *feed_new(Flow *flow);
+Feed *feed_new(PaddleFlow *flow);
 void feed_stop(Feed *feed);
 void feed_free(Feed *feed);
 
@@ -252,7 +252,7 @@ typedef struct {
         gint64 at; /* s */
         gint64 cpu_us, memory;
 } Sample;
-Sampler *sampler_new(Flow *flow);
+Sampler *sampler_new(PaddleFlow *flow);
 void sampler_stop(Sampler *sampler);
 void sampler_free(Sampler *sampler);
 /* Samples of a member's process in order of time; NULL: none. The caller's GArray of Sample. */
@@ -269,4 +269,4 @@ extern const Shape shapes[];
 extern const GoField login_body[], user_body[], password_body[], grant_body[], queue_body[], flavour_body[],
         cluster_body[], cluster_filter_body[], object_body[], pool_body[], single_body[], distributed_body[],
         workflow_body[], modify_body[], card_time_body[];
-const char *flow_description(gsize *ret_len);
+const char *paddleflow_description(gsize *ret_len);

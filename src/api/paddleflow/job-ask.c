@@ -24,7 +24,7 @@ enum { KEPT_AROUND = 32 }; /* bytes of the origin around what is kept */
 typedef struct {
         const json_t *body; /* borrowed */
         json_t *run;        /* the same with what it leaves to its template */
-        FlowRole role;
+        PaddleFlowRole role;
         int replicas;
         json_t *flavour; /* {"name", "cpu", "mem", "scalarResources"}, filled in */
         Resources each;
@@ -36,8 +36,8 @@ typedef struct {
         const json_t *body;
         const Queue *queue;
         int priority;
-        const FlowFramework *framework; /* NULL: of a workflow */
-        int counts[FLOW_ROLES];
+        const PaddleFlowFramework *framework; /* NULL: of a workflow */
+        int counts[PADDLEFLOW_ROLES];
         const char *mode;
         GArray *wishes;  /* Wish */
         json_t *implied; /* members that the template says; or NULL */
@@ -65,10 +65,10 @@ static bool check_names(const json_t *body, GError **error)
         const char *id = go_text(body, "id");
 
         if (*id && !name_is_valid(id))
-                return flow_set(error, CODE_InvalidNamePattern,
-                                "id '%.80s' is not a label of at most 63 of a-z, 0-9 and '-'", id);
+                return paddleflow_set(error, CODE_InvalidNamePattern,
+                                      "id '%.80s' is not a label of at most 63 of a-z, 0-9 and '-'", id);
         return strlen(go_text(body, "name")) <= NAME_MAX_BYTES ||
-               flow_set(error, CODE_InvalidNamePattern, "name is longer than %d bytes", NAME_MAX_BYTES);
+               paddleflow_set(error, CODE_InvalidNamePattern, "name is longer than %d bytes", NAME_MAX_BYTES);
 }
 
 static const json_t *policy_of(const json_t *body)
@@ -83,16 +83,16 @@ static bool check_queue(Asking *asking, GError **error)
         name = *name ? name : QUEUE_SEEDED;
         asking->queue = catalog_queue(asking->call->catalog, name);
         if (!asking->queue)
-                return flow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", name);
+                return paddleflow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", name);
         if (!queue_is_granted(asking->call, asking->queue))
-                return flow_set(
+                return paddleflow_set(
                         error, CODE_AccessDenied,
                         "'%s' has no grant on queue '%s'\nRoot grants it: paddleflow queue grant %s %s.",
                         asking->call->user, name, asking->call->user, name);
         if (!auth_check_queue(http_request_caller(asking->call->request), name, error))
                 return false;
-        return !asking->queue->closed ||
-               flow_set(error, CODE_QueueActionIsNotSupported, "queue '%s' is closed for new jobs", name);
+        return !asking->queue->closed || paddleflow_set(error, CODE_QueueActionIsNotSupported,
+                                                        "queue '%s' is closed for new jobs", name);
 }
 
 /* Creating takes three of the five words. */
@@ -112,8 +112,8 @@ static bool take_priority(const json_t *body, int *ret, GError **error)
                 *ret = words[i].priority;
                 return true;
         }
-        return flow_set(error, CODE_JobInvalidField, "priority '%.40s' is not one of LOW, NORMAL, HIGH",
-                        word);
+        return paddleflow_set(error, CODE_JobInvalidField, "priority '%.40s' is not one of LOW, NORMAL, HIGH",
+                              word);
 }
 
 /* ---- templates ---- */
@@ -133,7 +133,7 @@ static const json_t *default_of(const Asking *asking)
 {
         if (template_of(asking->body) || !asking->framework)
                 return NULL;
-        return templates_find(asking->call->flow->templates, flow_framework_name(asking->framework),
+        return templates_find(asking->call->flow->templates, paddleflow_framework_name(asking->framework),
                               asking->mode, named_kind(asking));
 }
 
@@ -149,7 +149,7 @@ static const json_t *container_of(const Asking *asking, const Wish *wish)
         const json_t *own = asking->route == ROUTE_SINGLE ? NULL : template_of(wish->body);
         const json_t *template = own ? own : base_of(asking);
 
-        return extension_container(extension_pod(template, flow_role_name(wish->role)));
+        return extension_container(extension_pod(template, paddleflow_role_name(wish->role)));
 }
 
 /* ---- flavours ---- */
@@ -182,8 +182,8 @@ static json_t *named_flavour(const Asking *asking, const char *name, GError **er
         const Flavour *flavour = catalog_flavour(asking->call->catalog, name);
 
         if (!flavour || (flavour->cluster && g_strcmp0(flavour->cluster, asking->queue->cluster) != 0)) {
-                flow_set(error, CODE_FlavourNotFound, "there is no flavour '%.60s'%s%s", name,
-                         flavour ? " in cluster " : "", flavour ? asking->queue->cluster : "");
+                paddleflow_set(error, CODE_FlavourNotFound, "there is no flavour '%.60s'%s%s", name,
+                               flavour ? " in cluster " : "", flavour ? asking->queue->cluster : "");
                 return NULL;
         }
         return json_pack("{s:s, s:s, s:s, s:o}", "name", name, "cpu", flavour->cpu, "mem", flavour->memory,
@@ -220,9 +220,9 @@ static bool take_amounts(const json_t *flavour, Resources *ret, GError **error)
         if (!cpu_parse("flavour: cpu", go_text(flavour, "cpu"), &ret->cpu_milli, &why) ||
             !memory_parse("flavour: mem", go_text(flavour, "mem"), &ret->memory, &why) ||
             !take_scalars(flavour, ret, &why))
-                return flow_set(error, CODE_FlavourInvalidField, "%s", why->message);
+                return paddleflow_set(error, CODE_FlavourInvalidField, "%s", why->message);
         return (ret->cpu_milli > 0 && ret->memory > 0) ||
-               flow_set(error, CODE_FlavourInvalidField, "flavour: cpu and mem must be more than 0");
+               paddleflow_set(error, CODE_FlavourInvalidField, "flavour: cpu and mem must be more than 0");
 }
 
 /* The limit is said by a variable; only what it names is compared. */
@@ -239,9 +239,10 @@ static bool check_limit(const Asking *asking, const json_t *env, const Resources
                 return false;
         for (int kind = 0; kind < resource_kinds(); kind++)
                 if (most.amount[kind] > 0 && each->amount[kind] > most.amount[kind])
-                        return flow_set(error, CODE_FlavourInvalidField,
-                                        "flavour: more %s than the limit of flavour '%s' (" LIMIT_FLAVOUR ")",
-                                        resource_name(kind), name);
+                        return paddleflow_set(
+                                error, CODE_FlavourInvalidField,
+                                "flavour: more %s than the limit of flavour '%s' (" LIMIT_FLAVOUR ")",
+                                resource_name(kind), name);
         return true;
 }
 
@@ -270,17 +271,17 @@ static bool check_sum(const Asking *asking, GError **error)
                 const Wish *wish = &g_array_index(asking->wishes, Wish, i);
 
                 if (!resources_add(&sum, &wish->each, wish->replicas))
-                        return flow_set(error, CODE_QueueResourceNotMatch,
-                                        "together the members ask for more than can be counted");
+                        return paddleflow_set(error, CODE_QueueResourceNotMatch,
+                                              "together the members ask for more than can be counted");
         }
         for (int kind = 0; kind < resource_kinds(); kind++) {
                 g_autofree char *asked = quantity_format(kind, sum.amount[kind]);
                 g_autofree char *limit = quantity_format(kind, most.amount[kind]);
 
                 if (sum.amount[kind] > most.amount[kind])
-                        return flow_set(error, CODE_QueueResourceNotMatch,
-                                        "%s of %s are more than the %s of queue '%s'", asked,
-                                        resource_name(kind), limit, queue->object.name);
+                        return paddleflow_set(error, CODE_QueueResourceNotMatch,
+                                              "%s of %s are more than the %s of queue '%s'", asked,
+                                              resource_name(kind), limit, queue->object.name);
         }
         return true;
 }
@@ -294,9 +295,9 @@ static bool check_fs(const json_t *fs, GError **error)
         if (!*name && !*path)
                 return true;
         if (strcmp(path, "/") == 0 || strcmp(path, ".") == 0 || strcmp(path, "..") == 0)
-                return flow_set(error, CODE_InvalidArguments, "fs: mountPath '%s' cannot be mounted on",
-                                path);
-        return flow_set(error, CODE_FileSystemNotExist, "fs: there is no file system '%.120s'", name);
+                return paddleflow_set(error, CODE_InvalidArguments, "fs: mountPath '%s' cannot be mounted on",
+                                      path);
+        return paddleflow_set(error, CODE_FileSystemNotExist, "fs: there is no file system '%.120s'", name);
 }
 
 static bool check_all_fs(const json_t *body, GError **error)
@@ -317,10 +318,10 @@ static bool check_rest(const Asking *asking, const Wish *wish, GError **error)
 
         if (!*go_text(wish->body, "image") && !json_object_get(wish->body, "extensionTemplate") &&
             !json_object_get(asking->body, "extensionTemplate"))
-                return flow_set(error, CODE_JobInvalidField, "image is missing");
+                return paddleflow_set(error, CODE_JobInvalidField, "image is missing");
         if (port < 0 || port > PORT_MAX)
-                return flow_set(error, CODE_JobInvalidField,
-                                "port %" G_GINT64_FORMAT " is not one of 0 to %d", port, PORT_MAX);
+                return paddleflow_set(error, CODE_JobInvalidField,
+                                      "port %" G_GINT64_FORMAT " is not one of 0 to %d", port, PORT_MAX);
         return check_all_fs(wish->body, error);
 }
 
@@ -330,9 +331,9 @@ static bool check_member_policy(const Asking *asking, const json_t *member, GErr
         int priority = 0;
 
         if (*queue && strcmp(queue, asking->queue->object.name) != 0)
-                return flow_set(error, CODE_JobInvalidField,
-                                "a member names queue '%.255s', and the job queue '%s'", queue,
-                                asking->queue->object.name);
+                return paddleflow_set(error, CODE_JobInvalidField,
+                                      "a member names queue '%.255s', and the job queue '%s'", queue,
+                                      asking->queue->object.name);
         return take_priority(member, &priority, error);
 }
 
@@ -342,10 +343,11 @@ static bool take_role(Asking *asking, Wish *wish, GError **error)
         g_autoptr(GError) why = NULL;
 
         if (replicas < 1 || replicas > SPEC_REPLICAS_MAX)
-                return flow_set(error, CODE_JobInvalidField, "replicas %" G_GINT64_FORMAT " are not 1 to %d",
-                                replicas, SPEC_REPLICAS_MAX);
-        if (!flow_role_parse(asking->framework, go_text(wish->body, "role"), &wish->role, &why))
-                return flow_set(error, CODE_JobInvalidField, "%s", why->message);
+                return paddleflow_set(error, CODE_JobInvalidField,
+                                      "replicas %" G_GINT64_FORMAT " are not 1 to %d", replicas,
+                                      SPEC_REPLICAS_MAX);
+        if (!paddleflow_role_parse(asking->framework, go_text(wish->body, "role"), &wish->role, &why))
+                return paddleflow_set(error, CODE_JobInvalidField, "%s", why->message);
         wish->replicas = (int)replicas;
         asking->counts[wish->role] += wish->replicas;
         return true;
@@ -366,7 +368,7 @@ static bool check_own_template(const Asking *asking, const json_t *member, GErro
         g_autoptr(GError) why = NULL;
 
         if (template && !extension_check_pods(template, &why))
-                return flow_set(error, CODE_JobInvalidField, "a member's %s", why->message);
+                return paddleflow_set(error, CODE_JobInvalidField, "a member's %s", why->message);
         return check_rights(asking, template, error);
 }
 
@@ -388,15 +390,15 @@ static bool take_list(Asking *asking, const json_t *members, GError **error)
         size_t i;
 
         if (json_array_size(members) > MEMBERS_MAX)
-                return flow_set(error, CODE_JobInvalidField, "members: more than %d", MEMBERS_MAX);
+                return paddleflow_set(error, CODE_JobInvalidField, "members: more than %d", MEMBERS_MAX);
         json_array_foreach(members, i, member) {
                 if (!take_member(asking, member, error))
                         return false;
         }
         if (!check_sum(asking, error))
                 return false;
-        return flow_counts_check(asking->framework, asking->counts, &asking->mode, &why) ||
-               flow_set(error, CODE_JobInvalidField, "%s", why->message);
+        return paddleflow_counts_check(asking->framework, asking->counts, &asking->mode, &why) ||
+               paddleflow_set(error, CODE_JobInvalidField, "%s", why->message);
 }
 
 /* A template without members is taken as it is: what is wrong with it is the cluster's affair. */
@@ -407,7 +409,7 @@ static bool take_members(Asking *asking, GError **error)
         if (json_array_size(members) > 0)
                 return take_list(asking, members, error);
         if (!template_of(asking->body))
-                return flow_set(error, CODE_JobInvalidField, "members are missing");
+                return paddleflow_set(error, CODE_JobInvalidField, "members are missing");
         asking->implied = extension_members(template_of(asking->body));
         (void)take_list(asking, asking->implied, &asking->unfit);
         return true;
@@ -419,11 +421,11 @@ static bool check_template(const Asking *asking, GError **error)
 {
         const json_t *template = template_of(asking->body);
         const char *named = named_kind(asking);
-        const char *framework = asking->framework ? flow_framework_name(asking->framework) : "";
+        const char *framework = asking->framework ? paddleflow_framework_name(asking->framework) : "";
         g_autoptr(GError) why = NULL;
 
         if (template && !extension_check(framework, named, template, &why))
-                return flow_set(error, CODE_JobInvalidField, "%s", why->message);
+                return paddleflow_set(error, CODE_JobInvalidField, "%s", why->message);
         return check_rights(asking, template, error);
 }
 
@@ -458,11 +460,11 @@ static json_t *with_template(const Asking *asking, const Wish *wish)
 static bool take_framework(Asking *asking, GError **error)
 {
         const char *name = go_text(asking->body, "framework");
-        g_autofree char *lower = g_ascii_strdown(name, -1), *known = flow_framework_names();
+        g_autofree char *lower = g_ascii_strdown(name, -1), *known = paddleflow_framework_names();
 
-        asking->framework = flow_framework_find(asking->route == ROUTE_SINGLE ? "standalone" : lower);
+        asking->framework = paddleflow_framework_find(asking->route == ROUTE_SINGLE ? "standalone" : lower);
         return (asking->framework && (asking->route == ROUTE_SINGLE || strcmp(lower, "standalone") != 0)) ||
-               flow_set(error, CODE_JobInvalidField, "framework '%.40s' is not one of %s", name, known);
+               paddleflow_set(error, CODE_JobInvalidField, "framework '%.40s' is not one of %s", name, known);
 }
 
 static bool take_single(Asking *asking, GError **error)
@@ -470,9 +472,9 @@ static bool take_single(Asking *asking, GError **error)
         Wish *wish;
 
         g_array_append_val(asking->wishes,
-                           ((Wish){ .body = asking->body, .role = FLOW_WORKER, .replicas = 1 }));
+                           ((Wish){ .body = asking->body, .role = PADDLEFLOW_WORKER, .replicas = 1 }));
         wish = &g_array_index(asking->wishes, Wish, 0);
-        asking->counts[FLOW_WORKER] = 1;
+        asking->counts[PADDLEFLOW_WORKER] = 1;
         asking->mode = "Pod";
         return take_flavour(asking, wish, error) && check_sum(asking, error) &&
                check_rest(asking, wish, error);
@@ -481,9 +483,10 @@ static bool take_single(Asking *asking, GError **error)
 static bool take_parts(Asking *asking, GError **error)
 {
         if (asking->route == ROUTE_WORKFLOW)
-                return template_of(asking->body) ? check_template(asking, error)
-                                                 : flow_set(error, CODE_JobInvalidField,
-                                                            "extensionTemplate is missing: the workflow");
+                return template_of(asking->body)
+                               ? check_template(asking, error)
+                               : paddleflow_set(error, CODE_JobInvalidField,
+                                                "extensionTemplate is missing: the workflow");
         if (!take_framework(asking, error) || !check_template(asking, error))
                 return false;
         return asking->route == ROUTE_SINGLE ? take_single(asking, error) : take_members(asking, error);
@@ -547,9 +550,9 @@ static void add_branch(GString *script, const Wish *wish, int below)
 }
 
 /* Members of one role are one role of a specification: which of them a process is, a script decides. */
-static json_t *shared_argv(const Asking *asking, const Framework *row, FlowRole role)
+static json_t *shared_argv(const Asking *asking, const Framework *row, PaddleFlowRole role)
 {
-        int masters = role == FLOW_MASTER ? 0 : asking->counts[FLOW_MASTER], below = 0;
+        int masters = role == PADDLEFLOW_MASTER ? 0 : asking->counts[PADDLEFLOW_MASTER], below = 0;
         g_autofree char *place = place_script(row, masters);
         g_autoptr(GString) script = g_string_new(place);
 
@@ -567,7 +570,7 @@ static json_t *shared_argv(const Asking *asking, const Framework *row, FlowRole 
 
 /* ---- the specification ---- */
 
-static const Wish *first_of(const Asking *asking, FlowRole role, int *ret_n)
+static const Wish *first_of(const Asking *asking, PaddleFlowRole role, int *ret_n)
 {
         const Wish *first = NULL;
 
@@ -586,7 +589,7 @@ static const Wish *first_of(const Asking *asking, FlowRole role, int *ret_n)
 /* Nothing here runs the program that an image begins with. */
 static bool has_command(const Framework *row, const Wish *wish, GError **error)
 {
-        const char *role = flow_role_name(wish->role);
+        const char *role = paddleflow_role_name(wish->role);
 
         return *go_text(wish->run, "command") || json_array_size(json_object_get(wish->run, "args")) > 0 ||
                framework_role(row, role)->program ||
@@ -597,7 +600,7 @@ static bool has_command(const Framework *row, const Wish *wish, GError **error)
                        role);
 }
 
-static bool fit_together(const Asking *asking, const Framework *row, FlowRole role, const Wish *first,
+static bool fit_together(const Asking *asking, const Framework *row, PaddleFlowRole role, const Wish *first,
                          GError **error)
 {
         for (guint i = 0; i < asking->wishes->len; i++) {
@@ -606,7 +609,7 @@ static bool fit_together(const Asking *asking, const Framework *row, FlowRole ro
                 if (wish->role == role && !resources_equal(&wish->each, &first->each))
                         return err_set(error, ERR_INVALID,
                                        "members: all members of the role '%s' have one flavour here",
-                                       flow_role_name(role));
+                                       paddleflow_role_name(role));
                 if (wish->role == role && !has_command(row, wish, error))
                         return false;
         }
@@ -627,7 +630,7 @@ static json_t *spec_amounts(const Resources *each)
         return amounts;
 }
 
-static json_t *role_of(const Asking *asking, const Framework *row, FlowRole role, GError **error)
+static json_t *role_of(const Asking *asking, const Framework *row, PaddleFlowRole role, GError **error)
 {
         int n;
         const Wish *first = first_of(asking, role, &n);
@@ -637,7 +640,7 @@ static json_t *role_of(const Asking *asking, const Framework *row, FlowRole role
         if (!fit_together(asking, row, role, first, error))
                 return NULL;
         argv = n > 1 ? shared_argv(asking, row, role) : argv_of(first->run);
-        object = json_pack("{s:s, s:i, s:o}", "name", framework_role(row, flow_role_name(role))->name,
+        object = json_pack("{s:s, s:i, s:o}", "name", framework_role(row, paddleflow_role_name(role))->name,
                            "replicas", asking->counts[role], "resources", spec_amounts(&first->each));
         if (json_array_size(argv) > 0)
                 json_object_set(object, "command", argv);
@@ -654,7 +657,7 @@ static json_t *roles_of(const Asking *asking, const Framework *row, GError **err
 {
         g_autoptr(json_t) roles = json_array();
 
-        for (int role = 0; role < FLOW_ROLES; role++) {
+        for (int role = 0; role < PADDLEFLOW_ROLES; role++) {
                 json_t *object;
 
                 if (asking->counts[role] == 0)
@@ -706,7 +709,7 @@ static json_t *running_spec(const Asking *asking, GError **error)
                         *error = g_error_copy(asking->unfit);
                 return NULL;
         }
-        row = flow_framework_row(asking->framework, asking->counts, error);
+        row = paddleflow_framework_row(asking->framework, asking->counts, error);
         roles = row ? roles_of(asking, row, error) : NULL;
         if (!roles)
                 return NULL;
@@ -734,7 +737,7 @@ static json_t *kept_member(const Asking *asking, const Wish *wish)
         if (asking->route == ROUTE_SINGLE)
                 json_object_set_new(env, "PF_JOB_MODE", json_string(asking->mode));
         else
-                json_object_set_new(kept, "role", json_string(flow_role_name(wish->role)));
+                json_object_set_new(kept, "role", json_string(paddleflow_role_name(wish->role)));
         return kept;
 }
 
@@ -759,7 +762,8 @@ static json_t *kept_of(const Asking *asking, const char *id)
         json_object_set_new(kept, "id", json_string(id));
         json_object_set_new(kept, "type", json_string(types[asking->route]));
         if (asking->framework)
-                json_object_set_new(kept, "framework", json_string(flow_framework_name(asking->framework)));
+                json_object_set_new(kept, "framework",
+                                    json_string(paddleflow_framework_name(asking->framework)));
         return kept;
 }
 
@@ -770,11 +774,11 @@ static bool check_kept(const json_t *kept, GError **error)
         g_autofree char *text = json_format(kept);
         gsize len = strlen(text), most = SPEC_ORIGIN_MAX - KEPT_AROUND;
 
-        return len <= most || flow_set(error, CODE_JobInvalidField,
-                                       "the job is too long to be kept: %" G_GSIZE_FORMAT
-                                       " of at most %d bytes\nTemplate, commands and variables can be "
-                                       "files of its image.",
-                                       len, (int)SPEC_ORIGIN_MAX);
+        return len <= most || paddleflow_set(error, CODE_JobInvalidField,
+                                             "the job is too long to be kept: %" G_GSIZE_FORMAT
+                                             " of at most %d bytes\nTemplate, commands and variables can be "
+                                             "files of its image.",
+                                             len, (int)SPEC_ORIGIN_MAX);
 }
 
 /* What its row or its commands break is the cluster's affair. */
@@ -801,13 +805,13 @@ static bool make(const Asking *asking, Asked *ret, GError **error)
         }
         if (ret->spec)
                 return true;
-        text = flow_message(why);
+        text = paddleflow_message(why);
         ret->refusal = g_strdup_printf("submit job to cluster failed: %s", text);
         refused = json_pack("{s:[s]}", "command", "false"); /* stands for it, and is never started */
         add_common(asking, ret->id, kept, refused);
         g_clear_error(&why);
         ret->spec = spec_parse(refused, &why);
-        return ret->spec || flow_set(error, CODE_JobInvalidField, "%s", why->message);
+        return ret->spec || paddleflow_set(error, CODE_JobInvalidField, "%s", why->message);
 }
 
 bool job_request_read(const Call *call, JobRoute route, const json_t *body, Asked *ret, GError **error)

@@ -33,7 +33,7 @@ json_t *job_asked(const Job *job)
         return json_is_object(asked) ? json_incref(asked) : NULL;
 }
 
-static const char *flow_role(const char *name)
+static const char *paddleflow_role(const char *name)
 {
         return strcmp(name, "trainer") == 0 ? "worker" : name;
 }
@@ -65,7 +65,7 @@ static json_t *flavour_of(const Role *role)
 
 static json_t *member_of(const Spec *spec, const Role *role)
 {
-        return json_pack("{s:s, s:i, s:o, s:s, s:o, s:o}", "role", flow_role(role->name), "replicas",
+        return json_pack("{s:s, s:i, s:o, s:s, s:o, s:o}", "role", paddleflow_role(role->name), "replicas",
                          role->replicas, "flavour", flavour_of(role), "image", spec->image ? spec->image : "",
                          "command", command_text(role->command ? role->command : spec->command), "env",
                          labels_format(role->env ? role->env : spec->env));
@@ -83,7 +83,7 @@ static json_t *translated(const Job *job)
         json_object_set_new(asked, "name", json_string(job->name));
         json_object_set_new(asked, "type", json_string(single ? "single" : "distributed"));
         json_object_set_new(asked, "framework",
-                            json_string(single ? "standalone" : spec->framework->flow_name));
+                            json_string(single ? "standalone" : spec->framework->paddleflow_name));
         if (single)
                 return asked;
         members = json_array();
@@ -210,12 +210,12 @@ char *job_task_name(const Job *job, int member)
         g_autofree char *id = job_flow_id(job);
         const Member *at = &job->members[member];
 
-        return g_strdup_printf("%s-%s-%d", id, flow_role(job->spec->roles[at->role].name), at->index);
+        return g_strdup_printf("%s-%s-%d", id, paddleflow_role(job->spec->roles[at->role].name), at->index);
 }
 
 void job_member_name(const json_t *asked, const Job *job, int member, const char **ret_role, int *ret_index)
 {
-        *ret_role = flow_role(job->spec->roles[job->members[member].role].name);
+        *ret_role = paddleflow_role(job->spec->roles[job->members[member].role].name);
         *ret_index = job->members[member].index;
 }
 
@@ -227,14 +227,14 @@ static const char *namespace_of(const View *view)
 }
 
 /* "" while its cluster has not placed it. */
-static const char *node_of(const Flow *flow, const Member *member)
+static const char *node_of(const PaddleFlow *flow, const Member *member)
 {
         if (member->stands_on)
                 return member->stands_on;
         return member->node ? "" : flow->node_name;
 }
 
-static json_t *show_runtime(Flow *flow, const View *view, int member)
+static json_t *show_runtime(PaddleFlow *flow, const View *view, int member)
 {
         const Job *job = view->job;
         const Member *at = &job->members[member];
@@ -255,7 +255,7 @@ static json_t *show_runtime(Flow *flow, const View *view, int member)
         return shown;
 }
 
-static json_t *show_runtimes(Flow *flow, const View *view)
+static json_t *show_runtimes(PaddleFlow *flow, const View *view)
 {
         json_t *runtimes = json_array();
         g_autofree char *id = job_flow_id(view->job);
@@ -267,7 +267,7 @@ static json_t *show_runtimes(Flow *flow, const View *view)
                          view->job->id, "status", status, "runtimes", runtimes);
 }
 
-static void add_runtime(Flow *flow, const View *view, json_t *shown)
+static void add_runtime(PaddleFlow *flow, const View *view, json_t *shown)
 {
         if (view->job->n_members == 0)
                 return;
@@ -280,7 +280,7 @@ static void add_runtime(Flow *flow, const View *view, json_t *shown)
 /* ---- all ---- */
 
 /* Why it waits, or what became of it. */
-static char *message_of(Flow *flow, const Job *job)
+static char *message_of(PaddleFlow *flow, const Job *job)
 {
         char *waits = job_state_is_final(job->state) ? NULL : engine_explain(flow->engine, job);
 
@@ -303,7 +303,7 @@ static void add_times(const Job *job, json_t *shown)
         }
 }
 
-static void add_head(Flow *flow, const View *view, json_t *shown)
+static void add_head(PaddleFlow *flow, const View *view, json_t *shown)
 {
         const Job *job = view->job;
         g_autofree char *id = job_flow_id(job), *message = message_of(flow, job);
@@ -324,7 +324,7 @@ static void add_head(Flow *flow, const View *view, json_t *shown)
                 json_object_set_new(shown, "UserName", json_string(job->user)); /* spelled so */
 }
 
-json_t *job_show(Flow *flow, const Catalog *catalog, const Job *job, bool detail)
+json_t *job_show(PaddleFlow *flow, const Catalog *catalog, const Job *job, bool detail)
 {
         json_t *own = job_asked(job), *shown = json_object(), *members;
         g_autoptr(json_t) asked = own ? own : translated(job);

@@ -123,7 +123,7 @@ char *job_flow_id(const Job *job)
         return id ? g_strdup(id) : g_strconcat("job-", job->id, NULL);
 }
 
-Job *flow_find_job(Flow *flow, const char *id)
+Job *paddleflow_find_job(PaddleFlow *flow, const char *id)
 {
         char engine_id[ID_LEN + 1];
         g_autoptr(Job) job = NULL;
@@ -139,13 +139,13 @@ Job *flow_find_job(Flow *flow, const char *id)
 
 Job *call_job(const Call *call, const char *id, Code denied, GError **error)
 {
-        g_autoptr(Job) job = flow_find_job(call->flow, id);
+        g_autoptr(Job) job = paddleflow_find_job(call->flow, id);
 
         if (!job)
-                flow_set(error, CODE_JobNotFound, "there is no job '%.120s'", id);
+                paddleflow_set(error, CODE_JobNotFound, "there is no job '%.120s'", id);
         else if (!call->root && strcmp(job->user, call->user) != 0) {
                 http_request_set_denied(call->request);
-                flow_set(error, denied, "job '%s' is not of '%s'", id, call->user);
+                paddleflow_set(error, denied, "job '%s' is not of '%s'", id, call->user);
         } else if (http_request_route(call->request)->verb == VERB_SHOW ||
                    auth_check_queue(http_request_caller(call->request), job->queue, error)) {
                 http_request_set_owner(call->request, job->user);

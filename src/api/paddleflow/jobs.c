@@ -17,17 +17,17 @@ typedef struct {
  * (doc/reference/paddleflow-api.md, "Fields of a job"). */
 static void fail_create(HttpRequest *request, GError *error)
 {
-        g_autofree char *text = flow_message(error);
+        g_autofree char *text = paddleflow_message(error);
         Code code = code_of(error, NULL);
         GError *outer = NULL;
 
         if (code == CODE_MalformedJSON || code == CODE_InternalError) {
-                flow_fail(request, error, NULL);
+                paddleflow_fail(request, error, NULL);
                 return;
         }
-        flow_set(&outer, CODE_JobCreateFailed, "%s: %s", code_word(code), text);
+        paddleflow_set(&outer, CODE_JobCreateFailed, "%s: %s", code_word(code), text);
         g_error_free(error);
-        flow_fail(request, outer, NULL);
+        paddleflow_fail(request, outer, NULL);
 }
 
 static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
@@ -38,7 +38,7 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
                 fail_create(submit->request, g_error_copy(error));
         else {
                 http_request_set_subject(submit->request, submit->id);
-                flow_reply(submit->request, json_pack("{s:s}", "id", submit->id));
+                paddleflow_reply(submit->request, json_pack("{s:s}", "id", submit->id));
         }
         http_request_unref(submit->request);
         g_free(submit->id);
@@ -113,9 +113,9 @@ static bool take_labels(const Call *call, Filter *filter, GError **error)
         g_autoptr(GError) why = NULL;
 
         if (*text && !json_is_object(map))
-                return flow_set(error, CODE_InvalidURI, "labels: '%.80s' is not a JSON object", text);
+                return paddleflow_set(error, CODE_InvalidURI, "labels: '%.80s' is not a JSON object", text);
         if (!labels_parse("labels", map, &filter->labels, &why))
-                return flow_set(error, CODE_InvalidURI, "%s", why->message);
+                return paddleflow_set(error, CODE_InvalidURI, "%s", why->message);
         filter->query.labels = (const char *const *)filter->labels;
         return true;
 }
@@ -129,8 +129,8 @@ static bool take_times(const Call *call, JobQuery *query, GError **error)
                 return false;
         query->updated_since = seconds * 1000;
         return !*start || time_take(start, &query->started_since) ||
-               flow_set(error, CODE_InvalidURI, "startTime: '%.40s' is not of the form YYYY-MM-DD hh:mm:ss",
-                        start);
+               paddleflow_set(error, CODE_InvalidURI,
+                              "startTime: '%.40s' is not of the form YYYY-MM-DD hh:mm:ss", start);
 }
 
 static bool take_filter(const Call *call, Filter *filter, GError **error)
@@ -143,7 +143,7 @@ static bool take_filter(const Call *call, Filter *filter, GError **error)
         filter->query.queue = *queue ? queue : NULL;
         return take_times(call, &filter->query, error) && take_labels(call, filter, error) &&
                (!*queue || catalog_queue(call->catalog, queue) ||
-                flow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", queue));
+                paddleflow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", queue));
 }
 
 /* Up to `max` jobs; *ret_next is the seq to go on before, 0 at the end. A state of the store may stand for
@@ -161,7 +161,7 @@ static json_t *collect(const Call *call, Filter *filter, gint64 max, gint64 *ret
                 g_autoptr(GPtrArray) jobs = NULL;
                 gint64 next = 0;
 
-                filter->query.limit = (int)MIN(max - (gint64)json_array_size(items) + 1, FLOW_KEYS_MAX);
+                filter->query.limit = (int)MIN(max - (gint64)json_array_size(items) + 1, PADDLEFLOW_KEYS_MAX);
                 jobs = store_jobs(call->flow->store, &filter->query, &next, error);
                 if (!jobs)
                         return NULL;
@@ -228,9 +228,9 @@ static void act_done(Job *job, bool repeated, const GError *error, void *arg)
         HttpRequest *request = arg;
 
         if (error)
-                flow_fail(request, g_error_copy(error), NULL);
+                paddleflow_fail(request, g_error_copy(error), NULL);
         else
-                flow_reply_empty(request);
+                paddleflow_reply_empty(request);
         http_request_unref(request);
 }
 
@@ -248,7 +248,7 @@ static void stop(const Call *call, const Job *job)
                 act(call, job, ACT_CANCEL);
                 return;
         }
-        flow_set(&error, CODE_ActionNotAllowed, "the job has already ended: it is %s", job_word(job));
+        paddleflow_set(&error, CODE_ActionNotAllowed, "the job has already ended: it is %s", job_word(job));
         call_fail(call, error);
 }
 
@@ -274,7 +274,7 @@ static bool merge_map(const char *name, char *const *now, const json_t *said, ch
                 return true;
         json_object_update(map, (json_t *)said);
         if (!labels_parse(name, map, ret, &why))
-                return flow_set(error, CODE_InvalidArguments, "%s", why->message);
+                return paddleflow_set(error, CODE_InvalidArguments, "%s", why->message);
         if (!*ret)
                 *ret = g_new0(char *, 1);
         return true;
@@ -292,8 +292,8 @@ static bool take_priority(const json_t *body, int *ret, GError **error)
                 *ret = (i - 2) * 100;
                 return true;
         }
-        return flow_set(error, CODE_InvalidArguments,
-                        "priority '%.40s' is not one of VERY_LOW, LOW, NORMAL, HIGH, VERY_HIGH", word);
+        return paddleflow_set(error, CODE_InvalidArguments,
+                              "priority '%.40s' is not one of VERY_LOW, LOW, NORMAL, HIGH, VERY_HIGH", word);
 }
 
 static void modify(const Call *call, const Job *job, const json_t *body)
@@ -317,7 +317,7 @@ static void modify(const Call *call, const Job *job, const json_t *body)
                 engine_change_job(call->flow->engine, job->id, &change, act_done,
                                   http_request_ref(call->request));
         else
-                flow_reply_empty(call->request);
+                paddleflow_reply_empty(call->request);
 }
 
 /* What can be said against it without the job. */
@@ -347,7 +347,8 @@ static void change_job(HttpRequest *request, void *arg)
         if (modifies && (!(body = call_body(&call, modify_body, &error)) || !check_modify(body, &error)))
                 ;
         else if (!modifies && strcmp(action, "stop") != 0)
-                flow_set(&error, CODE_ActionNotAllowed, "action '%.40s' is neither stop nor modify", action);
+                paddleflow_set(&error, CODE_ActionNotAllowed, "action '%.40s' is neither stop nor modify",
+                               action);
         else
                 job = call_job(&call, call_param(&call, "jobID"), CODE_ActionNotAllowed, &error);
         if (!job)
@@ -390,18 +391,19 @@ static const HttpParameter change_job_query[] = {
 };
 
 const HttpRoute job_rows[] = {
-        { "POST", FLOW_BASE "/job/single", ACCESS_JOB, VERB_CREATE, create_single,
+        { "POST", PADDLEFLOW_BASE "/job/single", ACCESS_JOB, VERB_CREATE, create_single,
           "Submit a job of one process.", .request = "SingleJob", .reply = "JobMade" },
-        { "POST", FLOW_BASE "/job/distributed", ACCESS_JOB, VERB_CREATE, create_distributed,
+        { "POST", PADDLEFLOW_BASE "/job/distributed", ACCESS_JOB, VERB_CREATE, create_distributed,
           "Submit a job of several members.", .request = "DistributedJob", .reply = "JobMade" },
-        { "POST", FLOW_BASE "/job/workflow", ACCESS_JOB, VERB_CREATE, create_workflow, "Submit a workflow.",
-          .request = "WorkflowJob", .reply = "JobMade" },
-        { "GET", FLOW_BASE "/job", ACCESS_JOB, VERB_LIST, list_jobs, "List jobs, newest first.",
+        { "POST", PADDLEFLOW_BASE "/job/workflow", ACCESS_JOB, VERB_CREATE, create_workflow,
+          "Submit a workflow.", .request = "WorkflowJob", .reply = "JobMade" },
+        { "GET", PADDLEFLOW_BASE "/job", ACCESS_JOB, VERB_LIST, list_jobs, "List jobs, newest first.",
           .query = list_jobs_query, .reply = "JobList" },
-        { "GET", FLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_SHOW, show_one, "Show a job.", .reply = "Job" },
-        { "PUT", FLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_UPDATE, change_job, "Stop a job, or modify it.",
-          .query = change_job_query, .request = "JobChange" },
-        { "DELETE", FLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_DELETE, drop_job,
+        { "GET", PADDLEFLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_SHOW, show_one, "Show a job.",
+          .reply = "Job" },
+        { "PUT", PADDLEFLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_UPDATE, change_job,
+          "Stop a job, or modify it.", .query = change_job_query, .request = "JobChange" },
+        { "DELETE", PADDLEFLOW_BASE "/job/{jobID}", ACCESS_JOB, VERB_DELETE, drop_job,
           "Drop a job that has ended." },
         { 0 },
 };

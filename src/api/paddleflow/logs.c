@@ -32,7 +32,7 @@ static json_t *log_of(const char *path, const LogWindow *window)
 
 /* ---- a job ---- */
 
-static json_t *tasks_of(Flow *flow, const Job *job, const LogWindow *window)
+static json_t *tasks_of(PaddleFlow *flow, const Job *job, const LogWindow *window)
 {
         Runtime *runtime = flow->runtime;
         json_t *tasks = json_array();
@@ -79,28 +79,30 @@ static bool take_window(const Call *call, LogWindow *ret, GError **error)
 
         *ret = (LogWindow){ .lines = LINES, .size = SIZE_DEFAULT };
         if (!take_flag(call_query(call, "readFromTail"), &ret->tail))
-                return flow_set(error, CODE_InvalidURI, "readFromTail: '%.40s' is neither true nor false",
-                                call_query(call, "readFromTail"));
+                return paddleflow_set(error, CODE_InvalidURI,
+                                      "readFromTail: '%.40s' is neither true nor false",
+                                      call_query(call, "readFromTail"));
         if (*lines && !is_number(lines))
-                return flow_set(error, CODE_InvalidURI, "lineLimit: '%.40s' is not a number", lines);
-        (void)flow_number_parse("lineLimit", lines, 1, LOG_LINES_MAX, &ret->lines,
-                                NULL); /* else the usual (13) */
+                return paddleflow_set(error, CODE_InvalidURI, "lineLimit: '%.40s' is not a number", lines);
+        (void)paddleflow_number_parse("lineLimit", lines, 1, LOG_LINES_MAX, &ret->lines,
+                                      NULL); /* else the usual (13) */
         if (*size && !memory_parse("sizeLimit", size, &ret->size, &why))
-                return flow_set(error, CODE_InvalidURI, "%s", why->message);
+                return paddleflow_set(error, CODE_InvalidURI, "%s", why->message);
         if (ret->size < 1 || ret->size > SIZE_MAX_BYTES)
-                return flow_set(error, CODE_InvalidURI, "sizeLimit: '%.40s' is not 1 to 1G", size);
+                return paddleflow_set(error, CODE_InvalidURI, "sizeLimit: '%.40s' is not 1 to 1G", size);
         ret->size = MIN(ret->size, LOG_REPLY_MAX);
         return true;
 }
 
 static bool check_framework(const char *name, GError **error)
 {
-        g_autofree char *known = flow_framework_names();
+        g_autofree char *known = paddleflow_framework_names();
 
         if (!*name)
-                return flow_set(error, CODE_InvalidArguments, "framework is missing: one of %s", known);
-        return flow_framework_find(name) || strcmp(name, "workflow") == 0 ||
-               flow_set(error, CODE_InvalidArguments, "framework '%.40s' is not one of %s", name, known);
+                return paddleflow_set(error, CODE_InvalidArguments, "framework is missing: one of %s", known);
+        return paddleflow_framework_find(name) || strcmp(name, "workflow") == 0 ||
+               paddleflow_set(error, CODE_InvalidArguments, "framework '%.40s' is not one of %s", name,
+                              known);
 }
 
 static Job *find_job(const Call *call, const char *id, GError **error)
@@ -161,9 +163,9 @@ static void show_log(HttpRequest *request, void *arg)
         const char *id = http_request_query(request, "jobID");
 
         if (id && *id)
-                flow_defer(request, arg, show_job_log);
+                paddleflow_defer(request, arg, show_job_log);
         else
-                flow_defer_ask(request, arg, show_pod_log);
+                paddleflow_defer_ask(request, arg, show_pod_log);
 }
 
 static const HttpParameter show_log_query[] = {
@@ -180,7 +182,7 @@ static const HttpParameter show_log_query[] = {
 };
 
 const HttpRoute log_rows[] = {
-        { "GET", FLOW_BASE "/log/job", ACCESS_LOG, VERB_SHOW, show_log,
+        { "GET", PADDLEFLOW_BASE "/log/job", ACCESS_LOG, VERB_SHOW, show_log,
           "Show what a job's processes have written.", .query = show_log_query, .reply = "JobLog" },
         { 0 },
 };

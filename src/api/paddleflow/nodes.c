@@ -165,11 +165,12 @@ static json_t *rooms_of(const Call *call, GError **error)
                 any |= nodes != NULL;
                 json_object_set_new(reply, cluster->object.name, room_of(nodes, why ? why->message : ""));
                 if (why && !*error)
-                        flow_set(error, CODE_InternalError, "cluster '%s': %s", cluster->object.name,
-                                 why->message);
+                        paddleflow_set(error, CODE_InternalError, "cluster '%s': %s", cluster->object.name,
+                                       why->message);
         }
         if (json_object_size(reply) == 0)
-                flow_set(error, CODE_ClusterNotFound, "clusterNames: no cluster of this name is online");
+                paddleflow_set(error, CODE_ClusterNotFound,
+                               "clusterNames: no cluster of this name is online");
         if (!any)
                 return NULL;
         g_clear_error(error);
@@ -194,7 +195,7 @@ static void show_rooms_now(HttpRequest *request, void *arg)
 
 static void show_rooms(HttpRequest *request, void *arg)
 {
-        flow_defer_ask(request, arg, show_rooms_now);
+        paddleflow_defer_ask(request, arg, show_rooms_now);
 }
 
 /* ---- POST /cluster/resource ---- */
@@ -267,7 +268,7 @@ static json_t *find_nodes(const Call *call, const json_t *body, GError **error)
         json_t *reply;
 
         if (*name && !queue) {
-                flow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", name);
+                paddleflow_set(error, CODE_QueueNameNotFound, "there is no queue '%.255s'", name);
                 return NULL;
         }
         reply = json_object();
@@ -305,7 +306,7 @@ static void filter_nodes_now(HttpRequest *request, void *arg)
 
 static void filter_nodes(HttpRequest *request, void *arg)
 {
-        flow_defer_ask(request, arg, filter_nodes_now);
+        paddleflow_defer_ask(request, arg, filter_nodes_now);
 }
 
 /* ---- GET /cluster/{clusterName}/nodeInfos ---- */
@@ -366,7 +367,8 @@ static void show_nodes_now(HttpRequest *request, void *arg)
         if (cluster && !cluster->offline)
                 nodes = cluster_sight(call.flow, cluster, true, &why);
         if (why)
-                flow_set(&error, CODE_InternalError, "cluster '%s': %s", cluster->object.name, why->message);
+                paddleflow_set(&error, CODE_InternalError, "cluster '%s': %s", cluster->object.name,
+                               why->message);
         if (error)
                 call_fail(&call, error);
         else
@@ -375,7 +377,7 @@ static void show_nodes_now(HttpRequest *request, void *arg)
 
 static void show_nodes(HttpRequest *request, void *arg)
 {
-        flow_defer_ask(request, arg, show_nodes_now);
+        paddleflow_defer_ask(request, arg, show_nodes_now);
 }
 
 /* ---- objects of Kubernetes ---- */
@@ -384,10 +386,10 @@ static void show_nodes(HttpRequest *request, void *arg)
 static json_t *ask_object(const Call *call, const RuntimeAsk *ask, GError **error)
 {
         g_autoptr(GError) why = NULL;
-        json_t *object = flow_ask(call->flow, call_param(call, "clusterName"), ask, &why);
+        json_t *object = paddleflow_ask(call->flow, call_param(call, "clusterName"), ask, &why);
 
         if (!object)
-                flow_set(error, CODE_InternalError, "%s", why->message);
+                paddleflow_set(error, CODE_InternalError, "%s", why->message);
         return object;
 }
 
@@ -400,7 +402,7 @@ static bool name_object(const char *(*text)(const void *from, const char *name),
 
         for (gsize i = 0; i < G_N_ELEMENTS(needed); i++)
                 if (!*text(from, needed[i]))
-                        return flow_set(error, CODE_InvalidArguments, "%s is missing", needed[i]);
+                        return paddleflow_set(error, CODE_InvalidArguments, "%s is missing", needed[i]);
         ask->name = (char *)text(from, "name");
         ask->kind = (char *)text(from, "kind");
         ask->api_version = (char *)text(from, "apiVersion");
@@ -423,7 +425,7 @@ static bool take_object(const Call *call, GError **error)
         g_autoptr(json_t) known = call_body(call, object_body, error);
 
         return known &&
-               (json_is_object(call->body) || flow_set(error, CODE_MalformedJSON, "it is no object"));
+               (json_is_object(call->body) || paddleflow_set(error, CODE_MalformedJSON, "it is no object"));
 }
 
 static json_t *show_object(const Call *call, GError **error)
@@ -446,7 +448,7 @@ static json_t *put_object(const Call *call, RuntimeAskVerb verb, GError **error)
         g_autoptr(json_t) made = NULL;
 
         if (!*ask.kind || !*ask.api_version || !*go_text(about, "name")) {
-                flow_set(error, CODE_InvalidArguments, "kind, apiVersion or metadata.name is missing");
+                paddleflow_set(error, CODE_InvalidArguments, "kind, apiVersion or metadata.name is missing");
                 return NULL;
         }
         made = ask_object(call, &ask, error);
@@ -490,7 +492,7 @@ static json_t *run_action(const Call *call, GError **error)
                 if (strcmp(object_actions[i].method, method) == 0 &&
                     (!object_actions[i].action || strcmp(object_actions[i].action, action) == 0))
                         return object_actions[i].run(call, error);
-        flow_set(error, CODE_ActionNotAllowed, "action '%.40s' is neither create nor delete", action);
+        paddleflow_set(error, CODE_ActionNotAllowed, "action '%.40s' is neither create nor delete", action);
         return NULL;
 }
 
@@ -511,11 +513,11 @@ static json_t *use_object(const Call *call, GError **error)
         if (!call_root(call, CODE_OnlyRootAllowed, error) || !check_query(call, error))
                 return NULL;
         if (!cluster)
-                flow_set(error, CODE_ClusterNameNotFound, "there is no cluster '%.255s'", name);
+                paddleflow_set(error, CODE_ClusterNameNotFound, "there is no cluster '%.255s'", name);
         else if (cluster->type != CLUSTER_KUBERNETES)
-                flow_set(error, CODE_ActionNotAllowed,
-                         "cluster '%s' is of type %s, which has no objects of Kubernetes", name,
-                         cluster_type_name(cluster->type));
+                paddleflow_set(error, CODE_ActionNotAllowed,
+                               "cluster '%s' is of type %s, which has no objects of Kubernetes", name,
+                               cluster_type_name(cluster->type));
         else
                 return run_action(call, error);
         return NULL;
@@ -533,14 +535,14 @@ static void use_object_now(HttpRequest *request, void *arg)
         if (!reply)
                 call_fail(&call, error);
         else if (json_is_null(reply))
-                flow_reply_empty(request);
+                paddleflow_reply_empty(request);
         else
                 call_reply(&call, reply);
 }
 
 static void use_objects(HttpRequest *request, void *arg)
 {
-        flow_defer_ask(request, arg, use_object_now);
+        paddleflow_defer_ask(request, arg, use_object_now);
 }
 
 static const HttpParameter show_rooms_query[] = {
@@ -568,19 +570,19 @@ static const HttpParameter object_query[] = {
 };
 
 const HttpRoute node_rows[] = {
-        { "GET", FLOW_BASE "/cluster/resource", ACCESS_NODE, VERB_LIST, show_rooms,
+        { "GET", PADDLEFLOW_BASE "/cluster/resource", ACCESS_NODE, VERB_LIST, show_rooms,
           "Show what clusters have.", .query = show_rooms_query, .reply = "Rooms" },
-        { "POST", FLOW_BASE "/cluster/resource", ACCESS_NODE, VERB_LIST, filter_nodes,
+        { "POST", PADDLEFLOW_BASE "/cluster/resource", ACCESS_NODE, VERB_LIST, filter_nodes,
           "Show the nodes of clusters by a filter.", .request = "NodeFilter", .reply = "Nodes" },
-        { "GET", FLOW_BASE "/cluster/{clusterName}/nodeInfos", ACCESS_NODE, VERB_LIST, show_nodes,
+        { "GET", PADDLEFLOW_BASE "/cluster/{clusterName}/nodeInfos", ACCESS_NODE, VERB_LIST, show_nodes,
           "Show the nodes of a cluster with what runs on them.", .query = show_nodes_query,
           .reply = "NodeInfos" },
-        { "POST", FLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_CLUSTER, VERB_UPDATE, use_objects,
-          "Make or drop an object of Kubernetes.", .query = use_objects_query, .request = "K8sObject",
-          .reply = "K8sObject" },
-        { "GET", FLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_NODE, VERB_LIST, use_objects,
+        { "POST", PADDLEFLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_CLUSTER, VERB_UPDATE,
+          use_objects, "Make or drop an object of Kubernetes.", .query = use_objects_query,
+          .request = "K8sObject", .reply = "K8sObject" },
+        { "GET", PADDLEFLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_NODE, VERB_LIST, use_objects,
           "Show an object of Kubernetes.", .query = object_query, .reply = "K8sObject" },
-        { "PUT", FLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_CLUSTER, VERB_UPDATE, use_objects,
-          "Change an object of Kubernetes.", .request = "K8sObject", .reply = "K8sObject" },
+        { "PUT", PADDLEFLOW_BASE "/cluster/{clusterName}/k8s/object", ACCESS_CLUSTER, VERB_UPDATE,
+          use_objects, "Change an object of Kubernetes.", .request = "K8sObject", .reply = "K8sObject" },
         { 0 },
 };

@@ -55,7 +55,7 @@ static json_t *schema_of(const GoField *fields, bool nullable)
 
 static bool is_request(const char *name)
 {
-        for (const HttpRoute *route = flow_routes(); route->method; route++)
+        for (const HttpRoute *route = paddleflow_routes(); route->method; route++)
                 if (g_strcmp0(route->request, name) == 0)
                         return true;
         return false;
@@ -131,7 +131,7 @@ static json_t *paths(void)
 {
         json_t *all = json_object();
 
-        for (const HttpRoute *route = flow_routes(); route->method; route++) {
+        for (const HttpRoute *route = paddleflow_routes(); route->method; route++) {
                 g_autofree char *method = g_ascii_strdown(route->method, -1);
                 json_t *item = json_object_get(all, route->path);
 
@@ -158,7 +158,7 @@ static char *build(void)
         return json_format(document);
 }
 
-const char *flow_description(gsize *ret_len)
+const char *paddleflow_description(gsize *ret_len)
 {
         static char *text;
 

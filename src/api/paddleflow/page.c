@@ -15,11 +15,12 @@ bool page_take(const Call *call, const char *list, Page *ret, GError **error)
 {
         const char *marker = call_query(call, "marker");
 
-        *ret = (Page){ .max = FLOW_KEYS };
-        if (!call_query_int(call, "maxKeys", 1, FLOW_KEYS_MAX, FLOW_KEYS, &ret->max, error))
+        *ret = (Page){ .max = PADDLEFLOW_KEYS };
+        if (!call_query_int(call, "maxKeys", 1, PADDLEFLOW_KEYS_MAX, PADDLEFLOW_KEYS, &ret->max, error))
                 return false;
         return !*marker || marker_parse(call->flow, list, marker, &ret->after) ||
-               flow_set(error, CODE_InvalidMarker, "marker: '%.80s' is none that this list gave", marker);
+               paddleflow_set(error, CODE_InvalidMarker, "marker: '%.80s' is none that this list gave",
+                              marker);
 }
 
 json_t *page_format(const Call *call, const char *list, const Page *page, gint64 next, const char *name,

@@ -16,7 +16,7 @@ enum { HEAD_BYTES = 500000, TAIL_LINES = 5000 };
 enum { EVENTS_MAX = 500, ALL_MS = 40000 };
 
 typedef struct {
-        Flow *flow;
+        PaddleFlow *flow;
         const char *cluster, *namespace, *name, *type;
         const LogWindow *window;
         json_t *tasks, *events;
@@ -34,7 +34,7 @@ static const char *member_text(const json_t *object, const char *part, const cha
 static json_t *ask(const Reading *reading, RuntimeAsk *question, GError **error)
 {
         question->namespace = (char *)reading->namespace;
-        return flow_ask(reading->flow, reading->cluster, question, error);
+        return paddleflow_ask(reading->flow, reading->cluster, question, error);
 }
 
 static json_t *get(const Reading *reading, const char *version, const char *kind, GError **error)
@@ -273,11 +273,11 @@ static bool check_cluster(const Call *call, GError **error)
         const Cluster *cluster = catalog_cluster(call->catalog, name);
 
         if (!*name)
-                return flow_set(error, CODE_InvalidURI, "jobID or clusterName is needed");
+                return paddleflow_set(error, CODE_InvalidURI, "jobID or clusterName is needed");
         if (!cluster)
-                return flow_set(error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
+                return paddleflow_set(error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
         if (!*call_query(call, "name") || !*call_query(call, "namespace"))
-                return flow_set(error, CODE_InvalidURI, "name and namespace are needed");
+                return paddleflow_set(error, CODE_InvalidURI, "name and namespace are needed");
         return true;
 }
 
@@ -286,9 +286,9 @@ static bool check_pods(const Call *call, GError **error)
         const Cluster *cluster = catalog_cluster(call->catalog, call_query(call, "clusterName"));
 
         return cluster->type == CLUSTER_KUBERNETES || cluster->type == CLUSTER_K3S ||
-               flow_set(error, CODE_InvalidURI,
-                        "cluster '%s' is of type %s, which has no pods\nAsk by jobID.", cluster->object.name,
-                        cluster_type_name(cluster->type));
+               paddleflow_set(error, CODE_InvalidURI,
+                              "cluster '%s' is of type %s, which has no pods\nAsk by jobID.",
+                              cluster->object.name, cluster_type_name(cluster->type));
 }
 
 static json_t *reply_format(const Reading *reading)
@@ -310,7 +310,7 @@ static json_t *read_all(Reading *reading, bool (*read)(Reading *reading, GError 
         }
         if (good)
                 return reply_format(reading);
-        flow_set(error, CODE_InternalError, "%s", why->message);
+        paddleflow_set(error, CODE_InternalError, "%s", why->message);
         return NULL;
 }
 
@@ -342,6 +342,6 @@ json_t *pod_logs(const Call *call, const LogWindow *window, GError **error)
         for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
                 if (strcmp(types[i].word, word) == 0)
                         return check_pods(call, error) ? read_type(call, window, i, error) : NULL;
-        flow_set(error, CODE_InternalError, "type '%.40s' is neither pod nor deployment", word);
+        paddleflow_set(error, CODE_InternalError, "type '%.40s' is neither pod nor deployment", word);
         return NULL;
 }

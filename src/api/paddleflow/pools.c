@@ -10,7 +10,7 @@ static const CodeMap codes[] = { { ERR_EXISTS, CODE_DuplicatedName },
                                  { ERR_INVALID, CODE_InvalidArguments },
                                  CODE_MAP_END };
 
-static json_t *show_pool(Flow *flow, const Catalog *catalog, const Object *object)
+static json_t *show_pool(PaddleFlow *flow, const Catalog *catalog, const Object *object)
 {
         const Pool *pool = (const Pool *)object;
         g_autofree char *created = time_text(object->created), *updated = time_text(object->updated);
@@ -41,17 +41,17 @@ static bool check_texts(const json_t *body, GError **error)
 
         for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
                 if (strlen(go_text(body, texts[i].name)) > texts[i].max)
-                        return flow_set(error, CODE_InvalidArguments, "%s is longer than %d bytes",
-                                        texts[i].name, (int)texts[i].max);
+                        return paddleflow_set(error, CODE_InvalidArguments, "%s is longer than %d bytes",
+                                              texts[i].name, (int)texts[i].max);
         return true;
 }
 
 static bool check_label(const json_t *body, const char *name, GError **error)
 {
         return name_is_valid(go_text(body, name)) ||
-               flow_set(error, CODE_InvalidArguments,
-                        "%s '%.80s' is not a label of at most 63 of a-z, 0-9 and '-'", name,
-                        go_text(body, name));
+               paddleflow_set(error, CODE_InvalidArguments,
+                              "%s '%.80s' is not a label of at most 63 of a-z, 0-9 and '-'", name,
+                              go_text(body, name));
 }
 
 static const char *cluster_of(const json_t *body)
@@ -66,9 +66,9 @@ static bool check_cluster(const Call *call, const char *name, GError **error)
         const Cluster *cluster = catalog_cluster(call->catalog, name);
 
         if (!cluster)
-                return flow_set(error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
+                return paddleflow_set(error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
         return !cluster->offline ||
-               flow_set(error, CODE_InvalidClusterStatus, "cluster '%s' is offline", name);
+               paddleflow_set(error, CODE_InvalidClusterStatus, "cluster '%s' is offline", name);
 }
 
 static bool check_new(const Call *call, const json_t *body, GError **error)
@@ -85,7 +85,7 @@ static bool take_limits(const char *name, const json_t *body, bool merge, Resour
 
         if (amounts_take(name, json_object_get(body, name), merge, limits, &why))
                 return true;
-        flow_set(error, code, "%s", why->message);
+        paddleflow_set(error, code, "%s", why->message);
         g_error_free(why);
         return false;
 }
@@ -100,7 +100,7 @@ static bool take_labels(const char *name, const json_t *map, char ***field, GErr
                 *field = labels;
                 return true;
         }
-        flow_set(error, CODE_InvalidArguments, "%s", why->message);
+        paddleflow_set(error, CODE_InvalidArguments, "%s", why->message);
         g_error_free(why);
         return false;
 }
@@ -111,9 +111,9 @@ static bool fill_new(const Call *call, Object *draft, const json_t *body, GError
         const char *type = go_text(body, "quotaType");
 
         if (*type && !quota_type_parse(type, &pool->quota_type))
-                return flow_set(error, CODE_QueueQuotaTypeIsNotSupported,
-                                "quotaType '%.60s' is not one of %s, %s", type,
-                                quota_type_name(QUOTA_ELASTIC), quota_type_name(QUOTA_CAPABILITY));
+                return paddleflow_set(error, CODE_QueueQuotaTypeIsNotSupported,
+                                      "quotaType '%.60s' is not one of %s, %s", type,
+                                      quota_type_name(QUOTA_ELASTIC), quota_type_name(QUOTA_CAPABILITY));
         set_text(&pool->creator, call->user);
         set_text(&pool->namespace, go_text(body, "namespace"));
         set_text(&pool->type, go_text(body, "type"));
@@ -145,14 +145,15 @@ static bool merge_annotations(Pool *pool, const json_t *said, GError **error)
         return take_labels("annotations", map, &pool->annotations, error);
 }
 
-static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+static bool apply(const PaddleFlow *flow, const Catalog *catalog, Object *draft, const json_t *body,
+                  GError **error)
 {
         Pool *pool = (Pool *)draft;
         const char *status = go_text(body, "status");
 
         if (*status && strcmp(status, "open") != 0 && strcmp(status, "closed") != 0)
-                return flow_set(error, CODE_InvalidArguments, "status '%.40s' is neither open nor closed",
-                                status);
+                return paddleflow_set(error, CODE_InvalidArguments,
+                                      "status '%.40s' is neither open nor closed", status);
         if (*status)
                 set_text(&pool->status, status);
         return take_limits("totalResources", body, true, &pool->total, CODE_InvalidArguments, error) &&
@@ -212,8 +213,8 @@ static void show_one(HttpRequest *request, void *arg)
         if (!call_root(&call, CODE_ActionNotAllowed, &error)) {
                 call_fail(&call, error);
         } else if (!pool) {
-                flow_set(&error, CODE_ResourceNotFound, "there is no resource pool '%.63s'",
-                         call_param(&call, "name"));
+                paddleflow_set(&error, CODE_ResourceNotFound, "there is no resource pool '%.63s'",
+                               call_param(&call, "name"));
                 call_fail(&call, error);
         } else {
                 call_reply(&call, show_pool(call.flow, call.catalog, pool));
@@ -229,15 +230,15 @@ static void list_pools(HttpRequest *request, void *arg)
 }
 
 const HttpRoute pool_rows[] = {
-        { "POST", FLOW_BASE "/resourcepool", ACCESS_POOL, VERB_CREATE, create_pool, "Make a resource pool.",
-          .request = "Pool", .reply = "Named" },
-        { "GET", FLOW_BASE "/resourcepool", ACCESS_POOL, VERB_LIST, list_pools, "List resource pools.",
+        { "POST", PADDLEFLOW_BASE "/resourcepool", ACCESS_POOL, VERB_CREATE, create_pool,
+          "Make a resource pool.", .request = "Pool", .reply = "Named" },
+        { "GET", PADDLEFLOW_BASE "/resourcepool", ACCESS_POOL, VERB_LIST, list_pools, "List resource pools.",
           .query = page_query, .reply = "PoolList" },
-        { "GET", FLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_SHOW, show_one, "Show a resource pool.",
-          .reply = "PoolShown" },
-        { "PUT", FLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_UPDATE, change_pool,
+        { "GET", PADDLEFLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_SHOW, show_one,
+          "Show a resource pool.", .reply = "PoolShown" },
+        { "PUT", PADDLEFLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_UPDATE, change_pool,
           "Change a resource pool; what is not said stays.", .request = "PoolChange", .reply = "PoolShown" },
-        { "DELETE", FLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_DELETE, drop_pool,
+        { "DELETE", PADDLEFLOW_BASE "/resourcepool/{name}", ACCESS_POOL, VERB_DELETE, drop_pool,
           "Drop a resource pool." },
         { 0 },
 };

@@ -22,7 +22,7 @@ static json_t *list_of(char *const *texts)
         return list;
 }
 
-static json_t *show_queue(Flow *flow, const Catalog *catalog, const Object *object)
+static json_t *show_queue(PaddleFlow *flow, const Catalog *catalog, const Object *object)
 {
         const Queue *queue = (const Queue *)object;
         const Cluster *cluster = catalog_cluster(catalog, queue->cluster);
@@ -45,7 +45,7 @@ static json_t *show_queue(Flow *flow, const Catalog *catalog, const Object *obje
 }
 
 /* With what is used, and what is left of its max. */
-static json_t *show_in_full(Flow *flow, const Catalog *catalog, const Object *object)
+static json_t *show_in_full(PaddleFlow *flow, const Catalog *catalog, const Object *object)
 {
         const Queue *queue = (const Queue *)object;
         json_t *shown = show_queue(flow, catalog, object);
@@ -67,7 +67,7 @@ static bool take_limits(const char *name, const json_t *body, bool merge, Resour
 
         if (amounts_take(name, json_object_get(body, name), merge, limits, &why))
                 return true;
-        flow_set(error, CODE_InvalidComputeResource, "%s", why->message);
+        paddleflow_set(error, CODE_InvalidComputeResource, "%s", why->message);
         g_error_free(why);
         return false;
 }
@@ -80,9 +80,9 @@ static bool check_order(const Queue *queue, GError **error)
                 g_autofree char *its = quantity_format(kind, min), *most = quantity_format(kind, max);
 
                 if (min > max && (queue->only_listed || queue->max.said & 1u << kind))
-                        return flow_set(error, CODE_InvalidComputeResource,
-                                        "minResources: %s of %s are more than the %s of maxResources", its,
-                                        resource_name(kind), most);
+                        return paddleflow_set(error, CODE_InvalidComputeResource,
+                                              "minResources: %s of %s are more than the %s of maxResources",
+                                              its, resource_name(kind), most);
         }
         return true;
 }
@@ -110,9 +110,9 @@ static bool settle_location(Queue *queue, json_t *location, GError **error)
         if (queue->quota_type == QUOTA_ELASTIC) {
                 isolation = isolation && *isolation ? isolation : "logical";
                 if (strcmp(isolation, "logical") != 0 && strcmp(isolation, "physical") != 0)
-                        return flow_set(error, CODE_InvalidArguments,
-                                        "location: %s '%.60s' is neither logical nor physical",
-                                        QUEUE_ISOLATION_LABEL, isolation);
+                        return paddleflow_set(error, CODE_InvalidArguments,
+                                              "location: %s '%.60s' is neither logical nor physical",
+                                              QUEUE_ISOLATION_LABEL, isolation);
                 json_object_set_new(location, QUEUE_ISOLATION_LABEL, json_string(isolation));
                 if (strcmp(isolation, "physical") == 0)
                         parent = NULL;
@@ -123,7 +123,7 @@ static bool settle_location(Queue *queue, json_t *location, GError **error)
         }
         set_text(&queue->parent, parent && strcmp(parent, PARENT_ROOT) != 0 ? parent : NULL);
         if (!labels_parse("location", location, &labels, &why)) {
-                flow_set(error, CODE_InvalidArguments, "%s", why->message);
+                paddleflow_set(error, CODE_InvalidArguments, "%s", why->message);
                 g_error_free(why);
                 return false;
         }
@@ -166,28 +166,30 @@ static bool check_cluster(const Call *call, const char *name, const Cluster **re
 {
         *ret = catalog_cluster(call->catalog, name);
         if (!*ret)
-                return flow_set(error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
-        return !(*ret)->offline || flow_set(error, CODE_InvalidClusterStatus,
-                                            "cluster '%s' is offline\nSet it online first.", name);
+                return paddleflow_set(error, CODE_ClusterNotFound, "there is no cluster '%.255s'", name);
+        return !(*ret)->offline || paddleflow_set(error, CODE_InvalidClusterStatus,
+                                                  "cluster '%s' is offline\nSet it online first.", name);
 }
 
 static bool check_namespace(const Cluster *cluster, const char *name, GError **error)
 {
         if (!name_is_valid(name))
-                return flow_set(error, CODE_NamespaceNotFound,
-                                "namespace '%.80s' is not a label of at most 63 of a-z, 0-9 and '-'", name);
+                return paddleflow_set(error, CODE_NamespaceNotFound,
+                                      "namespace '%.80s' is not a label of at most 63 of a-z, 0-9 and '-'",
+                                      name);
         return !cluster->namespaces || g_strv_contains((const char *const *)cluster->namespaces, name) ||
-               flow_set(error, CODE_NamespaceNotFound, "namespace '%s' is not in the list of cluster '%s'",
-                        name, cluster->object.name);
+               paddleflow_set(error, CODE_NamespaceNotFound,
+                              "namespace '%s' is not in the list of cluster '%s'", name,
+                              cluster->object.name);
 }
 
 static bool check_name(const Call *call, const char *name, GError **error)
 {
         if (!name_is_valid(name))
-                return flow_set(error, CODE_InvalidNamePattern,
-                                "name '%.80s' is not a label of at most 63 of a-z, 0-9 and '-'", name);
+                return paddleflow_set(error, CODE_InvalidNamePattern,
+                                      "name '%.80s' is not a label of at most 63 of a-z, 0-9 and '-'", name);
         return (strcmp(name, QUEUE_DEFAULT) != 0 && !catalog_queue(call->catalog, name)) ||
-               flow_set(error, CODE_QueueNameDuplicated, "queue '%s' is there already", name);
+               paddleflow_set(error, CODE_QueueNameDuplicated, "queue '%s' is there already", name);
 }
 
 static const char *cluster_of(const json_t *body)
@@ -203,7 +205,7 @@ static bool check_new(const Call *call, const json_t *body, GError **error)
         const Cluster *cluster;
 
         return call_root(call, CODE_OnlyRootAllowed, error) &&
-               (*name || flow_set(error, CODE_QueueNameNotFound, "name is missing")) &&
+               (*name || paddleflow_set(error, CODE_QueueNameNotFound, "name is missing")) &&
                check_cluster(call, cluster_of(body), &cluster, error) &&
                check_namespace(cluster, go_text(body, "namespace"), error) && check_name(call, name, error);
 }
@@ -215,9 +217,9 @@ static bool fill_new(const Call *call, Object *draft, const json_t *body, GError
         g_autoptr(json_t) location = json_object();
 
         if (*type && !quota_type_parse(type, &queue->quota_type))
-                return flow_set(error, CODE_QueueQuotaTypeIsNotSupported,
-                                "quotaType '%.60s' is not one of %s, %s", type,
-                                quota_type_name(QUOTA_ELASTIC), quota_type_name(QUOTA_CAPABILITY));
+                return paddleflow_set(error, CODE_QueueQuotaTypeIsNotSupported,
+                                      "quotaType '%.60s' is not one of %s, %s", type,
+                                      quota_type_name(QUOTA_ELASTIC), quota_type_name(QUOTA_CAPABILITY));
         set_text(&queue->cluster, cluster_of(body));
         set_text(&queue->namespace, go_text(body, "namespace"));
         json_object_update(location, json_object_get(body, "location"));
@@ -250,14 +252,16 @@ static bool merge_location(Queue *queue, const json_t *said, GError **error)
         }
         now = json_string_value(json_object_get(location, QUEUE_ISOLATION_LABEL));
         if (queue->quota_type == QUOTA_ELASTIC && now && g_strcmp0(now, was ? was : "logical") != 0)
-                return flow_set(error, CODE_InvalidArguments, "location: %s cannot be changed from '%s'",
-                                QUEUE_ISOLATION_LABEL, was ? was : "logical");
+                return paddleflow_set(error, CODE_InvalidArguments,
+                                      "location: %s cannot be changed from '%s'", QUEUE_ISOLATION_LABEL,
+                                      was ? was : "logical");
         if (queue->quota_type == QUOTA_ELASTIC && !now && was)
                 json_object_set_new(location, QUEUE_ISOLATION_LABEL, json_string(was));
         return settle_location(queue, location, error);
 }
 
-static bool apply(const Flow *flow, const Catalog *catalog, Object *draft, const json_t *body, GError **error)
+static bool apply(const PaddleFlow *flow, const Catalog *catalog, Object *draft, const json_t *body,
+                  GError **error)
 {
         Queue *queue = (Queue *)draft;
 
@@ -279,7 +283,7 @@ static bool check_change(const Call *call, const char *name, const json_t *body,
         if (!call_root(call, CODE_OnlyRootAllowed, error))
                 return false;
         if (!queue)
-                return flow_set(error, CODE_RecordNotFound, "there is no queue '%.255s'", name);
+                return paddleflow_set(error, CODE_RecordNotFound, "there is no queue '%.255s'", name);
         return check_cluster(call, queue->cluster, &cluster, error);
 }
 
@@ -339,10 +343,10 @@ static void show_one(HttpRequest *request, void *arg)
                 return;
         }
         if (call.root)
-                flow_set(&error, CODE_QueueNameNotFound, "there is no queue '%.255s'", name);
+                paddleflow_set(&error, CODE_QueueNameNotFound, "there is no queue '%.255s'", name);
         else
-                flow_set(&error, CODE_ActionNotAllowed, "'%s' has no grant on a queue '%.255s'", call.user,
-                         name);
+                paddleflow_set(&error, CODE_ActionNotAllowed, "'%s' has no grant on a queue '%.255s'",
+                               call.user, name);
         call_fail(&call, error);
 }
 
@@ -374,15 +378,15 @@ static const HttpParameter list_queues_query[] = {
 };
 
 const HttpRoute queue_rows[] = {
-        { "POST", FLOW_BASE "/queue", ACCESS_QUEUE, VERB_CREATE, create_queue, "Make a queue.",
+        { "POST", PADDLEFLOW_BASE "/queue", ACCESS_QUEUE, VERB_CREATE, create_queue, "Make a queue.",
           .request = "Queue", .reply = "Named" },
-        { "GET", FLOW_BASE "/queue", ACCESS_QUEUE, VERB_LIST, list_queues,
+        { "GET", PADDLEFLOW_BASE "/queue", ACCESS_QUEUE, VERB_LIST, list_queues,
           "List the queues that the caller may use.", .query = list_queues_query, .reply = "QueueList" },
-        { "GET", FLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_SHOW, show_one,
+        { "GET", PADDLEFLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_SHOW, show_one,
           "Show a queue with what is used and idle.", .reply = "QueueShown" },
-        { "PUT", FLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_UPDATE, change_queue,
+        { "PUT", PADDLEFLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_UPDATE, change_queue,
           "Change a queue; what is not said stays.", .request = "QueueChange", .reply = "QueueShown" },
-        { "DELETE", FLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_DELETE, drop_queue,
+        { "DELETE", PADDLEFLOW_BASE "/queue/{queueName}", ACCESS_QUEUE, VERB_DELETE, drop_queue,
           "Drop a queue that no job uses." },
         { 0 },
 };

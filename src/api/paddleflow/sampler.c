@@ -24,7 +24,7 @@ typedef struct {
 } Series;
 
 struct Sampler {
-        Flow *flow;
+        PaddleFlow *flow;
         GThread *thread;
         pthread_mutex_t mutex; /* guards what follows */
         pthread_cond_t changed;
@@ -142,7 +142,7 @@ static void *work(void *arg)
 
 /* ---- life ---- */
 
-Sampler *sampler_new(Flow *flow)
+Sampler *sampler_new(PaddleFlow *flow)
 {
         Sampler *sampler = g_new0(Sampler, 1);
 

@@ -13,7 +13,7 @@
 
 enum { SIGN = 8, USER_MAX = 60, EXPIRES_LEN = 16, MARKER_LEN = 32 };
 
-bool key_open(Flow *flow, const char *state_dir, GError **error)
+bool key_open(PaddleFlow *flow, const char *state_dir, GError **error)
 {
         g_autofree char *path = g_build_filename(state_dir, "paddleflow.key", NULL);
         g_autofree char *text = NULL;
@@ -21,24 +21,25 @@ bool key_open(Flow *flow, const char *state_dir, GError **error)
 
         g_assert(sodium_init() >= 0);
         if (g_file_get_contents(path, &text, &len, NULL)) {
-                if (len != FLOW_KEY_LEN)
+                if (len != PADDLEFLOW_KEY_LEN)
                         return err_set(error, ERR_INVALID,
                                        "'%s' has %d bytes, not %d\nRemove it: only log-ins by the older "
                                        "interface have to be done again.",
-                                       path, (int)len, FLOW_KEY_LEN);
-                memcpy(flow->key, text, FLOW_KEY_LEN);
+                                       path, (int)len, PADDLEFLOW_KEY_LEN);
+                memcpy(flow->key, text, PADDLEFLOW_KEY_LEN);
                 return true;
         }
-        randombytes_buf(flow->key, FLOW_KEY_LEN);
-        return file_replace(path, (const char *)flow->key, FLOW_KEY_LEN, 0600, true, error);
+        randombytes_buf(flow->key, PADDLEFLOW_KEY_LEN);
+        return file_replace(path, (const char *)flow->key, PADDLEFLOW_KEY_LEN, 0600, true, error);
 }
 
-void flow_hash(const Flow *flow, const char *purpose, const void *data, gsize len, guint8 *ret, gsize ret_len)
+void paddleflow_hash(const PaddleFlow *flow, const char *purpose, const void *data, gsize len, guint8 *ret,
+                     gsize ret_len)
 {
         crypto_generichash_state state;
         guint8 hash[crypto_generichash_BYTES];
 
-        crypto_generichash_init(&state, flow->key, FLOW_KEY_LEN, sizeof hash);
+        crypto_generichash_init(&state, flow->key, PADDLEFLOW_KEY_LEN, sizeof hash);
         crypto_generichash_update(&state, (const guint8 *)purpose, strlen(purpose) + 1);
         crypto_generichash_update(&state, data, len);
         crypto_generichash_final(&state, hash, sizeof hash);
@@ -73,27 +74,27 @@ char *uuid_format(const guint8 bytes[16])
 /* ---- markers ---- */
 
 /* The position is hidden by the signature, which is of the position itself. */
-static void mask(const Flow *flow, const guint8 *sign, guint8 *at)
+static void mask(const PaddleFlow *flow, const guint8 *sign, guint8 *at)
 {
         guint8 stream[SIGN];
 
-        flow_hash(flow, "mask", sign, SIGN, stream, sizeof stream);
+        paddleflow_hash(flow, "mask", sign, SIGN, stream, sizeof stream);
         for (int i = 0; i < SIGN; i++)
                 at[i] ^= stream[i];
 }
 
-char *marker_format(const Flow *flow, const char *list, gint64 at)
+char *marker_format(const PaddleFlow *flow, const char *list, gint64 at)
 {
         guint64 position = GUINT64_TO_BE((guint64)at);
         guint8 bytes[2 * SIGN];
 
-        flow_hash(flow, list, &position, sizeof position, bytes, SIGN);
+        paddleflow_hash(flow, list, &position, sizeof position, bytes, SIGN);
         memcpy(bytes + SIGN, &position, SIGN);
         mask(flow, bytes, bytes + SIGN);
         return to_hex(bytes, sizeof bytes);
 }
 
-bool marker_parse(const Flow *flow, const char *list, const char *marker, gint64 *ret)
+bool marker_parse(const PaddleFlow *flow, const char *list, const char *marker, gint64 *ret)
 {
         guint8 bytes[2 * SIGN], sign[SIGN];
         guint64 position;
@@ -102,22 +103,22 @@ bool marker_parse(const Flow *flow, const char *list, const char *marker, gint64
                 return false;
         mask(flow, bytes, bytes + SIGN);
         memcpy(&position, bytes + SIGN, SIGN);
-        flow_hash(flow, list, &position, sizeof position, sign, SIGN);
+        paddleflow_hash(flow, list, &position, sizeof position, sign, SIGN);
         *ret = (gint64)GUINT64_FROM_BE(position);
         return sodium_memcmp(sign, bytes, SIGN) == 0;
 }
 
 /* ---- log-ins ---- */
 
-static char *signature(const Flow *flow, const char *text, gsize len)
+static char *signature(const PaddleFlow *flow, const char *text, gsize len)
 {
         guint8 sign[SIGN];
 
-        flow_hash(flow, "login", text, len, sign, sizeof sign);
+        paddleflow_hash(flow, "login", text, len, sign, sizeof sign);
         return to_hex(sign, sizeof sign);
 }
 
-char *login_format(const Flow *flow, const AuthLogin *login)
+char *login_format(const PaddleFlow *flow, const AuthLogin *login)
 {
         g_autofree char *user = to_hex((const guint8 *)login->user, strlen(login->user));
         g_autofree char *text = g_strdup_printf("%s%0*" G_GINT64_MODIFIER "x%s", login->token, EXPIRES_LEN,
@@ -132,7 +133,7 @@ typedef struct {
         gint64 expires;
 } Login;
 
-static bool login_parse(const Flow *flow, const char *token, Login *ret)
+static bool login_parse(const PaddleFlow *flow, const char *token, Login *ret)
 {
         gsize len = strlen(token), fixed = SECRET_LEN + EXPIRES_LEN + 2 * SIGN;
         gsize user_len = len > fixed ? (len - fixed) / 2 : 0;
@@ -151,11 +152,11 @@ static bool login_parse(const Flow *flow, const char *token, Login *ret)
 
 static bool refuse(GError **error)
 {
-        return flow_set(error, CODE_AuthInvalidToken,
-                        "the token is none of this server, or has expired\nLog in again.");
+        return paddleflow_set(error, CODE_AuthInvalidToken,
+                              "the token is none of this server, or has expired\nLog in again.");
 }
 
-bool login_check(Flow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error)
+bool login_check(PaddleFlow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error)
 {
         g_autoptr(GError) why = NULL;
         Login login;
@@ -170,13 +171,15 @@ bool login_check(Flow *flow, const char *token, char **ret_user, HttpRight *ret_
                 g_propagate_error(error, g_steal_pointer(&why));
                 return false;
         }
-        if (!flow_has_user(flow, login.user))
-                return flow_set(error, CODE_UserNotExist, "user '%s' is not there any more", login.user);
-        return flow_set(error, CODE_AuthFailed,
-                        "the password of '%s' was changed, or this log-in ended\nLog in again.", login.user);
+        if (!paddleflow_has_user(flow, login.user))
+                return paddleflow_set(error, CODE_UserNotExist, "user '%s' is not there any more",
+                                      login.user);
+        return paddleflow_set(error, CODE_AuthFailed,
+                              "the password of '%s' was changed, or this log-in ended\nLog in again.",
+                              login.user);
 }
 
-bool login_is_fresh(Flow *flow, const char *token)
+bool login_is_fresh(PaddleFlow *flow, const char *token)
 {
         Login login;
 
@@ -188,7 +191,7 @@ bool login_is_fresh(Flow *flow, const char *token)
                auth_is_fresh_login(flow->auth, login.secret, LOGIN_FRESH_MS);
 }
 
-char *login_credential(const Flow *flow, const char *token)
+char *login_credential(const PaddleFlow *flow, const char *token)
 {
         Login login;
 

@@ -88,7 +88,7 @@ static void asked_by(const Job *job, int member, Resources *ret)
         spec_member_wants(job->spec, job->members[member].role, job_share(job), ret);
 }
 
-static void add_use(Flow *flow, const Job *job, int member, gint64 now, Use *use)
+static void add_use(PaddleFlow *flow, const Job *job, int member, gint64 now, Use *use)
 {
         const Member *at = &job->members[member];
         gint64 end = at->finished ? at->finished : now;
@@ -141,7 +141,7 @@ static bool take_span(const Call *call, Span *ret, GError **error)
             !call_query_int(call, "step", 1, G_MAXINT32, STEP, &ret->step, error))
                 return false;
         return !ret->start || !ret->end || ret->start <= ret->end ||
-               flow_set(error, CODE_InvalidURI, "start is after end");
+               paddleflow_set(error, CODE_InvalidURI, "start is after end");
 }
 
 /* What it does not say is the job's. */
@@ -188,7 +188,7 @@ static json_t *values_of(const GArray *samples, const Span *span, const Resource
         return values;
 }
 
-static json_t *task_series(Flow *flow, const Job *job, int member, const Span *span)
+static json_t *task_series(PaddleFlow *flow, const Job *job, int member, const Span *span)
 {
         g_autofree char *task = task_of(job, member), *name = job_task_name(job, member);
         g_autoptr(GArray) samples = sampler_find(flow->sampler, task);
@@ -322,7 +322,7 @@ static json_t *cards_detail(const Cards *cards)
         return detail;
 }
 
-static json_t *queue_cards(Flow *flow, const char *queue, gint64 from, gint64 to, GError **error)
+static json_t *queue_cards(PaddleFlow *flow, const char *queue, gint64 from, gint64 to, GError **error)
 {
         g_autoptr(GHashTable) users =
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)json_decref);
@@ -342,13 +342,14 @@ static json_t *queue_cards(Flow *flow, const char *queue, gint64 from, gint64 to
 static bool take_times(const char *start, const char *end, gint64 *ret_from, gint64 *ret_to, GError **error)
 {
         if (!time_take(start, ret_from))
-                return flow_set(error, CODE_InvalidArguments,
-                                "startTime: '%.40s' is not of the form YYYY-MM-DD hh:mm:ss", start);
+                return paddleflow_set(error, CODE_InvalidArguments,
+                                      "startTime: '%.40s' is not of the form YYYY-MM-DD hh:mm:ss", start);
         if (!time_take(end, ret_to))
-                return flow_set(error, CODE_InvalidArguments,
-                                "endTime: '%.40s' is not of the form YYYY-MM-DD hh:mm:ss", end);
+                return paddleflow_set(error, CODE_InvalidArguments,
+                                      "endTime: '%.40s' is not of the form YYYY-MM-DD hh:mm:ss", end);
         *ret_to += 1000;
-        return *ret_from < *ret_to || flow_set(error, CODE_InvalidArguments, "startTime is after endTime");
+        return *ret_from < *ret_to ||
+               paddleflow_set(error, CODE_InvalidArguments, "startTime is after endTime");
 }
 
 /* Unknown queues are left out; those that are not the caller's are refused. */
@@ -365,8 +366,8 @@ static json_t *all_cards(const Call *call, const json_t *names, gint64 from, gin
                 if (!queue)
                         continue;
                 if (!queue_is_granted(call, queue)) {
-                        flow_set(error, CODE_AccessDenied, "'%s' has no grant on queue '%s'", call->user,
-                                 queue->object.name);
+                        paddleflow_set(error, CODE_AccessDenied, "'%s' has no grant on queue '%s'",
+                                       call->user, queue->object.name);
                         return NULL;
                 }
                 cards = queue_cards(call->flow, queue->object.name, from, to, error);
@@ -384,7 +385,7 @@ static void reply_cards(const Call *call, const json_t *names, const char *start
         GError *error = NULL;
 
         if (json_array_size(names) > QUEUES_MAX)
-                flow_set(&error, CODE_InvalidArguments, "queueNames: more than %d", QUEUES_MAX);
+                paddleflow_set(&error, CODE_InvalidArguments, "queueNames: more than %d", QUEUES_MAX);
         else if (take_times(start, end, &from, &to, &error))
                 reply = all_cards(call, names, from, to, &error);
         if (reply)
@@ -406,7 +407,7 @@ static void show_cards_now(HttpRequest *request, void *arg)
 
 static void show_cards(HttpRequest *request, void *arg)
 {
-        flow_defer(request, arg, show_cards_now);
+        paddleflow_defer(request, arg, show_cards_now);
 }
 
 static void show_many_cards_now(HttpRequest *request, void *arg)
@@ -427,7 +428,7 @@ static void show_many_cards_now(HttpRequest *request, void *arg)
 
 static void show_many_cards(HttpRequest *request, void *arg)
 {
-        flow_defer(request, arg, show_many_cards_now);
+        paddleflow_defer(request, arg, show_many_cards_now);
 }
 
 static const HttpParameter show_series_query[] = {
@@ -444,13 +445,13 @@ static const HttpParameter times_query[] = {
 };
 
 const HttpRoute statistics_rows[] = {
-        { "GET", FLOW_BASE "/statistics/job/{jobID}", ACCESS_STATISTICS, VERB_SHOW, show_summary,
+        { "GET", PADDLEFLOW_BASE "/statistics/job/{jobID}", ACCESS_STATISTICS, VERB_SHOW, show_summary,
           "Show what a job uses.", .reply = "JobStatistics" },
-        { "GET", FLOW_BASE "/statistics/jobDetail/{jobID}", ACCESS_STATISTICS, VERB_SHOW, show_series,
+        { "GET", PADDLEFLOW_BASE "/statistics/jobDetail/{jobID}", ACCESS_STATISTICS, VERB_SHOW, show_series,
           "Show what a job used in the course of time.", .query = show_series_query, .reply = "JobSeries" },
-        { "GET", FLOW_BASE "/statistics/cardTime/{queueName}", ACCESS_STATISTICS, VERB_LIST, show_cards,
+        { "GET", PADDLEFLOW_BASE "/statistics/cardTime/{queueName}", ACCESS_STATISTICS, VERB_LIST, show_cards,
           "Show the GPU hours of a queue.", .query = times_query, .reply = "CardTimes" },
-        { "POST", FLOW_BASE "/statistics/cardTime", ACCESS_STATISTICS, VERB_LIST, show_many_cards,
+        { "POST", PADDLEFLOW_BASE "/statistics/cardTime", ACCESS_STATISTICS, VERB_LIST, show_many_cards,
           "Show the GPU hours of queues.", .request = "CardTimeQuery", .reply = "CardTimes" },
         { 0 },
 };

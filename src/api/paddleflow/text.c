@@ -200,7 +200,7 @@ guint32 amounts_kinds(const Resources *amounts)
 
 /* ---- queues and clusters ---- */
 
-Resources queue_used(Flow *flow, const char *queue)
+Resources queue_used(PaddleFlow *flow, const char *queue)
 {
         SchedulerFigures *figures = engine_figures(flow->engine);
         int id = engine_queue_id(flow->engine, queue);

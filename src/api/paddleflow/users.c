@@ -13,13 +13,13 @@ static const CodeMap codes[] = { { ERR_EXISTS, CODE_UserNameDuplicated },
 /* ---- log-in ---- */
 
 typedef struct {
-        Flow *flow;
+        PaddleFlow *flow;
         HttpRequest *request;
         char *user;
         bool older; /* auth_is_older_clients */
 } LogIn;
 
-bool flow_has_user(Flow *flow, const char *user)
+bool paddleflow_has_user(PaddleFlow *flow, const char *user)
 {
         g_autoptr(Catalog) catalog = engine_catalog(flow->engine);
 
@@ -36,12 +36,13 @@ static void refuse_login(const LogIn *login, const GError *error, gint64 wait_ms
 
         if (wait_ms)
                 http_reply_header(login->request, "Retry-After", after);
-        if (login->older && err_is(error, ERR_UNAUTHENTICATED) && !flow_has_user(login->flow, login->user))
-                flow_set(&refusal, CODE_UserNotExist, "there is no user '%.60s'", login->user);
+        if (login->older && err_is(error, ERR_UNAUTHENTICATED) &&
+            !paddleflow_has_user(login->flow, login->user))
+                paddleflow_set(&refusal, CODE_UserNotExist, "there is no user '%.60s'", login->user);
         else if (err_is(error, ERR_UNAUTHENTICATED) || err_is(error, ERR_SECOND_FACTOR) ||
                  err_is(error, ERR_QUOTA))
-                flow_set(&refusal, CODE_AuthFailed, "%s", error->message);
-        flow_fail(login->request, refusal ? refusal : g_error_copy(error), NULL);
+                paddleflow_set(&refusal, CODE_AuthFailed, "%s", error->message);
+        paddleflow_fail(login->request, refusal ? refusal : g_error_copy(error), NULL);
 }
 
 static void login_done(const AuthLogin *given, const GError *error, gint64 wait_ms, void *arg)
@@ -54,7 +55,7 @@ static void login_done(const AuthLogin *given, const GError *error, gint64 wait_
                 g_autofree char *token = login_format(login->flow, given);
 
                 auth_note_logged_in(login->request, given->user, given->by_directory);
-                flow_reply(login->request, json_pack("{s:s}", "authorization", token));
+                paddleflow_reply(login->request, json_pack("{s:s}", "authorization", token));
         }
         http_request_unref(login->request);
         g_free(login->user);
@@ -63,7 +64,7 @@ static void login_done(const AuthLogin *given, const GError *error, gint64 wait_
 
 /* Older clients log in before each command, and a code of a second factor is good once: a token of `paddle
  * token create` does instead of a password. No guess finds one. */
-static bool is_own_token(Flow *flow, const char *user, const char *password)
+static bool is_own_token(PaddleFlow *flow, const char *user, const char *password)
 {
         g_autofree char *whose = NULL;
         HttpRight right = { 0 };
@@ -119,9 +120,9 @@ static bool check_name(const char *name, GError **error)
 
         for (const char *at = name; good && *at; at++)
                 good = g_ascii_isalnum(*at);
-        return good || flow_set(error, CODE_InvalidNamePattern,
-                                "username: '%.60s' is not %d to %d letters and digits", name, NAME_MIN,
-                                NAME_MAX_BYTES);
+        return good || paddleflow_set(error, CODE_InvalidNamePattern,
+                                      "username: '%.60s' is not %d to %d letters and digits", name, NAME_MIN,
+                                      NAME_MAX_BYTES);
 }
 
 static bool check_password(const char *password, GError **error)
@@ -130,9 +131,9 @@ static bool check_password(const char *password, GError **error)
         bool digit = strpbrk(password, "0123456789"), lower = strpbrk(password, "abcdefghijklmnopqrstuvwxyz");
 
         return (len >= PASSWORD_MIN_BYTES && len <= PASSWORD_MAX_BYTES && digit && lower) ||
-               flow_set(error, CODE_UserPasswordWeak,
-                        "password: %d to %d bytes with a digit and a lower-case letter are needed",
-                        PASSWORD_MIN_BYTES, PASSWORD_MAX_BYTES);
+               paddleflow_set(error, CODE_UserPasswordWeak,
+                              "password: %d to %d bytes with a digit and a lower-case letter are needed",
+                              PASSWORD_MIN_BYTES, PASSWORD_MAX_BYTES);
 }
 
 static const User *find_user(const Call *call, const char *name, GError **error)
@@ -140,7 +141,7 @@ static const User *find_user(const Call *call, const char *name, GError **error)
         const User *user = catalog_user(call->catalog, name);
 
         if (!user)
-                flow_set(error, CODE_UserNotExist, "there is no user '%.60s'", name);
+                paddleflow_set(error, CODE_UserNotExist, "there is no user '%.60s'", name);
         return user;
 }
 
@@ -156,11 +157,11 @@ static void change_done(Job *job, bool repeated, const GError *error, void *arg)
         Change *change = arg;
 
         if (error)
-                flow_fail(change->request, g_error_copy(error), codes);
+                paddleflow_fail(change->request, g_error_copy(error), codes);
         else if (change->name)
-                flow_reply(change->request, json_pack("{s:s}", "username", change->name));
+                paddleflow_reply(change->request, json_pack("{s:s}", "username", change->name));
         else
-                flow_reply_empty(change->request);
+                paddleflow_reply_empty(change->request);
         http_request_unref(change->request);
         g_free(change->name);
         g_free(change);
@@ -181,7 +182,7 @@ static bool check_new(const Call *call, const json_t *body, GError **error)
         return check_name(name, error) && check_password(go_text(body, "password"), error) &&
                call_root(call, CODE_OnlyRootAllowed, error) &&
                (!catalog_user(call->catalog, name) ||
-                flow_set(error, CODE_UserNameDuplicated, "user '%s' is there already", name));
+                paddleflow_set(error, CODE_UserNameDuplicated, "user '%s' is there already", name));
 }
 
 static void create_user(HttpRequest *request, void *arg)
@@ -204,7 +205,7 @@ static void create_user(HttpRequest *request, void *arg)
                       change_new(request, draft->name));
 }
 
-static json_t *show_user(Flow *flow, const Catalog *catalog, const Object *object)
+static json_t *show_user(PaddleFlow *flow, const Catalog *catalog, const Object *object)
 {
         g_autofree char *created = time_rfc3339(object->created);
 
@@ -240,18 +241,19 @@ static void list_users(HttpRequest *request, void *arg)
 static bool check_fresh(const Call *call, GError **error)
 {
         return login_is_fresh(call->flow, http_request_header(call->request, "x-pf-authorization")) ||
-               flow_set(error, CODE_AccessDenied,
-                        "a password is changed with the token of a log-in that is at most %d minutes "
-                        "old\nLog in again, "
-                        "or use `paddle user set NAME --password`.",
-                        LOGIN_FRESH_MS / 60000);
+               paddleflow_set(error, CODE_AccessDenied,
+                              "a password is changed with the token of a log-in that is at most %d minutes "
+                              "old\nLog in again, "
+                              "or use `paddle user set NAME --password`.",
+                              LOGIN_FRESH_MS / 60000);
 }
 
 static bool check_change(const Call *call, const char *name, const json_t *body, GError **error)
 {
         return check_password(go_text(body, "password"), error) && find_user(call, name, error) &&
                (call->root || strcmp(name, call->user) == 0 ||
-                flow_set(error, CODE_AccessDenied, "'%s' may change only their own password", call->user)) &&
+                paddleflow_set(error, CODE_AccessDenied, "'%s' may change only their own password",
+                               call->user)) &&
                check_fresh(call, error);
 }
 
@@ -282,7 +284,7 @@ static bool check_drop(const Call *call, const char *name, GError **error)
 {
         return call_root(call, CODE_AccessDenied, error) &&
                (strcmp(name, "root") != 0 ||
-                flow_set(error, CODE_AccessDenied, "user 'root' is built in and cannot be deleted")) &&
+                paddleflow_set(error, CODE_AccessDenied, "user 'root' is built in and cannot be deleted")) &&
                find_user(call, name, error);
 }
 
@@ -312,7 +314,7 @@ static void show_version(HttpRequest *request, void *arg)
 static void show_description(HttpRequest *request, void *arg)
 {
         gsize len;
-        const char *text = flow_description(&len);
+        const char *text = paddleflow_description(&len);
 
         http_reply(request, 200, "application/json", text, len);
 }
@@ -325,23 +327,24 @@ static const HttpParameter list_users_query[] = {
 };
 
 const HttpRoute user_rows[] = {
-        { "POST", FLOW_BASE "/login", ACCESS_LOGIN, VERB_CREATE, log_in,
-          "Log in; the token goes into x-pf-authorization.", .body_max = FLOW_LOGIN_BODY_MAX,
+        { "POST", PADDLEFLOW_BASE "/login", ACCESS_LOGIN, VERB_CREATE, log_in,
+          "Log in; the token goes into x-pf-authorization.", .body_max = PADDLEFLOW_LOGIN_BODY_MAX,
           .request = "LogIn", .reply = "LoggedIn" },
-        { "POST", FLOW_BASE "/user", ACCESS_USER, VERB_CREATE, create_user, "Make a user.",
+        { "POST", PADDLEFLOW_BASE "/user", ACCESS_USER, VERB_CREATE, create_user, "Make a user.",
           .request = "NewUser", .reply = "UserMade" },
-        { "GET", FLOW_BASE "/user", ACCESS_USER, VERB_LIST, list_users, "List users, or show one.",
+        { "GET", PADDLEFLOW_BASE "/user", ACCESS_USER, VERB_LIST, list_users, "List users, or show one.",
           .query = list_users_query, .reply = "UserList" },
-        { "PUT", FLOW_BASE "/user/{username}", ACCESS_PASSWORD, VERB_UPDATE, set_password, "Set a password.",
-          .request = "Password" },
-        { "DELETE", FLOW_BASE "/user/{username}", ACCESS_USER, VERB_DELETE, drop_user,
+        { "PUT", PADDLEFLOW_BASE "/user/{username}", ACCESS_PASSWORD, VERB_UPDATE, set_password,
+          "Set a password.", .request = "Password" },
+        { "DELETE", PADDLEFLOW_BASE "/user/{username}", ACCESS_USER, VERB_DELETE, drop_user,
           "Drop a user with what is granted to it." },
         { 0 },
 };
 
 const HttpRoute about_rows[] = {
-        { "GET", FLOW_BASE "/version", ACCESS_STATISTICS, VERB_LIST, show_version, "The server's version.",
-          .reply = "Version" },
-        { "GET", FLOW_BASE "/openapi.json", ACCESS_SYSTEM, VERB_SHOW, show_description, "This document." },
+        { "GET", PADDLEFLOW_BASE "/version", ACCESS_STATISTICS, VERB_LIST, show_version,
+          "The server's version.", .reply = "Version" },
+        { "GET", PADDLEFLOW_BASE "/openapi.json", ACCESS_SYSTEM, VERB_SHOW, show_description,
+          "This document." },
         { 0 },
 };

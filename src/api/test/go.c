@@ -120,10 +120,10 @@ static void test_codes(void)
                 GError *error = NULL;
 
                 err_set(&error, cases[i].from, "a thing\nDo this.");
-                error = flow_translate(error, cases[i].map);
+                error = paddleflow_translate(error, cases[i].map);
                 g_assert_cmpstr(code_word(code_of(error, NULL)), ==, cases[i].word);
                 g_assert_cmpint(code_status(code_of(error, NULL)), ==, cases[i].status);
-                g_autofree char *text = flow_message(error);
+                g_autofree char *text = paddleflow_message(error);
                 g_assert_cmpstr(text, ==, "a thing. Do this.");
                 g_error_free(error);
         }

@@ -18,10 +18,10 @@ enum {
 typedef struct {
         HttpRequest *request;
         Api *api;
-        bool seed; /* POST /v1/trainer/job: the reply carries that route's members, too */
+        bool cloud; /* POST /v1/trainer/job: the reply carries that route's members, too */
 } Submit;
 
-static json_t *seed_reply(json_t *job)
+static json_t *cloud_reply(json_t *job)
 {
         json_t *reply = json_pack("{s:i, s:s, s:O, s:O}", "code", 200, "msg", "", "job_name",
                                   json_object_get(job, "name"), "job_id", json_object_get(job, "id"));
@@ -35,25 +35,25 @@ static json_t *seed_reply(json_t *job)
 typedef struct {
         Api *api;
         Job *job;
-        bool seed;
+        bool cloud;
 } Answer;
 
-/* An array's, or one with the seed's members. */
+/* An array's, or one with the members of PaddlePaddle Cloud's route. */
 static char *answer_tree(const Answer *answer)
 {
         const Job *job = answer->job;
         g_autoptr(json_t) object =
                 job->array_seq ? api_format_array(answer->api, job, false) : api_format_job(answer->api, job);
 
-        if (answer->seed)
-                object = seed_reply(g_steal_pointer(&object));
+        if (answer->cloud)
+                object = cloud_reply(g_steal_pointer(&object));
         return json_format(object);
 }
 
 static char *answer_write(void *arg, gsize *ret_len)
 {
         const Answer *answer = arg;
-        bool plain = !answer->job->array_seq && !answer->seed;
+        bool plain = !answer->job->array_seq && !answer->cloud;
         char *text = plain ? g_string_free(api_new_job_text(answer->api, answer->job), FALSE)
                            : answer_tree(answer);
 
@@ -78,7 +78,7 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
         } else {
                 Answer *answer = g_new0(Answer, 1);
 
-                *answer = (Answer){ submit->api, job_ref(job), submit->seed };
+                *answer = (Answer){ submit->api, job_ref(job), submit->cloud };
                 http_request_set_subject(submit->request, job->id);
                 http_reply_written(submit->request, repeated ? 200 : 201, "application/json", answer_write,
                                    answer, answer_free);
@@ -86,7 +86,7 @@ static void submit_done(Job *job, bool repeated, const GError *error, void *arg)
         http_request_unref(submit->request);
 }
 
-static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool seed)
+static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool cloud)
 {
         const HttpCaller *caller = http_request_caller(request);
         g_autoptr(GError) error = NULL;
@@ -114,7 +114,7 @@ static void submit_spec(Api *api, HttpRequest *request, json_t *object, bool see
                 return;
         }
         submit = g_new0(Submit, 1);
-        *submit = (Submit){ http_request_ref(request), api, seed };
+        *submit = (Submit){ http_request_ref(request), api, cloud };
         engine_submit(api->engine, &submission, submit_done, submit);
 }
 
@@ -129,11 +129,11 @@ static void submit_job(HttpRequest *request, void *arg)
                 submit_spec(arg, request, object, false);
 }
 
-static void submit_seed_job(HttpRequest *request, void *arg)
+static void submit_cloud_job(HttpRequest *request, void *arg)
 {
         g_autoptr(GError) error = NULL;
-        g_autoptr(json_t) seed = http_request_json(request, &error);
-        g_autoptr(json_t) object = seed ? spec_from_seed(seed, &error) : NULL;
+        g_autoptr(json_t) cloud = http_request_json(request, &error);
+        g_autoptr(json_t) object = cloud ? spec_from_cloud_job(cloud, &error) : NULL;
 
         if (!object)
                 http_fail(request, error);
@@ -521,7 +521,7 @@ const HttpRoute job_routes[] = {
           "Submit a job; with an Idempotency-Key a repeat answers 200 with the same job.",
           .query = submit_job_query, .body_max = SPEC_BODY_MAX, .request = "Spec", .reply = "Job",
           .reply_status = 201 },
-        { "POST", "/v1/trainer/job", ACCESS_JOB, VERB_CREATE, submit_seed_job,
+        { "POST", "/v1/trainer/job", ACCESS_JOB, VERB_CREATE, submit_cloud_job,
           "Submit a job in the older form.", .body_max = SPEC_BODY_MAX, .request = "SeedSpec",
           .reply = "SeedJob", .reply_status = 201 },
         { "GET", "/v1/jobs", ACCESS_JOB, VERB_LIST, list_jobs, "List jobs, newest first.",

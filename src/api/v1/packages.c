@@ -1,4 +1,4 @@
-/* Packages over HTTP: the client's manifest and contents, or a whole archive as the seed's clients send it.
+/* Packages over HTTP: the client's manifest and contents, or a whole archive as PaddlePaddle Cloud's clients send it.
  */
 #include "api/v1/internal.h"
 #include "api/v1/multipart.h"

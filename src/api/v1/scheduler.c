@@ -209,12 +209,12 @@ typedef struct {
         Api *api;
         const Scheduler *clone;
         GHashTable *loads;
-} Sight;
+} NodeListing;
 
-static Load load_of(const Sight *sight, const char *cluster, const char *node)
+static Load load_of(const NodeListing *listing, const char *cluster, const char *node)
 {
         g_autofree char *key = g_strconcat(cluster, "\n", node, NULL);
-        const Load *load = g_hash_table_lookup(sight->loads, key);
+        const Load *load = g_hash_table_lookup(listing->loads, key);
 
         return load ? *load : (Load){ 0 };
 }
@@ -230,14 +230,14 @@ static json_t *free_of(const RuntimeNode *node, const Resources *used)
         return resources_format(&left);
 }
 
-static json_t *format_node(const Sight *sight, const RuntimeNode *node, const char *cluster, int id,
+static json_t *format_node(const NodeListing *listing, const RuntimeNode *node, const char *cluster, int id,
                            Load load)
 {
         Resources used = { 0 };
         guint64 devices = 0;
 
         if (id >= 0)
-                (void)scheduler_node(sight->clone, id, &used,
+                (void)scheduler_node(listing->clone, id, &used,
                                      &devices); /* not known there: it holds nothing */
         return json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o, s:o, s:o, s:o, s:o, s:i, s:{s:i, s:i, s:f, s:I}, "
                          "s:{s:I, s:o}}",
@@ -250,9 +250,9 @@ static json_t *format_node(const Sight *sight, const RuntimeNode *node, const ch
                          format_devices(devices));
 }
 
-static json_t *format_machine(const Sight *sight)
+static json_t *format_machine(const NodeListing *listing)
 {
-        Api *api = sight->api;
+        Api *api = listing->api;
         bool ready = engine_is_ready(api->engine);
         RuntimeNode node = { .name = (char *)api_node_name(api, 0),
                              .labels = api->node_labels,
@@ -261,12 +261,12 @@ static json_t *format_machine(const Sight *sight)
                              .why = ready ? NULL : (char *)"its agent is not connected" };
 
         (void)engine_cluster(api->engine, NULL, &node.allocatable, NULL);
-        return format_node(sight, &node, CLUSTER_DEFAULT, 0, load_of(sight, CLUSTER_DEFAULT, ""));
+        return format_node(listing, &node, CLUSTER_DEFAULT, 0, load_of(listing, CLUSTER_DEFAULT, ""));
 }
 
-static void add_nodes(const Sight *sight, const Cluster *cluster, json_t *items)
+static void add_nodes(const NodeListing *listing, const Cluster *cluster, json_t *items)
 {
-        Api *api = sight->api;
+        Api *api = listing->api;
         g_autoptr(GPtrArray) nodes = engine_nodes(api->engine, cluster);
         bool connected = engine_cluster(api->engine, cluster, NULL, NULL);
 
@@ -277,9 +277,9 @@ static void add_nodes(const Sight *sight, const Cluster *cluster, json_t *items)
                         node.usable = false;
                         node.why = (char *)"the cluster is not connected";
                 }
-                json_array_append_new(items, format_node(sight, &node, cluster->object.name,
+                json_array_append_new(items, format_node(listing, &node, cluster->object.name,
                                                          engine_node_id(api->engine, cluster, node.name),
-                                                         load_of(sight, cluster->object.name, node.name)));
+                                                         load_of(listing, cluster->object.name, node.name)));
         }
 }
 
@@ -288,19 +288,19 @@ static json_t *format_nodes(Api *api, const char *cluster, const Scheduler *clon
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
         const GPtrArray *clusters = catalog_list(catalog, KIND_CLUSTER);
         g_autoptr(GHashTable) loads = survey_jobs(api, catalog, error);
-        const Sight sight = { api, clone, loads };
+        const NodeListing listing = { api, clone, loads };
         json_t *items;
 
         if (!loads)
                 return NULL;
         items = json_array();
         if (!cluster || strcmp(cluster, CLUSTER_DEFAULT) == 0)
-                json_array_append_new(items, format_machine(&sight));
+                json_array_append_new(items, format_machine(&listing));
         for (guint i = 0; i < clusters->len; i++) {
                 const Cluster *at = clusters->pdata[i];
 
                 if (at->type != CLUSTER_LOCAL && (!cluster || strcmp(cluster, at->object.name) == 0))
-                        add_nodes(&sight, at, items);
+                        add_nodes(&listing, at, items);
         }
         return json_pack("{s:o}", "items", items);
 }

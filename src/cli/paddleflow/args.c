@@ -8,14 +8,14 @@
 
 enum { HELP_INDENT = 26 };
 
-static const FlowParam front_options[] = {
-        { "pf_config", NULL, FLOW_TEXT, NULL, "the path of the configuration file" },
-        { "output", NULL, FLOW_TEXT, NULL, "the form of what is printed", .fallback = "table",
+static const PaddleFlowParam front_options[] = {
+        { "pf_config", NULL, PADDLEFLOW_TEXT, NULL, "the path of the configuration file" },
+        { "output", NULL, PADDLEFLOW_TEXT, NULL, "the form of what is printed", .fallback = "table",
           .choices = "table|json|text" },
         { 0 },
 };
 
-void flow_args_clear(FlowArgs *args)
+void paddleflow_args_clear(PaddleFlowArgs *args)
 {
         g_free(args->config);
         g_free(args->output);
@@ -24,13 +24,13 @@ void flow_args_clear(FlowArgs *args)
                 g_free(args->words[i]);
         for (gsize i = 0; i < G_N_ELEMENTS(args->options); i++)
                 g_free(args->options[i]);
-        *args = (FlowArgs){ 0 };
+        *args = (PaddleFlowArgs){ 0 };
 }
 
 /* ---- help ---- */
 
 /* "paddleflow queue create [OPTIONS] NAME NAMESPACE" */
-static void append_usage(GString *out, const char *group, const FlowCommand *command)
+static void append_usage(GString *out, const char *group, const PaddleFlowCommand *command)
 {
         g_string_append(out, "Usage: paddleflow");
         if (*group)
@@ -40,12 +40,12 @@ static void append_usage(GString *out, const char *group, const FlowCommand *com
                 return;
         }
         g_string_append_printf(out, " %s [OPTIONS]", command->name);
-        for (const FlowParam *word = command->words; word && word->name; word++)
+        for (const PaddleFlowParam *word = command->words; word && word->name; word++)
                 g_string_append_printf(out, " %s", word->name);
         g_string_append_c(out, '\n');
 }
 
-static void append_option(GString *out, const FlowParam *option)
+static void append_option(GString *out, const PaddleFlowParam *option)
 {
         g_autoptr(GString) left = g_string_new(NULL);
         g_autofree char *right =
@@ -56,21 +56,21 @@ static void append_option(GString *out, const FlowParam *option)
         g_string_append_printf(left, "--%s", option->name);
         if (option->choices)
                 g_string_append_printf(left, " [%s]", option->choices);
-        else if (option->type != FLOW_FLAG)
-                g_string_append(left, option->type == FLOW_INT ? " INTEGER" : " TEXT");
+        else if (option->type != PADDLEFLOW_FLAG)
+                g_string_append(left, option->type == PADDLEFLOW_INT ? " INTEGER" : " TEXT");
         if ((int)left->len < HELP_INDENT - 2)
                 g_string_append_printf(out, "  %-*s%s\n", HELP_INDENT - 2, left->str, right);
         else
                 g_string_append_printf(out, "  %s\n  %*s%s\n", left->str, HELP_INDENT - 2, "", right);
 }
 
-static char *command_help(const FlowCommand *command)
+static char *command_help(const PaddleFlowCommand *command)
 {
         g_autoptr(GString) out = g_string_new(NULL);
 
         append_usage(out, command->group, command);
         g_string_append_printf(out, "\n  %s\n\nOptions:\n", command->help);
-        for (const FlowParam *option = command->options; option && option->name; option++)
+        for (const PaddleFlowParam *option = command->options; option && option->name; option++)
                 append_option(out, option);
         g_string_append_printf(out, "  %-*s%s\n", HELP_INDENT - 2, "--help", "Show this message and exit.");
         return g_string_free(g_steal_pointer(&out), FALSE);
@@ -78,12 +78,12 @@ static char *command_help(const FlowCommand *command)
 
 static void append_commands(GString *out, const char *group)
 {
-        for (const FlowCommand *command = flow_commands; command->name; command++)
+        for (const PaddleFlowCommand *command = paddleflow_commands; command->name; command++)
                 if (strcmp(command->group, group) == 0)
                         g_string_append_printf(out, "  %-14s%s\n", command->name, command->help);
 }
 
-static char *group_help(const FlowGroup *group)
+static char *group_help(const PaddleFlowGroup *group)
 {
         g_autoptr(GString) out = g_string_new(NULL);
 
@@ -101,11 +101,11 @@ static char *front_help(void)
 
         append_usage(out, "", NULL);
         g_string_append(out, "\n  The command line of PaddleFlow's interface.\n\nOptions:\n");
-        for (const FlowParam *option = front_options; option->name; option++)
+        for (const PaddleFlowParam *option = front_options; option->name; option++)
                 append_option(out, option);
         g_string_append_printf(out, "  %-*s%s\n\nCommands:\n", HELP_INDENT - 2, "--help",
                                "Show this message and exit.");
-        for (const FlowGroup *group = flow_groups; group->name; group++)
+        for (const PaddleFlowGroup *group = paddleflow_groups; group->name; group++)
                 g_string_append_printf(out, "  %-14s%s\n", group->name, group->help);
         append_commands(out, "");
         return g_string_free(g_steal_pointer(&out), FALSE);
@@ -115,8 +115,8 @@ static char *front_help(void)
 
 typedef struct {
         const char *group; /* of the usage line */
-        const FlowCommand *command;
-        const FlowParam *options;
+        const PaddleFlowCommand *command;
+        const PaddleFlowParam *options;
         char **values; /* of the options */
         int argc;
         char *const *argv;
@@ -145,7 +145,7 @@ static bool wrong(const Line *line, GError **error, const char *format, ...)
 }
 
 /* "'-m' / '--maxsize'" */
-static char *option_text(const FlowParam *option)
+static char *option_text(const PaddleFlowParam *option)
 {
         return option->flag ? g_strdup_printf("'%s' / '--%s'", option->flag, option->name)
                             : g_strdup_printf("'--%s'", option->name);
@@ -165,14 +165,14 @@ static bool is_choice(const char *choices, const char *text)
         return g_strv_contains((const char *const *)list, text);
 }
 
-static bool check_value(const Line *line, const FlowParam *option, const char *value, GError **error)
+static bool check_value(const Line *line, const PaddleFlowParam *option, const char *value, GError **error)
 {
         g_autofree char *what = option_text(option);
         g_autofree char *list = option->choices ? g_strdelimit(g_strdup(option->choices), "|", ',') : NULL;
 
         if (!g_utf8_validate(value, -1, NULL))
                 return wrong(line, error, "Invalid value for %s: it is not UTF-8", what);
-        if (option->type == FLOW_INT && !is_integer(value))
+        if (option->type == PADDLEFLOW_INT && !is_integer(value))
                 return wrong(line, error, "Invalid value for %s: %s is not a valid integer", what, value);
         if (option->choices && !is_choice(option->choices, value))
                 return wrong(line, error, "Invalid value for %s: invalid choice: %s. (choose from %s)", what,
@@ -180,7 +180,7 @@ static bool check_value(const Line *line, const FlowParam *option, const char *v
         return true;
 }
 
-static bool set_value(Line *line, const FlowParam *option, const char *value, GError **error)
+static bool set_value(Line *line, const PaddleFlowParam *option, const char *value, GError **error)
 {
         char **slot = &line->values[option - line->options];
 
@@ -192,9 +192,9 @@ static bool set_value(Line *line, const FlowParam *option, const char *value, GE
 }
 
 /* The option that `name` (with its dashes, `len` bytes) is. */
-static const FlowParam *find_option(const Line *line, const char *name, gsize len)
+static const PaddleFlowParam *find_option(const Line *line, const char *name, gsize len)
 {
-        for (const FlowParam *option = line->options; option && option->name; option++) {
+        for (const PaddleFlowParam *option = line->options; option && option->name; option++) {
                 g_autofree char *full = g_strconcat("--", option->name, NULL);
 
                 if ((strlen(full) == len && strncmp(full, name, len) == 0) ||
@@ -204,9 +204,9 @@ static const FlowParam *find_option(const Line *line, const char *name, gsize le
         return NULL;
 }
 
-static bool take_with(Line *line, const FlowParam *option, const char *value, GError **error)
+static bool take_with(Line *line, const PaddleFlowParam *option, const char *value, GError **error)
 {
-        if (option->type == FLOW_FLAG)
+        if (option->type == PADDLEFLOW_FLAG)
                 return value ? wrong(line, error, "--%s option does not take a value", option->name)
                              : set_value(line, option, "true", error);
         if (!value && line->at + 1 >= line->argc)
@@ -218,7 +218,7 @@ static bool take_option(Line *line, GError **error)
 {
         const char *word = line->argv[line->at], *equals = strchr(word, '=');
         gsize len = equals ? (gsize)(equals - word) : strlen(word);
-        const FlowParam *option = find_option(line, word, len);
+        const PaddleFlowParam *option = find_option(line, word, len);
 
         if (strcmp(word, "--help") == 0) {
                 line->help = true;
@@ -228,7 +228,7 @@ static bool take_option(Line *line, GError **error)
                 return take_with(line, option, equals ? equals + 1 : NULL, error);
         if (word[1] != '-') { /* -mVALUE */
                 option = find_option(line, word, 2);
-                if (option && option->type != FLOW_FLAG)
+                if (option && option->type != PADDLEFLOW_FLAG)
                         return take_with(line, option, word + 2, error);
         }
         return wrong(line, error, "no such option: %.*s", (int)MIN(len, 100), word);
@@ -237,7 +237,7 @@ static bool take_option(Line *line, GError **error)
 /* The environment's value, when none was said: PADDLEFLOW_<GROUP>_<COMMAND>_<OPTION>. */
 static bool take_environment(Line *line, GError **error)
 {
-        for (const FlowParam *option = line->options; option && option->name; option++) {
+        for (const PaddleFlowParam *option = line->options; option && option->name; option++) {
                 g_autofree char *name =
                         g_strdup_printf("PADDLEFLOW_%s%s%s%s%s", line->group, *line->group ? "_" : "",
                                         line->command ? line->command->name : "", line->command ? "_" : "",
@@ -258,7 +258,7 @@ static bool take_environment(Line *line, GError **error)
 
 static bool check_required(const Line *line, GError **error)
 {
-        for (const FlowParam *option = line->options; option && option->name; option++) {
+        for (const PaddleFlowParam *option = line->options; option && option->name; option++) {
                 g_autofree char *what = option_text(option);
 
                 if (option->required && !line->values[option - line->options])
@@ -267,7 +267,7 @@ static bool check_required(const Line *line, GError **error)
         return true;
 }
 
-static guint count_params(const FlowParam *params)
+static guint count_params(const PaddleFlowParam *params)
 {
         guint n = 0;
 
@@ -286,7 +286,7 @@ static bool check_words(const Line *line, char *const *words, guint n, GError **
                 return wrong(line, error, "Got unexpected extra argument%s (%.100s)",
                              n > wanted + 1 ? "s" : "", words[wanted]);
         for (guint i = 0; i < n; i++) {
-                const FlowParam *word = &line->command->words[i];
+                const PaddleFlowParam *word = &line->command->words[i];
 
                 if (!g_utf8_validate(words[i], -1, NULL))
                         return wrong(line, error, "Invalid value for '%s': it is not UTF-8", word->name);
@@ -299,7 +299,7 @@ static bool check_words(const Line *line, char *const *words, guint n, GError **
 }
 
 /* Options and words behind the command. */
-static bool parse_command(Line *line, FlowArgs *args, GError **error)
+static bool parse_command(Line *line, PaddleFlowArgs *args, GError **error)
 {
         g_autoptr(GPtrArray) words = g_ptr_array_new();
         bool options_end = false;
@@ -328,17 +328,17 @@ static bool parse_command(Line *line, FlowArgs *args, GError **error)
         return true;
 }
 
-static const FlowGroup *find_group(const char *name)
+static const PaddleFlowGroup *find_group(const char *name)
 {
-        for (const FlowGroup *group = flow_groups; group->name; group++)
+        for (const PaddleFlowGroup *group = paddleflow_groups; group->name; group++)
                 if (strcmp(group->name, name) == 0)
                         return group;
         return NULL;
 }
 
-static const FlowCommand *find_command(const char *group, const char *name)
+static const PaddleFlowCommand *find_command(const char *group, const char *name)
 {
-        for (const FlowCommand *command = flow_commands; command->name; command++)
+        for (const PaddleFlowCommand *command = paddleflow_commands; command->name; command++)
                 if (strcmp(command->group, group) == 0 && strcmp(command->name, name) == 0)
                         return command;
         return NULL;
@@ -353,7 +353,7 @@ static bool parse_front(Line *line, GError **error)
         return true;
 }
 
-static bool parse_group(Line *line, const FlowGroup *group, FlowArgs *args, GError **error)
+static bool parse_group(Line *line, const PaddleFlowGroup *group, PaddleFlowArgs *args, GError **error)
 {
         Line inside = { .group = group->name, .argc = line->argc, .argv = line->argv, .at = line->at + 1 };
         const char *word;
@@ -374,9 +374,9 @@ static bool parse_group(Line *line, const FlowGroup *group, FlowArgs *args, GErr
         return parse_command(&inside, args, error);
 }
 
-static bool parse_line(Line *line, FlowArgs *args, GError **error)
+static bool parse_line(Line *line, PaddleFlowArgs *args, GError **error)
 {
-        const FlowGroup *group;
+        const PaddleFlowGroup *group;
         const char *word;
 
         if (!parse_front(line, error) || !take_environment(line, error))
@@ -398,9 +398,9 @@ static bool parse_line(Line *line, FlowArgs *args, GError **error)
         return parse_command(line, args, error);
 }
 
-bool flow_args_parse(int argc, char *const *argv, FlowArgs *ret, GError **error)
+bool paddleflow_args_parse(int argc, char *const *argv, PaddleFlowArgs *ret, GError **error)
 {
-        g_auto(FlowArgs) args = { 0 };
+        g_auto(PaddleFlowArgs) args = { 0 };
         char *front[G_N_ELEMENTS(front_options)] = { NULL };
         Line line = { .group = "", .options = front_options, .values = front, .argc = argc, .argv = argv };
         bool ok = parse_line(&line, &args, error);
@@ -410,6 +410,6 @@ bool flow_args_parse(int argc, char *const *argv, FlowArgs *ret, GError **error)
         if (!ok)
                 return false;
         *ret = args;
-        args = (FlowArgs){ 0 };
+        args = (PaddleFlowArgs){ 0 };
         return true;
 }

@@ -8,7 +8,7 @@
 #include "cli/paddleflow/job.h"
 #include "cli/paddleflow/print.h"
 
-const FlowGroup flow_groups[] = {
+const PaddleFlowGroup paddleflow_groups[] = {
         { "user", "Manage users." },
         { "queue", "Manage queues, and who may use them." },
         { "flavour", "Manage flavours: named sizes." },
@@ -21,38 +21,38 @@ const FlowGroup flow_groups[] = {
 
 /* clang-format off */
 #define MAXSIZE                                                                                              \
-        { "maxsize", "-m", FLOW_INT, "maxKeys", "max size of the listed items", .fallback = "100" }
+        { "maxsize", "-m", PADDLEFLOW_INT, "maxKeys", "max size of the listed items", .fallback = "100" }
 #define MAXKEYS                                                                                              \
-        { "maxkeys", "-m", FLOW_INT, "maxKeys", "max size of the listed items", .fallback = "100" }
+        { "maxkeys", "-m", PADDLEFLOW_INT, "maxKeys", "max size of the listed items", .fallback = "100" }
 #define MARKER                                                                                               \
-        { "marker", "-mk", FLOW_TEXT, "marker", "next page: the marker of the one before" }
+        { "marker", "-mk", PADDLEFLOW_TEXT, "marker", "next page: the marker of the one before" }
 /* clang-format on */
 
 /* ---- user ---- */
 
-static const FlowParam user_words[] = {
+static const PaddleFlowParam user_words[] = {
         { "USERNAME", .key = "username" },
         { "PASSWORD", .key = "password" },
         { 0 },
 };
-static const FlowParam user_set_words[] = {
+static const PaddleFlowParam user_set_words[] = {
         { "USERNAME" },
         { "PASSWORD", .key = "password" },
         { 0 },
 };
-static const FlowParam username_word[] = { { "USERNAME" }, { 0 } };
-static const FlowParam user_list_options[] = { MAXSIZE, { 0 } };
-static const FlowColumn user_columns[] = { { "name", "name" }, { "create time", "createTime" }, { 0 } };
+static const PaddleFlowParam username_word[] = { { "USERNAME" }, { 0 } };
+static const PaddleFlowParam user_list_options[] = { MAXSIZE, { 0 } };
+static const PaddleFlowColumn user_columns[] = { { "name", "name" }, { "create time", "createTime" }, { 0 } };
 
 /* ---- queue ---- */
 
-static const FlowParam queue_word[] = { { "QUEUENAME" }, { 0 } };
-static const FlowParam queue_list_options[] = {
+static const PaddleFlowParam queue_word[] = { { "QUEUENAME" }, { 0 } };
+static const PaddleFlowParam queue_list_options[] = {
         MAXSIZE,
         MARKER,
         { 0 },
 };
-static const FlowParam queue_create_words[] = {
+static const PaddleFlowParam queue_create_words[] = {
         { "NAME", .key = "name" },
         { "NAMESPACE", .key = "namespace" },
         { "MAXCPU", .key = "maxResources.cpu" },
@@ -61,26 +61,26 @@ static const FlowParam queue_create_words[] = {
 };
 /* clang-format off */
 #define QUEUE_OPTIONS                                                                                        \
-        { "maxscalar", NULL, FLOW_MAP, "maxResources.scalarResources", "max of other resources: a=1,b=2" },  \
-        { "mincpu", NULL, FLOW_TEXT, "minResources.cpu", "min of cpu" },                                     \
-        { "minmem", NULL, FLOW_TEXT, "minResources.mem", "min of memory" },                                  \
-        { "minscalar", NULL, FLOW_MAP, "minResources.scalarResources", "min of other resources" },           \
-        { "policy", NULL, FLOW_WORDS, "schedulingPolicy", "scheduling policies: a,b" },                      \
-        { "location", NULL, FLOW_MAP, "location", "node labels: a=1,b=2" }
+        { "maxscalar", NULL, PADDLEFLOW_MAP, "maxResources.scalarResources", "max of other resources: a=1,b=2" },  \
+        { "mincpu", NULL, PADDLEFLOW_TEXT, "minResources.cpu", "min of cpu" },                                     \
+        { "minmem", NULL, PADDLEFLOW_TEXT, "minResources.mem", "min of memory" },                                  \
+        { "minscalar", NULL, PADDLEFLOW_MAP, "minResources.scalarResources", "min of other resources" },           \
+        { "policy", NULL, PADDLEFLOW_WORDS, "schedulingPolicy", "scheduling policies: a,b" },                      \
+        { "location", NULL, PADDLEFLOW_MAP, "location", "node labels: a=1,b=2" }
 /* clang-format on */
-static const FlowParam queue_create_options[] = {
+static const PaddleFlowParam queue_create_options[] = {
         QUEUE_OPTIONS,
-        { "quota", NULL, FLOW_TEXT, "quotaType", "elasticQuota or volcanoCapabilityQuota" },
-        { "clustername", NULL, FLOW_TEXT, "clusterName", "cluster of the queue" },
+        { "quota", NULL, PADDLEFLOW_TEXT, "quotaType", "elasticQuota or volcanoCapabilityQuota" },
+        { "clustername", NULL, PADDLEFLOW_TEXT, "clusterName", "cluster of the queue" },
         { 0 },
 };
-static const FlowParam queue_update_options[] = {
-        { "maxcpu", NULL, FLOW_TEXT, "maxResources.cpu", "max of cpu" },
-        { "maxmem", NULL, FLOW_TEXT, "maxResources.mem", "max of memory" },
+static const PaddleFlowParam queue_update_options[] = {
+        { "maxcpu", NULL, PADDLEFLOW_TEXT, "maxResources.cpu", "max of cpu" },
+        { "maxmem", NULL, PADDLEFLOW_TEXT, "maxResources.mem", "max of memory" },
         QUEUE_OPTIONS,
         { 0 },
 };
-static const FlowColumn queue_list_columns[] = {
+static const PaddleFlowColumn queue_list_columns[] = {
         { "name", "name" },
         { "status", "status" },
         { "namespace", "namespace" },
@@ -92,7 +92,7 @@ static const FlowColumn queue_list_columns[] = {
         { "update time", "updateTime" },
         { 0 },
 };
-static const FlowColumn queue_show_columns[] = {
+static const PaddleFlowColumn queue_show_columns[] = {
         { "name", "name" },
         { "status", "status" },
         { "namespace", "namespace" },
@@ -108,20 +108,20 @@ static const FlowColumn queue_show_columns[] = {
         { "scheduling policy", "schedulingPolicy" },
         { 0 },
 };
-static const FlowParam grant_words[] = {
+static const PaddleFlowParam grant_words[] = {
         { "USERNAME", .key = "username" },
         { "QUEUENAME", .key = "resourceID" },
         { 0 },
 };
-static const FlowParam grant_list_options[] = {
+static const PaddleFlowParam grant_list_options[] = {
         MAXSIZE,
-        { "username", "-u", FLOW_TEXT, "username", "grants of this user" },
+        { "username", "-u", PADDLEFLOW_TEXT, "username", "grants of this user" },
         { 0 },
 };
-static const FlowColumn grant_columns[] = { { "user name", "userName" },
-                                            { "resource type", "resourceType" },
-                                            { "resource id", "resourceID" },
-                                            { 0 } };
+static const PaddleFlowColumn grant_columns[] = { { "user name", "userName" },
+                                                  { "resource type", "resourceType" },
+                                                  { "resource id", "resourceID" },
+                                                  { 0 } };
 
 /* The older server forgets a min that lacks one of the two. */
 static bool need_whole_min(json_t *body, char *const *words, GError **error)
@@ -152,26 +152,26 @@ static json_t *queue_grants(json_t *reply, GError **error)
 
 /* ---- flavour ---- */
 
-static const FlowParam flavour_word[] = { { "NAME" }, { 0 } };
-static const FlowParam flavour_create_words[] = { { "NAME", .key = "name" }, { 0 } };
-static const FlowParam flavour_list_options[] = {
+static const PaddleFlowParam flavour_word[] = { { "NAME" }, { 0 } };
+static const PaddleFlowParam flavour_create_words[] = { { "NAME", .key = "name" }, { 0 } };
+static const PaddleFlowParam flavour_list_options[] = {
         MAXKEYS,
         MARKER,
         { 0 },
 };
-static const FlowParam flavour_create_options[] = {
-        { "cpu", "-c", FLOW_TEXT, "cpu", "cpu of the flavour", .required = true },
-        { "memory", "-m", FLOW_TEXT, "mem", "memory of the flavour", .required = true },
-        { "scalar", "-s", FLOW_MAP, "scalarResources", "other resources: a=1,b=2" },
+static const PaddleFlowParam flavour_create_options[] = {
+        { "cpu", "-c", PADDLEFLOW_TEXT, "cpu", "cpu of the flavour", .required = true },
+        { "memory", "-m", PADDLEFLOW_TEXT, "mem", "memory of the flavour", .required = true },
+        { "scalar", "-s", PADDLEFLOW_MAP, "scalarResources", "other resources: a=1,b=2" },
         { 0 },
 };
-static const FlowParam flavour_update_options[] = {
-        { "cpu", "-c", FLOW_TEXT, "cpu", "cpu of the flavour" },
-        { "memory", "-m", FLOW_TEXT, "mem", "memory of the flavour" },
-        { "scalar", "-s", FLOW_MAP, "scalarResources", "other resources: a=1,b=2" },
+static const PaddleFlowParam flavour_update_options[] = {
+        { "cpu", "-c", PADDLEFLOW_TEXT, "cpu", "cpu of the flavour" },
+        { "memory", "-m", PADDLEFLOW_TEXT, "mem", "memory of the flavour" },
+        { "scalar", "-s", PADDLEFLOW_MAP, "scalarResources", "other resources: a=1,b=2" },
         { 0 },
 };
-static const FlowColumn flavour_columns[] = {
+static const PaddleFlowColumn flavour_columns[] = {
         { "name", "name" },
         { "cpu", "cpu" },
         { "mem", "mem" },
@@ -183,8 +183,8 @@ static const FlowColumn flavour_columns[] = {
 
 /* ---- cluster ---- */
 
-static const FlowParam cluster_word[] = { { "CLUSTERNAME" }, { 0 } };
-static const FlowParam cluster_create_words[] = {
+static const PaddleFlowParam cluster_word[] = { { "CLUSTERNAME" }, { 0 } };
+static const PaddleFlowParam cluster_create_words[] = {
         { "CLUSTERNAME", .key = "clusterName" },
         { "ENDPOINT", .key = "endpoint" },
         { "CLUSTERTYPE", .key = "clusterType" },
@@ -192,29 +192,29 @@ static const FlowParam cluster_create_words[] = {
 };
 /* clang-format off */
 #define CLUSTER_OPTIONS                                                                                      \
-        { "credential", "-c", FLOW_CREDENTIAL, "credential", "text, or the absolute path of a file" },       \
-        { "description", "-d", FLOW_TEXT, "description", "description of the cluster" },                     \
-        { "source", NULL, FLOW_TEXT, "source", "source of the cluster" },                                    \
-        { "setting", NULL, FLOW_TEXT, "setting", "setting of the cluster" },                                 \
-        { "status", NULL, FLOW_TEXT, "status", "online or offline" },                                        \
-        { "namespacelist", "-ns", FLOW_WORDS, "namespaceList", "namespaces: a,b" },                          \
-        { "version", NULL, FLOW_TEXT, "version", "version of the cluster" }
+        { "credential", "-c", PADDLEFLOW_CREDENTIAL, "credential", "text, or the absolute path of a file" },       \
+        { "description", "-d", PADDLEFLOW_TEXT, "description", "description of the cluster" },                     \
+        { "source", NULL, PADDLEFLOW_TEXT, "source", "source of the cluster" },                                    \
+        { "setting", NULL, PADDLEFLOW_TEXT, "setting", "setting of the cluster" },                                 \
+        { "status", NULL, PADDLEFLOW_TEXT, "status", "online or offline" },                                        \
+        { "namespacelist", "-ns", PADDLEFLOW_WORDS, "namespaceList", "namespaces: a,b" },                          \
+        { "version", NULL, PADDLEFLOW_TEXT, "version", "version of the cluster" }
 /* clang-format on */
-static const FlowParam cluster_create_options[] = { CLUSTER_OPTIONS, { 0 } };
-static const FlowParam cluster_update_options[] = {
-        { "endpoint", "-e", FLOW_TEXT, "endpoint", "endpoint of the cluster" },
-        { "clustertype", "-t", FLOW_TEXT, "clusterType", "Kubernetes, Local or K3S" },
+static const PaddleFlowParam cluster_create_options[] = { CLUSTER_OPTIONS, { 0 } };
+static const PaddleFlowParam cluster_update_options[] = {
+        { "endpoint", "-e", PADDLEFLOW_TEXT, "endpoint", "endpoint of the cluster" },
+        { "clustertype", "-t", PADDLEFLOW_TEXT, "clusterType", "Kubernetes, Local or K3S" },
         CLUSTER_OPTIONS,
         { 0 },
 };
-static const FlowParam cluster_list_options[] = {
+static const PaddleFlowParam cluster_list_options[] = {
         MAXKEYS,
         MARKER,
-        { "clusternames", "-cn", FLOW_TEXT, "clusterNames", "only these: a,b" },
-        { "clusterstatus", "-cs", FLOW_TEXT, "clusterStatus", "only online or offline ones" },
+        { "clusternames", "-cn", PADDLEFLOW_TEXT, "clusterNames", "only these: a,b" },
+        { "clusterstatus", "-cs", PADDLEFLOW_TEXT, "clusterStatus", "only online or offline ones" },
         { 0 },
 };
-static const FlowColumn cluster_columns[] = {
+static const PaddleFlowColumn cluster_columns[] = {
         { "cluster id", "id" },
         { "cluster name", "clusterName" },
         { "description", "description" },
@@ -227,7 +227,7 @@ static const FlowColumn cluster_columns[] = {
         { "update time", "updateTime" },
         { 0 },
 };
-static const FlowColumn cluster_show_columns[] = {
+static const PaddleFlowColumn cluster_show_columns[] = {
         { "cluster id", "id" },
         { "cluster name", "clusterName" },
         { "description", "description" },
@@ -243,26 +243,26 @@ static const FlowColumn cluster_show_columns[] = {
         { "credential", "credential", false, true },
         { 0 },
 };
-static const FlowParam cluster_resource_options[] = {
-        { "clustername", "-cn", FLOW_TEXT, "clusterNames", "only these: a,b" },
+static const PaddleFlowParam cluster_resource_options[] = {
+        { "clustername", "-cn", PADDLEFLOW_TEXT, "clusterNames", "only these: a,b" },
         { 0 },
 };
-static const FlowParam cluster_statistic_options[] = {
-        { "pageno", NULL, FLOW_INT, "pageNo", "number of the page", .fallback = "0" },
-        { "pagesize", NULL, FLOW_INT, "pageSize", "nodes on a page", .fallback = "1000" },
-        { "clustername", "-cn", FLOW_WORDS, "clusterNames", "only these: a,b" },
-        { "queuename", "-q", FLOW_TEXT, "queueName", "nodes of this queue" },
-        { "labels", "-l", FLOW_TEXT, "labels", "nodes with (k=v) or without (k!=v) a label" },
+static const PaddleFlowParam cluster_statistic_options[] = {
+        { "pageno", NULL, PADDLEFLOW_INT, "pageNo", "number of the page", .fallback = "0" },
+        { "pagesize", NULL, PADDLEFLOW_INT, "pageSize", "nodes on a page", .fallback = "1000" },
+        { "clustername", "-cn", PADDLEFLOW_WORDS, "clusterNames", "only these: a,b" },
+        { "queuename", "-q", PADDLEFLOW_TEXT, "queueName", "nodes of this queue" },
+        { "labels", "-l", PADDLEFLOW_TEXT, "labels", "nodes with (k=v) or without (k!=v) a label" },
         { 0 },
 };
-static const FlowColumn cluster_resource_columns[] = { { "cluster name", "cluster" },
-                                                       { "node", "nodeName" },
-                                                       { "schedulable", "schedulable" },
-                                                       { "total", "total" },
-                                                       { "idle", "idle" },
-                                                       { "error", "errMsg" },
-                                                       { 0 } };
-static const FlowColumn cluster_statistic_columns[] = {
+static const PaddleFlowColumn cluster_resource_columns[] = { { "cluster name", "cluster" },
+                                                             { "node", "nodeName" },
+                                                             { "schedulable", "schedulable" },
+                                                             { "total", "total" },
+                                                             { "idle", "idle" },
+                                                             { "error", "errMsg" },
+                                                             { 0 } };
+static const PaddleFlowColumn cluster_statistic_columns[] = {
         { "cluster name", "cluster" },    { "node", "node" },     { "capacity", "capacity" },
         { "allocatable", "allocatable" }, { "labels", "labels" }, { 0 }
 };
@@ -318,30 +318,30 @@ static json_t *statistic_rows(json_t *reply, GError **error)
 
 /* ---- job ---- */
 
-static const FlowParam job_word[] = { { "JOBID" }, { 0 } };
-static const FlowParam job_create_words[] = {
+static const PaddleFlowParam job_word[] = { { "JOBID" }, { 0 } };
+static const PaddleFlowParam job_create_words[] = {
         { "JOBTYPE", .choices = "single|distributed|workflow" },
         { "JSONPATH" },
         { 0 },
 };
-static const FlowParam job_list_options[] = {
-        { "status", "-s", FLOW_TEXT, "status", "jobs in this state" },
-        { "timestamp", "-t", FLOW_TEXT, "timestamp", "jobs that changed since (unix time)" },
-        { "starttime", "-st", FLOW_TEXT, "startTime", "jobs that started since: 2024-01-01 00:00:00" },
-        { "queue", "-q", FLOW_TEXT, "queue", "jobs of this queue" },
-        { "labels", "-l", FLOW_MAP_TEXT, "labels", "jobs with these labels: k=v,..." },
-        { "maxkeys", "-m", FLOW_INT, "maxKeys", "max size of the listed items" },
+static const PaddleFlowParam job_list_options[] = {
+        { "status", "-s", PADDLEFLOW_TEXT, "status", "jobs in this state" },
+        { "timestamp", "-t", PADDLEFLOW_TEXT, "timestamp", "jobs that changed since (unix time)" },
+        { "starttime", "-st", PADDLEFLOW_TEXT, "startTime", "jobs that started since: 2024-01-01 00:00:00" },
+        { "queue", "-q", PADDLEFLOW_TEXT, "queue", "jobs of this queue" },
+        { "labels", "-l", PADDLEFLOW_MAP_TEXT, "labels", "jobs with these labels: k=v,..." },
+        { "maxkeys", "-m", PADDLEFLOW_INT, "maxKeys", "max size of the listed items" },
         MARKER,
-        { "fieldlist", "-fl", FLOW_TEXT, NULL, "show these fields: id,name" },
+        { "fieldlist", "-fl", PADDLEFLOW_TEXT, NULL, "show these fields: id,name" },
         { 0 },
 };
-static const FlowParam job_update_options[] = {
-        { "priority", "-p", FLOW_TEXT, "priority", "very_low, low, normal, high or very_high" },
-        { "labels", "-l", FLOW_MAP, "labels", "labels: k=v,..." },
-        { "annotations", "-a", FLOW_MAP, "annotations", "annotations: k=v,..." },
+static const PaddleFlowParam job_update_options[] = {
+        { "priority", "-p", PADDLEFLOW_TEXT, "priority", "very_low, low, normal, high or very_high" },
+        { "labels", "-l", PADDLEFLOW_MAP, "labels", "labels: k=v,..." },
+        { "annotations", "-a", PADDLEFLOW_MAP, "annotations", "annotations: k=v,..." },
         { 0 },
 };
-static const FlowColumn job_list_columns[] = {
+static const PaddleFlowColumn job_list_columns[] = {
         { "job id", "id" },
         { "job name", "name" },
         { "status", "status" },
@@ -353,7 +353,7 @@ static const FlowColumn job_list_columns[] = {
         { "message", "message" },
         { 0 },
 };
-static const FlowColumn job_show_columns[] = {
+static const PaddleFlowColumn job_show_columns[] = {
         { "job id", "id" },
         { "job name", "name" },
         { "status", "status" },
@@ -383,68 +383,68 @@ static const FlowColumn job_show_columns[] = {
 
 /* clang-format off */
 #define LOG_LIMITS                                                                                           \
-        { "readfromtail", "-r", FLOW_TEXT, "readFromTail", "true: from the end" },                           \
-        { "line_limit", "-l", FLOW_TEXT, "lineLimit", "at most this many lines" },                           \
-        { "size_limit", "-s", FLOW_TEXT, "sizeLimit", "at most so much: 100M" }
+        { "readfromtail", "-r", PADDLEFLOW_TEXT, "readFromTail", "true: from the end" },                           \
+        { "line_limit", "-l", PADDLEFLOW_TEXT, "lineLimit", "at most this many lines" },                           \
+        { "size_limit", "-s", PADDLEFLOW_TEXT, "sizeLimit", "at most so much: 100M" }
 /* clang-format on */
-static const FlowParam run_word[] = { { "RUNID" }, { 0 } };
-static const FlowParam log_run_options[] = {
-        { "jobid", "-j", FLOW_TEXT, "jobID", "only this job" },
-        { "pagesize", "-ps", FLOW_TEXT, "pageSize", "lines on a page" },
-        { "pageno", "-pn", FLOW_TEXT, "pageNo", "number of the page" },
-        { "logfileposition", "-fp", FLOW_TEXT, "logFilePosition", "begin or end" },
+static const PaddleFlowParam run_word[] = { { "RUNID" }, { 0 } };
+static const PaddleFlowParam log_run_options[] = {
+        { "jobid", "-j", PADDLEFLOW_TEXT, "jobID", "only this job" },
+        { "pagesize", "-ps", PADDLEFLOW_TEXT, "pageSize", "lines on a page" },
+        { "pageno", "-pn", PADDLEFLOW_TEXT, "pageNo", "number of the page" },
+        { "logfileposition", "-fp", PADDLEFLOW_TEXT, "logFilePosition", "begin or end" },
         { 0 },
 };
-static const FlowParam log_job_options[] = {
-        { "jobid", "-j", FLOW_TEXT, "jobID", "the job", .required = true },
-        { "framework", "-f", FLOW_TEXT, "framework", "its framework", .required = true },
+static const PaddleFlowParam log_job_options[] = {
+        { "jobid", "-j", PADDLEFLOW_TEXT, "jobID", "the job", .required = true },
+        { "framework", "-f", PADDLEFLOW_TEXT, "framework", "its framework", .required = true },
         LOG_LIMITS,
         { 0 },
 };
-static const FlowParam log_kube_options[] = {
-        { "name", "-n", FLOW_TEXT, "name", "name of the resource", .required = true },
-        { "namespace", "-ns", FLOW_TEXT, "namespace", "its namespace", .required = true },
-        { "clustername", "-c", FLOW_TEXT, "clusterName", "its cluster", .required = true },
-        { "type", "-t", FLOW_TEXT, "type", "pod or deployment", .required = true },
+static const PaddleFlowParam log_kube_options[] = {
+        { "name", "-n", PADDLEFLOW_TEXT, "name", "name of the resource", .required = true },
+        { "namespace", "-ns", PADDLEFLOW_TEXT, "namespace", "its namespace", .required = true },
+        { "clustername", "-c", PADDLEFLOW_TEXT, "clusterName", "its cluster", .required = true },
+        { "type", "-t", PADDLEFLOW_TEXT, "type", "pod or deployment", .required = true },
         LOG_LIMITS,
         { 0 },
 };
-static const FlowParam log_limit_options[] = {
-        { "jobid", "-j", FLOW_TEXT, "jobID", "the job" },
-        { "framework", "-f", FLOW_TEXT, "framework", "its framework" },
-        { "name", "-n", FLOW_TEXT, "name", "name of the resource" },
-        { "namespace", "-ns", FLOW_TEXT, "namespace", "its namespace" },
-        { "clustername", "-c", FLOW_TEXT, "clusterName", "its cluster" },
-        { "type", "-t", FLOW_TEXT, "type", "pod or deployment" },
+static const PaddleFlowParam log_limit_options[] = {
+        { "jobid", "-j", PADDLEFLOW_TEXT, "jobID", "the job" },
+        { "framework", "-f", PADDLEFLOW_TEXT, "framework", "its framework" },
+        { "name", "-n", PADDLEFLOW_TEXT, "name", "name of the resource" },
+        { "namespace", "-ns", PADDLEFLOW_TEXT, "namespace", "its namespace" },
+        { "clustername", "-c", PADDLEFLOW_TEXT, "clusterName", "its cluster" },
+        { "type", "-t", PADDLEFLOW_TEXT, "type", "pod or deployment" },
         LOG_LIMITS,
         { 0 },
 };
 
 /* ---- statistics ---- */
 
-static const FlowParam statistics_options[] = {
-        { "detail", "-d", FLOW_FLAG, NULL, "values over time" },
-        { "start", "-s", FLOW_INT, "start", "from (unix time)" },
-        { "end", "-e", FLOW_INT, "end", "to (unix time)" },
-        { "step", "-st", FLOW_INT, "step", "seconds between two values" },
+static const PaddleFlowParam statistics_options[] = {
+        { "detail", "-d", PADDLEFLOW_FLAG, NULL, "values over time" },
+        { "start", "-s", PADDLEFLOW_INT, "start", "from (unix time)" },
+        { "end", "-e", PADDLEFLOW_INT, "end", "to (unix time)" },
+        { "step", "-st", PADDLEFLOW_INT, "step", "seconds between two values" },
         { 0 },
 };
-static const FlowParam card_options[] = {
-        { "queuename", "-q", FLOW_WORDS, "queueNames", "queues: a,b", .required = true },
-        { "starttime", "-s", FLOW_TEXT, "startTime", "from: 2024-01-01 00:00:00", .required = true },
-        { "endtime", "-e", FLOW_TEXT, "endTime", "to", .required = true },
+static const PaddleFlowParam card_options[] = {
+        { "queuename", "-q", PADDLEFLOW_WORDS, "queueNames", "queues: a,b", .required = true },
+        { "starttime", "-s", PADDLEFLOW_TEXT, "startTime", "from: 2024-01-01 00:00:00", .required = true },
+        { "endtime", "-e", PADDLEFLOW_TEXT, "endTime", "to", .required = true },
         { 0 },
 };
-static const FlowColumn metric_columns[] = {
+static const PaddleFlowColumn metric_columns[] = {
         { "task", "task" }, { "metric", "metric" }, { "value", "value" }, { 0 }
 };
-static const FlowColumn card_columns[] = { { "queue name", "queue" },
-                                           { "device type", "device" },
-                                           { "card time", "queueTime" },
-                                           { "user name", "user" },
-                                           { "job count", "jobs" },
-                                           { "user card time", "userTime" },
-                                           { 0 } };
+static const PaddleFlowColumn card_columns[] = { { "queue name", "queue" },
+                                                 { "device type", "device" },
+                                                 { "card time", "queueTime" },
+                                                 { "user name", "user" },
+                                                 { "job count", "jobs" },
+                                                 { "user card time", "userTime" },
+                                                 { 0 } };
 
 static json_t *series_rows(const json_t *reply)
 {
@@ -498,16 +498,16 @@ static json_t *card_rows(json_t *reply, GError **error)
 
 /* ---- all ---- */
 
-const FlowCommand flow_commands[] = {
+const PaddleFlowCommand paddleflow_commands[] = {
         { "", "version", "Show the versions of client and server.", NULL, NULL, "GET", "/version",
           .print = print_version },
 
         { "user", "list", "List users.", NULL, user_list_options, "GET", "/user", .items = "userList",
           .columns = user_columns },
-        { "user", "add", "Add a user.", user_words, NULL, "POST", "/user", FLOW_BODY,
+        { "user", "add", "Add a user.", user_words, NULL, "POST", "/user", PADDLEFLOW_BODY,
           .done = "user[{0}] add success" },
-        { "user", "set", "Change a user's password.", user_set_words, NULL, "PUT", "/user/{0}", FLOW_BODY,
-          .done = "user[{0}] set success" },
+        { "user", "set", "Change a user's password.", user_set_words, NULL, "PUT", "/user/{0}",
+          PADDLEFLOW_BODY, .done = "user[{0}] set success" },
         { "user", "delete", "Delete a user.", username_word, NULL, "DELETE", "/user/{0}",
           .done = "user[{0}] delete success" },
 
@@ -516,14 +516,14 @@ const FlowCommand flow_commands[] = {
         { "queue", "show", "Show a queue.", queue_word, NULL, "GET", "/queue/{0}",
           .columns = queue_show_columns },
         { "queue", "create", "Create a queue.", queue_create_words, queue_create_options, "POST", "/queue",
-          FLOW_BODY, .prepare = need_whole_min, .done = "queue[{0}] create success" },
+          PADDLEFLOW_BODY, .prepare = need_whole_min, .done = "queue[{0}] create success" },
         { "queue", "update", "Change a queue.", queue_word, queue_update_options, "PUT", "/queue/{0}",
-          FLOW_BODY, .done = "queue[{0}] update success" },
+          PADDLEFLOW_BODY, .done = "queue[{0}] update success" },
         { "queue", "delete", "Delete a queue.", queue_word, NULL, "DELETE", "/queue/{0}",
           .done = "queue[{0}] delete success" },
-        { "queue", "grant", "Let a user use a queue.", grant_words, NULL, "POST", "/grant", FLOW_BODY,
+        { "queue", "grant", "Let a user use a queue.", grant_words, NULL, "POST", "/grant", PADDLEFLOW_BODY,
           .fixed = "{\"resourceType\": \"queue\"}", .done = "user[{0}] is granted queue[{1}]" },
-        { "queue", "ungrant", "Take a grant back.", grant_words, NULL, "DELETE", "/grant", FLOW_QUERY,
+        { "queue", "ungrant", "Take a grant back.", grant_words, NULL, "DELETE", "/grant", PADDLEFLOW_QUERY,
           .fixed = "{\"resourceType\": \"queue\"}", .done = "user[{0}] is ungranted queue[{1}]" },
         { "queue", "grantlist", "List grants on queues.", NULL, grant_list_options, "GET", "/grant",
           .rows = queue_grants, .columns = grant_columns },
@@ -533,9 +533,9 @@ const FlowCommand flow_commands[] = {
         { "flavour", "show", "Show a flavour.", flavour_word, NULL, "GET", "/flavour/{0}",
           .columns = flavour_columns },
         { "flavour", "create", "Create a flavour.", flavour_create_words, flavour_create_options, "POST",
-          "/flavour", FLOW_BODY, .done = "flavour[{0}] create success" },
+          "/flavour", PADDLEFLOW_BODY, .done = "flavour[{0}] create success" },
         { "flavour", "update", "Change a flavour.", flavour_word, flavour_update_options, "PUT",
-          "/flavour/{0}", FLOW_BODY, .done = "flavour[{0}] update success" },
+          "/flavour/{0}", PADDLEFLOW_BODY, .done = "flavour[{0}] update success" },
         { "flavour", "delete", "Delete a flavour.", flavour_word, NULL, "DELETE", "/flavour/{0}",
           .done = "flavour[{0}] delete success" },
 
@@ -544,25 +544,25 @@ const FlowCommand flow_commands[] = {
         { "cluster", "show", "Show a cluster.", cluster_word, NULL, "GET", "/cluster/{0}",
           .columns = cluster_show_columns },
         { "cluster", "create", "Make a cluster known.", cluster_create_words, cluster_create_options, "POST",
-          "/cluster", FLOW_BODY, .done = "cluster[{0}] create success, cluster id[{id}]" },
+          "/cluster", PADDLEFLOW_BODY, .done = "cluster[{0}] create success, cluster id[{id}]" },
         { "cluster", "update", "Change a cluster.", cluster_word, cluster_update_options, "PUT",
-          "/cluster/{0}", FLOW_BODY, .done = "cluster[{0}] update success, cluster id[{id}]" },
+          "/cluster/{0}", PADDLEFLOW_BODY, .done = "cluster[{0}] update success, cluster id[{id}]" },
         { "cluster", "delete", "Delete a cluster.", cluster_word, NULL, "DELETE", "/cluster/{0}",
           .done = "cluster[{0}] delete success" },
         { "cluster", "resource", "Show what clusters have.", NULL, cluster_resource_options, "GET",
           "/cluster/resource", .rows = resource_rows, .columns = cluster_resource_columns },
         { "cluster", "statistic", "Show what the nodes of clusters have.", NULL, cluster_statistic_options,
-          "POST", "/cluster/resource", FLOW_BODY, .rows = statistic_rows,
+          "POST", "/cluster/resource", PADDLEFLOW_BODY, .rows = statistic_rows,
           .columns = cluster_statistic_columns },
 
         { "job", "create", "Create a job from a JSON file.", job_create_words, NULL, "POST", "/job/{0}",
-          FLOW_BODY, .prepare = job_body, .done = "job create success, job id[{id}]" },
+          PADDLEFLOW_BODY, .prepare = job_body, .done = "job create success, job id[{id}]" },
         { "job", "list", "List jobs.", NULL, job_list_options, "GET", "/job", .items = "jobList",
           .columns = job_list_columns, .marker = true, .fields_option = "fieldlist" },
         { "job", "show", "Show a job.", job_word, NULL, "GET", "/job/{0}", .columns = job_show_columns,
           .rows = job_rows, .may_say_message = true },
         { "job", "update", "Change a job.", job_word, job_update_options, "PUT", "/job/{0}?action=modify",
-          FLOW_BODY, .done = "job[{0}] update success" },
+          PADDLEFLOW_BODY, .done = "job[{0}] update success" },
         { "job", "stop", "Stop a job.", job_word, NULL, "PUT", "/job/{0}?action=stop",
           .done = "job[{0}] stop success" },
         { "job", "delete", "Delete a job.", job_word, NULL, "DELETE", "/job/{0}",
@@ -583,6 +583,6 @@ const FlowCommand flow_commands[] = {
           "/statistics/job/{0}", .detail_path = "/statistics/jobDetail/{0}", .rows = metric_rows,
           .columns = metric_columns },
         { "statistics", "card-time", "Show the GPU hours of queues.", NULL, card_options, "POST",
-          "/statistics/cardTime", FLOW_BODY, .rows = card_rows, .columns = card_columns },
+          "/statistics/cardTime", PADDLEFLOW_BODY, .rows = card_rows, .columns = card_columns },
         { 0 },
 };

@@ -20,7 +20,7 @@ static const char fallback_text[] = "[user]\n"
                                     "paddleflow_server_host = 127.0.0.1\n"
                                     "paddleflow_server_port = 8999\n";
 
-void flow_config_free(FlowConfig *config)
+void paddleflow_config_free(PaddleFlowConfig *config)
 {
         if (!config)
                 return;
@@ -79,9 +79,9 @@ static bool check_wanted(const Wanted *wanted, const char *name, GError **error)
         return true;
 }
 
-FlowConfig *flow_config_parse(const char *text, const char *name, GError **error)
+PaddleFlowConfig *paddleflow_config_parse(const char *text, const char *name, GError **error)
 {
-        g_autoptr(FlowConfig) config = g_new0(FlowConfig, 1);
+        g_autoptr(PaddleFlowConfig) config = g_new0(PaddleFlowConfig, 1);
         g_autofree char *section = NULL, *port = NULL;
         const Wanted wanted[] = {
                 { "user", "name", &config->user, true },
@@ -122,7 +122,7 @@ static bool make(const char *path, GError **error)
                file_replace(path, fallback_text, strlen(fallback_text), 0600, false, error);
 }
 
-FlowConfig *flow_config_read(const char *path, GError **error)
+PaddleFlowConfig *paddleflow_config_read(const char *path, GError **error)
 {
         g_autofree char *home = file_home();
         g_autofree char *own =
@@ -139,5 +139,5 @@ FlowConfig *flow_config_read(const char *path, GError **error)
                 err_set(error, ERR_FAILED, "configuration '%s' is not UTF-8", own ? own : path);
                 return NULL;
         }
-        return flow_config_parse(text, own ? own : path, error);
+        return paddleflow_config_parse(text, own ? own : path, error);
 }

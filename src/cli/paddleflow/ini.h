@@ -8,14 +8,14 @@
 typedef struct {
         char *user, *password, *host;
         int port;
-} FlowConfig;
+} PaddleFlowConfig;
 
-void flow_config_free(FlowConfig *config);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(FlowConfig, flow_config_free)
+void paddleflow_config_free(PaddleFlowConfig *config);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PaddleFlowConfig, paddleflow_config_free)
 
 /* `name` is the file's, for messages. ERR_FAILED naming section, key or line. */
-FlowConfig *flow_config_parse(const char *text, const char *name, GError **error);
+PaddleFlowConfig *paddleflow_config_parse(const char *text, const char *name, GError **error);
 
 /* Reads `path`. NULL: the file in the home directory, which is made, with the defaults, when there is none.
  */
-FlowConfig *flow_config_read(const char *path, GError **error);
+PaddleFlowConfig *paddleflow_config_read(const char *path, GError **error);

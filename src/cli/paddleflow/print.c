@@ -62,7 +62,7 @@ static char *cell_text(const json_t *value, bool base64)
 
 /* ---- forms ---- */
 
-static void print_grid(const json_t *rows, const FlowColumn *columns, gsize n)
+static void print_grid(const json_t *rows, const PaddleFlowColumn *columns, gsize n)
 {
         g_autoptr(GPtrArray) heads = g_ptr_array_new(), cells = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *text = NULL;
@@ -81,7 +81,7 @@ static void print_grid(const json_t *rows, const FlowColumn *columns, gsize n)
 }
 
 /* A table each up to the next column that stands apart. */
-static void print_grids(const json_t *rows, const FlowColumn *columns)
+static void print_grids(const json_t *rows, const PaddleFlowColumn *columns)
 {
         while (columns->head) {
                 gsize n = 1;
@@ -93,7 +93,7 @@ static void print_grids(const json_t *rows, const FlowColumn *columns)
         }
 }
 
-static json_t *keyed(const json_t *row, const FlowColumn *columns)
+static json_t *keyed(const json_t *row, const PaddleFlowColumn *columns)
 {
         json_t *object = json_object();
 
@@ -111,7 +111,7 @@ static json_t *keyed(const json_t *row, const FlowColumn *columns)
         return object;
 }
 
-static void print_json(const json_t *rows, const FlowColumn *columns)
+static void print_json(const json_t *rows, const PaddleFlowColumn *columns)
 {
         g_autoptr(json_t) list = json_array();
         g_autoptr(JsonText) text = NULL;
@@ -124,13 +124,13 @@ static void print_json(const json_t *rows, const FlowColumn *columns)
         puts(text);
 }
 
-static void print_text(const json_t *rows, const FlowColumn *columns)
+static void print_text(const json_t *rows, const PaddleFlowColumn *columns)
 {
         gsize i;
         json_t *row;
 
         json_array_foreach(rows, i, row) {
-                for (const FlowColumn *column = columns; column->head; column++) {
+                for (const PaddleFlowColumn *column = columns; column->head; column++) {
                         g_autofree char *cell = cell_text(member_at(row, column->key), column->base64);
 
                         printf("%s%s", column > columns ? "\t" : "", cell ? cell : "");
@@ -141,7 +141,7 @@ static void print_text(const json_t *rows, const FlowColumn *columns)
 
 /* ---- rows ---- */
 
-static json_t *rows_of(const FlowCommand *command, json_t *reply, GError **error)
+static json_t *rows_of(const PaddleFlowCommand *command, json_t *reply, GError **error)
 {
         json_t *items;
 
@@ -154,7 +154,8 @@ static json_t *rows_of(const FlowCommand *command, json_t *reply, GError **error
 }
 
 /* "id,name" as columns of those names; `columns` has room for COLUMNS_MAX and the end. */
-static bool choose_columns(const FlowArgs *args, char **fields, FlowColumn *columns, GError **error)
+static bool choose_columns(const PaddleFlowArgs *args, char **fields, PaddleFlowColumn *columns,
+                           GError **error)
 {
         gsize n = 0;
 
@@ -163,23 +164,23 @@ static bool choose_columns(const FlowArgs *args, char **fields, FlowColumn *colu
                         return err_set(error, ERR_FAILED,
                                        "--fieldlist: '%.100s' is not a list of at most %d fields", *field,
                                        COLUMNS_MAX);
-                columns[n++] = (FlowColumn){ .head = *field, .key = *field };
+                columns[n++] = (PaddleFlowColumn){ .head = *field, .key = *field };
         }
-        columns[n] = (FlowColumn){ 0 };
+        columns[n] = (PaddleFlowColumn){ 0 };
         return true;
 }
 
-static const char *fields_said(const FlowArgs *args)
+static const char *fields_said(const PaddleFlowArgs *args)
 {
-        const FlowCommand *command = args->command;
+        const PaddleFlowCommand *command = args->command;
 
-        for (const FlowParam *option = command->options; option && option->name; option++)
+        for (const PaddleFlowParam *option = command->options; option && option->name; option++)
                 if (command->fields_option && strcmp(option->name, command->fields_option) == 0)
                         return args->options[option - command->options];
         return NULL;
 }
 
-static void print_rows(const FlowArgs *args, const json_t *rows, const FlowColumn *columns)
+static void print_rows(const PaddleFlowArgs *args, const json_t *rows, const PaddleFlowColumn *columns)
 {
         if (strcmp(args->output, "json") == 0)
                 print_json(rows, columns);
@@ -190,7 +191,7 @@ static void print_rows(const FlowArgs *args, const json_t *rows, const FlowColum
 }
 
 /* "cluster[{0}] create success, cluster id[{id}]" */
-static void print_done(const FlowArgs *args, const json_t *reply)
+static void print_done(const PaddleFlowArgs *args, const json_t *reply)
 {
         for (const char *c = args->command->done; *c;) {
                 const char *end = *c == '{' ? strchr(c, '}') : NULL;
@@ -209,10 +210,10 @@ static void print_done(const FlowArgs *args, const json_t *reply)
         putchar('\n');
 }
 
-bool flow_print(const FlowArgs *args, json_t *reply, GError **error)
+bool paddleflow_print(const PaddleFlowArgs *args, json_t *reply, GError **error)
 {
-        const FlowCommand *command = args->command;
-        FlowColumn chosen[COLUMNS_MAX + 1];
+        const PaddleFlowCommand *command = args->command;
+        PaddleFlowColumn chosen[COLUMNS_MAX + 1];
         const char *fields = fields_said(args);
         g_auto(GStrv) list = fields ? g_strsplit(fields, ",", -1) : NULL;
         g_autoptr(json_t) rows = NULL;

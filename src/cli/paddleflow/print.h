@@ -3,7 +3,7 @@
 
 #include "cli/paddleflow/args.h"
 
-bool flow_print(const FlowArgs *args, json_t *reply, GError **error);
+bool paddleflow_print(const PaddleFlowArgs *args, json_t *reply, GError **error);
 
 bool print_version(json_t *reply, GError **error);
 bool print_job_log(json_t *reply, GError **error);

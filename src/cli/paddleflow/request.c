@@ -11,7 +11,7 @@
 
 enum { CREDENTIAL_MAX = 1024 * 1024, TIMEOUT_MS = 60000 };
 
-void flow_request_clear(FlowRequest *request)
+void paddleflow_request_clear(PaddleFlowRequest *request)
 {
         g_clear_pointer(&request->path, g_free);
         g_clear_pointer(&request->body, g_free);
@@ -63,19 +63,19 @@ static json_t *credential_of(const char *what, const char *text, GError **error)
         return json_string(coded);
 }
 
-static json_t *value_of(const FlowParam *param, const char *text, GError **error)
+static json_t *value_of(const PaddleFlowParam *param, const char *text, GError **error)
 {
         g_autoptr(json_t) map = NULL;
         g_autofree char *line = NULL;
 
         switch (param->type) {
-        case FLOW_TEXT: return json_string(text);
-        case FLOW_INT: return json_integer(g_ascii_strtoll(text, NULL, 10));
-        case FLOW_FLAG: return json_true();
-        case FLOW_MAP: return map_of(param->name, text, error);
-        case FLOW_WORDS: return words_of(text);
-        case FLOW_CREDENTIAL: return credential_of(param->name, text, error);
-        case FLOW_MAP_TEXT: break;
+        case PADDLEFLOW_TEXT: return json_string(text);
+        case PADDLEFLOW_INT: return json_integer(g_ascii_strtoll(text, NULL, 10));
+        case PADDLEFLOW_FLAG: return json_true();
+        case PADDLEFLOW_MAP: return map_of(param->name, text, error);
+        case PADDLEFLOW_WORDS: return words_of(text);
+        case PADDLEFLOW_CREDENTIAL: return credential_of(param->name, text, error);
+        case PADDLEFLOW_MAP_TEXT: break;
         }
         map = map_of(param->name, text, error);
         line = map ? json_format(map) : NULL;
@@ -99,7 +99,7 @@ static void put_at(json_t *body, const char *key, json_t *take_value)
         json_object_set_new(inner, point ? point + 1 : key, take_value);
 }
 
-static bool put_params(json_t *to, const FlowParam *params, char *const *values, GError **error)
+static bool put_params(json_t *to, const PaddleFlowParam *params, char *const *values, GError **error)
 {
         for (guint i = 0; params && params[i].name; i++) {
                 json_t *value;
@@ -114,9 +114,9 @@ static bool put_params(json_t *to, const FlowParam *params, char *const *values,
         return true;
 }
 
-static bool has_flag(const FlowArgs *args, const char *name)
+static bool has_flag(const PaddleFlowArgs *args, const char *name)
 {
-        const FlowParam *options = args->command->options;
+        const PaddleFlowParam *options = args->command->options;
 
         for (guint i = 0; options && options[i].name; i++)
                 if (strcmp(options[i].name, name) == 0)
@@ -124,9 +124,9 @@ static bool has_flag(const FlowArgs *args, const char *name)
         return false;
 }
 
-static char *path_of(const FlowArgs *args)
+static char *path_of(const PaddleFlowArgs *args)
 {
-        const FlowCommand *command = args->command;
+        const PaddleFlowCommand *command = args->command;
         const char *pattern =
                 command->detail_path && has_flag(args, "detail") ? command->detail_path : command->path;
         const char *place = strstr(pattern, "{0}");
@@ -151,9 +151,9 @@ static void append_query(GString *path, const json_t *values)
         }
 }
 
-bool flow_request_build(const FlowArgs *args, FlowRequest *ret, GError **error)
+bool paddleflow_request_build(const PaddleFlowArgs *args, PaddleFlowRequest *ret, GError **error)
 {
-        const FlowCommand *command = args->command;
+        const PaddleFlowCommand *command = args->command;
         g_autoptr(json_t) values =
                 command->fixed ? json_parse(command->fixed, strlen(command->fixed), NULL) : json_object();
         g_autofree char *start = path_of(args);
@@ -164,7 +164,7 @@ bool flow_request_build(const FlowArgs *args, FlowRequest *ret, GError **error)
             (command->prepare && !command->prepare(values, args->words, error)))
                 return false;
         ret->method = command->method;
-        if (command->place == FLOW_BODY)
+        if (command->place == PADDLEFLOW_BODY)
                 ret->body = json_format(values);
         else
                 append_query(path, values);
@@ -206,8 +206,8 @@ static json_t *read_reply(const HttpReply *reply, bool may_say_message, GError *
         return NULL;
 }
 
-static json_t *send(HttpClient *client, const FlowRequest *request, const char *token, bool may_say_message,
-                    GError **error)
+static json_t *send(HttpClient *client, const PaddleFlowRequest *request, const char *token,
+                    bool may_say_message, GError **error)
 {
         g_autofree char *header = g_strconcat("x-pf-authorization: ", token, NULL);
         const char *headers[] = { header, NULL };
@@ -229,11 +229,11 @@ static json_t *send(HttpClient *client, const FlowRequest *request, const char *
         return read_reply(&reply, may_say_message, error);
 }
 
-static char *log_in(HttpClient *client, const FlowConfig *config, GError **error)
+static char *log_in(HttpClient *client, const PaddleFlowConfig *config, GError **error)
 {
         g_autoptr(json_t) body =
                 json_pack("{s:s, s:s}", "username", config->user, "password", config->password);
-        g_auto(FlowRequest)
+        g_auto(PaddleFlowRequest)
                 request = { .method = "POST", .path = g_strdup(BASE "/login"), .body = json_format(body) };
         g_autoptr(json_t) reply = send(client, &request, NULL, false, error);
         const char *token = text_in(reply, "authorization", NULL);
@@ -243,13 +243,13 @@ static char *log_in(HttpClient *client, const FlowConfig *config, GError **error
         return g_strdup(token);
 }
 
-bool flow_call(const FlowConfig *config, const FlowArgs *args, json_t **ret, GError **error)
+bool paddleflow_call(const PaddleFlowConfig *config, const PaddleFlowArgs *args, json_t **ret, GError **error)
 {
-        g_auto(FlowRequest) request = { 0 };
+        g_auto(PaddleFlowRequest) request = { 0 };
         g_autofree char *url = g_strdup_printf("http://%s:%d", config->host, config->port), *token = NULL;
         g_autoptr(HttpClient) client = NULL;
 
-        if (!flow_request_build(args, &request, error))
+        if (!paddleflow_request_build(args, &request, error))
                 return false;
         client = http_client_new(url, NULL, error);
         if (!client)

@@ -9,14 +9,15 @@ typedef struct {
         const char *method;
         char *path; /* with its query */
         char *body; /* JSON, or NULL */
-} FlowRequest;
+} PaddleFlowRequest;
 
-void flow_request_clear(FlowRequest *request);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FlowRequest, flow_request_clear)
+void paddleflow_request_clear(PaddleFlowRequest *request);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PaddleFlowRequest, paddleflow_request_clear)
 
 /* From the command line to the request. Pure, but for files that options name. */
-bool flow_request_build(const FlowArgs *args, FlowRequest *ret, GError **error);
+bool paddleflow_request_build(const PaddleFlowArgs *args, PaddleFlowRequest *ret, GError **error);
 
 /* Logs in and calls. *ret is the reply's JSON, an empty object for an empty one. An error of the server is
  * ERR_FAILED in the older client's words. */
-bool flow_call(const FlowConfig *config, const FlowArgs *args, json_t **ret, GError **error);
+bool paddleflow_call(const PaddleFlowConfig *config, const PaddleFlowArgs *args, json_t **ret,
+                     GError **error);

@@ -9,19 +9,19 @@
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static bool run_command(const FlowArgs *args, GError **error)
+static bool run_command(const PaddleFlowArgs *args, GError **error)
 {
-        g_autoptr(FlowConfig) config = flow_config_read(args->config, error);
+        g_autoptr(PaddleFlowConfig) config = paddleflow_config_read(args->config, error);
         g_autoptr(json_t) reply = NULL;
 
-        return config && flow_call(config, args, &reply, error) && flow_print(args, reply, error);
+        return config && paddleflow_call(config, args, &reply, error) && paddleflow_print(args, reply, error);
 }
 
-int flow_run(int argc, char *const *argv)
+int paddleflow_run(int argc, char *const *argv)
 {
-        g_auto(FlowArgs) args = { 0 };
+        g_auto(PaddleFlowArgs) args = { 0 };
         g_autoptr(GError) error = NULL;
-        bool ok = flow_args_parse(argc, argv, &args, &error);
+        bool ok = paddleflow_args_parse(argc, argv, &args, &error);
 
         if (ok && args.help)
                 fputs(args.help, stdout);

@@ -4,4 +4,4 @@
 
 /* Runs a command line without the program's name; the exit status: 0, 1 for any failure, 2 for wrong
  * arguments. */
-int flow_run(int argc, char *const *argv);
+int paddleflow_run(int argc, char *const *argv);

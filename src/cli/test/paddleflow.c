@@ -86,27 +86,27 @@ static const struct {
           "{\"queueNames\":[\"a\",\"b\"],\"startTime\":\"x\",\"endTime\":\"y\"}" },
 };
 
-static bool parse(const char *line, FlowArgs *args, GError **error)
+static bool parse(const char *line, PaddleFlowArgs *args, GError **error)
 {
         g_auto(GStrv) argv = NULL;
         int argc = 0;
 
         g_assert_true(!*line || g_shell_parse_argv(line, &argc, &argv, NULL));
-        return flow_args_parse(argc, argv, args, error);
+        return paddleflow_args_parse(argc, argv, args, error);
 }
 
 static void test_requests(void)
 {
         for (gsize i = 0; i < G_N_ELEMENTS(requests); i++) {
                 g_autofree char *path = g_strconcat(BASE, requests[i].path, NULL);
-                g_auto(FlowRequest) request = { 0 };
+                g_auto(PaddleFlowRequest) request = { 0 };
                 g_autoptr(GError) error = NULL;
-                g_auto(FlowArgs) args = { 0 };
+                g_auto(PaddleFlowArgs) args = { 0 };
                 g_autoptr(json_t) body = NULL, wanted = NULL;
 
                 g_test_message("%s", requests[i].line);
                 g_assert_true(parse(requests[i].line, &args, &error) &&
-                              flow_request_build(&args, &request, &error));
+                              paddleflow_request_build(&args, &request, &error));
                 g_assert_cmpstr(request.method, ==, requests[i].method);
                 g_assert_cmpstr(request.path, ==, path);
                 g_assert_cmpint(request.body != NULL, ==, requests[i].body != NULL);
@@ -149,7 +149,7 @@ static void test_wrong(void)
 
         for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
                 g_autoptr(GError) error = NULL;
-                g_auto(FlowArgs) args = { 0 };
+                g_auto(PaddleFlowArgs) args = { 0 };
 
                 g_test_message("%s", rows[i].line);
                 g_assert_false(parse(rows[i].line, &args, &error));
@@ -160,7 +160,7 @@ static void test_wrong(void)
 
 static void test_environment(void)
 {
-        g_auto(FlowArgs) first = { 0 }, second = { 0 }, third = { 0 };
+        g_auto(PaddleFlowArgs) first = { 0 }, second = { 0 }, third = { 0 };
 
         g_setenv("PADDLEFLOW_OUTPUT", "json", TRUE);
         g_setenv("PADDLEFLOW_PF_CONFIG", "/x.ini", TRUE);
@@ -183,22 +183,22 @@ static void test_environment(void)
 /* Every group and command has a help text that names every option. */
 static void test_help(void)
 {
-        g_auto(FlowArgs) front = { 0 };
+        g_auto(PaddleFlowArgs) front = { 0 };
 
         g_assert_true(parse("--help", &front, NULL));
-        for (const FlowGroup *group = flow_groups; group->name; group++) {
-                g_auto(FlowArgs) args = { 0 };
+        for (const PaddleFlowGroup *group = paddleflow_groups; group->name; group++) {
+                g_auto(PaddleFlowArgs) args = { 0 };
 
                 g_assert_nonnull(strstr(front.help, group->name));
                 g_assert_true(parse(group->name, &args, NULL));
                 g_assert_true(g_str_has_prefix(args.help, "Usage: paddleflow "));
         }
-        for (const FlowCommand *command = flow_commands; command->name; command++) {
+        for (const PaddleFlowCommand *command = paddleflow_commands; command->name; command++) {
                 g_autofree char *line = g_strdup_printf("%s %s --help", command->group, command->name);
-                g_auto(FlowArgs) args = { 0 };
+                g_auto(PaddleFlowArgs) args = { 0 };
 
                 g_assert_true(parse(line, &args, NULL));
-                for (const FlowParam *option = command->options; option && option->name; option++)
+                for (const PaddleFlowParam *option = command->options; option && option->name; option++)
                         g_assert_nonnull(strstr(args.help, option->name));
         }
 }
@@ -228,7 +228,7 @@ static void test_ini(void)
 
         for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
                 g_autoptr(GError) error = NULL;
-                g_autoptr(FlowConfig) config = flow_config_parse(rows[i].text, "c", &error);
+                g_autoptr(PaddleFlowConfig) config = paddleflow_config_parse(rows[i].text, "c", &error);
 
                 g_test_message("%s", rows[i].text);
                 g_assert_cmpint(config != NULL, ==, rows[i].says == NULL);

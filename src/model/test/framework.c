@@ -576,36 +576,36 @@ static void test_flow_roles(void)
                 g_auto(GStrv) names = g_strsplit(table[i].frameworks, " ", -1);
 
                 for (char **name = names; *name; name++) {
-                        const FlowFramework *flow = flow_framework_find(*name);
+                        const PaddleFlowFramework *flow = paddleflow_framework_find(*name);
 
-                        g_assert_cmpstr(flow_framework_name(flow), ==, *name);
+                        g_assert_cmpstr(paddleflow_framework_name(flow), ==, *name);
                         for (gsize k = 0; k < G_N_ELEMENTS(words); k++) {
                                 g_autofree char *word = g_strdup_printf(" %s ", words[k]);
                                 g_autoptr(GError) error = NULL;
-                                FlowRole role = FLOW_ROLES;
+                                PaddleFlowRole role = PADDLEFLOW_ROLES;
                                 bool known = *words[k] && strstr(table[i].roles, word);
                                 const char *plain = strcmp(words[k], "pworker") == 0 ? "worker" : words[k];
 
                                 g_test_message("%s %s", *name, words[k]);
-                                g_assert_true(flow_role_parse(flow, words[k], &role, &error) == known);
-                                g_assert_true(known ? role < FLOW_ROLES : error != NULL);
+                                g_assert_true(paddleflow_role_parse(flow, words[k], &role, &error) == known);
+                                g_assert_true(known ? role < PADDLEFLOW_ROLES : error != NULL);
                                 if (known)
-                                        g_assert_cmpstr(flow_role_name(role), ==, plain);
+                                        g_assert_cmpstr(paddleflow_role_name(role), ==, plain);
                         }
                 }
         }
-        g_assert_null(flow_framework_find("plain"));
-        g_assert_null(flow_framework_find(""));
+        g_assert_null(paddleflow_framework_find("plain"));
+        g_assert_null(paddleflow_framework_find(""));
 }
 
 typedef struct {
         const char *frameworks;
-        int counts[FLOW_ROLES]; /* pserver, master, worker, driver, executor */
-        const char *mode;       /* NULL: refused with the message ... */
+        int counts[PADDLEFLOW_ROLES]; /* pserver, master, worker, driver, executor */
+        const char *mode;             /* NULL: refused with the message ... */
         const char *says;
-} FlowCase;
+} PaddleFlowCase;
 
-static const FlowCase flow_cases[] = {
+static const PaddleFlowCase paddleflow_cases[] = {
         { "paddle tensorflow pytorch mxnet aitj", { 1, 0, 1 }, "PS", NULL },
         { "paddle tensorflow pytorch mxnet aitj", { 0, 1, 1 }, "PS", NULL },
         { "paddle tensorflow pytorch mxnet aitj", { 2, 1, 5 }, "PS", NULL },
@@ -636,14 +636,15 @@ static const FlowCase flow_cases[] = {
 
 static void test_flow_counts(void)
 {
-        for (gsize i = 0; i < G_N_ELEMENTS(flow_cases); i++) {
-                const FlowCase *c = &flow_cases[i];
+        for (gsize i = 0; i < G_N_ELEMENTS(paddleflow_cases); i++) {
+                const PaddleFlowCase *c = &paddleflow_cases[i];
                 g_auto(GStrv) names = g_strsplit(c->frameworks, " ", -1);
 
                 for (char **name = names; *name; name++) {
                         g_autoptr(GError) error = NULL;
                         const char *mode = NULL;
-                        bool ok = flow_counts_check(flow_framework_find(*name), c->counts, &mode, &error);
+                        bool ok = paddleflow_counts_check(paddleflow_framework_find(*name), c->counts, &mode,
+                                                          &error);
 
                         g_test_message("case %zu, %s: %s", i, *name, ok ? mode : error->message);
                         g_assert_cmpstr(mode, ==, c->mode);
@@ -657,7 +658,7 @@ static void test_flow_rows(void)
 {
         static const struct {
                 const char *framework;
-                int counts[FLOW_ROLES];
+                int counts[PADDLEFLOW_ROLES];
                 const char *row, *says;
         } cases[] = {
                 { "paddle", { 1, 0, 1 }, "paddle-ps", NULL },
@@ -680,8 +681,8 @@ static void test_flow_rows(void)
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autoptr(GError) error = NULL;
-                const Framework *row =
-                        flow_framework_row(flow_framework_find(cases[i].framework), cases[i].counts, &error);
+                const Framework *row = paddleflow_framework_row(paddleflow_framework_find(cases[i].framework),
+                                                                cases[i].counts, &error);
 
                 g_assert_cmpstr(row ? row->name : NULL, ==, cases[i].row);
                 g_assert_true(row ? !error : strstr(error->message, cases[i].says) != NULL);
@@ -724,7 +725,7 @@ static void test_rows(void)
         for (const Framework *const *row = framework_all(); *row; row++)
                 g_assert_true(framework_find((*row)->name) == *row && (*row)->check && (*row)->member_env &&
                               framework_role(*row, (*row)->main_role) &&
-                              flow_framework_find((*row)->flow_name));
+                              paddleflow_framework_find((*row)->paddleflow_name));
         g_assert_cmpint(framework_role(ps, "pserver")->phase, ==, 0);
         g_assert_cmpint(framework_role(ps, "pserver")->end, ==, ENDS_WITH_JOB);
         g_assert_true(framework_role(ps, "pserver")->listens && framework_role(ps, "pserver")->has_port);

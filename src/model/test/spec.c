@@ -281,14 +281,14 @@ static void test_bounds(void)
 
 /* ---- submissions of PaddlePaddle Cloud ---- */
 
-static void test_seed(void)
+static void test_cloud_job(void)
 {
-        g_autoptr(json_t) seed = json(
+        g_autoptr(json_t) cloud = json(
                 "{`job_name`:`digits`,`package_path`:`./demo/`,`entry_point`:`python train.py`,`input`:`/i`,"
                 "`output`:`/o`,`trainers`:4,`pservers`:2,`base_image`:`paddlepaddle/paddle:0.10.rc2`,"
                 "`env`:[`NUM_PASS=5`],`package`:`" HASH "`,`job_id`:`x`}");
         g_autoptr(GError) error = NULL;
-        g_autoptr(json_t) object = spec_from_seed(seed, &error);
+        g_autoptr(json_t) object = spec_from_cloud_job(cloud, &error);
         g_autoptr(Spec) s = NULL;
 
         g_assert_no_error(error);
@@ -304,11 +304,11 @@ static void test_seed(void)
         g_assert_cmpstr(s->image, ==, "paddlepaddle/paddle:0.10.rc2");
 }
 
-static void test_seed_gpus(void)
+static void test_cloud_job_gpus(void)
 {
-        g_autoptr(json_t) seed = json("{`entry_point`:`x`,`trainers`:2,`use_gpu`:true,`trainer_gpu_num`:2}");
+        g_autoptr(json_t) cloud = json("{`entry_point`:`x`,`trainers`:2,`use_gpu`:true,`trainer_gpu_num`:2}");
         g_autoptr(GError) error = NULL;
-        g_autoptr(json_t) object = spec_from_seed(seed, &error);
+        g_autoptr(json_t) object = spec_from_cloud_job(cloud, &error);
         g_autoptr(Spec) s = spec_parse(object, &error);
 
         g_assert_no_error(error);
@@ -317,7 +317,7 @@ static void test_seed_gpus(void)
         g_assert_cmpstr(s->framework->name, ==, "paddle-collective");
 }
 
-static void test_seed_refused(void)
+static void test_cloud_job_refused(void)
 {
         static const struct {
                 const char *text, *says;
@@ -337,10 +337,10 @@ static void test_seed_refused(void)
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autoptr(json_t) seed = json(cases[i].text);
+                g_autoptr(json_t) cloud = json(cases[i].text);
                 g_autoptr(GError) error = NULL;
 
-                g_assert_null(spec_from_seed(seed, &error));
+                g_assert_null(spec_from_cloud_job(cloud, &error));
                 g_assert_true(err_is(error, ERR_INVALID));
                 g_assert_true(g_str_has_prefix(error->message, cases[i].says));
         }
@@ -426,9 +426,9 @@ int main(int argc, char **argv)
         g_test_add_func("/spec/framework-guess", test_framework_guess);
         g_test_add_func("/spec/refused", test_refused);
         g_test_add_func("/spec/bounds", test_bounds);
-        g_test_add_func("/spec/seed", test_seed);
-        g_test_add_func("/spec/seed-gpus", test_seed_gpus);
-        g_test_add_func("/spec/seed-refused", test_seed_refused);
+        g_test_add_func("/spec/cloud-job", test_cloud_job);
+        g_test_add_func("/spec/cloud-job-gpus", test_cloud_job_gpus);
+        g_test_add_func("/spec/cloud-job-refused", test_cloud_job_refused);
         g_test_add_func("/spec/wants", test_wants);
         g_test_add_func("/spec/paths", test_paths);
         return g_test_run();

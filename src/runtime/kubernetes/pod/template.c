@@ -467,7 +467,8 @@ void template_fill(const TemplateCluster *cluster, const RuntimeAttempt *attempt
         if (attempt->job) {
                 const char *class = template_class(attempt->job->priority);
 
-                podspec_label(pod, "paddleflow-job-framework", attempt->job->spec->framework->flow_name);
+                podspec_label(pod, "paddleflow-job-framework",
+                              attempt->job->spec->framework->paddleflow_name);
                 put_queue(pod, attempt->job->queue);
                 select_nodes(spec, attempt);
                 put_user_labels(pod, job_labels(attempt->job));

@@ -49,7 +49,7 @@ static RuntimeAsk *copy_ask(const RuntimeAsk *ask)
         return copy;
 }
 
-json_t *flow_ask(Flow *flow, const char *cluster, const RuntimeAsk *ask, GError **error)
+json_t *paddleflow_ask(PaddleFlow *flow, const char *cluster, const RuntimeAsk *ask, GError **error)
 {
         Wait wait = { .lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER };
         RuntimeAsk *own = copy_ask(ask);
@@ -72,10 +72,10 @@ json_t *flow_ask(Flow *flow, const char *cluster, const RuntimeAsk *ask, GError 
 
 /* ---- other clusters ---- */
 
-static bool ask_page(Flow *flow, const Cluster *cluster, RuntimeAsk *ask,
+static bool ask_page(PaddleFlow *flow, const Cluster *cluster, RuntimeAsk *ask,
                      void (*take)(json_t *nodes, const json_t *item), json_t *nodes, GError **error)
 {
-        g_autoptr(json_t) page = flow_ask(flow, cluster->object.name, ask, error);
+        g_autoptr(json_t) page = paddleflow_ask(flow, cluster->object.name, ask, error);
         const json_t *items = json_object_get(page, "items"), *item;
         size_t i;
 
@@ -89,7 +89,7 @@ static bool ask_page(Flow *flow, const Cluster *cluster, RuntimeAsk *ask,
         return true;
 }
 
-static bool ask_all(Flow *flow, const Cluster *cluster, const char *kind,
+static bool ask_all(PaddleFlow *flow, const Cluster *cluster, const char *kind,
                     void (*take)(json_t *nodes, const json_t *item), json_t *nodes, GError **error)
 {
         RuntimeAsk ask = {
@@ -111,7 +111,7 @@ static void take_node(json_t *nodes, const json_t *item)
         json_object_set_new(nodes, json_string_value(json_object_get(node, "name")), node);
 }
 
-static json_t *see_others(Flow *flow, const Cluster *cluster, GError **error)
+static json_t *see_others(PaddleFlow *flow, const Cluster *cluster, GError **error)
 {
         g_autoptr(json_t) nodes = json_object();
 
@@ -172,7 +172,7 @@ static bool is_here(const Catalog *catalog, const Job *job)
         return !cluster || cluster->type == CLUSTER_LOCAL;
 }
 
-static json_t *running_pods(Flow *flow, Resources *used)
+static json_t *running_pods(PaddleFlow *flow, Resources *used)
 {
         JobQuery query = { .states = 1u << JOB_STARTING | 1u << JOB_RUNNING | 1u << JOB_STOPPING |
                                      1u << JOB_PREEMPTING,
@@ -192,7 +192,7 @@ static json_t *running_pods(Flow *flow, Resources *used)
         return pods;
 }
 
-static json_t *see_here(Flow *flow, bool pods)
+static json_t *see_here(PaddleFlow *flow, bool pods)
 {
         EngineMetrics metrics;
         Resources used;
@@ -213,7 +213,7 @@ static json_t *see_here(Flow *flow, bool pods)
                          running ? running : json_array());
 }
 
-json_t *cluster_sight(Flow *flow, const Cluster *cluster, bool pods, GError **error)
+json_t *cluster_sight(PaddleFlow *flow, const Cluster *cluster, bool pods, GError **error)
 {
         return cluster->type == CLUSTER_LOCAL ? see_here(flow, pods) : see_others(flow, cluster, error);
 }

@@ -12,22 +12,22 @@ typedef enum {
         RULE_DRIVER,           /* at least 1 driver */
         RULE_MASTER_AND_WORKER,
         RULE_ONE_WORKER,
-} FlowRule;
+} PaddleFlowRule;
 
-struct FlowFramework {
+struct PaddleFlowFramework {
         const char *name;
         guint roles; /* BIT()s */
-        FlowRule rule;
+        PaddleFlowRule rule;
         const Framework *ps, *collective; /* their rows (without a mode: the latter); or NULL */
 };
 
 enum {
-        TRAINING = BIT(FLOW_PSERVER) | BIT(FLOW_MASTER) | BIT(FLOW_WORKER),
-        LED = BIT(FLOW_MASTER) | BIT(FLOW_WORKER),
-        SPARK = BIT(FLOW_DRIVER) | BIT(FLOW_EXECUTOR),
+        TRAINING = BIT(PADDLEFLOW_PSERVER) | BIT(PADDLEFLOW_MASTER) | BIT(PADDLEFLOW_WORKER),
+        LED = BIT(PADDLEFLOW_MASTER) | BIT(PADDLEFLOW_WORKER),
+        SPARK = BIT(PADDLEFLOW_DRIVER) | BIT(PADDLEFLOW_EXECUTOR),
 };
 
-static const FlowFramework flows[] = {
+static const PaddleFlowFramework flows[] = {
         { "paddle", TRAINING, RULE_PS_OR_COLLECTIVE, &framework_paddle_ps, &framework_paddle_collective },
         { "tensorflow", TRAINING, RULE_PS_OR_COLLECTIVE, &framework_tensorflow, &framework_tensorflow },
         { "pytorch", TRAINING, RULE_PS_OR_COLLECTIVE, &framework_pytorch, &framework_pytorch },
@@ -36,15 +36,15 @@ static const FlowFramework flows[] = {
         { "spark", SPARK, RULE_DRIVER, NULL, &framework_spark },
         { "mpi", LED, RULE_MASTER_AND_WORKER, NULL, &framework_mpi },
         { "ray", LED, RULE_MASTER_AND_WORKER, NULL, NULL },
-        { "standalone", BIT(FLOW_WORKER), RULE_ONE_WORKER, NULL, &framework_plain },
+        { "standalone", BIT(PADDLEFLOW_WORKER), RULE_ONE_WORKER, NULL, &framework_plain },
 };
 
-static const char *const role_names[FLOW_ROLES] = {
-        [FLOW_PSERVER] = "pserver", [FLOW_MASTER] = "master",     [FLOW_WORKER] = "worker",
-        [FLOW_DRIVER] = "driver",   [FLOW_EXECUTOR] = "executor",
+static const char *const role_names[PADDLEFLOW_ROLES] = {
+        [PADDLEFLOW_PSERVER] = "pserver", [PADDLEFLOW_MASTER] = "master",     [PADDLEFLOW_WORKER] = "worker",
+        [PADDLEFLOW_DRIVER] = "driver",   [PADDLEFLOW_EXECUTOR] = "executor",
 };
 
-const FlowFramework *flow_framework_find(const char *name)
+const PaddleFlowFramework *paddleflow_framework_find(const char *name)
 {
         for (gsize i = 0; i < G_N_ELEMENTS(flows); i++)
                 if (strcmp(flows[i].name, name) == 0)
@@ -52,7 +52,7 @@ const FlowFramework *flow_framework_find(const char *name)
         return NULL;
 }
 
-char *flow_framework_names(void)
+char *paddleflow_framework_names(void)
 {
         g_autoptr(GString) names = g_string_new(NULL);
 
@@ -61,35 +61,36 @@ char *flow_framework_names(void)
         return g_string_free(g_steal_pointer(&names), FALSE);
 }
 
-const char *flow_framework_name(const FlowFramework *framework)
+const char *paddleflow_framework_name(const PaddleFlowFramework *framework)
 {
         return framework->name;
 }
 
-const char *flow_role_name(FlowRole role)
+const char *paddleflow_role_name(PaddleFlowRole role)
 {
         return role_names[role];
 }
 
-static char *allowed_roles(const FlowFramework *framework)
+static char *allowed_roles(const PaddleFlowFramework *framework)
 {
         g_autoptr(GString) names = g_string_new(NULL);
 
-        for (int role = 0; role < FLOW_ROLES; role++)
+        for (int role = 0; role < PADDLEFLOW_ROLES; role++)
                 if (framework->roles & BIT(role))
                         g_string_append_printf(names, "%s%s", names->len ? ", " : "", role_names[role]);
         return g_string_free(g_steal_pointer(&names), FALSE);
 }
 
-bool flow_role_parse(const FlowFramework *framework, const char *word, FlowRole *ret, GError **error)
+bool paddleflow_role_parse(const PaddleFlowFramework *framework, const char *word, PaddleFlowRole *ret,
+                           GError **error)
 {
         const char *name = strcmp(word, "pworker") == 0 ? "worker" : word;
         g_autofree char *allowed = NULL;
 
-        for (int role = 0; role < FLOW_ROLES; role++) {
+        for (int role = 0; role < PADDLEFLOW_ROLES; role++) {
                 if (!(framework->roles & BIT(role)) || strcmp(role_names[role], name) != 0)
                         continue;
-                *ret = (FlowRole)role;
+                *ret = (PaddleFlowRole)role;
                 return true;
         }
         allowed = allowed_roles(framework);
@@ -99,7 +100,7 @@ bool flow_role_parse(const FlowFramework *framework, const char *word, FlowRole 
 
 /* ---- counts ---- */
 
-static bool needs(const FlowFramework *framework, const int *counts, FlowRole role, int least,
+static bool needs(const PaddleFlowFramework *framework, const int *counts, PaddleFlowRole role, int least,
                   const char *when, GError **error)
 {
         if (counts[role] >= least)
@@ -108,35 +109,35 @@ static bool needs(const FlowFramework *framework, const int *counts, FlowRole ro
                        when, least, role_names[role], counts[role]);
 }
 
-static const char *mode_of(const FlowFramework *framework, const int *counts)
+static const char *mode_of(const PaddleFlowFramework *framework, const int *counts)
 {
         if (framework->rule != RULE_PS_OR_COLLECTIVE)
                 return "";
-        return counts[FLOW_PSERVER] > 0 || counts[FLOW_MASTER] > 0 ? "PS" : "Collective";
+        return counts[PADDLEFLOW_PSERVER] > 0 || counts[PADDLEFLOW_MASTER] > 0 ? "PS" : "Collective";
 }
 
-static bool check_rule(const FlowFramework *framework, const int *counts, GError **error)
+static bool check_rule(const PaddleFlowFramework *framework, const int *counts, GError **error)
 {
         bool ps = strcmp(mode_of(framework, counts), "PS") == 0;
 
         switch (framework->rule) {
         case RULE_PS_OR_COLLECTIVE:
-                return needs(framework, counts, FLOW_WORKER, ps ? 1 : 2,
+                return needs(framework, counts, PADDLEFLOW_WORKER, ps ? 1 : 2,
                              ps ? " in PS mode" : " in Collective mode", error);
-        case RULE_DRIVER: return needs(framework, counts, FLOW_DRIVER, 1, "", error);
+        case RULE_DRIVER: return needs(framework, counts, PADDLEFLOW_DRIVER, 1, "", error);
         case RULE_MASTER_AND_WORKER:
-                return needs(framework, counts, FLOW_MASTER, 1, "", error) &&
-                       needs(framework, counts, FLOW_WORKER, 1, "", error);
+                return needs(framework, counts, PADDLEFLOW_MASTER, 1, "", error) &&
+                       needs(framework, counts, PADDLEFLOW_WORKER, 1, "", error);
         case RULE_ONE_WORKER: break;
         }
-        if (counts[FLOW_WORKER] == 1)
+        if (counts[PADDLEFLOW_WORKER] == 1)
                 return true;
         return err_set(error, ERR_INVALID, "members: %s has exactly 1 worker, not %d", framework->name,
-                       counts[FLOW_WORKER]);
+                       counts[PADDLEFLOW_WORKER]);
 }
 
-bool flow_counts_check(const FlowFramework *framework, const int counts[FLOW_ROLES], const char **ret_mode,
-                       GError **error)
+bool paddleflow_counts_check(const PaddleFlowFramework *framework, const int counts[PADDLEFLOW_ROLES],
+                             const char **ret_mode, GError **error)
 {
         if (!check_rule(framework, counts, error))
                 return false;
@@ -146,10 +147,9 @@ bool flow_counts_check(const FlowFramework *framework, const int counts[FLOW_ROL
 
 const char *framework_mode(const Spec *spec)
 {
-        const FlowFramework *flow = flow_framework_find(spec->framework->flow_name);
-        int counts[FLOW_ROLES] = {
-                [FLOW_PSERVER] = spec_replicas(spec, "pserver"), [FLOW_MASTER] = spec_replicas(spec, "master")
-        };
+        const PaddleFlowFramework *flow = paddleflow_framework_find(spec->framework->paddleflow_name);
+        int counts[PADDLEFLOW_ROLES] = { [PADDLEFLOW_PSERVER] = spec_replicas(spec, "pserver"),
+                                         [PADDLEFLOW_MASTER] = spec_replicas(spec, "master") };
         const char *mode = mode_of(flow, counts);
 
         return *mode ? mode : NULL;
@@ -167,8 +167,8 @@ static char *flows_with_a_row(void)
         return g_string_free(g_steal_pointer(&names), FALSE);
 }
 
-const Framework *flow_framework_row(const FlowFramework *framework, const int counts[FLOW_ROLES],
-                                    GError **error)
+const Framework *paddleflow_framework_row(const PaddleFlowFramework *framework,
+                                          const int counts[PADDLEFLOW_ROLES], GError **error)
 {
         bool ps = strcmp(mode_of(framework, counts), "PS") == 0;
         const Framework *row = ps ? framework->ps : framework->collective;
@@ -181,7 +181,7 @@ const Framework *flow_framework_row(const FlowFramework *framework, const int co
                         known);
                 return NULL;
         }
-        for (int role = 0; role < FLOW_ROLES; role++) {
+        for (int role = 0; role < PADDLEFLOW_ROLES; role++) {
                 if (counts[role] == 0 || framework_role(row, role_names[role]))
                         continue;
                 err_set(error, ERR_INVALID, "framework: '%s' runs in the row '%s', which has no role '%s'",
