@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!object)
                 return 0;
         check(object);
-        from_seed = spec_from_seed(object, NULL);
+        from_seed = spec_from_cloud_job(object, NULL);
         if (from_seed)
                 check(from_seed);
         return 0;

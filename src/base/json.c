@@ -37,16 +37,12 @@ static bool depth_fits(const char *text, gsize len)
         return true;
 }
 
-static json_t *parse(const char *text, gsize len, size_t flags, GError **error)
+static json_t *load(const char *text, gsize len, size_t flags, GError **error)
 {
         json_error_t at;
         json_t *value;
         char *near;
 
-        if (!depth_fits(text, len)) {
-                err_set(error, ERR_INVALID, "JSON is nested deeper than %d", JSON_DEPTH_MAX);
-                return NULL;
-        }
         value = json_loadb(text, len, flags | JSON_DECODE_ANY, &at);
         if (value)
                 return value;
@@ -57,6 +53,37 @@ static json_t *parse(const char *text, gsize len, size_t flags, GError **error)
                 *near = '\0';
         err_set(error, ERR_INVALID, "not valid JSON at line %d, column %d: %s", at.line, at.column, at.text);
         return NULL;
+}
+
+static json_t *parse(const char *text, gsize len, size_t flags, GError **error)
+{
+        if (depth_fits(text, len))
+                return load(text, len, flags, error);
+        err_set(error, ERR_INVALID, "JSON is nested deeper than %d", JSON_DEPTH_MAX);
+        return NULL;
+}
+
+json_t *json_parse_own(const char *text, gsize len, GError **error)
+{
+        return load(text, len, JSON_REJECT_DUPLICATES, error);
+}
+
+int json_depth(const json_t *value)
+{
+        int deepest = 0;
+        const char *name;
+        const json_t *item;
+        size_t i;
+
+        if (!json_is_object(value) && !json_is_array(value))
+                return 0;
+        json_object_foreach((json_t *)value, name, item) {
+                deepest = MAX(deepest, json_depth(item));
+        }
+        json_array_foreach(value, i, item) {
+                deepest = MAX(deepest, json_depth(item));
+        }
+        return deepest + 1;
 }
 
 json_t *json_parse(const char *text, gsize len, GError **error)

@@ -23,6 +23,13 @@ void json_init(void);
  * ERR_INVALID with line and column. NULL on failure. */
 json_t *json_parse(const char *text, gsize len, GError **error);
 
+/* The same for text that this program has written itself: nested as deeply as jansson takes it (2,048). What was bounded
+ * when it came in may lie some levels deeper in what was written. */
+json_t *json_parse_own(const char *text, gsize len, GError **error);
+
+/* The levels of objects and arrays: 0 for a number, 1 for {} and []. */
+int json_depth(const json_t *value);
+
 /* As json_parse, but the last of duplicate members wins: for older interfaces. */
 json_t *json_parse_loose(const char *text, gsize len, GError **error);
 

@@ -36,7 +36,8 @@ static bool check_templates(const Engine *engine, const Queue *queue, const Spec
                             GError **error)
 {
         const BaselinePlace place = baseline_place(engine->batch.catalog, queue, spec->namespace);
-        g_autoptr(json_t) origin = spec->origin ? json_parse(spec->origin, strlen(spec->origin), NULL) : NULL;
+        g_autoptr(json_t) origin =
+                spec->origin ? json_parse_own(spec->origin, strlen(spec->origin), NULL) : NULL;
 
         return admin || baseline_check_origin(origin, &place, error);
 }

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "base/keyed-hash.h"
 
-enum { UNKNOWN_MAX = 64 }; /* words of `after` */
+/* Words of `after`. While they are read, the engine remembers all that ends. */
+enum { UNKNOWN_MAX = 64, KNOWN_MAX = 10000 };
 
 /* ---- a repeated submission ---- */
 
@@ -117,6 +119,18 @@ static GHashTable *own_names(const Submit *submit)
         return names;
 }
 
+static bool check_known(Submit *submit)
+{
+        if (g_hash_table_size(submit->awaited) <= KNOWN_MAX)
+                return true;
+        if (!submit->error)
+                err_set(&submit->error, ERR_INVALID,
+                        "after: one submission waits for %d different jobs at most\nSubmit it in parts, or wait for "
+                        "an array.",
+                        KNOWN_MAX);
+        return false;
+}
+
 /* A submission with more than a few unknown words is refused: the rest is not worth a search. */
 static void read_all_awaited(Engine *engine, Submit *submit)
 {
@@ -131,6 +145,8 @@ static void read_all_awaited(Engine *engine, Submit *submit)
                         const char *word;
                         AfterKind kind;
 
+                        if (!cancel_check() || !check_known(submit))
+                                return;
                         if (after_parse(*at, &kind, &word, NULL) && !g_hash_table_contains(own, word))
                                 unknown += !read_awaited(engine, submit, word);
                 }

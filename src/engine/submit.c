@@ -45,6 +45,7 @@ typedef struct {
         GPtrArray *entries; /* Entry */
         gint64 n_jobs;
         GHashTable *by_name; /* name -> Entry: the first of it */
+        GHashTable *found;   /* word of `after`, borrowed -> Found */
 } Submission;
 
 /* ---- names ---- */
@@ -135,9 +136,10 @@ static bool check_repeat(Engine *engine, const Job *first, Submit *submit)
 {
         g_autofree char *words = NULL;
         gint64 seq = first->seq;
+        bool differs = submit->differs && ((const Job *)submit->earlier->pdata[0])->seq == seq;
         guint same = 0;
 
-        for (; !submit->differs && same < submit->specs->len; same++) {
+        for (; !differs && same < submit->specs->len; same++) {
                 if (!made_from(engine, submit, same, seq, first))
                         break;
                 seq += spec_jobs(submit->specs->pdata[same]);
@@ -534,12 +536,14 @@ static bool find_awaited(Engine *engine, const Submit *submit, const char *word,
         const Live *live = !read          ? live_named(engine, submit->user, word)
                            : !read->array ? live_by_seq(engine, read->job->seq)
                                           : NULL;
-        const Job *ended =
-                read ? read_ended_by_seq(&submit->read, read->job->seq) : read_ended(&submit->read, word);
 
         *ret = read ? *read : (Awaited){ .failed = JOB_SUCCEEDED };
-        if (live || ended)
-                ret->job = live ? live->job : (Job *)ended;
+        if (live)
+                ret->job = live->job;
+        else if (!read)
+                ret->job = (Job *)read_ended(&submit->read, word);
+        else if (!read->array) /* NULL: it was deleted since the read */
+                ret->job = (Job *)read_update(&submit->read, read->job);
         return ret->job && may_see(submit, ret->job);
 }
 
@@ -564,34 +568,61 @@ static JobState awaited_state(Engine *engine, const Submit *submit, const Awaite
         return state == JOB_SUCCEEDED ? awaited->failed : state;
 }
 
+/* What a word of `after` names, while the submission is applied. */
+typedef struct {
+        bool exists;
+        Awaited awaited; /* borrowed */
+        const char *id;  /* of the job or array; NULL: unknown, since the array's first job was deleted */
+        bool open;
+        JobState state; /* of one that is not open */
+} Found;
+
+/* Each word is looked up once: a batch may have a million of them, most of them the same. */
+static const Found *look_up(Submission *submission, const char *word)
+{
+        Found *found = g_hash_table_lookup(submission->found, word);
+        Engine *engine = submission->engine;
+        Awaited *awaited;
+
+        if (found)
+                return found;
+        found = g_new0(Found, 1);
+        g_hash_table_insert(submission->found, (char *)word, found);
+        awaited = &found->awaited;
+        found->exists = find_awaited(engine, submission->submit, word, awaited);
+        if (!found->exists)
+                return found;
+        found->id = awaited->array ? awaited->array_id : awaited->job->id;
+        found->open = found->id && awaited_open(engine, awaited);
+        if (!found->open)
+                found->state = awaited_state(engine, submission->submit, awaited);
+        return found;
+}
+
 /* False with the error when the dependency can never hold. What holds already is left out. */
 static bool resolve_job(Submission *submission, AfterKind kind, const char *word, GStrvBuilder *after)
 {
-        Engine *engine = submission->engine;
         Submit *submit = submission->submit;
+        const Found *found = look_up(submission, word);
+        const Awaited *awaited = &found->awaited;
         g_autofree char *entry = NULL, *name = NULL;
-        const char *id;
-        Awaited awaited;
-        JobState state;
 
-        if (!find_awaited(engine, submit, word, &awaited))
+        if (!found->exists)
                 return err_set(&submit->command.error, ERR_NOT_FOUND, "after: there is no job '%s' of '%s'",
                                word, submit->user);
-        id = awaited.array ? awaited.array_id : awaited.job->id;
-        if (id && awaited_open(engine, &awaited)) {
-                entry = g_strdup_printf("%s:%s", after_words[kind], id);
+        if (found->open) {
+                entry = g_strdup_printf("%s:%s", after_words[kind], found->id);
                 g_strv_builder_add(after, entry);
                 return true;
         }
-        state = awaited_state(engine, submit, &awaited);
-        if (kind == AFTER_ANY || (kind == AFTER_OK) == (state == JOB_SUCCEEDED))
+        if (kind == AFTER_ANY || (kind == AFTER_OK) == (found->state == JOB_SUCCEEDED))
                 return true;
-        name = awaited.array ? array_name(awaited.job) : g_strdup(awaited.job->name);
+        name = awaited->array ? array_name(awaited->job) : g_strdup(awaited->job->name);
         return err_set(&submit->command.error, ERR_CONFLICT,
                        "after: '%s:%s' can never hold, as %s '%s' (%s) is %s\nLeave it out, or wait for "
                        "another job.",
-                       after_words[kind], word, awaited.array ? "array" : "job", name, id ? id : word,
-                       job_state_name(state));
+                       after_words[kind], word, awaited->array ? "array" : "job", name,
+                       found->id ? found->id : word, job_state_name(found->state));
 }
 
 static bool resolve_entry(Submission *submission, Entry *entry)
@@ -994,13 +1025,14 @@ static void make_all(Submission *submission)
 static bool apply_submit(Engine *engine, Command *command)
 {
         Submit *submit = (Submit *)command;
-        Submission submission = { engine, submit, NULL, 0, NULL };
+        Submission submission = { engine, submit, NULL, 0, NULL, NULL };
         bool wait = false;
 
         if (find_repeat(engine, submit))
                 return true;
         submission.entries = g_ptr_array_new_with_free_func(entry_free);
         submission.by_name = g_hash_table_new(keyed_hash, g_str_equal);
+        submission.found = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, g_free);
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
                 if (!wait && check_all(&submission)) {
@@ -1011,6 +1043,7 @@ static bool apply_submit(Engine *engine, Command *command)
                 }
         }
         g_hash_table_unref(submission.by_name);
+        g_hash_table_unref(submission.found);
         g_ptr_array_unref(submission.entries);
         return !wait;
 }

@@ -253,7 +253,7 @@ json_t *job_format(const Job *job, const char *waiting)
 {
         json_t *object = job_format_moving(job, waiting);
         g_autofree char *text = job_fixed_text(job);
-        g_autoptr(json_t) fixed = json_parse(text, strlen(text), NULL);
+        g_autoptr(json_t) fixed = json_parse_own(text, strlen(text), NULL);
 
         json_object_update(object, fixed);
         return object;

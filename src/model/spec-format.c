@@ -140,7 +140,7 @@ json_t *spec_format(const Spec *spec)
 {
         g_autofree char *text = spec_text(spec, false);
 
-        return json_parse(text, strlen(text), NULL);
+        return json_parse_own(text, strlen(text), NULL);
 }
 
 /* ---- submissions of PaddlePaddle Cloud ---- */

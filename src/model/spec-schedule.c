@@ -289,6 +289,8 @@ static bool take_origin(Draft *draft, const json_t *object, GError **error)
                 return false;
         if (!origin)
                 return true;
+        if (!draft->foreign_kinds && json_depth(origin) > SPEC_ORIGIN_DEPTH_MAX)
+                return err_set(error, ERR_INVALID, "origin is nested deeper than %d", SPEC_ORIGIN_DEPTH_MAX);
         text = draft_own_text(draft, json_format(origin));
         if (strlen(text) > SPEC_ORIGIN_MAX)
                 return err_set(error, ERR_INVALID, "origin is longer than %d bytes", SPEC_ORIGIN_MAX);
@@ -379,5 +381,6 @@ void schedule_format(const Spec *spec, json_t *object)
         add_text(object, "on_preempt", spec->end_evicted ? "end" : NULL);
         add_text(object, "namespace", spec->namespace);
         if (spec->origin)
-                json_object_set_new(object, "origin", json_parse(spec->origin, strlen(spec->origin), NULL));
+                json_object_set_new(object, "origin",
+                                    json_parse_own(spec->origin, strlen(spec->origin), NULL));
 }

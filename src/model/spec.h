@@ -23,11 +23,12 @@ enum {
         SPEC_ARRAY_INDEX_MAX = 1000000,
         SPEC_SWEEP_MAX = 16, /* parameters of a sweep */
         SPEC_SWEEP_VALUE_MAX = 256,
-        SPEC_SWEEP_BYTES_MAX = 128 * 1024, /* names and values together */
-        SPEC_AFTER_MAX = 100,              /* dependencies of one job */
-        SPEC_LABELS_MAX = 100,             /* of each: labels, annotations */
-        SPEC_ORIGIN_MAX = 64 * 1024,       /* bytes */
-        SPEC_PRIORITY_MAX = 1000,          /* the lowest priority is its negative */
+        SPEC_SWEEP_BYTES_MAX = 128 * 1024,          /* names and values together */
+        SPEC_AFTER_MAX = 100,                       /* dependencies of one job */
+        SPEC_LABELS_MAX = 100,                      /* of each: labels, annotations */
+        SPEC_ORIGIN_MAX = 64 * 1024,                /* bytes */
+        SPEC_ORIGIN_DEPTH_MAX = JSON_DEPTH_MAX - 8, /* it is shown some levels deeper than it came */
+        SPEC_PRIORITY_MAX = 1000,                   /* the lowest priority is its negative */
         SPEC_START_TIMEOUT_MS = 10 * 60 * 1000,
 };
 

@@ -236,7 +236,7 @@ const char *cause_name(Cause cause); /* "queue_max": the word in the API */
 /* The main cause of a pending job, as of the last pass: stored, O(1). */
 Cause scheduler_cause(const Scheduler *scheduler, gint64 key);
 
-enum { REASONS_MAX = 8 };
+enum { REASONS_MAX = 16 };
 /* All causes that keep it from starting, the most decisive first; at most REASONS_MAX. Returns their number;
  * 0 for a job that is unknown or not pending. */
 int scheduler_explain(const Scheduler *scheduler, gint64 key, gint64 now, Reason ret[REASONS_MAX]);

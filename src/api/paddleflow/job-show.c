@@ -27,7 +27,7 @@ static const struct {
 json_t *job_asked(const Job *job)
 {
         const char *text = job->spec->origin;
-        g_autoptr(json_t) origin = text ? json_parse(text, strlen(text), NULL) : NULL;
+        g_autoptr(json_t) origin = text ? json_parse_own(text, strlen(text), NULL) : NULL;
         json_t *asked = json_object_get(origin, "paddleflow");
 
         return json_is_object(asked) ? json_incref(asked) : NULL;

@@ -137,7 +137,7 @@ json_t *api_format_job(Api *api, const Job *job)
 {
         json_t *object = format_moving(api, job);
         g_autofree char *text = job_fixed_text(job);
-        g_autoptr(json_t) fixed = json_parse(text, strlen(text), NULL);
+        g_autoptr(json_t) fixed = json_parse_own(text, strlen(text), NULL);
 
         json_object_update(object, fixed);
         return object;

@@ -47,7 +47,7 @@ static void test_depth(void)
 {
         g_autoptr(GString) fits = g_string_new(NULL), over = g_string_new(NULL), text = g_string_new("\"");
         g_autoptr(GError) error = NULL;
-        g_autoptr(json_t) value = NULL, brackets = NULL;
+        g_autoptr(json_t) value = NULL, own = NULL, brackets = NULL;
 
         for (int i = 0; i <= JSON_DEPTH_MAX; i++)
                 g_string_append_c(over, '[');
@@ -57,6 +57,9 @@ static void test_depth(void)
         value = parsed(fits->str);
         g_assert_null(json_parse(over->str, over->len, &error));
         g_assert_cmpstr(error->message, ==, "JSON is nested deeper than 64");
+        own = json_parse_own(over->str, over->len, NULL);
+        g_assert_cmpint(json_depth(value), ==, 64);
+        g_assert_cmpint(json_depth(own), ==, 65);
 
         for (int i = 0; i < 100; i++)
                 g_string_append(text, "[\\\"");

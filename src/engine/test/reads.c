@@ -265,6 +265,27 @@ static void test_after_ended(void)
         house_free(house);
 }
 
+/* It ran when it was read, and is gone when the submission is applied: nothing would ever end its wait. */
+static void test_after_deleted(void)
+{
+        House *house = house_new();
+        g_autofree char *id = house_submit_ok(house, ONE("a"));
+        g_autofree char *spec =
+                g_strdup_printf("{'name':'b','command':['t'],'after':['ok:%s','any:%s']}", id, id);
+        g_auto(Outcome) gone = { 0 }, vain = { 0 };
+
+        house_hold(house);
+        exits(house, id, 0);
+        next_batch(house);
+        act(house, id, ACT_DELETE, &gone);
+        next_batch(house);
+        submit(house, spec, NULL, NULL, &vain);
+        let_go(house);
+        assert_ok(&gone);
+        assert_error(&vain, ERR_NOT_FOUND, "after: there is no job");
+        house_free(house);
+}
+
 /* One element had failed before the read, or after it; the other succeeds after it. */
 static void test_after_ended_array(void)
 {
@@ -396,6 +417,7 @@ int main(int argc, char **argv)
         g_test_add_func("/reads/act on ended", test_act_on_ended);
         g_test_add_func("/reads/act on deleted array", test_act_on_deleted_array);
         g_test_add_func("/reads/after ended", test_after_ended);
+        g_test_add_func("/reads/after deleted", test_after_deleted);
         g_test_add_func("/reads/after ended array", test_after_ended_array);
         g_test_add_func("/reads/array over restart", test_array_over_restart);
         g_test_add_func("/reads/token of dropped", test_token_of_dropped);

@@ -209,6 +209,39 @@ static void test_bounds(void)
         g_assert_cmpstr(wide->message, ==, "origin is longer than 65536 bytes");
 }
 
+/* {"a":{"a":...}}, so many objects in each other. */
+static json_t *nested(int depth)
+{
+        json_t *value = json_object();
+
+        while (--depth > 0)
+                value = json_pack("{s:o}", "a", value);
+        return value;
+}
+
+/* It is shown and stored deeper than it came, and must be readable there. What an older version stored still is. */
+static void test_deep_origin(void)
+{
+        g_autoptr(json_t) object = json("{`command`:`x`}"), deep = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Spec) fits = NULL, stored = NULL;
+
+        json_object_set_new(object, "origin", nested(JSON_DEPTH_MAX - 7));
+        g_assert_null(spec_parse(object, &error));
+        g_assert_cmpstr(error->message, ==, "origin is nested deeper than 56");
+        json_object_set_new(object, "origin", nested(JSON_DEPTH_MAX - 8));
+        fits = spec_parse(object, NULL);
+        g_assert_nonnull(fits);
+        deep = spec_format(fits);
+        g_assert_true(json_equal(json_object_get(deep, "origin"), json_object_get(object, "origin")));
+        json_object_set_new(object, "origin", nested(JSON_DEPTH_MAX + 1));
+        stored = spec_unpack(object, NULL);
+        g_assert_nonnull(stored);
+        json_decref(deep);
+        deep = spec_format(stored);
+        g_assert_true(json_equal(json_object_get(deep, "origin"), json_object_get(object, "origin")));
+}
+
 /* ---- roles ---- */
 
 static void test_elastic(void)
@@ -403,7 +436,7 @@ static void test_seed(void)
 {
         g_autoptr(json_t) seed = json("{`entry_point`:`x`,`queue`:`q1`}");
         g_autoptr(GError) error = NULL;
-        g_autoptr(json_t) object = spec_from_seed(seed, &error);
+        g_autoptr(json_t) object = spec_from_cloud_job(seed, &error);
         g_autoptr(Spec) s = spec_parse(object, &error);
 
         g_assert_no_error(error);
@@ -418,6 +451,7 @@ int main(int argc, char **argv)
         g_test_add_func("/spec-schedule/values", test_values);
         g_test_add_func("/spec-schedule/refused", test_refused);
         g_test_add_func("/spec-schedule/bounds", test_bounds);
+        g_test_add_func("/spec-schedule/deep origin", test_deep_origin);
         g_test_add_func("/spec-schedule/elastic", test_elastic);
         g_test_add_func("/spec-schedule/role-resources", test_role_resources);
         g_test_add_func("/spec-schedule/flavour", test_flavour);

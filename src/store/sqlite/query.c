@@ -295,7 +295,8 @@ static bool read_events(EventScan *scan, Conn *conn, GError **error)
 
         if (!check_horizon(scan, conn, error))
                 return false;
-        to = all && query->owner ? MIN(scan->last, scan->after + READ_WINDOW) : scan->last;
+        /* No index is over an owner's or several subjects' events alone. */
+        to = (all && query->owner) || query->n > 0 ? MIN(scan->last, scan->after + READ_WINDOW) : scan->last;
         conn_bind_int(conn, stmt, 1, scan->after);
         conn_bind_int(conn, stmt, 2, to);
         conn_bind_text(conn, stmt, 3, query->owner);

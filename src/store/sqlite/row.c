@@ -42,7 +42,7 @@ gsize job_row_size(const JobRow *row)
 
 static Spec *parse_spec(const char *text, GError **error)
 {
-        g_autoptr(json_t) object = json_parse(text, strlen(text), error);
+        g_autoptr(json_t) object = json_parse_own(text, strlen(text), error);
 
         return object ? spec_unpack(object, error) : NULL;
 }

@@ -171,7 +171,7 @@ static void select_nodes(json_t *spec, const RuntimeAttempt *attempt)
 static json_t *asked_of(const RuntimeAttempt *attempt)
 {
         const char *text = attempt->job ? attempt->job->spec->origin : NULL;
-        g_autoptr(json_t) origin = text ? json_parse(text, strlen(text), NULL) : NULL;
+        g_autoptr(json_t) origin = text ? json_parse_own(text, strlen(text), NULL) : NULL;
         json_t *asked = json_object_get(origin, "paddleflow");
 
         return asked ? json_incref(asked) : NULL;
