@@ -276,6 +276,17 @@ static bool room_is_sane(const Scheduler *s, const SchedNode *node, const Node *
         return true;
 }
 
+/* The lists of nodes that classes keep are indexed by the ids of all clusters: each is made again when one is added. */
+static void stale_classes(Scheduler *s)
+{
+        for (guint i = 0; i < s->clusters->len; i++) {
+                Cluster *cluster = s->clusters->pdata[i];
+
+                if (cluster)
+                        cluster->version++;
+        }
+}
+
 static Node *node_make(Scheduler *s, int id)
 {
         Node *node = g_new0(Node, 1);
@@ -284,8 +295,10 @@ static Node *node_make(Scheduler *s, int id)
         node->tasks = g_array_new(FALSE, FALSE, sizeof(NodeTask));
         node->ends = g_array_new(FALSE, FALSE, sizeof(TaskEnd));
         memo_keep(&node->ends_memo, MEMO_UNTIL_DROPPED);
-        if (s->nodes->len <= (guint)id)
+        if (s->nodes->len <= (guint)id) {
                 g_ptr_array_set_size(s->nodes, id + 1);
+                stale_classes(s);
+        }
         if (s->rows->len <= (guint)id)
                 g_array_set_size(s->rows, (guint)id + 1);
         s->nodes->pdata[id] = node;

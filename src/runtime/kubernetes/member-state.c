@@ -247,7 +247,7 @@ static guint on_forget(MemberStatus *status, MemberFacts *facts)
 
         facts->log = false;
         if (is_forgotten(status))
-                return status->stage == STAGE_KEPT ? DO_KEEP : 0;
+                return status->stage == STAGE_KEPT && facts->pod ? DO_KEEP : 0;
         if (may_stay(status, facts)) {
                 move(status, STAGE_KEPT);
                 return todo | DO_KEEP;

@@ -35,7 +35,11 @@ static void run_never(Order *order)
         Observation *end = observation_new(OBSERVED_START_FAILED, task->task, order->text);
 
         end->permanent = true;
-        (void)task_step(task, ON_FAILED, NULL, end);
+        if (task->status.stage >=
+            STAGE_ENDED) /* what is recorded is an earlier pod of that name, which goes on */
+                order->k8s->observe(end, order->k8s->observe_arg);
+        else
+                (void)task_step(task, ON_FAILED, NULL, end);
 }
 
 static void start_never(Kubernetes *k8s, const char *task, char *why /* taken */)

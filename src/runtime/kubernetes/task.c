@@ -191,7 +191,8 @@ static MemberFacts facts_of(const Task *task, MemberEvent event, const MemberLoo
                 add_look(task, look, &facts);
         else if (pod)
                 add_pod(pod, &facts);
-        facts.others_held = facts.owner == OWNER_JOB && event != ON_POD && others_are_held(task);
+        facts.others_held = facts.owner == OWNER_JOB &&
+                            (event != ON_POD || task->status.stage == STAGE_LEAVING) && others_are_held(task);
         return facts;
 }
 

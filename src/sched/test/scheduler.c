@@ -108,6 +108,28 @@ static const SchedTask *tasks_of(const Fixture *f, guint at)
         return &g_array_index(f->decisions.tasks, SchedTask, decision(f, at)->first_task);
 }
 
+/* ---- several clusters ---- */
+
+/* Nodes of another cluster come while the classes of the first keep lists of nodes. */
+static void test_other_nodes(Fixture *f, gconstpointer data)
+{
+        put_node(f, 0, 4, 0);
+        put_queue(f, 0);
+        put_job(f, 1, 0, 1, 0, 0);
+        g_assert_cmpuint(pass(f, NOW), ==, 1);
+        for (int id = 1; id <= 100; id++) {
+                SchedNode other = node_of(id, 64, 0);
+
+                other.cluster = 1;
+                g_assert_true(scheduler_put_node(f->scheduler, &other));
+        }
+        for (gint64 key = 2; key <= 6; key++)
+                put_job(f, key, 0, 1, 0, 0);
+        g_assert_cmpuint(pass(f, NOW + 1), ==, 3);
+        for (guint i = 0; i < 3; i++)
+                g_assert_cmpint(tasks_of(f, i)->node, ==, 0);
+}
+
 /* ---- what is refused ---- */
 
 static void test_nodes(Fixture *f, gconstpointer data)
@@ -741,5 +763,6 @@ int main(int argc, char **argv)
                 g_test_add(path, Fixture, NULL, set_up, rows[i].test, tear_down);
         }
         g_test_add_func("/scheduler/bad-dumps", test_bad_dumps);
+        g_test_add("/scheduler/nodes of another cluster", Fixture, NULL, set_up, test_other_nodes, tear_down);
         return g_test_run();
 }
