@@ -45,8 +45,11 @@ typedef struct {
         guint64 adds, retries;
         guint depth, parked, in_flight;
         double longest_running_s;
-        guint64 queued_us_buckets[16],
-                worked_us_buckets[16]; /* powers of ten from 1 us, as client-go's: 10 ns·10^n */
-        guint64 queued_us_sum, worked_us_sum, queued_count, worked_count;
+        /* Keys by the time that they waited, and by the time that the worker took. Bucket n counts those of
+         * at most 10 ns * 10^n (client-go's bounds) that no smaller bucket counts; the last one counts all
+         * longer ones. */
+        guint64 queued_us_buckets[16], worked_us_buckets[16];
+        guint64 queued_us_sum, worked_us_sum; /* in microseconds */
+        guint64 queued_count, worked_count;
 } KubeQueueFigures;
 void kube_queue_figures(const KubeQueue *queue, KubeQueueFigures *ret);
