@@ -68,6 +68,13 @@ json_t *json_parse_own(const char *text, gsize len, GError **error)
         return load(text, len, JSON_REJECT_DUPLICATES, error);
 }
 
+static int deeper(int deepest, const json_t *item)
+{
+        int depth = json_depth(item);
+
+        return MAX(deepest, depth);
+}
+
 int json_depth(const json_t *value)
 {
         int deepest = 0;
@@ -78,10 +85,10 @@ int json_depth(const json_t *value)
         if (!json_is_object(value) && !json_is_array(value))
                 return 0;
         json_object_foreach((json_t *)value, name, item) {
-                deepest = MAX(deepest, json_depth(item));
+                deepest = deeper(deepest, item);
         }
         json_array_foreach(value, i, item) {
-                deepest = MAX(deepest, json_depth(item));
+                deepest = deeper(deepest, item);
         }
         return deepest + 1;
 }
