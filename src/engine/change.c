@@ -59,7 +59,7 @@ static const Queue *new_queue(Engine *engine, const Job *job, Change *change)
         return queue;
 }
 
-/* What a job has already it may keep in its queue: an administrator may have given it. */
+/* A job keeps the priority that it has in its queue: an administrator may have set it. */
 static bool check_new_priority(Engine *engine, const Job *job, const Queue *queue, Change *change)
 {
         const Queue *at = queue ? queue : catalog_queue(engine->batch.catalog, job->queue);

@@ -1,4 +1,4 @@
-/* What all commands have in common (see command.h). */
+/* The functions that all commands share (see command.h). */
 #include "engine/command.h"
 
 void *command_new(const CommandOps *ops, EngineDone done, void *arg)

@@ -1,4 +1,4 @@
-/* What a submission reads from the store before it is queued (see reads.h). */
+/* A submission reads from the store before it is queued (see reads.h). */
 #include "engine/submit.h"
 
 #include <string.h>

@@ -568,7 +568,7 @@ static JobState awaited_state(Engine *engine, const Submit *submit, const Awaite
         return state == JOB_SUCCEEDED ? awaited->failed : state;
 }
 
-/* What a word of `after` names, while the submission is applied. */
+/* The job or array that a word of `after` names, while the submission is applied. */
 typedef struct {
         bool exists;
         Awaited awaited; /* borrowed */
@@ -599,7 +599,7 @@ static const Found *look_up(Submission *submission, const char *word)
         return found;
 }
 
-/* False with the error when the dependency can never hold. What holds already is left out. */
+/* False with the error when the dependency can never hold. Leaves out a dependency that holds already. */
 static bool resolve_job(Submission *submission, AfterKind kind, const char *word, GStrvBuilder *after)
 {
         Submit *submit = submission->submit;

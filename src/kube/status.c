@@ -9,7 +9,7 @@
 
 enum { SHOWN_MAX = 300, RETRY_AFTER_MAX_S = 3600 };
 
-/* The first one that is a part of the message counts. What a webhook says may have words of the others. */
+/* The first row whose words are in the message applies. A webhook's message may contain words of later rows. */
 static const struct {
         const char *words;
         KubeRefusal refusal;

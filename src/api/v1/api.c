@@ -119,7 +119,7 @@ static json_t *job_notes(const Api *api, const Job *job)
         return notes;
 }
 
-/* What depends on the time and on other jobs (job_format_moving), with the sentences for people. */
+/* The members that depend on the time and on other jobs (job_format_moving), and the sentences for people. */
 static json_t *format_moving(Api *api, const Job *job)
 {
         json_t *reasons = engine_reasons(api->engine, job);

@@ -47,7 +47,7 @@ static void assert_ok(const Outcome *outcome)
         g_assert_no_error(outcome->error);
 }
 
-/* What follows is applied in a later batch than what was there before. */
+/* Commands after this call are applied in a later batch than those before it. */
 static void next_batch(House *house)
 {
         for (int i = 0; i < MORE_THAN_A_BATCH; i++)

@@ -28,10 +28,10 @@ typedef enum {
         REMOVALS
 } MemberRemoval;
 
-/* What the engine has ordered. */
+/* The engine's orders. */
 typedef enum { STOP_NONE, STOP_GRACE, STOP_KILL } MemberStop;
 
-/* What the engine was told since the runtime has connected. */
+/* Reports to the engine since the runtime has connected. */
 enum {
         TOLD_PLACED = 1 << 0,
         TOLD_STARTED = 1 << 1,

@@ -402,7 +402,7 @@ static void restart(World *w)
         w->expired = false; /* the engine says it once more */
 }
 
-/* What the engine no longer knows is not reported as its end. */
+/* The end of a member that the engine no longer knows is not reported. */
 static bool is_open(const World *w)
 {
         return w->engine == ENGINE_RUNS || w->engine == ENGINE_STOPS;
@@ -653,7 +653,7 @@ static bool move_goes(World *w)
         return true;
 }
 
-/* It keeps either; nobody else can know which. */
+/* The controller keeps either pod; no other client can know which. */
 static bool move_controller_drops(World *w)
 {
         if (!w->other.phase || ((!w->pod.phase || w->pod.deleting) && !w->other.deleting))
@@ -848,7 +848,7 @@ static bool interferes(const World *w, guint move)
 typedef struct {
         GHashTable *numbers; /* World -> number + 1 */
         GPtrArray *worlds;   /* by number */
-        GArray *edges;       /* pairs of int: moves on which nobody interferes */
+        GArray *edges;       /* pairs of int: moves without interference */
         GArray *from;        /* number of the world before, and the move, for the way to a fault */
 } Walk;
 
