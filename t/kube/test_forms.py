@@ -307,7 +307,7 @@ def test_a_parameter_server_that_is_made_anew_while_the_server_is_away(server, k
     wait_for(anew, what="the new pod")
     server.start()
     wait_for(lambda: server.job(job["id"])["attempt"] == 2, what="the next attempt")
-    assert "made anew while the server was away" in str(server.get(f"/v1/jobs/{job['id']}/events?limit=1000").json)
+    assert "created again while the server was away" in str(server.get(f"/v1/jobs/{job['id']}/events?limit=1000").json)
     server.wait(job["id"], "running")
     wait_for(lambda: attempts(kube_fake) == {"2"}, what="the end of the first attempt")
     server.paddle("cancel", job["id"], check=0)

@@ -205,7 +205,7 @@ Observation *pods_end(const Task *task, guint todo, const MemberFacts *facts, Me
                 return lost_end(task, "was deleted before anybody saw it");
         if (facts->pod && facts->replaced)
                 return lost_end(
-                        task, "was deleted and made anew while the server was away: what ran in it is gone");
+                        task, "was deleted and created again while the server was away: its program is lost");
         return gone_end(task, look);
 }
 

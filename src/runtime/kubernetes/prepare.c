@@ -259,7 +259,7 @@ static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task
         volume_put(&k8s->volumes, attempt, spec, MEMBER_CONTAINER);
         if (!equip(k8s, &group->home, attempt, spec, ret_package)) {
                 *problem = g_strdup("what was prepared for the job is not there any more\n"
-                                    "Submit the job again to have it made anew.");
+                                    "Submit the job again.");
                 return NULL;
         }
         fill_pod(k8s, attempt, role, pod);
