@@ -337,13 +337,6 @@ static char *members_of(const TrainingWorld *world)
         return g_string_free(names, FALSE);
 }
 
-static char *show(const json_t *value)
-{
-        return !value                  ? g_strdup("-")
-               : json_is_string(value) ? g_strdup(json_string_value(value))
-                                       : json_format(value);
-}
-
 /* A value, or the path of a field. */
 static char *show_env(const json_t *object, const char *name)
 {
@@ -378,29 +371,15 @@ static char *shown(const TrainingWorld *world, const char *path)
                 return show_env(training_find(world, full), colon + 1);
         }
         full = g_strconcat(g_str_has_prefix(path, "status.") ? "job." : "", path, NULL);
-        return show(kube_get(world->state, full));
-}
-
-static bool same_json(const char *a, const char *b)
-{
-        g_autoptr(json_t) x = json_loads(a, JSON_DECODE_ANY, NULL), y = json_loads(b, JSON_DECODE_ANY, NULL);
-
-        return x && y && json_equal(x, y);
+        return tree_show(kube_get(world->state, full));
 }
 
 static void expect(const TrainingWorld *world, const char *text)
 {
-        const char *equals = strchr(text, '=');
-        g_autofree char *path = NULL, *value = NULL;
+        g_autofree char *path = tree_expected_path(text), *value = shown(world, path);
 
-        if (!equals)
-                g_error("neither command nor expectation: %s", text);
-        path = g_strndup(text, (gsize)(equals - text));
-        value = shown(world, path);
-        if (equals[1] == '~' ? strstr(value, equals + 2) != NULL
-                             : strcmp(value, equals + 1) == 0 || same_json(value, equals + 1))
+        if (tree_expect(text, value))
                 return;
-        g_test_message("expected %s, found %s", text, value);
         g_test_message("log: %s", world->log->str);
         g_test_fail();
 }

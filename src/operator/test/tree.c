@@ -1,6 +1,8 @@
 /* JSON trees (see tree.h). */
 #include "operator/test/tree.h"
 
+#include <string.h>
+
 json_t *tree_parse(const char *text)
 {
         json_error_t at;
@@ -44,4 +46,38 @@ void tree_give_uid(json_t *object, const char *name, bool steady, guint *counter
 
         json_object_set_new(json_object_get(object, "metadata"), "uid", json_string(uid));
         tree_stamp(object, steady, counter);
+}
+
+char *tree_show(const json_t *value)
+{
+        return !value                  ? g_strdup("-")
+               : json_is_string(value) ? g_strdup(json_string_value(value))
+                                       : json_format(value);
+}
+
+static bool same_json(const char *a, const char *b)
+{
+        g_autoptr(json_t) x = json_loads(a, JSON_DECODE_ANY, NULL), y = json_loads(b, JSON_DECODE_ANY, NULL);
+
+        return x && y && json_equal(x, y);
+}
+
+char *tree_expected_path(const char *text)
+{
+        const char *equals = strchr(text, '=');
+
+        if (!equals)
+                g_error("neither command nor expectation: %s", text);
+        return g_strndup(text, (gsize)(equals - text));
+}
+
+bool tree_expect(const char *text, const char *value)
+{
+        const char *wanted = strchr(text, '=') + 1;
+        bool ret = *wanted == '~' ? strstr(value, wanted + 1) != NULL
+                                  : strcmp(value, wanted) == 0 || same_json(value, wanted);
+
+        if (!ret)
+                g_test_message("expected %s, found %s", text, value);
+        return ret;
 }

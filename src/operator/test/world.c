@@ -359,13 +359,6 @@ static char *names_of(const World *world, const char *what)
         return g_string_free(names, FALSE);
 }
 
-static char *show(const json_t *value)
-{
-        return !value                  ? g_strdup("-")
-               : json_is_string(value) ? g_strdup(json_string_value(value))
-                                       : json_format(value);
-}
-
 static char *shown_figure(const World *world, const char *path)
 {
         static const char *const ends[] = { "done", "park", "retry", "again" };
@@ -404,29 +397,15 @@ static char *shown(const World *world, const char *path)
         } else {
                 object = json_object_get(world->state, first);
         }
-        return show(dot && object ? kube_get(object, dot + 1) : object);
-}
-
-static bool same_json(const char *a, const char *b)
-{
-        g_autoptr(json_t) x = json_loads(a, JSON_DECODE_ANY, NULL), y = json_loads(b, JSON_DECODE_ANY, NULL);
-
-        return x && y && json_equal(x, y);
+        return tree_show(dot && object ? kube_get(object, dot + 1) : object);
 }
 
 static void expect(const World *world, const char *text)
 {
-        const char *equals = strchr(text, '=');
-        g_autofree char *path = NULL, *value = NULL;
+        g_autofree char *path = tree_expected_path(text), *value = shown(world, path);
 
-        if (!equals)
-                g_error("neither command nor expectation: %s", text);
-        path = g_strndup(text, (gsize)(equals - text));
-        value = shown(world, path);
-        if (equals[1] == '~' ? strstr(value, equals + 2) != NULL
-                             : strcmp(value, equals + 1) == 0 || same_json(value, equals + 1))
+        if (tree_expect(text, value))
                 return;
-        g_test_message("expected %s, found %s", text, value);
         g_test_message("log: %s", world->log->str);
         g_test_fail();
 }
