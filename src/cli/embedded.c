@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -198,18 +199,18 @@ static bool did_not_come(const char *what, const char *log, goffset from, GError
 static bool wait_until_ready(pid_t pid, const char *log, goffset from, GError **error)
 {
         gint64 deadline = clock_monotonic_ms() + START_MS;
+        Backoff step_us = { .first = STEP_MIN_US, .max = STEP_MAX_US };
         g_autofree char *url = embedded_url();
         g_autoptr(HttpClient) client = http_client_new(url, NULL, error);
 
-        for (useconds_t step = STEP_MIN_US; client && clock_monotonic_ms() < deadline;
-             step = MIN(step * 2, STEP_MAX_US)) {
+        while (client && clock_monotonic_ms() < deadline) {
                 int status;
 
                 if (embedded_pid() > 0 && is_ready(client))
                         return true;
                 if (waitpid(pid, &status, WNOHANG) == pid)
                         return did_not_come("the embedded server ended at its start", log, from, error);
-                usleep(step);
+                usleep((useconds_t)backoff_next(&step_us));
         }
         return client && did_not_come("the embedded server is not ready after 10 s", log, from, error);
 }

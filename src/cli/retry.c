@@ -16,7 +16,9 @@ void retry_init(Retry *retry, const char *hint)
 
 void retry_join(Retry *retry, const char *hint, RetryVoice *voice)
 {
-        *retry = (Retry){ .voice = voice, .hint = hint, .pause_ms = PAUSE_FIRST_MS };
+        *retry = (Retry){ .voice = voice,
+                          .hint = hint,
+                          .pause_ms = { .first = PAUSE_FIRST_MS, .max = PAUSE_MAX_MS } };
 }
 
 /* True for the one that reports the loss. */
@@ -41,7 +43,7 @@ bool retry_is_worth(const GError *error)
 
 bool retry_succeeded(Retry *retry)
 {
-        retry->pause_ms = PAUSE_FIRST_MS;
+        backoff_reset(&retry->pause_ms);
         return set_found(retry);
 }
 
@@ -91,7 +93,6 @@ bool retry_after(Retry *retry, const Cli *cli, GError *cause, GError **error)
                 return give_up(retry, cli, cause, error);
         }
         g_clear_error(&cause);
-        usleep((useconds_t)retry->pause_ms * 1000);
-        retry->pause_ms = MIN(retry->pause_ms * 2, PAUSE_MAX_MS);
+        usleep((useconds_t)backoff_next(&retry->pause_ms) * 1000);
         return true;
 }

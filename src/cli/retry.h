@@ -2,6 +2,7 @@
  * fails if the server is unreachable for 60 s. */
 #pragma once
 
+#include "base/backoff.h"
 #include "cli/cli.h"
 
 /* Connections that are lost together report it once: the first loss, and the last reconnection. Zeroed at the
@@ -14,7 +15,7 @@ typedef struct {
         RetryVoice *voice; /* or NULL: it reports its own loss */
         const char *hint;  /* advice in the final error */
         gint64 lost_at;    /* monotonic ms; 0: connected */
-        int pause_ms;      /* before the next attempt */
+        Backoff pause_ms;  /* before the next attempt */
 } Retry;
 
 void retry_init(Retry *retry, const char *hint);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "engine/task.h"
 #include "model/array.h"
@@ -328,13 +329,12 @@ static void finish(Life *life, JobState to)
         note_reason(life, kinds[to]);
 }
 
+/* At least 1 ms: the next attempt never starts in the batch in which the last one ended. */
 static gint64 backoff_ms(const Job *job)
 {
-        gint64 wait = MAX(job->spec->backoff_ms, 1); /* never in the batch in which the attempt ended */
+        guint64 earlier = (guint64)MAX(job->failures, 1) - 1;
 
-        for (int i = 1; i < job->failures && wait < LIFE_BACKOFF_MAX_MS; i++)
-                wait *= 2;
-        return MIN(wait, LIFE_BACKOFF_MAX_MS);
+        return backoff_delay(job->spec->backoff_ms, LIFE_BACKOFF_MAX_MS, earlier);
 }
 
 /* The times of the attempt that ends go to the sums, so that they stand for all earlier attempts. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -276,10 +277,10 @@ static void rest(KubeCache *cache, gint64 ms)
 
 static void fail(KubeCache *cache, const GError *error, gint64 at_least_ms)
 {
-        guint count = MIN(MAX(cache->failures, cache->hollow), 16);
-        gint64 wait_ms = MIN((gint64)BACK_OFF_MS << count, BACK_OFF_MAX_MS);
+        guint failures = MAX(cache->failures, cache->hollow);
+        gint64 delay_ms = backoff_delay(BACK_OFF_MS, BACK_OFF_MAX_MS, failures);
+        gint64 wait_ms = MAX(backoff_spread(delay_ms), at_least_ms);
 
-        wait_ms = MAX(wait_ms / 2 + g_random_int_range(0, (gint32)(wait_ms / 2) + 1), at_least_ms);
         cache->failures++;
         cache->troubled = true;
         rest(cache, wait_ms);

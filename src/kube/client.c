@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "kube/internal.h"
@@ -398,12 +399,11 @@ static bool is_repeatable(KubeCall *call, int status, bool broken, bool unsent)
 
 static void call_delay(KubeCall *call, gint64 after_ms)
 {
-        gint64 wait_ms = MIN((gint64)BACK_OFF_MS << MIN(call->attempts - 1, 16), BACK_OFF_MAX_MS);
+        gint64 delay_ms = backoff_delay(BACK_OFF_MS, BACK_OFF_MAX_MS, (guint64)call->attempts - 1);
 
-        wait_ms = wait_ms / 2 + g_random_int_range(0, (gint32)(wait_ms / 2) + 1);
         call->client->figures.retries++;
         drop_transfer(call);
-        call->due_us = g_get_monotonic_time() + MAX(wait_ms, after_ms) * 1000;
+        call->due_us = g_get_monotonic_time() + MAX(backoff_spread(delay_ms), after_ms) * 1000;
         call_move(call, CALL_DELAYED);
         pump_soon(call->client);
 }

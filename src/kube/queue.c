@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "kube/timer.h"
 
 enum { IN_FLIGHT_MAX = 256, BACK_OFF_MIN_MS = 5, BACK_OFF_MAX_MS = 300000, BUCKETS = 16 };
@@ -145,13 +146,9 @@ static void note(guint64 *buckets, gint64 us)
 
 static gint64 back_off_us(const KubeQueue *queue, Item *item)
 {
-        gint64 max_us = queue->config.backoff_max_ms * 1000;
-        gint64 us = queue->config.backoff_min_ms * 1000;
+        gint64 us = backoff_delay(queue->config.backoff_min_ms * 1000, queue->config.backoff_max_ms * 1000,
+                                  item->failures++);
 
-        for (guint i = 0; i < item->failures && us < max_us; i++)
-                us *= 2;
-        us = MIN(us, max_us);
-        item->failures++;
         return us + g_random_int_range(0, (gint32)MIN(us / 10, G_MAXINT32 - 1) + 1);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "net/exchange.h"
@@ -296,14 +297,13 @@ static bool is_passing(const HttpReply *reply, const GError *error)
         return false;
 }
 
-/* Doubles with each try, half of it by chance so that clients do not come back all at once; at least what
- * Retry-After says. */
+/* At least as long as Retry-After says. */
 static void back_off(int attempt, const HttpReply *reply)
 {
-        gint64 wait_ms = MIN((gint64)BACK_OFF_MS << MIN(attempt, 16), BACK_OFF_MAX_MS), after_s;
+        gint64 wait_ms = backoff_spread(backoff_delay(BACK_OFF_MS, BACK_OFF_MAX_MS, (guint64)attempt)),
+               after_s;
         const char *after = retry_after(reply);
 
-        wait_ms = wait_ms / 2 + g_random_int_range(0, (gint32)(wait_ms / 2) + 1);
         if (after && number_parse("Retry-After", after, 0, G_MAXINT32, &after_s, NULL))
                 wait_ms = MAX(wait_ms, MIN(after_s, RETRY_AFTER_MAX_S) * 1000);
         g_usleep((gulong)wait_ms * 1000);

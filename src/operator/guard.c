@@ -12,6 +12,7 @@
  * the others lose our finalizer and their owner first, and stay. */
 #include "operator/guard.h"
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -51,7 +52,8 @@ struct Guard {
         int n_steps, step;
         KubeCall *call; /* one at a time */
         void (*later)(Guard *guard);
-        guint timer, retry_ms;
+        guint timer;
+        Backoff retry_ms;
         bool watching, settling, told;
         void (*released)(void *arg);
         void *released_arg;
@@ -76,8 +78,7 @@ static void set_timer(Guard *guard, guint ms, void (*later)(Guard *guard))
 
 static void retry(Guard *guard, void (*later)(Guard *guard))
 {
-        guard->retry_ms = CLAMP(2 * guard->retry_ms, RETRY_MIN_MS, RETRY_MAX_MS);
-        set_timer(guard, guard->retry_ms, later);
+        set_timer(guard, (guint)backoff_next(&guard->retry_ms), later);
 }
 
 static void send_patch(Guard *guard, int of, json_t *metadata, KubeDone done)
@@ -243,7 +244,7 @@ static void hold_next(Guard *guard)
         int of;
 
         if (guard->holding == HOLDS) {
-                guard->retry_ms = 0;
+                backoff_reset(&guard->retry_ms);
                 watch(guard);
                 return;
         }
@@ -377,6 +378,7 @@ Guard *guard_new(const GuardConfig *config)
         Guard *guard = g_new0(Guard, 1);
 
         guard->config = *config;
+        guard->retry_ms = (Backoff){ .first = RETRY_MIN_MS, .max = RETRY_MAX_MS };
         for (int i = 0; i < GUARDED; i++)
                 guard->objects[i].kind = &kinds[i];
         guard->objects[BINDING].name = g_strdup(config->binding);
@@ -410,6 +412,6 @@ void guard_release(Guard *guard, void (*done)(void *arg), void *arg)
 {
         guard->released = done;
         guard->released_arg = arg;
-        guard->retry_ms = 0;
+        backoff_reset(&guard->retry_ms);
         begin_release(guard);
 }

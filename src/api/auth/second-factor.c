@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/auth/totp.h"
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/seal.h"
@@ -187,8 +188,8 @@ static void count_wrong(Guard *guard, gint64 now_ms)
         int over = ++guard->failures - SECOND_FACTOR_FREE;
 
         if (over >= 0)
-                guard->next = now_ms + MIN((gint64)SECOND_FACTOR_DELAY_MS << MIN(over, 16),
-                                           SECOND_FACTOR_DELAY_MAX_MS);
+                guard->next = now_ms + backoff_delay(SECOND_FACTOR_DELAY_MS, SECOND_FACTOR_DELAY_MAX_MS,
+                                                     (guint64)over);
 }
 
 static bool take_code(const SecondFactors *factors, const char *id, Record *record, const char *code,

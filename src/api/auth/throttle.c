@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/keyed-hash.h"
 
 typedef struct {
@@ -121,24 +122,19 @@ static const char *network_of(const char *address, char ret[INET6_ADDRSTRLEN])
 
 /* ---- how long between two turns ---- */
 
-/* `first` ms, doubling with each step, up to `max`. */
-static gint64 growing(gint64 first, int steps, gint64 max)
-{
-        return MIN(first << CLAMP(steps, 0, 20), max);
-}
-
 static gint64 pair_spacing(const Entry *pair, bool known)
 {
         if (pair->failures < THROTTLE_FREE)
                 return 0;
-        return known ? 1000 : growing(1000, pair->failures - THROTTLE_FREE, THROTTLE_DELAY_MAX_MS);
+        return known ? 1000
+                     : backoff_delay(1000, THROTTLE_DELAY_MAX_MS, (guint64)(pair->failures - THROTTLE_FREE));
 }
 
 static gint64 account_spacing(const Entry *account)
 {
         int over = account->failures - THROTTLE_FREE_OF_ACCOUNT;
 
-        return over < 0 ? 0 : growing(100, over / THROTTLE_FREE_OF_ACCOUNT, 5000);
+        return over < 0 ? 0 : backoff_delay(100, 5000, (guint64)(over / THROTTLE_FREE_OF_ACCOUNT));
 }
 
 /* ---- turns ---- */

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -28,8 +29,9 @@ enum {
         CONNECT_STEP_MAX = 20, /* ms between two attempts; the first ones come faster */
         GREETING_MS = 10000,   /* the time limit for the answer to hello */
         STEADY_MS = 1000,      /* after a connection of this length the first retry is immediate */
-        BACKOFF_MAX = 2000,    /* ms between two failed attempts; the first retry is immediate */
-        REFUSED_MS = 5000,     /* between attempts while a newer server has the agent */
+        BACKOFF_FIRST = 10,    /* ms between two failed attempts */
+        BACKOFF_MAX = 2000,
+        REFUSED_MS = 5000, /* between attempts while a newer server has the agent */
         READ_CHUNK = 64 * 1024,
 };
 
@@ -364,7 +366,8 @@ static bool start_agent(AgentLink *link, GError **error)
 static bool connect_agent(AgentLink *link, GError **error)
 {
         gint64 until = clock_monotonic_ms() + CONNECT_MS;
-        int err, step = 1;
+        Backoff steps = { .first = 1, .max = CONNECT_STEP_MAX };
+        int err;
 
         if (strlen(link->socket_path) >= sizeof((struct sockaddr_un *)NULL)->sun_path)
                 return err_set(error, ERR_INVALID,
@@ -378,13 +381,13 @@ static bool connect_agent(AgentLink *link, GError **error)
                 return false;
         while (!is_closing(link) && clock_monotonic_ms() < until) {
                 bool ended = child_has_ended(link);
+                gint64 step = backoff_next(&steps);
 
                 if (try_connect(link, &err))
                         return true;
                 if (ended && step >= CONNECT_STEP_MAX)
                         break;
                 pause_for(link, step);
-                step = MIN(step * 2, CONNECT_STEP_MAX);
         }
         return err_set(error, ERR_UNAVAILABLE, "the agent does not answer on '%s': its log is '%s'",
                        link->socket_path, link->log_path);
@@ -622,19 +625,21 @@ static bool serve(AgentLink *link, GError **error)
         }
 }
 
-static gint64 next_backoff(AgentLink *link, gint64 backoff, bool was_synced, const GError *failure)
+static gint64 next_delay(AgentLink *link, Backoff *backoff, bool was_synced, const GError *failure)
 {
         if (err_is(failure, ERR_GONE))
-                return REFUSED_MS;
-        if (was_synced && clock_monotonic_ms() - link->synced_at >= STEADY_MS)
+                return backoff->last = REFUSED_MS;
+        if (was_synced && clock_monotonic_ms() - link->synced_at >= STEADY_MS) {
+                backoff_reset(backoff);
                 return 0;
-        return backoff == 0 ? 10 : MIN(backoff * 2, BACKOFF_MAX);
+        }
+        return backoff_next(backoff);
 }
 
 static void *run(void *arg)
 {
         AgentLink *link = arg;
-        gint64 backoff = 0;
+        Backoff backoff = { .first = BACKOFF_FIRST, .max = BACKOFF_MAX };
 
         while (!is_closing(link)) {
                 g_autoptr(GError) failure = NULL;
@@ -647,8 +652,7 @@ static void *run(void *arg)
                 if (is_closing(link))
                         break;
                 tell_disconnected(link, failure->message, was_synced);
-                backoff = next_backoff(link, backoff, was_synced, failure);
-                pause_for(link, backoff);
+                pause_for(link, next_delay(link, &backoff, was_synced, failure));
         }
         disconnect(link);
         (void)child_has_ended(link);

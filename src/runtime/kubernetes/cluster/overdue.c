@@ -1,6 +1,7 @@
 /* Objects whose pods do not come (see overdue.h). */
 #include "runtime/kubernetes/cluster/overdue.h"
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "runtime/kubernetes/object/names.h"
 #include "runtime/kubernetes/pod/member.h"
@@ -17,7 +18,7 @@ typedef struct {
         char *namespace, *name;
         Names tasks; /* those that had no pod at the last look */
         int silent;  /* looks */
-        guint wait_ms;
+        Backoff look_ms;
         KubeCall *call;
         GSource *timer;
 } Watch;
@@ -161,10 +162,7 @@ static gboolean look(gpointer arg)
 
 static void look_later(Watch *watch)
 {
-        guint most = form_operator(watch->form) ? LOOK_MS : LOOK_MAX_MS;
-
-        watch->wait_ms = CLAMP(watch->wait_ms * 2, LOOK_MS, most);
-        watch->timer = g_timeout_source_new(watch->wait_ms);
+        watch->timer = g_timeout_source_new((guint)backoff_next(&watch->look_ms));
         g_source_set_callback(watch->timer, look, watch, NULL);
         g_source_attach(watch->timer, watch->overdue->config.context);
 }
@@ -198,6 +196,7 @@ void overdue_watch(Overdue *overdue, const Form *form, const char *namespace, co
         watch = g_new0(Watch, 1);
         *watch = (Watch){ .overdue = overdue,
                           .form = form,
+                          .look_ms = { .first = LOOK_MS, .max = form_operator(form) ? LOOK_MS : LOOK_MAX_MS },
                           .namespace = g_strdup(namespace),
                           .name = g_steal_pointer(&name) };
         names_init(&watch->tasks);

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -134,7 +135,7 @@ static void drop_source(GSource **source)
 static void set_timer(Images *images, GSource **at, int tries, GSourceFunc func, void *arg)
 {
         drop_source(at);
-        *at = g_timeout_source_new(MIN((guint)AGAIN_MS << MIN(tries, TRIES_MAX), AGAIN_MAX_MS));
+        *at = g_timeout_source_new((guint)backoff_delay(AGAIN_MS, AGAIN_MAX_MS, (guint64)tries));
         g_source_set_callback(*at, func, arg, NULL);
         g_source_attach(*at, images->config.context);
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log-times.h"
@@ -336,8 +337,8 @@ static gboolean on_rested(gpointer arg)
 
 static void rest(Follow *follow, bool refused)
 {
-        guint64 most = refused ? REFUSED_MAX_MS : AGAIN_MAX_MS;
-        guint64 wait_ms = MIN((guint64)AGAIN_MS << MIN(follow->failures, 16), most);
+        gint64 most = refused ? REFUSED_MAX_MS : AGAIN_MAX_MS;
+        gint64 wait_ms = backoff_delay(AGAIN_MS, most, follow->failures);
 
         follow->failures++;
         move(follow, FOLLOW_RESTING);

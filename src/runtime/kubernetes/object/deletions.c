@@ -1,6 +1,7 @@
 /* Deletions (see deletions.h). */
 #include "runtime/kubernetes/object/deletions.h"
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/log.h"
 
@@ -13,7 +14,7 @@ typedef struct {
         char *namespace, *name, *uid; /* uid: or NULL */
         char *task;                   /* to be told of; or NULL */
         gint64 grace_s;
-        guint wait_ms;
+        Backoff backoff;
         KubeCall *call;
         GSource *retry;
 } Deletion;
@@ -64,7 +65,7 @@ static bool is_gone(const Deletion *deletion, const GError *error)
 static bool is_left_to_its_owner(const Deletion *deletion, const GError *error)
 {
         return deletion->kind == &kube_secrets && err_is(error, ERR_DENIED) &&
-               deletion->wait_ms >= RETRY_MAX_MS;
+               deletion->backoff.last >= RETRY_MAX_MS;
 }
 
 static void finish(Deletion *deletion)
@@ -88,11 +89,10 @@ static void on_deleted(const KubeReply *reply, void *arg)
                 finish(deletion);
                 return;
         }
-        if (!deletion->wait_ms)
+        if (!deletion->backoff.last)
                 log_warning("an object of a job cannot be deleted, retrying", "cluster", config->cluster,
                             "object", deletion->key, "reason", reply->error->message, NULL);
-        deletion->wait_ms = CLAMP(deletion->wait_ms * 2, RETRY_MS, RETRY_MAX_MS);
-        deletion->retry = g_timeout_source_new(deletion->wait_ms);
+        deletion->retry = g_timeout_source_new((guint)backoff_next(&deletion->backoff));
         g_source_set_callback(deletion->retry, on_retry, deletion, NULL);
         g_source_attach(deletion->retry, config->context);
         config->failed(reply->error, config->arg);
@@ -129,6 +129,7 @@ static Deletion *deletion_new(Deletions *deletions, const KubeKind *kind, const 
         before = g_hash_table_lookup(deletions->all, deletion->key);
         if (before) /* who waits for it goes on waiting */
                 deletion->task = g_steal_pointer(&before->task);
+        deletion->backoff = (Backoff){ .first = RETRY_MS, .max = RETRY_MAX_MS };
         deletion->kind = kind;
         deletion->namespace = g_strdup(namespace);
         deletion->name = g_strdup(name);

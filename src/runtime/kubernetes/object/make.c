@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "kube/status.h"
@@ -29,16 +30,16 @@ struct MakingRoom {
 struct Making {
         MakingConfig config;
         json_t *objects;
-        char *text;    /* the objects as text while it waits; `objects` is NULL then */
-        bool active;   /* it is in progress */
-        bool in_doubt; /* a try failed, but may have created the object */
-        bool stood;    /* the previous object existed before */
-        gsize at;      /* index of the object that is being created */
-        gsize gate_at; /* index of the gate; 0: it is not among the objects */
-        int settling;  /* tries since the namespace was created; 0: it existed */
-        int denied;    /* tries that were denied */
-        guint wait_ms; /* delay before the next try; 0: it was not refused */
-        char *uid;     /* of the first object */
+        char *text;      /* the objects as text while it waits; `objects` is NULL then */
+        bool active;     /* it is in progress */
+        bool in_doubt;   /* a try failed, but may have created the object */
+        bool stood;      /* the previous object existed before */
+        gsize at;        /* index of the object that is being created */
+        gsize gate_at;   /* index of the gate; 0: it is not among the objects */
+        int settling;    /* tries since the namespace was created; 0: it existed */
+        int denied;      /* tries that were denied */
+        Backoff wait_ms; /* after a refusal */
+        char *uid;       /* of the first object */
         KubeCall *call;
         GSource *retry;
         char *key;     /* of an object that other makings need, too; or NULL */
@@ -162,9 +163,9 @@ static gboolean on_retry(gpointer arg)
 }
 
 /* It keeps its place: during an outage another making would not succeed, either. */
-static void try_again_in(Making *making, guint ms)
+static void try_again_in(Making *making, gint64 ms)
 {
-        making->retry = g_timeout_source_new(ms);
+        making->retry = g_timeout_source_new((guint)ms);
         g_source_set_callback(making->retry, on_retry, making, NULL);
         g_source_attach(making->retry, making->config.context);
 }
@@ -179,7 +180,7 @@ static void let_others_in(Making *making)
 
 static void try_again(Making *making)
 {
-        making->wait_ms = 0;
+        backoff_reset(&making->wait_ms);
         try_again_in(making, RETRY_MS);
         let_others_in(making);
 }
@@ -187,8 +188,7 @@ static void try_again(Making *making)
 /* With growing delay: a person has to free quota, or to set a new credential. */
 static void wait_for_better(Making *making, const GError *error)
 {
-        making->wait_ms = CLAMP(making->wait_ms * 2, RETRY_MS, WAIT_MAX_MS);
-        try_again_in(making, making->wait_ms);
+        try_again_in(making, backoff_next(&making->wait_ms));
         let_others_in(making);
         making->config.waits(error, making->config.arg);
 }
@@ -230,7 +230,7 @@ static bool put_off(Making *making, const GError *error)
         if (is_refusal(error)) {
                 wait_for_better(making, error);
         } else if (is_outage(error)) {
-                making->wait_ms = 0;
+                backoff_reset(&making->wait_ms);
                 try_again_in(making, RETRY_MS);
         } else if (is_new(making, error)) {
                 try_again(making);
@@ -274,7 +274,7 @@ static void let_go(Making *making, bool made)
 
 static void go_on(Making *making)
 {
-        making->wait_ms = 0;
+        backoff_reset(&making->wait_ms);
         making->in_doubt = false;
         unfold(making);
         let_go(making, true);
@@ -564,13 +564,14 @@ Making *making_new(const MakingConfig *config, json_t *objects)
         making->config = *config;
         making->link.data = making;
         making->objects = objects;
+        making->wait_ms = (Backoff){ .first = RETRY_MS, .max = WAIT_MAX_MS };
         go_ahead(making);
         return making;
 }
 
 bool making_is_idle(const Making *making)
 {
-        return making->in || (making->retry && making->wait_ms > 0);
+        return making->in || (making->retry && making->wait_ms.last > 0);
 }
 
 bool making_is_done(const Making *making)

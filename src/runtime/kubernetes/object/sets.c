@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -42,8 +43,8 @@ typedef struct {
         const KubeKind *only;      /* or NULL */
         const KubeKind *const *at; /* the kind that is tried */
         KubeCall *call;
-        guint wait_ms;    /* before it is asked again */
-        guint look_ms;    /* until the next look whether the controller has seen the deletion */
+        Backoff retry_ms; /* after an error */
+        Backoff look_ms;  /* until the next look whether the controller has seen the deletion */
         gint64 unseen_us; /* when it was first found that it had not; 0: not yet */
         GSource *retry;
 } Drop;
@@ -212,9 +213,9 @@ static gboolean on_retry(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-static void send_later(Drop *drop, guint ms)
+static void send_later(Drop *drop, gint64 ms)
 {
-        drop->retry = g_timeout_source_new(ms);
+        drop->retry = g_timeout_source_new((guint)ms);
         g_source_set_callback(drop->retry, on_retry, drop, NULL);
         g_source_attach(drop->retry, drop->sets->config.context);
 }
@@ -248,14 +249,12 @@ static void on_dropped(const KubeReply *reply, void *arg)
 
         drop->call = NULL;
         if (reply->error && !is_absent(drop, reply->error)) {
-                if (!drop->wait_ms)
+                if (!drop->retry_ms.last)
                         log_warning("what makes the pods of a role cannot be deleted, retrying", "name",
                                     drop->name, "reason", reply->error->message, NULL);
-                drop->wait_ms = CLAMP(drop->wait_ms * 2, RETRY_MS, RETRY_MAX_MS);
-                send_later(drop, drop->wait_ms);
+                send_later(drop, backoff_next(&drop->retry_ms));
         } else if (waits_for_controller(drop, reply->object)) {
-                drop->look_ms = CLAMP(drop->look_ms * 2, LOOK_MS, LOOK_MAX_MS);
-                send_later(drop, drop->look_ms);
+                send_later(drop, backoff_next(&drop->look_ms));
         } else if (drop->only || !*++drop->at) {
                 finish_drop(drop);
         } else {
@@ -290,6 +289,8 @@ static Drop *drop_new(Sets *sets, const char *name, const char *namespace, const
         drop->name = g_strdup(name);
         drop->namespace = g_strdup(namespace);
         drop->only = only;
+        drop->retry_ms = (Backoff){ .first = RETRY_MS, .max = RETRY_MAX_MS };
+        drop->look_ms = (Backoff){ .first = LOOK_MS, .max = LOOK_MAX_MS };
         names_init(&drop->tasks);
         g_hash_table_insert(sets->drops, drop->name, drop);
         return drop;
