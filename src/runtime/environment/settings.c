@@ -11,42 +11,14 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/inherited.h"
 
 enum { CONFIG_MAX = 256 * 1024 };
 
-/* Variables that any build may need; a trailing '*' means all with this prefix. */
+/* Variables of a build besides those that all programs inherit; a trailing '*' means all with this prefix. */
 static const char *const passed[] = {
-        "PATH",
-        "HOME",
-        "USER",
-        "LANG",
-        "LC_ALL",
-        "TZ",
-        "TMPDIR",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "all_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-        "ALL_PROXY",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "REQUESTS_CA_BUNDLE",
-        "CURL_CA_BUNDLE",
-        "LD_LIBRARY_PATH",
-        "XDG_CACHE_HOME",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "CC",
-        "CXX",
-        "CFLAGS",
-        "LDFLAGS",
-        "PYENV_*",
-        "PIP_*",
-        "UV_*",
-        NULL,
+        "USER",   "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CC",   "CXX",
+        "CFLAGS", "LDFLAGS",        "PYENV_*",         "PIP_*",         "UV_*", NULL,
 };
 
 /* uv's variables for settings of pip. */
@@ -80,10 +52,10 @@ static bool name_matches(const char *pattern, const char *entry)
         return strncmp(pattern, entry, len) == 0 && (pattern[len] == '*' || entry[len] == '=');
 }
 
-static bool is_passed(const char *entry)
+static bool matches_any(const char *const *patterns, const char *entry)
 {
-        for (const char *const *pattern = passed; *pattern; pattern++)
-                if (name_matches(*pattern, entry))
+        for (; *patterns; patterns++)
+                if (name_matches(*patterns, entry))
                         return true;
         return false;
 }
@@ -264,7 +236,7 @@ char **settings_variables(char *const *environ_list)
         char **env;
 
         for (char *const *entry = environ_list; *entry; entry++)
-                if (is_passed(*entry))
+                if (matches_any(inherited_variables, *entry) || matches_any(passed, *entry))
                         g_ptr_array_add(list, g_strdup(*entry));
         g_ptr_array_add(list, NULL);
         env = (char **)g_ptr_array_free(list, FALSE);
@@ -293,12 +265,7 @@ static bool decides(const char *entry)
                                              "UV_CONCURRENT_*", "UV_PYTHON_*",
                                              "UV_NO_CACHE",     NULL };
 
-        if (!g_str_has_prefix(entry, "UV_"))
-                return false;
-        for (const char *const *name = aside; *name; name++)
-                if (name_matches(*name, entry))
-                        return false;
-        return true;
+        return g_str_has_prefix(entry, "UV_") && !matches_any(aside, entry);
 }
 
 char *settings_fingerprint(char *const *environ_list)

@@ -13,8 +13,8 @@ GHashTable *settings_read_pip(char *const *environ_list);
 /* Adds the text of one configuration file; skips what it cannot parse. */
 void settings_add_pip_file(GHashTable *settings, const char *text);
 
-/* The environment of a build: common variables (PATH, HOME, proxies, certificates), PIP_*, UV_*, and pip's
- * settings under uv's names. An existing UV_* variable wins. The caller's g_strfreev. */
+/* The environment of a build: what all programs inherit (base/inherited.h), variables of compilers, PIP_*,
+ * UV_*, and pip's settings under uv's names. An existing UV_* variable wins. The caller's g_strfreev. */
 char **settings_variables(char *const *environ_list);
 
 /* Addresses from which packages come with these settings: "HOST:PORT,...", those of PyPI if no index is set,

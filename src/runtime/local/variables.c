@@ -5,34 +5,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/inherited.h"
 #include "base/keyed-hash.h"
 
-static const char *const inherited_names[] = {
-        "PATH",
-        "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
-        "TZ",
-        "TMPDIR",
-        "HOME",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "all_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-        "ALL_PROXY",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "REQUESTS_CA_BUNDLE",
-        "CURL_CA_BUNDLE",
-        "LD_LIBRARY_PATH",
-        "CUDA_HOME",
-        "CUDA_PATH",
-        "NVIDIA_DRIVER_CAPABILITIES",
-        NULL,
-};
+/* Variables that members inherit besides those that all programs inherit. */
+static const char *const more[] = { "LC_CTYPE", "CUDA_HOME", "CUDA_PATH", "NVIDIA_DRIVER_CAPABILITIES",
+                                    NULL };
 
 static const char *const defaults[][2] = {
         { "PATH", "/usr/local/bin:/usr/bin:/bin" },
@@ -130,6 +108,16 @@ static void set_paths(Variables *variables, const MemberPlace *place)
         set(variables, "PYTHONPATH", modules_text);
 }
 
+static void take(Variables *variables, char *const *environ_list, const char *const *names)
+{
+        for (; *names; names++) {
+                const char *value = g_environ_getenv((char **)environ_list, *names);
+
+                if (value && *value)
+                        set(variables, *names, value);
+        }
+}
+
 char **variables_inherit(char *const *environ_list)
 {
         Variables variables;
@@ -137,12 +125,8 @@ char **variables_inherit(char *const *environ_list)
         variables_init(&variables);
         for (size_t i = 0; i < G_N_ELEMENTS(defaults); i++)
                 set(&variables, defaults[i][0], defaults[i][1]);
-        for (const char *const *name = inherited_names; *name; name++) {
-                const char *value = g_environ_getenv((char **)environ_list, *name);
-
-                if (value && *value)
-                        set(&variables, *name, value);
-        }
+        take(&variables, environ_list, inherited_variables);
+        take(&variables, environ_list, more);
         return variables_steal(&variables);
 }
 

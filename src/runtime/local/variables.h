@@ -1,5 +1,5 @@
 /* The environment of a member. Later values win:
- *   1. inherited from the server: PATH, locale, time zone, proxies, certificates, CUDA and library paths, and
+ *   1. inherited from the server: what all programs inherit (base/inherited.h), LC_CTYPE and variables of CUDA, and
  *      nothing else (search-path.h restricts search paths for members that run as other users);
  *   2. defaults of the runtime: HOME, USER, LOGNAME, LANG, PYTHONUNBUFFERED;
  *   3. from the engine: variables of the platform and the framework, and the user's --env;

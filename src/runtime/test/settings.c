@@ -2,6 +2,7 @@
 #include "runtime/environment/settings.h"
 
 #include "base/file.h"
+#include "base/inherited.h"
 
 static char *home;
 
@@ -109,6 +110,19 @@ static void test_translation(void)
 
                 g_test_message("%s, %s", cases[i].set[0], cases[i].name);
                 g_assert_cmpstr(g_environ_getenv(got, cases[i].name), ==, cases[i].value);
+        }
+}
+
+/* A build reaches the network and finds its programs as a member does. */
+static void test_inherited(void)
+{
+        for (const char *const *name = inherited_variables; *name; name++) {
+                g_autofree char *entry = g_strconcat(*name, "=x", NULL);
+                const char *const more[] = { "PIP_CONFIG_FILE=/dev/null", entry, NULL };
+                g_auto(GStrv) env = env_with(more);
+                g_auto(GStrv) got = settings_variables(env);
+
+                g_assert_true(g_strv_contains((const char *const *)got, entry));
         }
 }
 
@@ -242,6 +256,7 @@ int main(int argc, char **argv)
         g_test_add_func("/settings/file", test_file);
         g_test_add_func("/settings/order", test_order);
         g_test_add_func("/settings/translation", test_translation);
+        g_test_add_func("/settings/inherited", test_inherited);
         g_test_add_func("/settings/fingerprint", test_fingerprint);
         g_test_add_func("/settings/uv-config", test_uv_config);
         g_test_add_func("/settings/addresses", test_addresses);

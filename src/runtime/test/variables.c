@@ -155,6 +155,50 @@ static void test_somebody_else(void)
         expect(chosen, "TMPDIR", "/t");
 }
 
+/* doc/internals/runtime.md, "Variables". */
+static void test_inherited(void)
+{
+        static const char *const names[] = {
+                "PATH",
+                "LANG",
+                "LC_ALL",
+                "LC_CTYPE",
+                "TZ",
+                "TMPDIR",
+                "HOME",
+                "http_proxy",
+                "https_proxy",
+                "no_proxy",
+                "all_proxy",
+                "HTTP_PROXY",
+                "HTTPS_PROXY",
+                "NO_PROXY",
+                "ALL_PROXY",
+                "SSL_CERT_FILE",
+                "SSL_CERT_DIR",
+                "LD_LIBRARY_PATH",
+                "CUDA_HOME",
+                "CUDA_PATH",
+                "REQUESTS_CA_BUNDLE",
+                "CURL_CA_BUNDLE",
+                "NVIDIA_DRIVER_CAPABILITIES",
+        };
+        static const char *const others[] = {
+                "USER", "CC", "CFLAGS", "UV_INDEX", "PIP_CERT", "XDG_CACHE_HOME"
+        };
+        g_auto(GStrv) env = g_new0(char *, 1), inherited = NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                env = g_environ_setenv(env, names[i], "/x", TRUE);
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                env = g_environ_setenv(env, others[i], "/x", TRUE);
+        inherited = variables_inherit(env);
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                expect(inherited, names[i], "/x");
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                expect(inherited, others[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -163,5 +207,6 @@ int main(int argc, char **argv)
         g_test_add_func("/variables/gpus", test_gpus);
         g_test_add_func("/variables/bare-server", test_bare_server);
         g_test_add_func("/variables/somebody-else", test_somebody_else);
+        g_test_add_func("/variables/inherited", test_inherited);
         return g_test_run();
 }
