@@ -18,7 +18,7 @@
  * An elastic job that has fewer members than it asked for tells its members of those that are there. */
 typedef struct {
         Placement placement;
-        Spec *fewer; /* shallow: only its roles' replicas are its own; or NULL */
+        int *present; /* by role; NULL: as many as the specification asks for */
         int **ports;
         char ***gpus;
         char ***hosts;
@@ -27,16 +27,17 @@ typedef struct {
         GError *no_secrets; /* why the secrets cannot be opened: no member starts then. Else NULL */
 } MemberTables;
 
-static Spec *spec_of_present(const Job *job)
+/* By role; NULL: no member is missing. The caller's. */
+static int *count_present(const Job *job)
 {
-        gsize size = sizeof(Spec) + (gsize)job->spec->n_roles * sizeof(Role);
-        gsize shared = G_STRUCT_OFFSET(Spec, name); /* the count before it belongs to other threads, too */
-        Spec *spec = g_malloc0(size);
+        int *present;
 
-        memcpy((char *)spec + shared, (const char *)job->spec + shared, size - shared);
-        for (int r = 0; r < spec->n_roles; r++)
-                spec->roles[r].replicas = job_count_present(job, r);
-        return spec;
+        if (job_count_present(job, -1) == job->n_members)
+                return NULL;
+        present = g_new(int, job->spec->n_roles);
+        for (int r = 0; r < job->spec->n_roles; r++)
+                present[r] = job_count_present(job, r);
+        return present;
 }
 
 static void note_member(MemberTables *tables, const RuntimeSlot *slot, const RuntimeAttempt *attempt,
@@ -84,9 +85,7 @@ static void tables_init(MemberTables *tables, const Engine *engine, const Runtim
 {
         const Spec *spec = job->spec;
 
-        *tables = (MemberTables){ .fewer = job_count_present(job, -1) < job->n_members ? spec_of_present(job)
-                                                                                       : NULL,
-                                  .topology = topology_of(slot, job) };
+        *tables = (MemberTables){ .present = count_present(job), .topology = topology_of(slot, job) };
         (void)secrets_open(engine, job, &tables->secrets, &tables->no_secrets);
         tables->ports = g_new0(int *, spec->n_roles + 1);
         tables->gpus = g_new0(char **, spec->n_roles + 1);
@@ -99,7 +98,7 @@ static void tables_init(MemberTables *tables, const Engine *engine, const Runtim
         RuntimeAttempt attempt = attempt_of(engine, job);
         for (int i = 0; i < job->n_members; i++)
                 note_member(tables, slot, &attempt, spec, &job->members[i]);
-        tables->placement = (Placement){ .spec = tables->fewer ? tables->fewer : spec,
+        tables->placement = (Placement){ .spec = spec,
                                          .job_id = job->id,
                                          .job_name = job->name,
                                          .user = job->user,
@@ -108,6 +107,7 @@ static void tables_init(MemberTables *tables, const Engine *engine, const Runtim
                                          .namespace = spec->namespace,
                                          .attempt = job->attempt,
                                          .elastic = spec_is_elastic(spec),
+                                         .replicas = tables->present,
                                          .hosts = (char *const *const *)tables->hosts,
                                          .ports = (int *const *)tables->ports,
                                          .extra_ports = &job->extra_port,
@@ -124,7 +124,7 @@ static void tables_clear(MemberTables *tables)
         g_free(tables->ports);
         g_free(tables->gpus);
         g_free(tables->hosts);
-        g_free(tables->fewer);
+        g_free(tables->present);
         secrets_clear(&tables->secrets);
         g_clear_error(&tables->no_secrets);
 }

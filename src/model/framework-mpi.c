@@ -91,7 +91,7 @@ static void network_env(const Placement *placement, int worker, GPtrArray *env)
                 env_put(env, "OMPI_MCA_btl_tcp_if_include", "lo");
                 return;
         }
-        for (int i = 0; i < placement->spec->roles[worker].replicas; i++)
+        for (int i = 0; i < placement_replicas(placement, worker); i++)
                 g_string_append_printf(hosts, "%s%s", i ? " " : "", placement_host(placement, worker, i));
         env_put(env, "PADDLE_MPI_HOSTS", "%s", hosts->str);
         env_put(env, "OMPI_MCA_orte_keep_fqdn_hostnames", "1");
@@ -99,15 +99,16 @@ static void network_env(const Placement *placement, int worker, GPtrArray *env)
 
 static void member_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
-        const Spec *spec = placement->spec;
+        int worker = spec_role_index(placement->spec, "worker"),
+            workers = placement_replicas(placement, worker);
 
-        if (role == spec_role_index(spec, "worker"))
+        if (role == worker)
                 env_put(env, "PADDLE_MPI_HOST", "worker-%d", index);
-        env_put(env, "PADDLE_MPI_WORKERS", "%d", spec_replicas(spec, "worker"));
-        env_put(env, "OMPI_MCA_plm_rsh_num_concurrent", "%d", spec_replicas(spec, "worker"));
+        env_put(env, "PADDLE_MPI_WORKERS", "%d", workers);
+        env_put(env, "OMPI_MCA_plm_rsh_num_concurrent", "%d", workers);
         for (gsize i = 0; i < G_N_ELEMENTS(settings); i++)
                 env_put(env, settings[i][0], "%s", settings[i][1]);
-        network_env(placement, spec_role_index(spec, "worker"), env);
+        network_env(placement, worker, env);
 }
 
 const Framework framework_mpi = {

@@ -29,7 +29,7 @@ static char *hosts(const Placement *placement, const char *name)
 
         int role = spec_role_index(placement->spec, name);
 
-        for (int i = 0; i < spec_replicas(placement->spec, name); i++)
+        for (int i = 0; i < placement_replicas_of(placement, name); i++)
                 g_string_append_printf(list, "%s%s", i ? "," : "", placement_host(placement, role, i));
         return g_string_free(g_steal_pointer(&list), FALSE);
 }
@@ -62,7 +62,7 @@ static void old_env(const Placement *placement, int role, int index, int trainer
         g_autofree char *command = entry(spec, role);
 
         env_put(env, "TRAINERS", "%d", trainers);
-        env_put(env, "PSERVERS", "%d", spec_replicas(spec, "pserver"));
+        env_put(env, "PSERVERS", "%d", placement_replicas_of(placement, "pserver"));
         env_put(env, "ENTRY", "%s", command);
         env_put(env, "TOPOLOGY", "%s", "");
         env_put(env, "PADDLE_INIT_TRAINER_COUNT", "%d",
@@ -77,7 +77,8 @@ void paddle_common_env(const Placement *placement, int role, int index, GPtrArra
 {
         const Spec *spec = placement->spec;
         const FrameworkRole *row = framework_role(spec->framework, spec->roles[role].name);
-        int trainers = spec_replicas(spec, "trainer") + spec_replicas(spec, "worker");
+        int trainers =
+                placement_replicas_of(placement, "trainer") + placement_replicas_of(placement, "worker");
 
         env_put(env, "POD_IP", "%s", placement_host(placement, role, index));
         env_put(env, "PADDLE_TRAINER_ID", "%d", index);

@@ -41,7 +41,7 @@ static void member_env(const Placement *placement, int role, int index, GPtrArra
 {
         const Spec *spec = placement->spec;
         int first = spec_role_index(spec, masters(spec) > 0 ? "master" : "worker");
-        int world = masters(spec) + spec_replicas(spec, "worker");
+        int world = masters(spec) + placement_replicas_of(placement, "worker");
         int rank = (role == first ? 0 : masters(spec)) + index;
         gint64 gpus = spec->roles[role].each.gpus;
 

@@ -17,6 +17,10 @@ void env_put(GPtrArray *env, const char *name, const char *format, ...) G_GNUC_P
 /* Replicas of the role called `name`; 0: the job has no such role. */
 int spec_replicas(const Spec *spec, const char *name);
 
+/* Members of a role that are present, by the role's index or its name; 0: the job has no such role. */
+int placement_replicas(const Placement *placement, int role);
+int placement_replicas_of(const Placement *placement, const char *name);
+
 /* The port leased for the member, or 0. */
 int placement_port(const Placement *placement, int role, int index);
 /* The address at which others reach the member. */

@@ -130,10 +130,11 @@ static void driver_env(const Placement *placement, GPtrArray *env)
 /* The executors' sizes for the settings. */
 static void settings_env(const Placement *placement, GPtrArray *env)
 {
-        const Role *executors = &placement->spec->roles[spec_role_index(placement->spec, "executor")];
+        int role = spec_role_index(placement->spec, "executor");
+        const Role *executors = &placement->spec->roles[role];
         gint64 memory = memory_of(placement->spec, "executor");
 
-        env_put(env, "PADDLE_SPARK_CORES", "%d", role_cores(executors) * executors->replicas);
+        env_put(env, "PADDLE_SPARK_CORES", "%d", role_cores(executors) * placement_replicas(placement, role));
         env_put(env, "PADDLE_SPARK_EXECUTOR_CORES", "%d", role_cores(executors));
         env_put(env, "PADDLE_SPARK_EXECUTOR_MEMORY", "%" G_GINT64_FORMAT "m",
                 memory ? memory - RESERVED_MIB : 1024);

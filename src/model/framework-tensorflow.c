@@ -52,7 +52,7 @@ static void member_env(const Placement *placement, int role, int index, GPtrArra
         g_autofree char *text = NULL;
 
         for (gsize i = 0; i < G_N_ELEMENTS(types); i++) {
-                if (types[i].in_cluster && spec_replicas(placement->spec, types[i].role) > 0)
+                if (types[i].in_cluster && placement_replicas_of(placement, types[i].role) > 0)
                         json_object_set_new(cluster, types[i].type, addresses(placement, types[i].role));
                 if (g_str_equal(types[i].role, name))
                         task = json_pack("{s:s, s:i}", "type", types[i].type, "index", index);

@@ -158,12 +158,24 @@ bool check_replicas(const Spec *spec, const char *role, int least, int most, GEr
         return true;
 }
 
+int placement_replicas(const Placement *placement, int role)
+{
+        if (role < 0)
+                return 0;
+        return placement->replicas ? placement->replicas[role] : placement->spec->roles[role].replicas;
+}
+
+int placement_replicas_of(const Placement *placement, const char *name)
+{
+        return placement_replicas(placement, spec_role_index(placement->spec, name));
+}
+
 char *role_endpoints(const Placement *placement, const char *name)
 {
         g_autoptr(GString) list = g_string_new(NULL);
         int role = spec_role_index(placement->spec, name);
 
-        for (int i = 0; role >= 0 && i < placement->spec->roles[role].replicas; i++)
+        for (int i = 0; i < placement_replicas(placement, role); i++)
                 g_string_append_printf(list, "%s%s:%d", i ? "," : "", placement_host(placement, role, i),
                                        placement_port(placement, role, i));
         return g_string_free(g_steal_pointer(&list), FALSE);
@@ -209,14 +221,15 @@ const char *spec_user_env(const Spec *spec, int role, const char *name)
 void rank_env(const Placement *placement, int role, int index, GPtrArray *env)
 {
         int port = placement_port(placement, role, 0);
+        int world = placement_replicas(placement, role);
 
-        if (placement->spec->roles[role].replicas < 2)
+        if (world < 2)
                 return;
         if (port) {
                 env_put(env, "MASTER_ADDR", "%s", placement_host(placement, role, 0));
                 env_put(env, "MASTER_PORT", "%d", port);
         }
-        env_put(env, "WORLD_SIZE", "%d", placement->spec->roles[role].replicas);
+        env_put(env, "WORLD_SIZE", "%d", world);
         env_put(env, "RANK", "%d", index);
         env_put(env, "LOCAL_RANK", "%d",
                 placement_is_here(placement, role) ? index : 0); /* one machine: local is global */
@@ -247,6 +260,15 @@ const Framework framework_plain = {
 
 /* ---- the whole environment ---- */
 
+static bool is_distributed(const Placement *placement)
+{
+        int members = 0;
+
+        for (int r = 0; r < placement->spec->n_roles; r++)
+                members += placement_replicas(placement, r);
+        return members > 1;
+}
+
 /* doc/reference/paddle-cloud.md, "Variables of a job", and doc/reference/scheduling.md, "Variables of
  * members". One machine has no namespaces; the user's name is used instead. */
 static void identity_env(const Placement *placement, int role, GPtrArray *env)
@@ -261,7 +283,7 @@ static void identity_env(const Placement *placement, int role, GPtrArray *env)
         env_put(env, "PADDLE_CLOUD_CURRENT_DATACENTER", "%s", placement->dc);
         env_put(env, "PADDLE_CLOUD_USERNAME", "%s", placement->user);
         env_put(env, "NAMESPACE", "%s", space);
-        env_put(env, "PF_JOB_TYPE", "%s", spec_members(spec) > 1 ? "distributed" : "single");
+        env_put(env, "PF_JOB_TYPE", "%s", is_distributed(placement) ? "distributed" : "single");
         if (mode)
                 env_put(env, "PF_JOB_MODE", "%s", mode);
         env_put(env, "PF_JOB_FRAMEWORK", "%s", spec->framework->paddleflow_name);

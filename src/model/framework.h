@@ -73,8 +73,9 @@ struct Placement {
         const char *namespace;     /* NULL: the user's name is used */
         int attempt;               /* from 1 */
         int restart;               /* > 0 for a member that is started again within the attempt */
-        bool elastic;              /* members may join and leave during the attempt; `spec` has their current
-                                  number */
+        bool elastic;              /* members may join and leave during the attempt */
+        const int *replicas;       /* replicas[role]: members that are present, at most as many as `spec` asks
+                                      for; NULL: all of them */
         char *const *const *hosts; /* hosts[role][index]: the address at which others reach the member; NULL:
                                       all members are on this machine */
         int *const *ports;         /* ports[role][index]; 0 if the role has none */

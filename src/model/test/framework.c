@@ -156,6 +156,66 @@ static void test_restarted(void)
         assert_env(server, (const char *const[]){ "PADDLE_WITH_GLOO=1", "TEST_MODE=(none)", NULL });
 }
 
+/* The variables of an elastic job tell of the members that are present, not of all that it asks for. */
+static void test_elastic_present(void)
+{
+        static const struct {
+                const char *text;
+                int replicas[2];
+                int role;
+                const char *const want[8];
+        } cases[] = {
+                { "{`command`:`x`,`roles`:[{`name`:`pserver`,`replicas`:2},"
+                  "{`name`:`trainer`,`replicas`:3,`min`:1}]}",
+                  { 2, 2 },
+                  1,
+                  { "PADDLE_TRAINERS_NUM=2", "TRAINERS=2", "PSERVERS=2",
+                    "PADDLE_TRAINER_ENDPOINTS=127.0.0.1:7000,127.0.0.1:7001",
+                    "PADDLE_TRAINERS=127.0.0.1,127.0.0.1", "PF_JOB_TYPE=distributed", NULL } },
+                { "{`command`:`x`,`framework`:`paddle-collective`,`roles`:[{`name`:`trainer`,`replicas`:3,`min`:1}]}",
+                  { 2 },
+                  0,
+                  { "PADDLE_TRAINERS_NUM=2", "WORLD_SIZE=2", "RANK=0", NULL } },
+                { "{`command`:`x`,`framework`:`plain`,`roles`:[{`name`:`worker`,`replicas`:3,`min`:1}]}",
+                  { 1 },
+                  0,
+                  { "PADDLE_TRAINERS_NUM=1", "PF_JOB_TYPE=single", "WORLD_SIZE=(none)", NULL } },
+                { "{`command`:`x`,`framework`:`pytorch`,`roles`:[{`name`:`master`,`replicas`:1},"
+                  "{`name`:`worker`,`replicas`:3,`min`:1}]}",
+                  { 1, 2 },
+                  1,
+                  { "WORLD_SIZE=3", "RANK=1", "PET_NNODES=3", NULL } },
+                { "{`command`:`x`,`framework`:`tensorflow`,`roles`:[{`name`:`worker`,`replicas`:3,`min`:1}]}",
+                  { 2 },
+                  0,
+                  { "TF_CONFIG={\"cluster\":{\"worker\":[\"127.0.0.1:6000\",\"127.0.0.1:6001\"]},"
+                    "\"task\":{\"type\":\"worker\",\"index\":0}}",
+                    NULL } },
+                { "{`command`:`x`,`framework`:`mpi`,`roles`:[{`name`:`master`,`replicas`:1},"
+                  "{`name`:`worker`,`replicas`:3,`min`:1}]}",
+                  { 1, 2 },
+                  1,
+                  { "PADDLE_MPI_WORKERS=2", "OMPI_MCA_plm_rsh_num_concurrent=2", NULL } },
+                { "{`command`:`x`,`framework`:`spark`,`roles`:[{`name`:`driver`,`replicas`:1},"
+                  "{`name`:`executor`,`replicas`:3,`min`:1,`cpu`:2}]}",
+                  { 1, 2 },
+                  1,
+                  { "PADDLE_SPARK_CORES=4", "PADDLE_SPARK_EXECUTOR_CORES=2", NULL } },
+        };
+        static int ports_of_3[] = { 6000, 6001, 6002 };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(Spec) s = spec(cases[i].text);
+                int *const ports[] = { ports_of_3, i == 0 ? trainer_ports : ports_of_3 };
+                Placement p = placement(s, ports);
+
+                p.elastic = true;
+                p.replicas = cases[i].replicas;
+                g_auto(GStrv) env = framework_environment(&p, cases[i].role, 0);
+                assert_env(env, cases[i].want);
+        }
+}
+
 /* Members of an elastic job join and leave, so none waits for a group that is fixed at the start. */
 static void test_elastic_ps(void)
 {
@@ -746,6 +806,7 @@ int main(int argc, char **argv)
         g_test_add_func("/framework/ps-trainer", test_ps_trainer);
         g_test_add_func("/framework/ps-server", test_ps_server);
         g_test_add_func("/framework/restarted", test_restarted);
+        g_test_add_func("/framework/elastic_present", test_elastic_present);
         g_test_add_func("/framework/elastic_ps", test_elastic_ps);
         g_test_add_func("/framework/collective", test_collective);
         g_test_add_func("/framework/plain", test_plain);
