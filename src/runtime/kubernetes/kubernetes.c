@@ -153,11 +153,8 @@ static void open_volcano(Kubernetes *k8s)
                                                      .arg = k8s });
 }
 
-static void *run(void *arg)
+void kubernetes_open_parts(Kubernetes *k8s)
 {
-        Kubernetes *k8s = arg;
-
-        g_main_context_push_thread_default(k8s->context);
         k8s->asker = asker_new(k8s->client);
         k8s->signals = signals_new(k8s->client, k8s->name);
         k8s->logs = follow_room_new(k8s->client, k8s->context, (guint)k8s->setting->log_streams);
@@ -170,7 +167,10 @@ static void *run(void *arg)
         if (k8s->pending_ms > 0)
                 timer_set(k8s, &k8s->stuck_timer, (guint)CLAMP(k8s->pending_ms / 4, 100, STUCK_MS),
                           pods_on_stuck_timer, k8s);
-        g_main_loop_run(k8s->loop);
+}
+
+void kubernetes_close_parts(Kubernetes *k8s)
+{
         g_clear_pointer(&k8s->tasks, g_hash_table_unref);
         g_clear_pointer(&k8s->sets, sets_free);
         g_clear_pointer(&k8s->overdue, overdue_free);
@@ -193,6 +193,16 @@ static void *run(void *arg)
         g_clear_pointer(&k8s->asker, asker_free);
         g_clear_pointer(&k8s->volcano, volcano_free);
         g_clear_pointer(&k8s->client, kube_client_free);
+}
+
+static void *run(void *arg)
+{
+        Kubernetes *k8s = arg;
+
+        g_main_context_push_thread_default(k8s->context);
+        kubernetes_open_parts(k8s);
+        g_main_loop_run(k8s->loop);
+        kubernetes_close_parts(k8s);
         g_main_context_pop_thread_default(k8s->context);
         return NULL;
 }
@@ -256,6 +266,8 @@ static void op_free(Runtime *runtime)
         g_free(k8s->pull_secret);
         setting_free(k8s->setting);
         g_free(k8s->dc);
+        g_hash_table_unref(k8s->later);
+        g_ptr_array_unref(k8s->cancelled);
         g_hash_table_unref(k8s->places);
         g_hash_table_unref(k8s->searches);
         g_hash_table_unref(k8s->gates);
@@ -369,6 +381,8 @@ Runtime *kubernetes_runtime_new(const KubernetesConfig *config, GError **error)
         k8s->loop = g_main_loop_new(k8s->context, FALSE);
         k8s->terminals = exec_room_new(k8s->context);
         k8s->tasks = tasks_new();
+        k8s->later = g_hash_table_new(g_str_hash, g_str_equal);
+        k8s->cancelled = g_ptr_array_new_with_free_func(order_free);
         k8s->builder =
                 (Resources){ .cpu_milli = k8s->bounds.each.cpu_milli, .memory = k8s->bounds.each.memory };
         k8s->recipes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -23,6 +23,15 @@ void task_refuse(Task *task, const GError *error)
         (void)task_step(task, ON_FAILED, NULL, end);
 }
 
+/* If the record is of an earlier pod of that name, it goes on. */
+void task_never_starts(Task *task, Observation *end)
+{
+        if (task->status.stage >= STAGE_ENDED)
+                task->k8s->observe(end, task->k8s->observe_arg);
+        else
+                (void)task_step(task, ON_FAILED, NULL, end);
+}
+
 /* A pod that was created tells the rest by the cache. */
 static void on_pod_made(const GError *error, void *arg)
 {

@@ -526,5 +526,8 @@ guint member_step(MemberStatus *status, MemberEvent event, const MemberFacts *fa
         MemberFacts now = *facts;
         guint todo = handlers[event](status, &now);
 
-        return is_released(status, &now) && !(todo & DO_TAKE_DUPLICATE) ? todo | DO_RELEASE : todo;
+        if (is_released(status, &now) && !(todo & DO_TAKE_DUPLICATE))
+                todo |= DO_RELEASE;
+        g_assert(!(todo & DO_RELEASE) || !(todo & (DO_CREATE | DO_TELL_WAITS)));
+        return todo;
 }

@@ -131,7 +131,8 @@ enum {
 #define DO_END (DO_END_OWN | DO_END_STOPPED | DO_END_LOST | DO_END_GIVEN)
 
 /* Moves the member and returns the actions. If the stage is then STAGE_DRAINING, an end of DO_END is not told
- * but held until DO_TELL_END. */
+ * but held until DO_TELL_END. DO_RELEASE never comes with DO_CREATE or DO_TELL_WAITS, which need the record
+ * afterwards. It may come with DO_START_LATER: the start is then run at once. */
 guint member_step(MemberStatus *status, MemberEvent event, const MemberFacts *facts);
 
 /* True if it should have a pod, as far as the engine knows: it was not stopped, and has no end. */

@@ -7,12 +7,96 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "runtime/kubernetes/object/names.h"
 #include "runtime/kubernetes/pod/pod-secrets.h"
 #include "runtime/kubernetes/pod/volcano-objects.h"
 
 enum {
         KEPT_MAX_MS = 60000, /* longest time between two looks at kept pods: the clock may be set */
 };
+
+/* ---- starts that wait ---- */
+
+/* A start waits until what is left of a member's earlier pod is deleted. The order waits at that member
+ * (Task.again). The start of a set waits at one of its members, but it is the start of all, so k8s->later finds
+ * it by each of them. */
+static void end_wait(Order *order)
+{
+        for (char **name = order->at ? order->tasks : NULL; name && *name; name++)
+                if (g_hash_table_lookup(order->k8s->later, *name) == order)
+                        g_hash_table_remove(order->k8s->later, *name);
+        order->at = NULL;
+}
+
+Order *orders_take_start(Task *task)
+{
+        Order *start = g_steal_pointer(&task->again);
+
+        if (start)
+                end_wait(start);
+        return start;
+}
+
+void orders_start_later(Task *task, Order *order)
+{
+        Order *start = g_memdup2(order, sizeof *order);
+
+        *order = (Order){ .k8s = order->k8s };
+        order_free(orders_take_start(task));
+        start->at = task;
+        task->again = start;
+        for (char **name = start->tasks; *name; name++)
+                g_hash_table_replace(start->k8s->later, *name, start);
+}
+
+void orders_cancel_start(Task *task)
+{
+        Kubernetes *k8s = task->k8s;
+        Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
+
+        g_ptr_array_add(k8s->cancelled, orders_take_start(task));
+        end->signal = SIGTERM;
+        k8s->observe(end, k8s->observe_arg);
+}
+
+/* True if it was started otherwise: it has a pod, or its pod is being created. */
+static bool is_started(const Task *task)
+{
+        return member_is_expected(&task->status) &&
+               (task_pod(task) || task->making || sets_has(task->k8s->sets, task->task));
+}
+
+/* A member of a set was stopped before the set was created, so that the others do not start, either. */
+static void tell_not_started(const Order *start, const Names *stopped)
+{
+        for (char **name = start->tasks; *name; name++) {
+                Task *task = names_has(stopped, *name) ? NULL : task_get(start->k8s, *name);
+
+                if (task && !is_started(task))
+                        task_never_starts(task, observation_new(OBSERVED_START_FAILED, *name,
+                                                                "it was not started: another member that "
+                                                                "starts together with it was stopped first"));
+        }
+}
+
+/* Gives up the starts that wait for a task which was stopped, and those that were cancelled by that. */
+static void give_up_starts(Kubernetes *k8s, char **tasks)
+{
+        Names stopped;
+
+        names_init(&stopped);
+        for (char **name = tasks; *name; name++) {
+                const Order *start = g_hash_table_lookup(k8s->later, *name);
+
+                if (start)
+                        g_ptr_array_add(k8s->cancelled, orders_take_start(start->at));
+                names_add(&stopped, *name);
+        }
+        for (guint i = 0; i < k8s->cancelled->len; i++)
+                tell_not_started(k8s->cancelled->pdata[i], &stopped);
+        g_ptr_array_set_size(k8s->cancelled, 0);
+        names_clear(&stopped);
+}
 
 /* ---- orders of the engine ---- */
 
@@ -22,6 +106,7 @@ void order_free(gpointer data)
 
         if (!order)
                 return;
+        end_wait(order);
         g_free(order->name);
         g_free(order->namespace);
         g_free(order->job_id);
@@ -101,14 +186,6 @@ static void make_group(Kubernetes *k8s, Order *order)
                 volcano_want_group(k8s->volcano, g_steal_pointer(&order->group));
 }
 
-/* The start waits until the member's earlier pod has gone. */
-static void start_later(Task *task, Order *order)
-{
-        order_free(task->again);
-        task->again = g_memdup2(order, sizeof *order);
-        *order = (Order){ .k8s = order->k8s };
-}
-
 /* False: its namespace cannot be looked at, which is told. */
 static bool take_place(Task *task, const Order *order)
 {
@@ -130,15 +207,12 @@ void order_start_pod(Order *order)
 {
         Kubernetes *k8s = order->k8s;
         Task *task = task_get(k8s, order->tasks[0]);
-        guint todo = task_step(task, ON_START, NULL, NULL);
 
-        if (todo & DO_START_LATER) {
-                start_later(task, order);
-        } else if (!take_place(task, order) || !(todo & DO_CREATE)) {
+        if (!task_start(task, order) || !take_place(task, order))
                 return;
-        } else if (is_in_set(k8s, task->task)) {
-                task_look_for_unseen(
-                        task); /* the pod was not created yet, or was deleted while no server ran */
+        if (is_in_set(k8s, task->task)) {
+                /* the pod was not created yet, or was deleted while no server ran */
+                task_look_for_unseen(task);
         } else {
                 make_group(k8s, order);
                 task_make_pod(task, making_tree(order->objects));
@@ -172,41 +246,31 @@ void order_start_set(Order *order)
 {
         Kubernetes *k8s = order->k8s;
         Task *leaving = leaving_member(order);
-        bool refused = false, stands = true;
+        bool refused = false, lacks_pods = false;
 
         if (leaving) {
-                (void)task_step(leaving, ON_START, NULL, NULL);
-                start_later(leaving, order);
+                (void)task_start(leaving, order); /* which takes the order */
                 return;
         }
         for (char **name = order->tasks; *name; name++) {
                 Task *task = task_get(k8s, *name);
 
-                (void)task_step(task, ON_START, NULL, NULL);
-                if (!take_place(task, order)) {
-                        refused = true;
+                if (!task_start(task, order))
                         continue;
-                }
-                tell_refusal(task);
-                stands = stands && task_pod(task);
+                lacks_pods = true;
+                if (take_place(task, order))
+                        tell_refusal(task);
+                else
+                        refused = true;
         }
         if (refused)
                 return;
         make_group(k8s, order);
-        if (!stands)
+        if (lacks_pods)
                 sets_make(k8s->sets, &(SetsStart){ .form = order->form,
                                                    .tasks = (const char *const *)order->tasks,
                                                    .namespace = order->namespace,
                                                    .objects = making_tree(order->objects) });
-}
-
-void orders_cancel_start(Task *task)
-{
-        Observation *end = observation_new(OBSERVED_EXITED, task->task, NULL);
-
-        g_clear_pointer(&task->again, order_free);
-        end->signal = SIGTERM;
-        task->k8s->observe(end, task->k8s->observe_arg);
 }
 
 static void run_stop(Order *order)
@@ -217,6 +281,7 @@ static void run_stop(Order *order)
                 task->grace_s = (order->grace_ms + 999) / 1000;
                 (void)task_step(task, order->grace_ms == 0 ? ON_KILL : ON_STOP, NULL, NULL);
         }
+        give_up_starts(order->k8s, order->tasks);
 }
 
 void orders_keep(Task *task)

@@ -35,11 +35,7 @@ static void run_never(Order *order)
         Observation *end = observation_new(OBSERVED_START_FAILED, task->task, order->text);
 
         end->permanent = true;
-        if (task->status.stage >=
-            STAGE_ENDED) /* what is recorded is an earlier pod of that name, which goes on */
-                order->k8s->observe(end, order->k8s->observe_arg);
-        else
-                (void)task_step(task, ON_FAILED, NULL, end);
+        task_never_starts(task, end);
 }
 
 static void start_never(Kubernetes *k8s, const char *task, char *why /* taken */)

@@ -90,8 +90,10 @@ struct Kubernetes {
         Signals *signals;
         ExecRoom *terminals;
         FollowRoom *logs;
-        Usages *usages;       /* its reading is for any thread */
-        GHashTable *tasks;    /* task -> Task */
+        Usages *usages;    /* its reading is for any thread */
+        GHashTable *tasks; /* task -> Task */
+        GHashTable *later; /* task -> Order: the start that it waits for, alone or with others (orders.c) */
+        GPtrArray *cancelled; /* Order: starts that the stop order which is being run has cancelled */
         GHashTable *places;   /* name of an attempt's service -> its namespace */
         GHashTable *searches; /* set of the searches for a service that have not ended (life.c) */
         Sets *sets;
@@ -133,7 +135,13 @@ struct Order {
         Resources builder;
         char *text; /* of a mark; why a task never starts */
         const Form *form;
+        Task *at; /* a start that waits: the member whose earlier pod has to go (its `again` is this order) */
 };
+
+/* ---- kubernetes.c ---- */
+/* The thread's part of the runtime: on the thread, which has k8s->context as its default. */
+void kubernetes_open_parts(Kubernetes *k8s);
+void kubernetes_close_parts(Kubernetes *k8s);
 
 /* ---- task.c ---- */
 /* Any thread. `text` is copied, or NULL. */
@@ -146,10 +154,14 @@ Task *task_get(Kubernetes *k8s, const char *name); /* created if there is none *
 const json_t *task_pod(const Task *task);          /* NULL: the cache has none */
 /* Where its attempt is. */
 void task_place(Task *task, const char *namespace, const char *job_id, int attempt);
-/* Something happens to the member: it moves, and the actions are carried out. `look`: of the pod that has
- * changed or gone; or NULL. `end`: of ON_FAILED; taken; or NULL. Returns those actions that are left to
- * the caller: DO_CREATE, DO_START_LATER, and without a look DO_TELL_WAITS. It may free the task. */
+/* Something other than ON_START happens to the member: it moves, and the actions are carried out. `look`: of
+ * the pod that has changed or gone; or NULL. `end`: of ON_FAILED; taken; or NULL. Returns DO_TELL_WAITS if the
+ * caller, which has no look, has to do that; else 0, and the task may have been freed. */
 guint task_step(Task *task, MemberEvent event, MemberLook *look, Observation *end);
+/* The engine starts the member. True: the caller has to create its pod now. False: it has a pod, or its pod is
+ * being created, or the start has to wait, and then what `order` holds is taken. The task may have been freed
+ * then. */
+bool task_start(Task *task, Order *order);
 bool task_starts_later(const Task *task); /* a start has to wait until what is left of it is deleted */
 bool task_lacks_pod(const Task *task);    /* it is expected to have a pod, and has none */
 /* Tells why it is not running yet, if the reason is new; NULL: nothing holds it up. */
@@ -184,6 +196,8 @@ void task_tell_why_not(Task *task, const GError *error);
 void life_open(Kubernetes *k8s);
 void life_search_free(void *data);                 /* a Search; after the client */
 void task_refuse(Task *task, const GError *error); /* it cannot start */
+/* An order to start it came to nothing. `end` is taken. It may free the task. */
+void task_never_starts(Task *task, Observation *end);
 /* Creates its pod: `objects` in order, taken. */
 void task_make_pod(Task *task, json_t *objects);
 /* True if all containers have ended, and nothing restarts them. */
@@ -205,7 +219,12 @@ void order_start_pod(Order *order);
 void order_start_set(Order *order); /* all of its role, or of its job */
 /* Keeps its pod until its attempt expires. */
 void orders_keep(Task *task);
-/* Cancels the start that waits for its pod to go, and tells the engine. */
+/* The start waits until what is left of this member is deleted. What `order` holds is taken. */
+void orders_start_later(Task *task, Order *order);
+/* The start that waits at this member, which waits no more; the caller's; or NULL. */
+Order *orders_take_start(Task *task);
+/* Cancels the start that waits at this member, and tells the engine. If others were to start with it, they are
+ * told by the stop order that caused this. */
 void orders_cancel_start(Task *task);
 /* As of RuntimeOps; the engine's thread. */
 void k8s_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms);

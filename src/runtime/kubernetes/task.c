@@ -309,7 +309,7 @@ static void release(Task *task, MemberEvent event)
 {
         usages_drop(task->k8s->usages, task->task);
         if (task->again && event != ON_CONNECTED) /* then the engine asks again for all that it wants */
-                order_run(g_steal_pointer(&task->again));
+                order_run(orders_take_start(task));
         else
                 g_hash_table_remove(task->k8s->tasks, task->task);
 }
@@ -321,7 +321,9 @@ static void take_duplicate(Task *task)
         pods_look_at(task->k8s, task_pod(task));
 }
 
-guint task_step(Task *task, MemberEvent event, MemberLook *look, Observation *end)
+/* `start`: the order of ON_START. If the start has to wait, the task takes what the order holds before
+ * anything can free the task. */
+static guint step(Task *task, MemberEvent event, MemberLook *look, Observation *end, Order *start)
 {
         const MemberFacts facts = facts_of(task, event, look);
         guint todo = member_step(&task->status, event, &facts);
@@ -332,6 +334,8 @@ guint task_step(Task *task, MemberEvent event, MemberLook *look, Observation *en
         }
         if (todo & DO_CREATE)
                 g_clear_pointer(&task->given_up, g_free); /* of an earlier pod */
+        if (todo & DO_START_LATER)
+                orders_start_later(task, start);
         if (todo & DO_CANCEL_START)
                 orders_cancel_start(task);
         if (todo & DO_CANCEL_CREATION)
@@ -354,5 +358,16 @@ guint task_step(Task *task, MemberEvent event, MemberLook *look, Observation *en
                 release(task, event);
         else if (todo & DO_WAIT_FOR_LOG && follow_leaving(task->follow))
                 (void)task_step(task, ON_LOG_FLOWS, NULL, NULL);
-        return todo & (DO_CREATE | DO_START_LATER | DO_TELL_WAITS);
+        return todo & (DO_CREATE | DO_TELL_WAITS);
+}
+
+guint task_step(Task *task, MemberEvent event, MemberLook *look, Observation *end)
+{
+        g_assert(event != ON_START); /* it has an order */
+        return step(task, event, look, end, NULL);
+}
+
+bool task_start(Task *task, Order *order)
+{
+        return step(task, ON_START, NULL, NULL, order) & DO_CREATE;
 }

@@ -69,6 +69,7 @@ typedef struct {
         guint8 uids;
         /* The engine. */
         guint8 engine, stopped, killed, ended, expired, excused;
+        guint8 refused; /* the start's namespace cannot be looked at */
         guint8 luck[LUCKS];
 } World;
 
@@ -125,6 +126,10 @@ static void step(World *w, MemberEvent event, const Pod *gone);
 static void create(World *w)
 {
         w->located = true;
+        if (w->refused) { /* orders.c: its caller refuses it, and creates nothing */
+                step(w, ON_FAILED, NULL);
+                return;
+        }
         if (kind == KIND_PLAIN) {
                 fail_if(w->pod.phase && !w->pod.deleting && w->connected && w->seen.uid == w->pod.uid,
                         "a pod that is there is not created again");
@@ -423,11 +428,12 @@ static void order(World *w, Engine engine, MemberEvent event)
         step(w, event, NULL);
 }
 
-static void start(World *w)
+static void start(World *w, bool refused)
 {
         w->stopped = w->killed = w->ended = w->record_ended = w->expired = false;
-        w->excused = w->log_uid || w->pod.phase ||
-                     w->seen.phase; /* something of an earlier stay may be taken for the new one's */
+        w->refused = refused;
+        /* something of an earlier stay may be taken for the new one's; of a refused start, any pod is such */
+        w->excused = refused || w->log_uid || w->pod.phase || w->seen.phase;
         order(w, ENGINE_RUNS, ON_START);
 }
 
@@ -455,18 +461,36 @@ static bool move_start(World *w)
 {
         if (w->engine != ENGINE_NEW || !w->connected)
                 return false;
-        start(w);
+        start(w, false);
+        return true;
+}
+
+static bool move_start_refused(World *w)
+{
+        if (w->engine != ENGINE_NEW || !w->connected)
+                return false;
+        start(w, true);
         return true;
 }
 
 /* An elastic member that was stopped, or ended, comes back. */
-static bool move_start_again(World *w)
+static bool start_again(World *w, bool refused)
 {
         if (kind > KIND_SET || w->engine != ENGINE_FORGOT || !w->connected || w->expired || has_stray(w) ||
             !spend(w, LUCK_AGAIN))
                 return false;
-        start(w);
+        start(w, refused);
         return true;
+}
+
+static bool move_start_again(World *w)
+{
+        return start_again(w, false);
+}
+
+static bool move_start_again_refused(World *w)
+{
+        return start_again(w, true);
 }
 
 static bool move_stop(World *w)
@@ -595,6 +619,15 @@ static bool move_retry(World *w)
         if (w->creation != CREATION_IDLE)
                 return false;
         w->creation = CREATION_SENT;
+        return true;
+}
+
+/* Others come first: it is not asked for, and no event tells of that. */
+static bool move_creation_waits(World *w)
+{
+        if (w->creation != CREATION_SENT || w->pod.phase)
+                return false;
+        w->creation = CREATION_IDLE;
         return true;
 }
 
@@ -786,6 +819,8 @@ static const struct {
 } moves[] = {
         { "start", move_start, true },
         { "start again", move_start_again, true },
+        { "a start is refused at once", move_start_refused, true },
+        { "a start under the same name is refused at once", move_start_again_refused, true },
         { "stop", move_stop, true },
         { "kill", move_kill, true },
         { "forget", move_forget, false },
@@ -800,6 +835,7 @@ static const struct {
         { "the pod is refused", move_refused, true },
         { "the pod is created", move_created, false },
         { "the reply arrives", move_reply, false },
+        { "the creation has to wait for its turn", move_creation_waits, true },
         { "the creation is tried again", move_retry, false },
         { "the owner is created", move_owner_created, false },
         { "the controller creates the pod", move_controller, false },
@@ -993,6 +1029,26 @@ static void test_kind(gconstpointer data)
         g_array_unref(walk.from);
 }
 
+/* A start may find that nothing is left of the member but a creation that can be ended at once. The record is then
+ * released in the same step, so the start must be kept before. */
+static void test_start_and_release(void)
+{
+        static const struct {
+                MemberStage stage;
+                guint todo;
+        } cases[] = {
+                { STAGE_STOPPING, DO_START_LATER | DO_CANCEL_CREATION | DO_END_STOPPED | DO_RELEASE },
+                { STAGE_LEAVING, DO_START_LATER | DO_CANCEL_CREATION | DO_RELEASE },
+        };
+        const MemberFacts facts = { .creating = true, .idle = true, .coming = true, .located = true };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                MemberStatus status = { cases[i].stage, REMOVAL_NONE, STOP_GRACE, 0 };
+
+                g_assert_cmphex(member_step(&status, ON_START, &facts), ==, cases[i].todo);
+        }
+}
+
 /* Each stage, removal, action and event occurs in the walks, so that none is untested. */
 static void test_all_reached(void)
 {
@@ -1016,6 +1072,7 @@ int main(int argc, char **argv)
 
                 g_test_add_data_func(path, GINT_TO_POINTER(i), test_kind);
         }
+        g_test_add_func("/member-state/start and release", test_start_and_release);
         g_test_add_func("/member-state/all reached", test_all_reached);
         return g_test_run();
 }
