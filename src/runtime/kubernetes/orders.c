@@ -125,6 +125,15 @@ void order_free(gpointer data)
         g_free(order);
 }
 
+char **order_tasks(const char *const *first, gsize step, int n)
+{
+        char **tasks = g_new0(char *, n + 1);
+
+        for (int i = 0; i < n; i++)
+                tasks[i] = g_strdup(*(const char *const *)((const char *)first + (gsize)i * step));
+        return tasks;
+}
+
 void order_run(Order *order /* taken */)
 {
         order->run(order);
@@ -456,11 +465,9 @@ static void run_clean(Order *order)
 
 void k8s_stop(Runtime *runtime, const char *const *tasks, int n, gint64 grace_ms)
 {
-        char **names = g_new0(char *, n + 1);
-
-        for (int i = 0; i < n; i++)
-                names[i] = g_strdup(tasks[i]);
-        order_give((Kubernetes *)runtime, &(Order){ .run = run_stop, .tasks = names, .grace_ms = grace_ms });
+        order_give((Kubernetes *)runtime, &(Order){ .run = run_stop,
+                                                    .tasks = order_tasks(tasks, sizeof *tasks, n),
+                                                    .grace_ms = grace_ms });
 }
 
 void k8s_forget(Runtime *runtime, const char *task)

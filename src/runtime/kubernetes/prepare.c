@@ -68,7 +68,7 @@ static json_t *before_pods(const Kubernetes *k8s, const MemberHome *home, const 
                                       pod_secrets_object(home, attempt, task->secrets, task->n_secrets));
         if (package) {
                 json_array_append_new(list, package_gate(home));
-                json_array_append_new(list, package);
+                json_array_append(list, package);
         } else if (images_is_needed(attempt) && k8s->pull_secret) {
                 json_array_append_new(list, image_pull_secret(&k8s->setting->registry, home->namespace));
         }
@@ -82,36 +82,49 @@ static bool goes_by_itself(const Kubernetes *k8s)
         return !k8s->setting->registry.address;
 }
 
-static bool equip_by_itself(const Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt,
-                            json_t *spec, json_t **ret_package)
+/* What was prepared for a job: the same for all its members. */
+typedef struct {
+        char *image;     /* that was built for it; or NULL */
+        json_t *package; /* the ConfigMap with its package; or NULL */
+} Prepared;
+
+static void prepared_clear(Prepared *prepared)
 {
-        if (environment_is_needed(attempt->job->spec->requirements))
-                package_require(spec, attempt->job->spec->requirements);
-        if (!attempt->job->spec->package)
-                return true;
-        *ret_package = package_map(k8s->state_dir, home, attempt, NULL);
-        if (*ret_package)
-                package_put(spec, attempt);
-        return *ret_package != NULL;
+        g_clear_pointer(&prepared->image, g_free);
+        g_clear_pointer(&prepared->package, json_decref);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Prepared, prepared_clear)
 
-/* Adds the job's package and requirements to its pod: by the image that was built, or by a ConfigMap,
- * which is returned then. False: they do not exist any more. */
-static bool equip(const Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt, json_t *spec,
-                  json_t **ret_package)
+/* Reads it from the server's files. False: it does not exist any more. */
+static bool find_prepared(const Kubernetes *k8s, const MemberHome *home, const RuntimeAttempt *attempt,
+                          Prepared *ret)
 {
-        g_autofree char *image = NULL;
-
-        *ret_package = NULL;
+        *ret = (Prepared){ 0 };
         if (!images_is_needed(attempt))
                 return true;
-        if (goes_by_itself(k8s))
-                return equip_by_itself(k8s, home, attempt, spec, ret_package);
-        image = images_of_job(k8s->state_dir, attempt->job->id);
-        if (image)
-                image_put(spec, MEMBER_CONTAINER, image,
-                          attempt->job->spec->package || attempt->job->spec->setup, k8s->pull_secret);
-        return image != NULL;
+        if (!goes_by_itself(k8s)) {
+                ret->image = images_of_job(k8s->state_dir, attempt->job->id);
+                return ret->image != NULL;
+        }
+        if (!attempt->job->spec->package)
+                return true;
+        ret->package = package_map(k8s->state_dir, home, attempt, NULL);
+        return ret->package != NULL;
+}
+
+/* Adds it to the pod of a member. */
+static void equip(const Kubernetes *k8s, const RuntimeAttempt *attempt, const Prepared *prepared,
+                  json_t *pod_spec)
+{
+        const Spec *spec = attempt->job->spec;
+
+        if (prepared->image)
+                image_put(pod_spec, MEMBER_CONTAINER, prepared->image, spec->package || spec->setup,
+                          k8s->pull_secret);
+        else if (goes_by_itself(k8s) && environment_is_needed(spec->requirements))
+                package_require(pod_spec, spec->requirements);
+        if (prepared->package)
+                package_put(pod_spec, attempt);
 }
 
 /* Those priority classes of jobs that the cluster has. */
@@ -214,15 +227,6 @@ typedef struct {
         int n;
 } Group;
 
-static char **names_of(const Group *group, int first, int n)
-{
-        char **names = g_new0(char *, n + 1);
-
-        for (int i = 0; i < n; i++)
-                names[i] = g_strdup(group->members[first + i].task);
-        return names;
-}
-
 /* True if these are all present members of the role (or the job), so that one object can create them. */
 static bool is_complete(const Group *group)
 {
@@ -234,16 +238,15 @@ static bool is_complete(const Group *group)
                                                                          : spec_role_index(job->spec, role));
 }
 
-/* The member's pod as a plain pod; NULL: it can never start, and *problem says why. *package: as of equip. */
-static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task, json_t **ret_package,
+/* The member's pod as a plain pod; NULL: it can never start, and *problem says why. */
+static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task, const Prepared *prepared,
                       char **problem)
 {
         const RuntimeAttempt *attempt = group->attempt;
         TaskStart own = *task;
         g_autofree char *role = member_role(task->task);
         g_auto(GStrv) env = form_env(group->form, attempt, role, task);
-        g_autoptr(json_t) pod = NULL;
-        json_t *spec;
+        json_t *pod, *spec;
 
         *problem = member_too_long(env);
         if (*problem)
@@ -253,11 +256,7 @@ static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task
         pod = member_pod(&group->home, attempt, &own);
         spec = json_object_get(pod, "spec");
         volume_put(&k8s->volumes, attempt, spec, MEMBER_CONTAINER);
-        if (!equip(k8s, &group->home, attempt, spec, ret_package)) {
-                *problem = g_strdup("what was prepared for the job is not there any more\n"
-                                    "Submit the job again.");
-                return NULL;
-        }
+        equip(k8s, attempt, prepared, spec);
         fill_pod(k8s, attempt, role, pod);
         if (!group->form || !form_is_whole(group->form))
                 gate_wait(pod, task->wait_for);
@@ -267,29 +266,27 @@ static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task
                 gate_terminal(pod, task->hangup_ms);
         confine(k8s, attempt, spec);
         pod_secrets_put(pod, attempt, task->secrets, task->n_secrets);
-        return g_steal_pointer(&pod);
+        return pod;
+}
+
+/* None of them can start. */
+static void start_none(Kubernetes *k8s, const Group *group, const char *why)
+{
+        for (int i = 0; i < group->n; i++)
+                start_never(k8s, group->members[i].task, g_strdup(why));
 }
 
 /* The pods of all members, in order; NULL: none of them can start, and the engine was told. */
-static json_t *pods_of(Kubernetes *k8s, const Group *group, json_t **ret_package)
+static json_t *pods_of(Kubernetes *k8s, const Group *group, const Prepared *prepared)
 {
         g_autoptr(json_t) pods = json_array();
 
-        *ret_package = NULL;
         for (int i = 0; i < group->n; i++) {
-                json_t *package = NULL, *pod;
-                char *problem;
+                g_autofree char *problem = NULL;
+                json_t *pod = pod_of(k8s, group, &group->members[i], prepared, &problem);
 
-                pod = pod_of(k8s, group, &group->members[i], &package, &problem);
-                if (i == 0)
-                        *ret_package = package;
-                else
-                        json_decref(package);
                 if (!pod) {
-                        for (int j = 0; j < group->n; j++)
-                                start_never(k8s, group->members[j].task, g_strdup(problem));
-                        g_free(problem);
-                        g_clear_pointer(ret_package, json_decref);
+                        start_none(k8s, group, problem);
                         return NULL;
                 }
                 json_array_append_new(pods, pod);
@@ -304,7 +301,7 @@ static void give_start(Kubernetes *k8s, const Group *group, int first, int n, vo
         const RuntimeAttempt *attempt = group->attempt;
 
         order_give(k8s, &(Order){ .run = run,
-                                  .tasks = names_of(group, first, n),
+                                  .tasks = order_tasks(&group->members[first].task, sizeof(TaskStart), n),
                                   .namespace = g_strdup(group->home.namespace),
                                   .job_id = g_strdup(attempt->job->id),
                                   .number = attempt->job->attempt,
@@ -317,14 +314,21 @@ static void give_start(Kubernetes *k8s, const Group *group, int first, int n, vo
 static void start_group(Kubernetes *k8s, const Group *group)
 {
         g_autoptr(json_t) pods = NULL, before = NULL, own = NULL;
-        json_t *package, *pod;
+        g_auto(Prepared) prepared = { 0 };
+        json_t *pod;
         size_t i;
 
-        pods = pods_of(k8s, group, &package);
+        if (!find_prepared(k8s, &group->home, group->attempt, &prepared)) {
+                start_none(k8s, group,
+                           "the files that were prepared for the job do not exist any more\n"
+                           "Submit the job again.");
+                return;
+        }
+        pods = pods_of(k8s, group, &prepared);
         if (!pods)
                 return;
         before = before_pods(k8s, &group->home, group->attempt, &group->members[0],
-                             has_secret(group->form, group->attempt), package);
+                             has_secret(group->form, group->attempt), prepared.package);
         if (is_complete(group)) {
                 own = form_objects(group->form, pods);
                 json_array_extend(before,

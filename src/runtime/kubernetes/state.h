@@ -211,6 +211,9 @@ void task_dropped(const char *name, void *arg);
 
 /* ---- orders.c ---- */
 void order_free(gpointer data); /* NULL is a no-op */
+/* Copies the names of `n` tasks, of which the first is at `first` and each other one `step` bytes after the one
+ * before; the caller's. */
+char **order_tasks(const char *const *first, gsize step, int n);
 /* Any thread; what the order holds is taken. */
 void order_give(Kubernetes *k8s, const Order *order);
 void order_run(Order *order);      /* and frees it */
