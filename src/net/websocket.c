@@ -1,12 +1,14 @@
 /* WebSockets: the handshake (RFC 6455, section 4.2), and one thread with an epoll set for all sockets.
  *
- *   opening ──attach──▶ open ──close sent──▶ closing ──close received, all sent──▶ shut ──end of file──▶ over
- *      │                 │                      └ late: CLOSE_MS ─────────────────────────────────────▶ over
- *      └──abandon──▶ over└ end of file, full buffer, silence ──────────────────────────────────────────▶ over
+ * A socket has a state, which says what it may hear and send (websocket-state.c), and a stage, its way to the
+ * thread:
  *
- * Whoever sends appends frames to the socket's buffer under its mutex and puts the socket on the loop's list
- * of those with something new; only the thread touches descriptors. A socket's mutex is taken before the
- * loop's. The thread calls nobody with a mutex held. */
+ *      HANDSHAKE ──attach──▶ ATTACHED ──begin──▶ SERVED
+ *          └─────────────────────┴──────────────────┴───▶ the end, in every stage (state OVER)
+ *
+ * A sender appends frames to the socket's buffer under its mutex and puts the socket on the loop's list of
+ * sockets with something new. Only the thread uses descriptors. A socket's mutex is taken before the loop's. The
+ * thread calls no callback with a mutex held. */
 #include "net/websocket-loop.h"
 
 #include <errno.h>
@@ -25,9 +27,10 @@
 #include "net/request.h"
 #include "net/websocket-accept.h"
 #include "net/websocket-frame.h"
+#include "net/websocket-state.h"
 
 enum {
-        CLOSE_MS = 15000,     /* for the client to take what it has been sent, and to say goodbye */
+        CLOSE_MS = 15000,     /* for the client to read what it was sent, and to send its close */
         STOP_MS = 2000,       /* the same while the server stops */
         SILENCE_FACTOR = 3,   /* heartbeats without a byte from the client */
         READ_SIZE = 16 << 10, /* a turn of one socket */
@@ -36,6 +39,12 @@ enum {
         KEY_LEN = 24,            /* base64 of 16 bytes */
         KEY_BYTES = 16,
 };
+
+typedef enum {
+        STAGE_HANDSHAKE, /* the handshake is not answered */
+        STAGE_ATTACHED,  /* the thread is told of it */
+        STAGE_SERVED,    /* the thread has it in its set */
+} Stage;
 
 struct WebSocketLoop {
         WebSocketLimits limits;
@@ -64,20 +73,20 @@ struct WebSocket {
 
         pthread_mutex_t mutex; /* guards what follows */
         GString *out;
-        gsize sent;            /* of out */
-        bool attached, listed; /* listed: in loop->fresh */
-        bool closing;          /* a close is in `out` or sent; nothing more is taken */
-        bool full, over;       /* full: is to be dropped */
-        gint64 close_by_ms;    /* when closing */
+        gsize sent;           /* of out */
+        WebSocketState state; /* websocket_step moves it */
+        Stage stage;
+        bool listed;        /* in loop->fresh */
+        gint64 close_by_ms; /* when the connection ends at the latest; 0: our close is not in `out` yet */
 
         /* Only the thread. */
-        guint index;                          /* in loop->sockets */
-        bool served, wants_write, deaf, shut; /* deaf: input is dropped; shut: our side has ended */
+        guint index;      /* in loop->sockets */
+        bool wants_write; /* the set tells when the descriptor takes more */
         FrameDecoder *decoder;
         gint64 heard_ms, pinged_ms;
 };
 
-/* ---- The socket ---- */
+/* ---- the socket ---- */
 
 WebSocket *websocket_ref(WebSocket *socket)
 {
@@ -144,7 +153,7 @@ static bool list(WebSocket *socket)
 {
         WebSocketLoop *loop = socket->loop;
 
-        if (socket->listed || !socket->attached)
+        if (socket->listed || socket->stage == STAGE_HANDSHAKE)
                 return true;
         pthread_mutex_lock(&loop->mutex);
         bool ok = !loop->ended;
@@ -157,14 +166,8 @@ static bool list(WebSocket *socket)
         return ok;
 }
 
-/* Frames may be appended; with the mutex held. */
-static bool is_open(const WebSocket *socket)
-{
-        return !socket->closing && !socket->full && !socket->over && socket->loop;
-}
-
-/* After something was appended where `before` bytes stood: accounts for it, and condemns a client that takes
- * too little. With the mutex held. */
+/* After something was appended at `before`: counts it, and drops a client that reads too little. With the mutex
+ * held. */
 static void appended(WebSocket *socket, gsize before)
 {
         WebSocketLoop *loop = socket->loop;
@@ -172,20 +175,22 @@ static void appended(WebSocket *socket, gsize before)
         gsize total = atomic_fetch_add(&loop->out_total, more) + more;
 
         if (socket->out->len - socket->sent > loop->limits.out_max || total > loop->limits.out_total_max)
-                socket->full = true;
+                (void)websocket_step(&socket->state, WEBSOCKET_ON_FULL);
         (void)list(socket); /* without a thread the socket is over, or about to be */
 }
 
-static bool send_frame(WebSocket *socket, FrameOpcode opcode, const char *data, gsize len)
+/* Sends the frame if that event lets it. */
+static bool send_frame(WebSocket *socket, WebSocketEvent event, FrameOpcode opcode, const char *data,
+                       gsize len)
 {
         pthread_mutex_lock(&socket->mutex);
-        bool ok = is_open(socket);
+        bool ok = socket->loop && websocket_step(&socket->state, event) & WEBSOCKET_DO_SEND;
         if (ok) {
                 gsize before = socket->out->len;
 
                 frame_append(socket->out, opcode, data, len);
                 appended(socket, before);
-                ok = !socket->full;
+                ok = socket->state != WEBSOCKET_DROPPED;
         }
         pthread_mutex_unlock(&socket->mutex);
         return ok;
@@ -193,7 +198,7 @@ static bool send_frame(WebSocket *socket, FrameOpcode opcode, const char *data, 
 
 bool websocket_send_text(WebSocket *socket, const char *text, gsize len)
 {
-        return send_frame(socket, FRAME_TEXT, text, len);
+        return send_frame(socket, WEBSOCKET_ON_SEND, FRAME_TEXT, text, len);
 }
 
 gsize websocket_pending(WebSocket *socket)
@@ -204,14 +209,14 @@ gsize websocket_pending(WebSocket *socket)
         return len;
 }
 
-void websocket_close(WebSocket *socket, int status, const char *reason)
+/* Sends a close if that event lets it. */
+static void send_close(WebSocket *socket, WebSocketEvent event, int status, const char *reason)
 {
         pthread_mutex_lock(&socket->mutex);
-        if (is_open(socket)) {
+        if (socket->loop && websocket_step(&socket->state, event) & WEBSOCKET_DO_SEND) {
                 gsize before = socket->out->len;
 
                 frame_append_close(socket->out, (CloseStatus)status, reason);
-                socket->closing = true;
                 socket->close_by_ms =
                         clock_monotonic_ms() + (status == CLOSE_GOING_AWAY ? STOP_MS : CLOSE_MS);
                 appended(socket, before);
@@ -219,12 +224,17 @@ void websocket_close(WebSocket *socket, int status, const char *reason)
         pthread_mutex_unlock(&socket->mutex);
 }
 
+void websocket_close(WebSocket *socket, int status, const char *reason)
+{
+        send_close(socket, WEBSOCKET_ON_CLOSE, status, reason);
+}
+
 /* The end: once, on the thread, or where there is none (any more). */
 static void end(WebSocket *socket)
 {
         pthread_mutex_lock(&socket->mutex);
         gsize len = socket->out->len;
-        socket->over = true;
+        (void)websocket_step(&socket->state, WEBSOCKET_ON_END);
         g_string_truncate(socket->out, 0);
         socket->sent = 0;
         pthread_mutex_unlock(&socket->mutex);
@@ -245,7 +255,7 @@ void websocket_attach(WebSocket *socket, int fd, void *connection, const char *e
         socket->connection = connection;
         socket->in = g_string_new_len(extra, (gssize)len);
         pthread_mutex_lock(&socket->mutex);
-        socket->attached = true;
+        socket->stage = STAGE_ATTACHED;
         bool ok = list(socket);
         pthread_mutex_unlock(&socket->mutex);
         if (!ok)
@@ -259,43 +269,49 @@ void websocket_abandon(WebSocket *socket)
         websocket_unref(socket);
 }
 
-/* ---- The thread: one socket ---- */
+/* ---- the thread: one socket ---- */
 
-/* No more of the client's words are heard; it is told why. */
-static void fail(WebSocket *socket, int status)
+static bool hears(WebSocket *socket)
 {
-        socket->deaf = true;
-        websocket_close(socket, status, NULL);
+        pthread_mutex_lock(&socket->mutex);
+        bool hears = websocket_hears(socket->state);
+        pthread_mutex_unlock(&socket->mutex);
+        return hears;
+}
+
+static void deliver(WebSocket *socket, const char *text, gsize len)
+{
+        pthread_mutex_lock(&socket->mutex);
+        guint todo = websocket_step(&socket->state, WEBSOCKET_ON_TEXT);
+        pthread_mutex_unlock(&socket->mutex);
+        if (todo & WEBSOCKET_DO_DELIVER)
+                socket->ops.on_text(socket->arg, text, len);
 }
 
 static bool on_frame(FrameOpcode opcode, const char *data, gsize len, void *arg)
 {
         WebSocket *socket = arg;
+        int status;
 
         switch (opcode) {
-        case FRAME_TEXT:
-                if (!socket->deaf)
-                        socket->ops.on_text(socket->arg, data, len);
+        case FRAME_TEXT: deliver(socket, data, len); break;
+        case FRAME_PING: (void)send_frame(socket, WEBSOCKET_ON_PING, FRAME_PONG, data, len); break;
+        case FRAME_CLOSE:
+                status = frame_close_status(data, len);
+                send_close(socket, WEBSOCKET_ON_BYE, status ? status : CLOSE_NORMAL, NULL);
                 break;
-        case FRAME_PING: (void)send_frame(socket, FRAME_PONG, data, len); break;
-        case FRAME_CLOSE: {
-                int status = frame_close_status(data, len);
-
-                fail(socket, status ? status : CLOSE_NORMAL); /* an echo, unless we closed first */
-                break;
-        }
         default: break;
         }
-        return !socket->deaf;
+        return opcode != FRAME_CLOSE;
 }
 
 static void feed(WebSocket *socket, const char *data, gsize len)
 {
-        int status = socket->deaf ? 0 : frame_decoder_feed(socket->decoder, data, len);
+        int status = hears(socket) ? frame_decoder_feed(socket->decoder, data, len) : 0;
 
         socket->heard_ms = clock_monotonic_ms();
         if (status)
-                fail(socket, status);
+                send_close(socket, WEBSOCKET_ON_FAULT, status, NULL);
 }
 
 /* False when nothing more will come. */
@@ -324,8 +340,10 @@ static void drop_sent(WebSocket *socket, gsize len)
         }
 }
 
-/* Sends what the client takes. False when it takes nothing any more, or too little. */
-static bool flush(WebSocket *socket, bool *ret_waits, bool *ret_closing)
+/* Sends what the client takes. When all is sent and nothing more is to come from either side, our half of the
+ * connection is ended. The client's end is waited for: a close with unread bytes would reset the connection and
+ * lose our last frames. False if the connection is to be ended. */
+static bool flush(WebSocket *socket, bool *ret_waits)
 {
         bool ok = true;
 
@@ -341,8 +359,9 @@ static bool flush(WebSocket *socket, bool *ret_waits, bool *ret_closing)
                 drop_sent(socket, (gsize)len);
         }
         *ret_waits = socket->out->len > socket->sent;
-        *ret_closing = socket->closing;
-        ok = ok && !socket->full;
+        if (!*ret_waits && websocket_step(&socket->state, WEBSOCKET_ON_SENT) & WEBSOCKET_DO_SHUT)
+                (void)shutdown(socket->fd, SHUT_WR);
+        ok = ok && socket->state != WEBSOCKET_DROPPED;
         pthread_mutex_unlock(&socket->mutex);
         return ok;
 }
@@ -357,21 +376,14 @@ static void watch_write(WebSocket *socket, bool wants)
         (void)epoll_ctl(socket->loop->epoll, EPOLL_CTL_MOD, socket->fd, &event); /* of one in the set */
 }
 
-/* After anything that may have filled the buffer. False when the socket is over. */
+/* After anything that may have filled the buffer. False if the connection is to be ended. */
 static bool push(WebSocket *socket)
 {
-        bool waits, closing;
+        bool waits, ok = flush(socket, &waits);
 
-        if (!flush(socket, &waits, &closing))
-                return false;
-        watch_write(socket, waits);
-        if (closing && socket->deaf && !waits && !socket->shut) {
-                /* Both sides have said all: the client sees the end, and its end is waited for, since
-                 * closing with unread bytes would reset the connection and lose our last words. */
-                socket->shut = true;
-                (void)shutdown(socket->fd, SHUT_WR);
-        }
-        return true;
+        if (ok)
+                watch_write(socket, waits);
+        return ok;
 }
 
 /* Off the list and out of the set, while the descriptor is ours. */
@@ -381,7 +393,6 @@ static void finish(WebSocket *socket)
         guint index = socket->index;
 
         (void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, socket->fd, NULL);
-        socket->served = false;
         g_ptr_array_remove_index_fast(loop->sockets, index); /* the last one takes its place */
         if (index < loop->sockets->len)
                 ((WebSocket *)loop->sockets->pdata[index])->index = index;
@@ -389,23 +400,24 @@ static void finish(WebSocket *socket)
         websocket_unref(socket);
 }
 
-static void begin(WebSocket *socket, bool quiescing)
+/* False if it has ended at once. */
+static bool begin(WebSocket *socket, bool quiescing)
 {
         WebSocketLoop *loop = socket->loop;
         struct epoll_event event = { .events = EPOLLIN, .data.ptr = socket };
 
         socket->decoder = frame_decoder_new(loop->limits.message_max, on_frame, socket);
         socket->heard_ms = socket->pinged_ms = clock_monotonic_ms();
-        socket->served = true;
         socket->index = loop->sockets->len;
         g_ptr_array_add(loop->sockets, websocket_ref(socket));
         if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, socket->fd, &event) != 0) {
                 finish(socket);
-                return;
+                return false;
         }
         if (quiescing)
                 websocket_close(socket, CLOSE_GOING_AWAY, "the server is stopping");
         feed(socket, socket->in->str, socket->in->len);
+        return true;
 }
 
 static void serve(WebSocket *socket, uint32_t events)
@@ -416,23 +428,23 @@ static void serve(WebSocket *socket, uint32_t events)
                 finish(socket);
 }
 
-/* What time brings: a ping, or the end. */
+/* A silent client is pinged. One that stays silent, or does not answer our close, is ended. */
 static void look_after(WebSocket *socket, gint64 now)
 {
         gint64 beat = socket->loop->limits.heartbeat_ms;
 
         pthread_mutex_lock(&socket->mutex);
-        bool late = socket->closing && now > socket->close_by_ms;
+        bool late = socket->close_by_ms && now > socket->close_by_ms;
         pthread_mutex_unlock(&socket->mutex);
         if (late || now - socket->heard_ms > SILENCE_FACTOR * beat) {
                 finish(socket);
         } else if (now - socket->heard_ms > beat && now - socket->pinged_ms > beat) {
                 socket->pinged_ms = now;
-                (void)send_frame(socket, FRAME_PING, NULL, 0);
+                (void)send_frame(socket, WEBSOCKET_ON_SEND, FRAME_PING, NULL, 0);
         }
 }
 
-/* ---- The thread: all sockets ---- */
+/* ---- the thread: all sockets ---- */
 
 typedef struct {
         GQueue fresh;
@@ -453,18 +465,26 @@ static News take_news(WebSocketLoop *loop)
         return news;
 }
 
+/* True if the thread serves it; a new one is put into the thread's set. */
+static bool take_up(WebSocket *socket, bool quiescing)
+{
+        pthread_mutex_lock(&socket->mutex);
+        Stage stage = socket->stage;
+        bool over = socket->state == WEBSOCKET_OVER;
+        socket->listed = false;
+        socket->stage = STAGE_SERVED;
+        pthread_mutex_unlock(&socket->mutex);
+        if (over || stage == STAGE_SERVED)
+                return !over;
+        return begin(socket, quiescing);
+}
+
 static void serve_fresh(News *news)
 {
         WebSocket *socket;
 
         while ((socket = g_queue_pop_head(&news->fresh))) {
-                pthread_mutex_lock(&socket->mutex);
-                socket->listed = false;
-                bool over = socket->over;
-                pthread_mutex_unlock(&socket->mutex);
-                if (!over && !socket->decoder)
-                        begin(socket, news->quiescing);
-                if (socket->served)
+                if (take_up(socket, news->quiescing))
                         serve(socket, 0);
                 websocket_unref(socket);
         }
@@ -574,7 +594,7 @@ void websocket_loop_free(WebSocketLoop *loop)
         g_free(loop);
 }
 
-/* ---- The handshake ---- */
+/* ---- the handshake ---- */
 
 /* Is `word` one of a list of tokens that commas part? */
 static bool has_token(const char *list_text, const char *word)

@@ -306,6 +306,72 @@ static void test_broken(void)
         hub_stop(&hub);
 }
 
+#define BYTES(text) text, sizeof(text) - 1
+#define QUIT "\x81\x84" ZEROS "quit"
+#define QUITTED                                                                                              \
+        "\x88\x0d\x03\xe8"                                                                                   \
+        "as you wish"
+#define BYE "\x88\x82" ZEROS "\x03\xe8"
+#define BYE_TOO "\x88\x02\x03\xe8"
+
+/* Frames of a client one after another, and all that the server sends until its half of the connection ends. The
+ * server echoes messages, and closes after "quit". By RFC 6455. */
+static const struct {
+        const char *name, *say;
+        gsize say_len;
+        const char *replies;
+        gsize replies_len;
+} sequences[] = {
+        /* 5.5.2: a pong with the same data */
+        { "a ping", BYTES("\x89\x82" ZEROS "hi" BYE), BYTES("\x8a\x02hi" BYE_TOO) },
+        /* 5.4: control frames may come between fragments */
+        { "a ping between fragments", BYTES("\x01\x81" ZEROS "a\x89\x81" ZEROS "p\x80\x81" ZEROS "b" BYE),
+          BYTES("\x8a\x01p\x81\x02"
+                "ab" BYE_TOO) },
+        /* 5.5.3: a pong may come unasked, and has no reply */
+        { "a pong", BYTES("\x8a\x81" ZEROS "x\x81\x81" ZEROS "a" BYE),
+          BYTES("\x81\x01"
+                "a" BYE_TOO) },
+        /* 5.5.1: a close is answered by a close with its status; what follows it is not used */
+        { "a close of an application", BYTES("\x88\x82" ZEROS "\x0f\xa0"), BYTES("\x88\x02\x0f\xa0") },
+        { "a message after a close", BYTES(BYE "\x81\x81" ZEROS "a"), BYTES(BYE_TOO) },
+        { "a ping after a close", BYTES(BYE "\x89\x81" ZEROS "p"), BYTES(BYE_TOO) },
+        { "two closes", BYTES(BYE BYE), BYTES(BYE_TOO) },
+        { "a close between fragments", BYTES("\x01\x81" ZEROS "a" BYE "\x80\x81" ZEROS "b"), BYTES(BYE_TOO) },
+        /* 5.5.1: no message after our close; 5.5.2: but a pong, until the client's close; 7.1.1 */
+        { "a close of ours", BYTES(QUIT BYE), BYTES(QUITTED) },
+        { "a ping after our close", BYTES(QUIT "\x89\x81" ZEROS "p" BYE), BYTES(QUITTED "\x8a\x01p") },
+        { "a message after our close", BYTES(QUIT "\x81\x81" ZEROS "a" BYE), BYTES(QUITTED) },
+        { "a second quit", BYTES(QUIT QUIT BYE), BYTES(QUITTED) },
+        /* 7.1.7: a fault is told once, and nothing that follows is used */
+        { "a fault",
+          BYTES("\x81\x01"
+                "a"
+                "\x81\x81" ZEROS "a"),
+          BYTES("\x88\x02\x03\xea") },
+        { "a fault after our close", BYTES(QUIT "\xc1\x80" ZEROS BYE), BYTES(QUITTED) },
+        { "a ping after a fault", BYTES("\xc1\x80" ZEROS "\x89\x80" ZEROS), BYTES("\x88\x02\x03\xea") },
+};
+
+static void test_sequences(void)
+{
+        Hub hub = { 0 };
+
+        hub_start(&hub, (HttpServerConfig){ 0 });
+        for (gsize i = 0; i < G_N_ELEMENTS(sequences); i++) {
+                g_autoptr(GString) out = g_string_new(NULL);
+                fd_auto int fd = ws_open(&hub, out);
+
+                g_test_message("%s", sequences[i].name);
+                g_assert_true(raw_send(fd, sequences[i].say, sequences[i].say_len));
+                while (raw_more(fd, out))
+                        ;
+                g_assert_cmpmem(out->str, out->len, sequences[i].replies, sequences[i].replies_len);
+        }
+        hub_wait(&hub, &hub.closed, G_N_ELEMENTS(sequences));
+        hub_stop(&hub);
+}
+
 static void test_client_leaves(void)
 {
         Hub hub = { 0 };
@@ -507,6 +573,7 @@ int main(int argc, char **argv)
         g_test_add_func("/websocket/eager", test_eager);
         g_test_add_func("/websocket/server-closes", test_server_closes);
         g_test_add_func("/websocket/broken", test_broken);
+        g_test_add_func("/websocket/sequences", test_sequences);
         g_test_add_func("/websocket/client-leaves", test_client_leaves);
         g_test_add_func("/websocket/silence", test_silence);
         g_test_add_func("/websocket/slow", test_slow);
