@@ -1,11 +1,11 @@
 /* One image's Job (see build.h).
  *
- *     no Job ──create──▶ running ──▶ the pod runs: what goes in is delivered, its log is followed
+ *     no Job ──create──▶ running ──▶ the pod runs: the content is delivered, the log is followed
  *       ▲                   │
- *       └──── delete ◀── failed or complete: of an earlier wish
- *                           └─ of this one: its log to the end, then done
+ *       └──── delete ◀── failed or complete: an earlier build's
+ *                           └─ this build's: its log to the end, then done
  *
- * A Job that ran when this server first saw it is taken for its own. */
+ * build-state.c has the states of what goes on side by side. */
 #include "runtime/kubernetes/image/build.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include "package/tar.h"
 #include "runtime/environment/environment.h"
 #include "runtime/kubernetes/image/aside.h"
+#include "runtime/kubernetes/image/build-state.h"
 #include "runtime/kubernetes/image/delivery.h"
 #include "runtime/kubernetes/log/follow.h"
 #include "runtime/kubernetes/pod/member.h"
@@ -47,29 +48,30 @@ struct Build {
         BuildConfig config; /* its texts are not kept */
         char *namespace, *server, *key, *base, *package_name, *pull_secret;
         char *dir, *tar;
+        BuildState state; /* build_move moves it */
         Aside *packing;
-        bool packed;
 
-        char *uid;      /* of the Job that is ours; NULL: none yet */
-        gint64 made_us; /* when it was created, until it is seen; else 0 */
+        char *uid;      /* of the Job that is ours: CREATED, OURS; else NULL */
+        gint64 made_us; /* when it was created: CREATED */
         KubeCall *call; /* that creates or deletes */
         GSource *again;
-        bool asked_to_go; /* the Job that is there was deleted */
         int losses;
 
         char *pod, *pod_uid; /* that the log and the delivery are of */
-        Follow *follow;
-        bool log_done;
-        Delivery *delivery;
-        bool delivered;
+        Follow *follow;      /* FOLLOWED */
+        Delivery *delivery;  /* STARTED */
         int deliveries;
         char *killed; /* what ended its container, when that was not the script; or NULL */
-        bool waited;  /* for the pod of a Job that has failed */
 
-        bool over, found;
-        char *problem; /* or NULL */
+        bool found;    /* KNOWN: see BuildConfig.done */
+        char *problem; /* KNOWN; or NULL */
         GSource *ending;
 };
+
+static bool is_at(const Build *build, BuildActivity activity, int state)
+{
+        return build->state.at[activity] == state;
+}
 
 char *build_log_path(const char *dir)
 {
@@ -114,6 +116,7 @@ static gboolean on_ending(gpointer arg)
         g_autofree char *problem = g_steal_pointer(&build->problem);
 
         drop_ending(build);
+        build_move(&build->state, BUILD_RESULT, RESULT_TOLD);
         build->config.done(problem, build->found, build->config.arg);
         return G_SOURCE_REMOVE;
 }
@@ -121,11 +124,11 @@ static gboolean on_ending(gpointer arg)
 /* `problem` is taken. It is told from the loop, because the callback may free the build. */
 static void end(Build *build, char *problem, bool found)
 {
-        if (build->over) {
+        if (!is_at(build, BUILD_RESULT, RESULT_OPEN)) {
                 g_free(problem);
                 return;
         }
-        build->over = true;
+        build_move(&build->state, BUILD_RESULT, RESULT_KNOWN);
         build->found = found;
         build->problem = problem;
         build->ending = g_idle_source_new();
@@ -155,7 +158,8 @@ static void on_packed(void *arg)
         Build *build = packing->build;
 
         build->packing = NULL;
-        build->packed = packing->taken = !packing->error;
+        packing->taken = !packing->error;
+        build_move(&build->state, BUILD_CONTENT, packing->error ? CONTENT_FAILED : CONTENT_READY);
         if (packing->error)
                 end(build, g_strdup_printf("the package cannot be read: %s", packing->error->message), false);
         else
@@ -197,7 +201,7 @@ static void on_delivered(const char *problem, void *arg)
         Build *build = arg;
 
         g_clear_pointer(&build->delivery, delivery_free);
-        build->delivered = !problem;
+        build_move(&build->state, BUILD_DELIVERY, problem ? DELIVERY_NONE : DELIVERY_DONE);
         if (!problem)
                 return;
         if (++build->deliveries >= DELIVERIES_MAX) {
@@ -215,10 +219,12 @@ static void deliver(Build *build)
         g_auto(GStrv) argv = NULL;
         struct stat st = { 0 };
 
-        if (!build->packed || build->delivery || build->delivered || build->again)
+        if (!is_at(build, BUILD_CONTENT, CONTENT_READY) || !is_at(build, BUILD_DELIVERY, DELIVERY_NONE) ||
+            build->again)
                 return;
         (void)stat(build->tar, &st); /* what is gone is as if it were empty: the command refuses it */
         argv = image_delivery(st.st_size);
+        build_move(&build->state, BUILD_DELIVERY, DELIVERY_STARTED);
         build->delivery =
                 delivery_new(build->config.client, &(DeliveryConfig){ .context = build->config.context,
                                                                       .namespace = build->namespace,
@@ -237,7 +243,7 @@ static void on_log_done(void *arg)
         Build *build = arg;
 
         g_clear_pointer(&build->follow, follow_free);
-        build->log_done = true;
+        build_move(&build->state, BUILD_LOG, IMAGE_LOG_COMPLETE);
         build_look(build);
 }
 
@@ -260,8 +266,9 @@ static void follow_log(Build *build)
 {
         g_autofree char *log = build_log_path(build->dir);
 
-        if (build->follow || build->log_done)
+        if (is_at(build, BUILD_LOG, IMAGE_LOG_FOLLOWED) || is_at(build, BUILD_LOG, IMAGE_LOG_COMPLETE))
                 return;
+        build_move(&build->state, BUILD_LOG, IMAGE_LOG_FOLLOWED);
         begin_log(build, log);
         build->follow = follow_new(build->config.logs, &(FollowConfig){ .namespace = build->namespace,
                                                                         .pod = build->pod,
@@ -295,7 +302,10 @@ static void take_pod(Build *build, const json_t *pod)
                 return;
         g_clear_pointer(&build->follow, follow_free);
         g_clear_pointer(&build->delivery, delivery_free);
-        build->log_done = build->delivered = false;
+        if (!is_at(build, BUILD_LOG, IMAGE_LOG_NONE))
+                build_move(&build->state, BUILD_LOG, IMAGE_LOG_NONE);
+        if (!is_at(build, BUILD_DELIVERY, DELIVERY_NONE))
+                build_move(&build->state, BUILD_DELIVERY, DELIVERY_NONE);
         g_clear_pointer(&build->killed, g_free);
         g_free(build->pod);
         g_free(build->pod_uid);
@@ -342,7 +352,7 @@ static void look_at_pod(Build *build)
                 follow_log(build);
         if (kube_get(state, "running"))
                 deliver(build);
-        if (kube_get(state, "terminated") && build->follow) {
+        if (kube_get(state, "terminated") && is_at(build, BUILD_LOG, IMAGE_LOG_FOLLOWED)) {
                 g_free(build->killed);
                 build->killed = killer(kube_get(state, "terminated"));
                 follow_last(build->follow);
@@ -360,6 +370,7 @@ static void on_made(const KubeReply *reply, void *arg)
         Build *build = arg;
 
         build->call = NULL;
+        build_move(&build->state, BUILD_JOB, reply->error ? IMAGE_JOB_UNKNOWN : IMAGE_JOB_CREATED);
         if (!reply->error) {
                 build->uid = g_strdup(kube_uid(reply->object));
                 build->made_us = g_get_monotonic_time();
@@ -386,7 +397,8 @@ static void create(Build *build)
                              .time_limit_ms = build->config.about.time_limit_ms };
         g_autoptr(json_t) job = image_job(&about);
 
-        build->asked_to_go = false;
+        build_move(&build->state, BUILD_JOB, IMAGE_JOB_CREATING);
+        g_clear_pointer(&build->uid, g_free);
         build->call = kube_send(build->config.client,
                                 &(KubeRequest){ .verb = KUBE_CREATE,
                                                 .kind = &kube_jobs,
@@ -401,7 +413,7 @@ static void on_deleted(const KubeReply *reply, void *arg)
 
         build->call = NULL;
         if (reply->error && !err_is(reply->error, ERR_NOT_FOUND))
-                build->asked_to_go = false;
+                build_move(&build->state, BUILD_JOB, IMAGE_JOB_UNKNOWN);
         look_again(build);
 }
 
@@ -423,9 +435,9 @@ void build_remove(Build *build, bool again)
                 kube_send(build->config.client, &request, on_removed, NULL);
                 return;
         }
-        build->over = false;
-        build->asked_to_go = true;
-        build->made_us = 0;
+        if (is_at(build, BUILD_RESULT, RESULT_TOLD))
+                build_move(&build->state, BUILD_RESULT, RESULT_OPEN);
+        build_move(&build->state, BUILD_JOB, IMAGE_JOB_DELETING);
         g_clear_pointer(&build->uid, g_free);
         if (!build->call)
                 build->call = kube_send(build->config.client, &request, on_deleted, build);
@@ -461,7 +473,7 @@ static char *why_failed(const Build *build, const json_t *condition)
                                        "(`paddled --build-time-limit`)",
                                        build->key, build->config.about.time_limit_ms ? limit : "2 hours");
         }
-        if (build->log_done)
+        if (is_at(build, BUILD_LOG, IMAGE_LOG_COMPLETE))
                 return environment_failure(log);
         return g_strdup_printf("the image's Job failed: %s", message ? message : "it does not say why");
 }
@@ -469,10 +481,10 @@ static char *why_failed(const Build *build, const json_t *condition)
 /* The log first; the pod may show a moment later than the Job's end. */
 static void look_at_end(Build *build, const json_t *failed)
 {
-        if (build->follow) {
+        if (is_at(build, BUILD_LOG, IMAGE_LOG_FOLLOWED)) {
                 follow_last(build->follow);
-        } else if (failed && !build->log_done && !build->waited) {
-                build->waited = true;
+        } else if (failed && is_at(build, BUILD_LOG, IMAGE_LOG_NONE)) {
+                build_move(&build->state, BUILD_LOG, IMAGE_LOG_AWAITED);
                 look_again(build);
         } else if (!build->again || !failed) {
                 end(build, failed ? why_failed(build, failed) : NULL, false);
@@ -481,16 +493,36 @@ static void look_at_end(Build *build, const json_t *failed)
 
 static void job_gone(Build *build)
 {
-        if (build->made_us && g_get_monotonic_time() - build->made_us < UNSEEN_MS * G_GINT64_CONSTANT(1000)) {
+        bool is_new = is_at(build, BUILD_JOB, IMAGE_JOB_CREATED);
+
+        if (is_new && g_get_monotonic_time() - build->made_us < UNSEEN_MS * G_GINT64_CONSTANT(1000)) {
                 look_again(build);
                 return;
         }
-        if (build->uid && ++build->losses > LOSSES_MAX) {
-                end(build, g_strdup("the image's Job is deleted by somebody again and again"), false);
+        if ((is_new || is_at(build, BUILD_JOB, IMAGE_JOB_OURS)) && ++build->losses > LOSSES_MAX) {
+                end(build,
+                    g_strdup_printf("a third party has deleted the image's Job '%s' %d times", build->key,
+                                    build->losses),
+                    false);
                 return;
         }
-        g_clear_pointer(&build->uid, g_free);
         create(build);
+}
+
+/* True if the Job is the one that this build has created; or one that runs when this server first sees it, which
+ * counts as such. */
+static bool is_ours(Build *build, const json_t *job, bool has_ended)
+{
+        if (is_at(build, BUILD_JOB, IMAGE_JOB_UNKNOWN)) {
+                if (has_ended)
+                        return false;
+                build->uid = g_strdup(kube_uid(job));
+        } else if (strcmp(build->uid, kube_uid(job)) != 0) {
+                return false;
+        }
+        if (!is_at(build, BUILD_JOB, IMAGE_JOB_OURS))
+                build_move(&build->state, BUILD_JOB, IMAGE_JOB_OURS);
+        return true;
 }
 
 static void job_there(Build *build, const json_t *job)
@@ -499,10 +531,7 @@ static void job_there(Build *build, const json_t *job)
         bool failed = has_condition(job, "Failed", &condition);
         bool complete = !failed && has_condition(job, "Complete", &condition);
 
-        build->made_us = 0;
-        if (!build->uid && !failed && !complete)
-                build->uid = g_strdup(kube_uid(job));
-        if (g_strcmp0(build->uid, kube_uid(job)) != 0) { /* of an earlier wish */
+        if (!is_ours(build, job, failed || complete)) {
                 if (complete)
                         end(build, NULL, true);
                 else
@@ -510,7 +539,7 @@ static void job_there(Build *build, const json_t *job)
                 return;
         }
         look_at_pod(build);
-        if (!build->over && (failed || complete))
+        if (is_at(build, BUILD_RESULT, RESULT_OPEN) && (failed || complete))
                 look_at_end(build, failed ? condition : NULL);
 }
 
@@ -518,12 +547,12 @@ void build_look(Build *build)
 {
         const json_t *job = kube_cache_get(build->config.jobs, build->namespace, build->key);
 
-        if (build->over || build->call || !kube_cache_is_synced(build->config.jobs) ||
-            !kube_cache_is_synced(build->config.pods))
+        if (!is_at(build, BUILD_RESULT, RESULT_OPEN) || build->call ||
+            !kube_cache_is_synced(build->config.jobs) || !kube_cache_is_synced(build->config.pods))
                 return;
         if (!job && !build->again)
                 job_gone(build);
-        else if (job && !kube_is_deleting(job) && !build->asked_to_go)
+        else if (job && !kube_is_deleting(job) && !is_at(build, BUILD_JOB, IMAGE_JOB_DELETING))
                 job_there(build, job);
 }
 
