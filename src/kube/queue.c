@@ -9,7 +9,7 @@
 #include "base/backoff.h"
 #include "kube/timer.h"
 
-enum { IN_FLIGHT_MAX = 256, BACK_OFF_MIN_MS = 5, BACK_OFF_MAX_MS = 300000, BUCKETS = 16 };
+enum { IN_FLIGHT_MAX = 256, BACK_OFF_MIN_MS = 5, BACK_OFF_MAX_MS = 300000 };
 
 typedef struct {
         char *key;
@@ -133,15 +133,21 @@ static void release(KubeQueue *queue, Item *item)
 
 /* ---- Work ---- */
 
-static void note(guint64 *buckets, gint64 us)
+int kube_queue_bucket(gint64 us)
 {
-        double bound_us = 0.01; /* 10 ns, the first bucket of client-go's */
+        int bucket = 0;
 
-        for (int i = 0; i < BUCKETS; i++, bound_us *= 10)
-                if ((double)us <= bound_us || i == BUCKETS - 1) {
-                        buckets[i]++;
-                        return;
-                }
+        while (bucket < KUBE_QUEUE_BOUNDS && (double)us / G_USEC_PER_SEC > kube_queue_bound_s(bucket))
+                bucket++;
+        return bucket;
+}
+
+double kube_queue_bound_s(int bucket)
+{
+        static const double bounds_s[KUBE_QUEUE_BOUNDS] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1,
+                                                            1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7 };
+
+        return bounds_s[bucket];
 }
 
 static gint64 back_off_us(const KubeQueue *queue, Item *item)
@@ -158,9 +164,8 @@ static void finish(KubeQueue *queue, Item *item, WorkResult result)
 
         item->is_working = false;
         queue->working--;
-        note(queue->figures.worked_us_buckets, now_us - item->began_us);
+        queue->figures.worked_buckets[kube_queue_bucket(now_us - item->began_us)]++;
         queue->figures.worked_us_sum += (guint64)(now_us - item->began_us);
-        queue->figures.worked_count++;
         if (item->forgotten)
                 result = WORK_DONE;
         item->forgotten = false;
@@ -192,9 +197,8 @@ static void work_one(KubeQueue *queue)
         item->is_working = true;
         item->began_us = g_get_monotonic_time();
         waited_us = item->began_us - item->queued_us;
-        note(queue->figures.queued_us_buckets, waited_us);
+        queue->figures.queued_buckets[kube_queue_bucket(waited_us)]++;
         queue->figures.queued_us_sum += (guint64)waited_us;
-        queue->figures.queued_count++;
         queue->working++;
         WorkResult result = queue->config.work(item->key, queue->config.arg);
         if (!queue->freed && result != WORK_LATER)

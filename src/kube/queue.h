@@ -40,16 +40,19 @@ void kube_queue_finish(KubeQueue *queue, const char *key,
  * different one now and is added again. */
 void kube_queue_forget(KubeQueue *queue, const char *key);
 
+/* Durations are counted in buckets. The upper bound of bucket n is 10 ns * 10^n, as in client-go; the one bucket
+ * after these has no bound. */
+enum { KUBE_QUEUE_BOUNDS = 16 };
+int kube_queue_bucket(gint64 us);      /* the first bucket whose bound is not below `us`; pure */
+double kube_queue_bound_s(int bucket); /* in seconds; of a bucket below KUBE_QUEUE_BOUNDS */
+
 /* workqueue_* of /metrics; names and meanings as in Prometheus' controller metrics. */
 typedef struct {
         guint64 adds, retries;
         guint depth, parked, in_flight;
         double longest_running_s;
-        /* Keys by the time that they waited, and by the time that the worker took. Bucket n counts those of
-         * at most 10 ns * 10^n (client-go's bounds) that no smaller bucket counts; the last one counts all
-         * longer ones. */
-        guint64 queued_us_buckets[16], worked_us_buckets[16];
+        /* Keys by the time that they waited, and by the time that the worker took; each in one bucket. */
+        guint64 queued_buckets[KUBE_QUEUE_BOUNDS + 1], worked_buckets[KUBE_QUEUE_BOUNDS + 1];
         guint64 queued_us_sum, worked_us_sum; /* in microseconds */
-        guint64 queued_count, worked_count;
 } KubeQueueFigures;
 void kube_queue_figures(const KubeQueue *queue, KubeQueueFigures *ret);

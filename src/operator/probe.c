@@ -2,7 +2,6 @@
  * know; the text is made on the main loop, which owns what it shows. */
 #include "operator/probe.h"
 
-#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -129,67 +128,68 @@ static void put_results(GString *out, const Controllers *controllers)
         }
 }
 
-/* One of a histogram's series. `bound`: of a bucket, the last of which has none. */
-static void put_histogram(GString *out, const char *name, const char *label, const char *of,
-                          const guint64 *buckets, int n, double (*bound)(int bucket), double sum,
-                          guint64 count)
+void probe_put_histogram(GString *out, const char *name, const char *labels, const ProbeHistogram *histogram)
 {
+        char text[G_ASCII_DTOSTR_BUF_SIZE];
         guint64 so_far = 0;
 
-        for (int i = 0; i < n; i++) {
-                char text[G_ASCII_DTOSTR_BUF_SIZE];
-
-                so_far += buckets[i];
-                g_string_append_printf(out, "%s_bucket{%s=\"%s\",le=\"%s\"} %" G_GUINT64_FORMAT "\n", name,
-                                       label, of, g_ascii_formatd(text, sizeof text, "%g", bound(i)), so_far);
+        for (int i = 0; i < histogram->bounds; i++) {
+                so_far += histogram->buckets[i];
+                g_string_append_printf(out, "%s_bucket{%s,le=\"%s\"} %" G_GUINT64_FORMAT "\n", name, labels,
+                                       g_ascii_formatd(text, sizeof text, "%g", histogram->bound_s(i)),
+                                       so_far);
         }
+        so_far += histogram->buckets[histogram->bounds];
         g_string_append_printf(out,
-                               "%s_bucket{%s=\"%s\",le=\"+Inf\"} %" G_GUINT64_FORMAT "\n"
-                               "%s_sum{%s=\"%s\"} %.6f\n%s_count{%s=\"%s\"} %" G_GUINT64_FORMAT "\n",
-                               name, label, of, count, name, label, of, sum, name, label, of, count);
+                               "%s_bucket{%s,le=\"+Inf\"} %" G_GUINT64_FORMAT "\n"
+                               "%s_sum{%s} %s\n%s_count{%s} %" G_GUINT64_FORMAT "\n",
+                               name, labels, so_far, name, labels,
+                               g_ascii_formatd(text, sizeof text, "%.6f", histogram->sum_s), name, labels,
+                               so_far);
 }
 
-static double pass_bound(int bucket)
+static double pass_bound_s(int bucket)
 {
         return figures_bucket_s[bucket];
 }
 
-static double queue_bound(int bucket)
+static ProbeHistogram took(const Figures *figures)
 {
-        return pow(10, bucket - 8);
+        return (ProbeHistogram){ figures->took, FIGURES_BUCKETS, pass_bound_s, figures->took_sum_s };
+}
+
+static ProbeHistogram queued(const Figures *figures)
+{
+        return (ProbeHistogram){ figures->queue.queued_buckets, KUBE_QUEUE_BOUNDS, kube_queue_bound_s,
+                                 (double)figures->queue.queued_us_sum / G_USEC_PER_SEC };
+}
+
+static ProbeHistogram worked(const Figures *figures)
+{
+        return (ProbeHistogram){ figures->queue.worked_buckets, KUBE_QUEUE_BOUNDS, kube_queue_bound_s,
+                                 (double)figures->queue.worked_us_sum / G_USEC_PER_SEC };
 }
 
 static void put_histograms(GString *out, const Controllers *controllers)
 {
-        static const char took[] = "controller_runtime_reconcile_time_seconds",
-                          queued[] = "workqueue_queue_duration_seconds",
-                          worked[] = "workqueue_work_duration_seconds";
+        static const struct {
+                const char *name, *label;
+                ProbeHistogram (*of)(const Figures *figures);
+        } rows[] = {
+                { "controller_runtime_reconcile_time_seconds", "controller", took },
+                { "workqueue_queue_duration_seconds", "name", queued },
+                { "workqueue_work_duration_seconds", "name", worked },
+        };
 
-        head(out, took, "histogram");
-        for (int i = 0; i < controllers->n; i++) {
-                const Figures *figures = &controllers->shown[i].figures;
-                guint64 count = 0;
+        for (gsize row = 0; row < G_N_ELEMENTS(rows); row++) {
+                head(out, rows[row].name, "histogram");
+                for (int i = 0; i < controllers->n; i++) {
+                        const Shown *shown = &controllers->shown[i];
+                        ProbeHistogram histogram = rows[row].of(&shown->figures);
+                        g_autofree char *labels = g_strdup_printf("%s=\"%s\"", rows[row].label, shown->name);
 
-                for (int k = 0; k <= FIGURES_BUCKETS; k++)
-                        count += figures->took[k];
-                put_histogram(out, took, "controller", controllers->shown[i].name, figures->took,
-                              FIGURES_BUCKETS, pass_bound, figures->took_sum_s, count);
-        }
-        head(out, queued, "histogram");
-        for (int i = 0; i < controllers->n; i++) {
-                const KubeQueueFigures *queue = &controllers->shown[i].figures.queue;
-
-                put_histogram(out, queued, "name", controllers->shown[i].name, queue->queued_us_buckets,
-                              G_N_ELEMENTS(queue->queued_us_buckets), queue_bound,
-                              (double)queue->queued_us_sum / 1e6, queue->queued_count);
-        }
-        head(out, worked, "histogram");
-        for (int i = 0; i < controllers->n; i++) {
-                const KubeQueueFigures *queue = &controllers->shown[i].figures.queue;
-
-                put_histogram(out, worked, "name", controllers->shown[i].name, queue->worked_us_buckets,
-                              G_N_ELEMENTS(queue->worked_us_buckets), queue_bound,
-                              (double)queue->worked_us_sum / 1e6, queue->worked_count);
+                        probe_put_histogram(out, rows[row].name, labels, &histogram);
+                }
         }
 }
 

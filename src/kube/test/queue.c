@@ -61,6 +61,15 @@ static void settle(void)
                 ;
 }
 
+static guint64 counted(const guint64 *buckets)
+{
+        guint64 n = 0;
+
+        for (int i = 0; i <= KUBE_QUEUE_BOUNDS; i++)
+                n += buckets[i];
+        return n;
+}
+
 static void test_once(void)
 {
         Work self;
@@ -78,7 +87,8 @@ static void test_once(void)
         kube_queue_figures(self.queue, &figures);
         g_assert_cmpuint(figures.adds, ==, 3);
         g_assert_cmpuint(figures.depth, ==, 0);
-        g_assert_cmpuint(figures.worked_count, ==, 2);
+        g_assert_cmpuint(counted(figures.queued_buckets), ==, 2);
+        g_assert_cmpuint(counted(figures.worked_buckets), ==, 2);
         end(&self);
 }
 
@@ -329,6 +339,34 @@ static void test_free_within(void)
         end(&self);
 }
 
+/* At most 10 ns * 10^n, n from 0 to 15; longer ones are in the bucket without a bound. */
+static void test_buckets(void)
+{
+        static const struct {
+                gint64 us;
+                int bucket;
+        } cases[] = {
+                { 0, 0 },
+                { 1, 2 },
+                { 2, 3 },
+                { 10, 3 },
+                { 11, 4 },
+                { 1000, 5 },
+                { 1001, 6 },
+                { 1000000, 8 },
+                { 1000001, 9 },
+                { 10000000, 9 },
+                { 300000000, 11 },
+                { G_GINT64_CONSTANT(10000000000000), 15 },
+                { G_GINT64_CONSTANT(10000000000001), 16 },
+                { G_MAXINT64, 16 },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_cmpint(kube_queue_bucket(cases[i].us), ==, cases[i].bucket);
+        g_assert_cmpint(KUBE_QUEUE_BOUNDS, ==, 16);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -344,5 +382,6 @@ int main(int argc, char **argv)
         g_test_add_func("/kube/queue/wait", test_wait);
         g_test_add_func("/kube/queue/forget", test_forget);
         g_test_add_func("/kube/queue/free-within", test_free_within);
+        g_test_add_func("/kube/queue/buckets", test_buckets);
         return g_test_run();
 }
