@@ -1,5 +1,7 @@
 /* Events about objects (see event.h): equal ones become one whose count grows, as client-go's correlator
- * makes them. One request per event at a time: what happens meanwhile is in the next patch. */
+ * makes them. One request per event at a time: what happens meanwhile is in the next patch.
+ *
+ * Events are remembered as text: as a tree of values each would take four times the memory. */
 #include "kube/event.h"
 
 #include <stdarg.h>
@@ -22,9 +24,10 @@ enum {
 typedef struct {
         KubeRecorder *recorder;
         char *key;
-        GList link;    /* in recorder->recent */
-        json_t *event; /* as it is to be written */
-        char *namespace;
+        GList link; /* in recorder->recent */
+        char *namespace, *name;
+        char *event;           /* JSON, without what changes when it happens again */
+        gint64 count, seen_ms; /* since 1970: the last time */
         KubeCall *call;
         bool is_written, is_dirty;
         gint64 last_ms; /* monotonic */
@@ -39,7 +42,7 @@ struct KubeRecorder {
         KubeClient *client;
         char *component;
         GHashTable *equals;  /* key -> Equal */
-        GQueue recent;       /* the oldest first */
+        GQueue recent;       /* by last_ms, the oldest first */
         GHashTable *buckets; /* object -> Bucket */
 };
 
@@ -49,8 +52,9 @@ static void equal_free(void *data)
 
         kube_call_cancel(equal->call);
         g_queue_unlink(&equal->recorder->recent, &equal->link);
-        json_decref(equal->event);
+        g_free(equal->event);
         g_free(equal->namespace);
+        g_free(equal->name);
         g_free(equal->key);
         g_free(equal);
 }
@@ -130,8 +134,8 @@ static void on_written(const KubeReply *reply, void *arg)
                 equal->is_written = false; /* it has expired there */
                 equal->is_dirty = true;
         } else {
-                log_debug("an event was not written", "reason", kube_get_text(equal->event, "reason"),
-                          "error", reply->error->message, NULL);
+                log_debug("an event was not written", "event", equal->name, "error", reply->error->message,
+                          NULL);
                 g_hash_table_remove(recorder->equals, equal->key);
                 return;
         }
@@ -141,19 +145,23 @@ static void on_written(const KubeReply *reply, void *arg)
 
 static void write_equal(Equal *equal)
 {
-        g_autoptr(json_t) patch = NULL;
+        g_autofree char *seen = kube_time_format(equal->seen_ms, false);
+        g_autoptr(json_t) latest =
+                json_pack("{s:I, s:s}", "count", (json_int_t)equal->count, "lastTimestamp", seen);
         KubeRequest request = { .verb = equal->is_written ? KUBE_PATCH : KUBE_CREATE,
                                 .kind = &kube_events,
                                 .namespace = equal->namespace,
-                                .body = equal->event,
+                                .body = latest,
                                 .background = true };
+        g_autoptr(json_t) event = NULL;
 
         if (equal->is_written) {
-                patch = json_pack("{s:O, s:O}", "count", json_object_get(equal->event, "count"),
-                                  "lastTimestamp", json_object_get(equal->event, "lastTimestamp"));
-                request.name = kube_name(equal->event);
+                request.name = equal->name;
                 request.patch = PATCH_MERGE;
-                request.body = patch;
+        } else {
+                event = json_parse_own(equal->event, strlen(equal->event), NULL);
+                json_object_update(event, latest);
+                request.body = event;
         }
         equal->is_dirty = false;
         equal->call = kube_send(equal->recorder->client, &request, on_written, equal);
@@ -182,6 +190,7 @@ static json_t *reference(const json_t *object)
         return ref;
 }
 
+/* Without "count" and "lastTimestamp", which write_equal adds. */
 static json_t *new_event(const KubeRecorder *recorder, const json_t *object, const char *namespace,
                          const char *type, const char *reason, const char *message)
 {
@@ -189,37 +198,50 @@ static json_t *new_event(const KubeRecorder *recorder, const json_t *object, con
         g_autofree char *name = g_strdup_printf("%.*s.%08x%08x", NAME_MAX_LEN, kube_name(object),
                                                 g_random_int(), g_random_int());
 
-        return json_pack("{s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:s, s:{s:s}, s:s, s:s, s:i, s:s, s:s}",
-                         "apiVersion", "v1", "kind", "Event", "metadata", "name", name, "namespace",
-                         namespace, "involvedObject", reference(object), "type", type, "reason", reason,
-                         "message", message, "source", "component", recorder->component, "firstTimestamp",
-                         now, "lastTimestamp", now, "count", 1, "reportingComponent", recorder->component,
-                         "reportingInstance", "");
+        return json_pack("{s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:s, s:{s:s}, s:s, s:s, s:s}", "apiVersion",
+                         "v1", "kind", "Event", "metadata", "name", name, "namespace", namespace,
+                         "involvedObject", reference(object), "type", type, "reason", reason, "message",
+                         message, "source", "component", recorder->component, "firstTimestamp", now,
+                         "reportingComponent", recorder->component, "reportingInstance", "");
 }
 
-/* Counts up; the caller writes it. */
-static void repeat(Equal *equal)
+/* Those that no event can equal any more, and the oldest of too many. */
+static void forget_old(KubeRecorder *recorder, gint64 now_ms)
 {
-        g_autofree char *now = kube_time_format(clock_now_ms(), false);
+        const Equal *oldest;
 
-        json_object_set_new(equal->event, "count", json_integer(kube_get_int(equal->event, "count", 0) + 1));
-        json_object_set_new(equal->event, "lastTimestamp", json_string(now));
+        while ((oldest = g_queue_peek_head(&recorder->recent)) &&
+               (recorder->recent.length >= KEPT_MAX ||
+                (now_ms - oldest->last_ms > EQUAL_MS && !oldest->call)))
+                g_hash_table_remove(recorder->equals, oldest->key);
 }
 
-static Equal *remember(KubeRecorder *recorder, const char *key, const char *namespace, json_t *event)
+static Equal *remember(KubeRecorder *recorder, const char *key, const char *namespace, const json_t *event)
 {
+        g_autofree char *text = json_format(event); /* in a buffer that is larger than it */
         Equal *equal = g_new0(Equal, 1);
 
-        for (GList *head; recorder->recent.length >= KEPT_MAX && (head = recorder->recent.head);)
-                g_hash_table_remove(recorder->equals, ((const Equal *)head->data)->key);
         equal->recorder = recorder;
         equal->key = g_strdup(key);
         equal->namespace = g_strdup(namespace);
-        equal->event = event;
+        equal->name = g_strdup(kube_name(event));
+        equal->event = g_strdup(text);
         equal->link.data = equal;
         g_queue_push_tail_link(&recorder->recent, &equal->link);
         g_hash_table_insert(recorder->equals, equal->key, equal);
         return equal;
+}
+
+/* It has happened once more, now; the caller writes it. */
+static void count_up(Equal *equal, gint64 now_ms)
+{
+        GQueue *recent = &equal->recorder->recent;
+
+        equal->count++;
+        equal->seen_ms = clock_now_ms();
+        equal->last_ms = now_ms;
+        g_queue_unlink(recent, &equal->link);
+        g_queue_push_tail_link(recent, &equal->link);
 }
 
 static char *message_of(const char *format, va_list args)
@@ -255,12 +277,14 @@ void kube_event(KubeRecorder *recorder, const json_t *object, KubeEventType type
                 g_hash_table_remove(recorder->equals, key);
                 equal = NULL;
         }
-        if (equal)
-                repeat(equal);
-        else
-                equal = remember(recorder, key, namespace,
-                                 new_event(recorder, object, namespace, types[type], reason, message));
-        equal->last_ms = now_ms;
+        if (!equal) {
+                g_autoptr(json_t) event =
+                        new_event(recorder, object, namespace, types[type], reason, message);
+
+                forget_old(recorder, now_ms);
+                equal = remember(recorder, key, namespace, event);
+        }
+        count_up(equal, now_ms);
         if (equal->call)
                 equal->is_dirty = true;
         else
