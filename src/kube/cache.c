@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "kube/internal.h"
 #include "kube/request.h"
+#include "kube/share.h"
 #include "kube/status.h"
 #include "kube/timer.h"
 #include "kube/watch.h"
@@ -201,6 +202,25 @@ static bool check_object(KubeCache *cache, const json_t *object)
         return false;
 }
 
+/* Of the objects with a value of the first index in common with this one, or else of all, the one that is found first:
+ * pods of one job are alike. NULL: it is the only object. */
+static json_t *find_like(const KubeCache *cache, const json_t *object)
+{
+        GHashTableIter iter;
+        void *entry;
+
+        if (cache->indexes_count) {
+                g_autoptr(GPtrArray) values = index_values(cache, 0, object);
+                const GPtrArray *found =
+                        values->len ? g_hash_table_lookup(cache->indexes[0], values->pdata[0]) : NULL;
+
+                if (found)
+                        return found->pdata[0];
+        }
+        g_hash_table_iter_init(&iter, cache->entries);
+        return g_hash_table_iter_next(&iter, NULL, &entry) ? ((const Entry *)entry)->object : NULL;
+}
+
 static void put(KubeCache *cache, json_t *object)
 {
         if (!check_object(cache, object))
@@ -217,14 +237,16 @@ static void put(KubeCache *cache, json_t *object)
         trim(cache, object);
         if (old)
                 index_remove(cache, old);
+        json_t *kept = kube_share(object, find_like(cache, object));
+
         if (!entry) {
                 entry = g_new0(Entry, 1);
                 g_hash_table_insert(cache->entries, g_steal_pointer(&key), entry);
         }
-        entry->object = json_incref(object);
+        entry->object = kept;
         entry->generation = cache->generation;
-        index_add(cache, object);
-        tell_changed(cache, old, object);
+        index_add(cache, kept);
+        tell_changed(cache, old, kept);
 }
 
 /* `last`: its form when it went, or NULL: the one we have. */
