@@ -1,10 +1,10 @@
 /* Passes over jobs (see passes.h). */
 #include "operator/passes.h"
 
-#include <malloc.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/resident.h"
 #include "kube/event.h"
 #include "operator/run.h"
 #include "operator/view.h"
@@ -145,7 +145,7 @@ static gboolean on_trim(void *data)
         Passes *passes = data;
 
         passes->trim = 0;
-        (void)malloc_trim(0); /* whether there was something to give back */
+        resident_give_back();
         return G_SOURCE_REMOVE;
 }
 
