@@ -10,7 +10,7 @@
 #include "operator/view.h"
 
 enum {
-        TRIM_MS = 500,   /* from a pass until the memory that it used is given back */
+        TRIM_MS = 500,   /* from the first list or a pass until the memory that it used is given back */
         WARNED_MAX = 64, /* messages about one generation of a job */
 };
 
@@ -138,8 +138,7 @@ static void tell_stopped(Passes *passes)
         stopped(passes->stopped_arg);
 }
 
-/* What many passes and watch events have used lies between what is kept: a third of the heap after fifty new
- * jobs. */
+/* Freed memory lies between what is kept: a third of the heap after fifty new jobs. */
 static gboolean on_trim(void *data)
 {
         Passes *passes = data;
@@ -147,6 +146,12 @@ static gboolean on_trim(void *data)
         passes->trim = 0;
         resident_give_back();
         return G_SOURCE_REMOVE;
+}
+
+static void trim_soon(Passes *passes)
+{
+        if (!passes->trim)
+                passes->trim = g_timeout_add(TRIM_MS, on_trim, passes);
 }
 
 /* There is more to do only where what was done has succeeded: the rest of what is refused is refused. */
@@ -157,8 +162,7 @@ static WorkResult end_pass(JobState *state, WorkResult result)
 
         figures_count_pass(&passes->figures, state->began_us, result, again, state->again_ms);
         passes->figures.active--;
-        if (!passes->trim)
-                passes->trim = g_timeout_add(TRIM_MS, on_trim, passes);
+        trim_soon(passes);
         if (again && !expect_is_pending(&state->expect)) {
                 state->touched = false;
                 kube_queue_add(passes->queue, state->key);
@@ -362,6 +366,7 @@ void passes_lead(Passes *passes)
 void passes_synced(Passes *passes)
 {
         passes->synced = true;
+        trim_soon(passes); /* what the start has used */
         look_at_all(passes);
 }
 
