@@ -6,7 +6,7 @@
  *                    +---------------+
  *
  * Every list has a generation; what it names gets it, and at its end what has an older one is gone: so a
- * delete that was missed is reported, and a list that began anew in the middle needs no second store.
+ * delete that was missed is reported, and a list that was started again in the middle needs no second store.
  *
  * What always holds: an object is in `entries` and in all indexes, or in none; handlers may free the cache,
  * so after each of them `freed` is looked at. */

@@ -561,8 +561,8 @@ static void stream_broke(KubeCall *call)
         KubeClient *client = call->client;
         g_autoptr(GError) error = NULL;
 
-        err_set(&error, ERR_TIMEOUT, "%s %s: nothing was heard for %" G_GINT64_FORMAT " ms",
-                call->http.method, call->http.path, call->timeout_ms);
+        err_set(&error, ERR_TIMEOUT, "%s %s: no data came for %" G_GINT64_FORMAT " ms", call->http.method,
+                call->http.path, call->timeout_ms);
         client->refs++;
         distrust(client, call->multi);
         note_reply(client, call, 0);

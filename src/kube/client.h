@@ -17,11 +17,10 @@
  *
  * Reads (GET) are repeated by the client after 429, 502, 503, 504 and broken connections, with back-off, at
  * most `retries` times; writes only when they certainly did not arrive (429, or no connection). One thing is
- * the library's: what it sent over a kept connection that the server closes without a byte of reply it sends
- * once more, writes as well; so a create may answer ERR_EXISTS for an object that it made itself. A 401 makes
- * exec and file credentials be read anew, once. Rate: a token bucket over all requests (watches count when
- * they open); what waits keeps its order,
- * but for lists and watches of caches, which come first, and requests in the background. */
+ * done by libcurl itself: it sends a request, also a write, again if a kept connection was closed without a byte
+ * of reply. So a create may answer ERR_EXISTS for its own object. After a 401, exec and file credentials are read
+ * again, once. Rate: a token bucket over all requests (watches count when they open). Waiting requests keep their
+ * order, except that lists and watches of caches come first, and requests in the background last. */
 #pragma once
 
 #include <glib.h>

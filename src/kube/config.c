@@ -1,8 +1,7 @@
-/* Where a cluster is and who we are there (see config.h). A kubeconfig is read into a JSON tree, each of its
- * named entries with the folder of its file beside it; of several files the first that has an entry wins, as
- * kubectl does it, and what one file says of an entry is never mixed with what another says. Then the chosen
- * context, its cluster and its user are turned into a KubeConfig: only these are checked, so that an entry
- * which nobody asked for breaks nothing. */
+/* The address of a cluster and our credentials (see config.h). A kubeconfig is read into a JSON tree. Each of its
+ * named entries is stored with the folder of its file. Of several files the first that has an entry wins, as for
+ * kubectl; entries of two files are never merged. Then the chosen context, its cluster and its user are converted
+ * to a KubeConfig. Only these are checked, so that an entry that is not used does no harm. */
 #include "kube/config.h"
 
 #include <string.h>
@@ -647,7 +646,7 @@ static KubeConfig *load_list(const char *list, const char *context, GError **err
                 any = any || found;
         }
         if (!any) {
-                err_set(error, ERR_NOT_FOUND, "none of the files of KUBECONFIG is there: '%s'", list);
+                err_set(error, ERR_NOT_FOUND, "none of the files of KUBECONFIG exists: '%s'", list);
                 return NULL;
         }
         g_autofree char *source = g_strdup_printf("KUBECONFIG '%s'", list);

@@ -1,4 +1,4 @@
-/* Who we are, as it changes (see credential.h). Exec plug-ins: client.authentication.k8s.io/v1, "client-go
+/* Credentials that may change (see credential.h). Exec plug-ins: client.authentication.k8s.io/v1, "client-go
  * credential plugins" of the Kubernetes documentation. */
 #include "kube/credential.h"
 

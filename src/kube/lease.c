@@ -1,9 +1,9 @@
-/* Leader election on a Lease (see lease.h), as client-go's leaderelection does it, so that both may stand for
- * the same lease.
+/* Leader election on a Lease (see lease.h), by the rules of client-go's leaderelection, so that both may compete
+ * for the same lease.
  *
- * What another holder's clock says does not matter: a lease is free when its record has not changed for its
+ * The clock of another holder does not matter: a lease is free when its record has not changed for its
  * duration by our own monotonic clock. A holder counts from the moment it sent the renewal that succeeded, so
- * it gives up before anybody else can begin. */
+ * it gives up before another process can begin. */
 #include "kube/lease.h"
 
 #include <string.h>

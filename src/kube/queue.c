@@ -1,7 +1,7 @@
 /* A work queue of keys (see queue.h). An item is in at most one of: ready (waits for the worker), timed
  * (waits for its time), in the worker's hands; `again` says that it was added while it was there.
  *
- * One key is worked on in each turn of the loop, so that a long queue keeps nobody else waiting. */
+ * The worker handles one key in each turn of the loop, so that a long queue delays nothing else. */
 #include "kube/queue.h"
 
 #include <string.h>

@@ -239,8 +239,8 @@ KubeSelector *kube_selector_parse(const char *text, GError **error)
                         return NULL;
         } while (skip(&reader, ","));
         if (*reader.at) {
-                err_set(error, ERR_INVALID, "the label selector goes on with '%.*s', where ',' was to come",
-                        SHOWN_MAX, reader.at);
+                err_set(error, ERR_INVALID, "the label selector has '%.*s' where ',' is expected", SHOWN_MAX,
+                        reader.at);
                 return NULL;
         }
         return g_steal_pointer(&selector);
@@ -256,7 +256,7 @@ static bool add_expression(KubeSelector *selector, const json_t *item, GError **
         size_t i;
 
         if (!json_is_object(item))
-                return err_set(error, ERR_INVALID, "matchExpressions holds what is no object");
+                return err_set(error, ERR_INVALID, "an entry of matchExpressions is not an object");
         if (!json_get_string(item, "matchExpressions.", "key", KUBE_SELECTOR_MAX, &name, error) ||
             !json_get_string(item, "matchExpressions.", "operator", KUBE_SELECTOR_MAX, &word, error) ||
             !json_get_array(item, "matchExpressions.", "values", KUBE_VALUES_MAX, &list, error))

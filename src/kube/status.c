@@ -1,4 +1,4 @@
-/* What a reply that is no success means (see status.h); the API's conventions are in the section "Response
+/* The meaning of unsuccessful replies (see status.h); the API's conventions are in the section "Response
  * Status Kind" of the Kubernetes API conventions. */
 #include "kube/status.h"
 

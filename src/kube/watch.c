@@ -103,7 +103,7 @@ static void give(KubeFrames *frames)
         frames->stopped = !frames->found(object, error, frames->arg);
 }
 
-/* Takes bytes of the item that has begun, up to its end at most; how many. What is too deep is left out, with
+/* Takes bytes of the current item, at most up to its end, and returns their number. Too deep values are left out, with
  * null in its place. */
 static gsize take_item(KubeFrames *frames, const char *data, gsize len)
 {

@@ -178,7 +178,7 @@ def test_pods_that_are_made_and_go_between_two_lists(server, kube_fake, form):
         wait_for(lambda: not pods(kube), what="the pods' end")
         now.set()
         wait_for(lambda: server.job(job)["attempt"] == 2, what="the next attempt")
-        assert "was deleted before anybody saw it" in str(server.get(f"/v1/jobs/{job}/events?limit=1000").json)
+        assert "was deleted before the server saw it" in str(server.get(f"/v1/jobs/{job}/events?limit=1000").json)
         server.wait(job, "running")
         server.paddle("cancel", job, check=0)
         assert server.wait(job)["state"] == "cancelled"
@@ -211,7 +211,7 @@ def test_a_credential_that_ends(server, kube_fake, tmp_path):
     api = Api(first)
     wait_for(lambda: is_refused(api), what="the token's end: it is remembered for some seconds")
 
-    words = "does not take the credential"
+    words = "does not accept the credential"
     starts = submit(server, "1s")
     wait_for(lambda: words in why_it_waits(server, starts), what="the reason of a job that starts")
     waits = submit(server, "1s")

@@ -332,7 +332,7 @@ def test_trainers_that_go_before_they_begin_while_the_server_is_away(joined, gon
     wait_for(lambda: len(pods(kube)) == 3 - len(gone), what="the pods' end")
     server.start()
     wait_for(lambda: server.job(job)["attempt"] == 2, what="the next attempt")
-    assert "was deleted before anybody saw it" in str(server.get(f"/v1/jobs/{job}/events?limit=1000").json)
+    assert "was deleted before the server saw it" in str(server.get(f"/v1/jobs/{job}/events?limit=1000").json)
     server.paddle("cancel", job, check=0)
     assert server.wait(job)["state"] == "cancelled"
     check_nothing_is_left(kube)

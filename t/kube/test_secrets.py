@@ -278,7 +278,7 @@ def test_an_account_that_may_not_make_secrets(server, kube_fake):
     done = server.wait(server.submit(["true"], queue="qq", image=BASE, **GIVEN)["id"])
     assert done["state"] == "failed"
     for words in (
-        "a Secret that the job needs cannot be made",
+        "a Secret that the job needs cannot be created",
         'cannot create resource "secrets"',
     ):
         assert words in done["reason"] + str(done["members"]), done

@@ -101,7 +101,7 @@ def test_a_setting_that_is_wrong_is_named(joined):
     joined.paddle("cluster", "set", "prod", "--setting", broken, check=0)
     job = joined.submit(["true"], queue="qq")
     said = json.dumps(joined.get(f"/v1/jobs/{job['id']}/explain").json)
-    assert "volumes.local: its path must hold %s" in said
+    assert "volumes.local: its path must contain %s" in said
     mended = json.dumps({"image": BASE, "volumes": volumes(joined)})
     joined.paddle("cluster", "set", "prod", "--setting", mended, check=0)
     assert joined.wait(job["id"])["state"] == "succeeded"

@@ -231,7 +231,7 @@ def test_what_the_cluster_lacks_is_named(server, bare):
     wait_for(lambda: not owned(bare), what="all objects to go with the job")
     install(bare.cluster, CRD, KIND)
     job = job_of(server, "true", "true", 1, 2)
-    said = f"PaddleJob 'j-{job['id']}-1' is there, and nobody has taken it up"
+    said = f"PaddleJob 'j-{job['id']}-1' exists, but no operator has started it"
     wait_for(lambda: said in json.dumps(server.get(f"/v1/jobs/{job['id']}/explain").json), what="why it waits")
     operator = Operator(bare.cluster.kubeconfig, f"--namespace={bare.name}", f"--initImage={BASE}")
     try:

@@ -79,15 +79,15 @@ static void test_refused(void)
                 { "A.org/a=b", "'A.org/a' is no label name" },
                 { "a/b/c", "'a/b/c' is no label name" },
                 { "/a", "'/a' is no label name" },
-                { "a=b c", "goes on with 'c'" },
-                { "a=b=c", "goes on with '=c'" },
+                { "a=b c", "has 'c' where ',' is expected" },
+                { "a=b=c", "has '=c' where ',' is expected" },
                 { "a=-", "'-' is no label value" },
                 { "a in b", "'(' is missing before 'b'" },
                 { "a in (b", "')' is missing before ''" },
                 { "a in (b c)", "')' is missing before 'c)'" },
                 { "a near (b)", "'near' is none of" },
                 { "a>5", "'>5' is none of" },
-                { "!a=b", "goes on with '=b'" },
+                { "!a=b", "has '=b' where ',' is expected" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -255,7 +255,7 @@ static void on_nodes_trouble(KubeCache *cache, const GError *error, gint64 retry
 /* ---- the credential ---- */
 
 #define CREDENTIAL_ENDED                                                                                     \
-        "the API server does not take the credential any more (%s); give the cluster a new one: "            \
+        "the API server does not accept the credential any more (%s); give the cluster a new one: "          \
         "`paddle cluster set %s --kubeconfig FILE`"
 
 static gboolean ask_whether_good(gpointer arg);

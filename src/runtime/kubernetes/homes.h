@@ -1,6 +1,6 @@
-/* Whose the homes on clusters are. A home lies where the cluster's setting says, by its user's name alone; a
- * user who is dropped and made anew under that name is somebody else (doc/guide/people.md, decisions 10 and
- * 12). So the first job of a user whose pods see a home writes the user's number into
+/* The owners of home directories on clusters. The path of a home, from the cluster's setting, has only the user's
+ * name. If a user is deleted and another one is created under that name, it is another person
+ * (doc/guide/people.md). So the first job of a user whose pods see a home writes the user's number into
  * STATE/homes/<name>.owner, for all clusters. */
 #pragma once
 

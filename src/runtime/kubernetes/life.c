@@ -128,8 +128,8 @@ static void tell_refused(Task *task, const char *words)
 static void on_gate_made(const KubeReply *reply, void *arg)
 {
         if (reply->error && !err_is(reply->error, ERR_EXISTS))
-                log_warning("somebody took the gate away, and it cannot be made again", "cluster", arg,
-                            "reason", reply->error->message, NULL);
+                log_warning("a third party deleted the gate's ConfigMap, and it cannot be created again",
+                            "cluster", arg, "reason", reply->error->message, NULL);
 }
 
 /* A third party deleted the ConfigMap. The kubelet asks for it again and again. */

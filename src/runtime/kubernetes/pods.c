@@ -130,7 +130,7 @@ static char *why_gone(const Task *task, const MemberLook *look)
         if (look->taken)
                 return g_strdup(look->taken);
         return g_strdup_printf("pod '%s' %s", task->pod,
-                               task_pod(task) && !look->deleting ? "failed, and nobody says why"
+                               task_pod(task) && !look->deleting ? "failed; the cluster reported no reason"
                                                                  : "was deleted");
 }
 
@@ -202,7 +202,7 @@ Observation *pods_end(const Task *task, guint todo, const MemberFacts *facts, Me
         if (todo & DO_END_STOPPED)
                 return stopped_end(task, look);
         if (!look)
-                return lost_end(task, "was deleted before anybody saw it");
+                return lost_end(task, "was deleted before the server saw it");
         if (facts->pod && facts->replaced)
                 return lost_end(
                         task, "was deleted and created again while the server was away: its program is lost");
@@ -283,7 +283,8 @@ static void look_if_stuck(const json_t *pod, void *arg)
                 return;
         task->status.told |= TOLD_STUCK;
         text = g_strdup_printf("a pod of it was pending for longer than %" G_GINT64_FORMAT "s: %s",
-                               k8s->pending_ms / 1000, look.text ? look.text : "nobody says why");
+                               k8s->pending_ms / 1000,
+                               look.text ? look.text : "the cluster reports no reason");
         k8s_tell(k8s, OBSERVED_STUCK, task->task, text);
 }
 

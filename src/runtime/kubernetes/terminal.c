@@ -119,7 +119,7 @@ static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError *
         if (!pod->find(pod->arg, pod->task, &config.namespace, &config.pod, &config.container, &on_host))
                 return err_set(
                         error, ERR_UNAVAILABLE,
-                        "the member's pod is not known yet, or it has just gone\nTry again in a moment.");
+                        "the member's pod is not known yet, or was just deleted\nTry again in a moment.");
         if (start->kind == EXEC_PORT && on_host)
                 return err_set(error, ERR_DENIED,
                                "the member's pod has its node's network, whose ports are not forwarded");

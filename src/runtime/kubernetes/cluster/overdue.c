@@ -1,4 +1,4 @@
-/* Objects whose pods do not come (see overdue.h). */
+/* Objects whose pods are missing (see overdue.h). */
 #include "runtime/kubernetes/cluster/overdue.h"
 
 #include "base/backoff.h"
@@ -9,7 +9,7 @@
 enum {
         LOOK_MS = 3000,
         LOOK_MAX_MS = 60000, /* longest delay between looks at objects without an operator */
-        PATIENCE = 4,        /* looks at an object of which nothing is said, until its operator is missed */
+        PATIENCE = 4,        /* looks at an object without a status, until its operator counts as missing */
 };
 
 typedef struct {
@@ -49,7 +49,7 @@ static void watch_free(gpointer data)
         g_free(watch);
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 static void tell_wait(Watch *watch, const char *why)
 {
@@ -66,7 +66,7 @@ static void tell_silence(Watch *watch)
         const OverdueConfig *config = &watch->overdue->config;
         const char *kind = form_kind(watch->form)->kind;
         g_autofree char *text = g_strdup_printf(
-                "the operator of %ss does not answer: %s '%s' is there, and nobody has taken it up\n"
+                "the operator of %ss does not answer: %s '%s' exists, but no operator has started it\n"
                 "See that %s runs on the cluster, or %s.",
                 kind, kind, watch->name, form_operator(watch->form), form_instead(watch->form));
 
@@ -74,7 +74,7 @@ static void tell_silence(Watch *watch)
                 config->waits(watch->tasks.list->pdata[i], text, config->arg);
 }
 
-/* The last word: its end frees the watch, or the tasks that follow keep it. */
+/* The object has failed or is gone: its tasks end. Frees the watch. */
 static void tell_end(Watch *watch, const char *why, bool lost)
 {
         const OverdueConfig *config = &watch->overdue->config;
@@ -92,7 +92,7 @@ static void tell_lost(const Watch *watch, const json_t *object)
 {
         const OverdueConfig *config = &watch->overdue->config;
         g_autofree char *text =
-                g_strdup_printf("its pod was deleted before anybody saw it, and %s '%s' makes no other",
+                g_strdup_printf("its pod was deleted before the server saw it, and %s '%s' creates no other",
                                 form_kind(watch->form)->kind, watch->name);
 
         for (guint i = 0; i < watch->tasks.list->len; i++)

@@ -136,7 +136,7 @@ static void end(Build *build, char *problem, bool found)
         g_source_attach(build->ending, build->config.context);
 }
 
-/* ---- what goes in ---- */
+/* ---- its content ---- */
 
 static void pack(void *arg)
 {
@@ -205,11 +205,12 @@ static void on_delivered(const char *problem, void *arg)
         if (!problem)
                 return;
         if (++build->deliveries >= DELIVERIES_MAX) {
-                end(build, g_strdup_printf("what goes into the image did not reach its builder: %s", problem),
+                end(build,
+                    g_strdup_printf("the files for the image could not be sent to its builder: %s", problem),
                     false);
                 return;
         }
-        log_info("what goes into an image did not reach its builder; once more", "image", build->key,
+        log_info("the files for an image could not be sent to its builder, retrying", "image", build->key,
                  "reason", problem, NULL);
         look_again(build);
 }
@@ -313,7 +314,7 @@ static void take_pod(Build *build, const json_t *pod)
         build->pod_uid = g_strdup(kube_uid(pod));
 }
 
-/* It would wait for ever. */
+/* True if it would wait for ever. */
 static bool is_vain(const json_t *state, char **ret_problem)
 {
         const char *reason = kube_get_text(state, "waiting.reason");

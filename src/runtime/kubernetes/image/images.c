@@ -46,7 +46,7 @@ typedef struct {
         bool built; /* its Job has ended well */
 } Wish;
 
-/* A question to registries: what the thread sees is its own. */
+/* A query of registries. The thread uses only copies. */
 typedef struct {
         Wish *wish;
         SettingRegistry registry;
@@ -58,7 +58,7 @@ typedef struct {
 
 typedef struct {
         Images *images;
-        char *key, *user; /* who asked first */
+        char *key, *user; /* user: of the first job that asked */
         Build *build;     /* NULL: waits for its turn */
         GPtrArray *jobs;  /* ids */
 } Shared;
@@ -69,8 +69,8 @@ struct Images {
         KubeCache *jobs, *pods;
         GHashTable *wishes; /* job id -> Wish */
         GHashTable *builds; /* key -> Shared */
-        GQueue queue;       /* Wish: to be looked at */
-        GQueue line;        /* Shared: to be built, when its turn comes */
+        GQueue queue;       /* Wish: the registry has to be asked */
+        GQueue line;        /* Shared: waits for its build */
         int looks;
         bool secret_made, policy_made;
         KubeCall *secret_call;
@@ -214,7 +214,7 @@ static char *find_base(Look *look, GError **error)
         if (error && *error && !err_is(*error, ERR_NOT_FOUND))
                 g_prefix_error(
                         error,
-                        "the base image's digest cannot be asked for (NAME@sha256:... needs no asking): ");
+                        "the base image's digest cannot be queried (NAME@sha256:... needs no query): ");
         else
                 g_prefix_error(error, "the base image: ");
         return NULL;
@@ -283,7 +283,7 @@ static void look_failed(Wish *wish, const GError *error)
 
 static void join_build(Wish *wish);
 
-/* The image is there: its reference is kept, and the job's link to it. */
+/* The image exists: stores its reference. */
 static bool keep(Wish *wish, const Look *look, GError **error)
 {
         const Images *images = wish->images;
@@ -395,7 +395,8 @@ static void release(Shared *shared, const char *problem)
         next_builds(images);
 }
 
-/* A Job that was complete before we came: what it made was not there when we asked, so it was removed. */
+/* `found`: the Job was complete before this server saw it, but the registry did not have its image: the image was
+ * deleted since, so it is built again. */
 static void on_built(const char *problem, bool found, void *arg)
 {
         Shared *shared = arg;
@@ -448,7 +449,7 @@ static void trim_pod(json_t *pod)
         json_object_del(pod, "spec");
 }
 
-/* Begun with the first build: clusters that need none need no rights for it. */
+/* Opened with the first build, so that clusters without builds need no rights for them. */
 static void open_caches(Images *images)
 {
         KubeCacheEvents events = {
@@ -534,7 +535,8 @@ static bool may_build(Images *images, const Shared *next)
                (bounds->at_once_per_user == 0 || of_user < bounds->at_once_per_user);
 }
 
-/* One whose user has enough is passed by those of others. After whatever may have ended a build. */
+/* Starts builds that may start now. A build whose user has reached a limit does not hold up those of others. Call it
+ * after anything that may have ended a build. */
 static void next_builds(Images *images)
 {
         for (GList *link = images->line.head; link;) {
@@ -573,7 +575,7 @@ static void join_build(Wish *wish)
         next_builds(images);
 }
 
-/* ---- the pull secret, and what builders may reach ---- */
+/* ---- the pull secret, and the NetworkPolicy of builders ---- */
 
 static void make_secret(Images *images);
 static void make_policy(Images *images);
@@ -713,7 +715,7 @@ void images_abandon(Images *images, const char *job_id)
                 if (strcmp(shared->jobs->pdata[i], job_id) == 0)
                         g_ptr_array_remove_index(shared->jobs, i--);
         if (shared && shared->jobs->len == 0) {
-                log_info("nobody waits for an image any more; its build is ended", "cluster", images->cluster,
+                log_info("no job needs an image any more: its build is stopped", "cluster", images->cluster,
                          "image", shared->key, NULL);
                 if (shared->build)
                         build_remove(shared->build, false);

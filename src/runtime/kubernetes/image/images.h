@@ -1,10 +1,10 @@
 /* Images of jobs of one cluster: which job waits for which, and the builds that are under way. A registry is
  * asked first; what it has is not built. Same thread as the client, and freed before it.
  *
- *     envs/<key>-<cluster>/build.log   what the builder said: the log of role `environment` of its jobs
- *     envs/<key>-<cluster>/image       the image by digest; made last
+ *     envs/<key>-<cluster>/build.log   output of the builder: the log of role `environment` of its jobs
+ *     envs/<key>-<cluster>/image       the image by digest; written last
  *
- * where <cluster> stands for its name, and a job's link `environment` names the directory (workdir.h). */
+ * where <cluster> is a hash of its name, and a job's link `environment` names the directory (workdir.h). */
 #pragma once
 
 #include "kube/client.h"

@@ -1,4 +1,4 @@
-/* Packings in a line. Who waits for a package is told when it is packed; the thread that packs touches
+/* A queue of packings. Jobs that wait for a package are told when it is packed. The thread that packs touches
  * nothing but its own Packing. */
 #include "runtime/kubernetes/image/packing.h"
 

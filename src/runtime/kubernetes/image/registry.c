@@ -199,7 +199,7 @@ bool registry_challenge_parse(const char *text, const SettingRegistry *registry,
 
         if (g_ascii_strncasecmp(text, "Bearer ", strlen("Bearer ")) != 0 || !realm_parse(where, &realm))
                 return err_set(error, ERR_INVALID,
-                               "the registry asks for '%.200s', which is no token of a realm", text);
+                               "the registry requires '%.200s', which is not a token with a realm", text);
         if (!check_realm(&realm, registry, host, false, error))
                 return false;
         made = g_string_new(*realm.path ? realm.path : "/");
@@ -224,9 +224,9 @@ static char *read_token(const HttpReply *reply, GError **error)
         if (token)
                 return g_strconcat("Authorization: Bearer ", token, NULL);
         if (reply->status != STATUS_OK)
-                err_set(error, ERR_DENIED, "no token is given (status %d)", reply->status);
+                err_set(error, ERR_DENIED, "no token was issued (status %d)", reply->status);
         else if (body)
-                err_set(error, ERR_FAILED, "the reply holds no token");
+                err_set(error, ERR_FAILED, "the reply contains no token");
         return NULL;
 }
 
@@ -301,7 +301,8 @@ static char *read_digest(const Question *question, const HttpReply *reply, GErro
                         err_set(error, ERR_DENIED, "the registry refuses user '%s' (status %d)",
                                 registry->username, reply->status);
                 else
-                        err_set(error, ERR_DENIED, "the registry asks who we are (status %d)", reply->status);
+                        err_set(error, ERR_DENIED, "the registry requires a login (status %d)",
+                                reply->status);
                 break;
         default: err_set(error, ERR_UNAVAILABLE, "the registry answers with status %d", reply->status);
         }

@@ -181,7 +181,8 @@ static void begin_note(Follow *follow)
 
         follow->before = follow->size;
         if (!file_replace(path, text, strlen(text), 0644, false, &error))
-                log_warning("where a pod's log begins cannot be noted: after a restart it may be there twice",
+                log_warning("the place of a pod's log in its file cannot be stored: a restart may write "
+                            "the log twice",
                             "file", path, "reason", error->message, NULL);
 }
 
@@ -282,7 +283,7 @@ static void answered(Follow *follow)
         follow->opening = false;
 }
 
-/* Or nothing will: whoever waits with the end of the container need not wait any more. */
+/* Called also if no output will come: the end of the container need not be delayed any more. */
 static void tell_flows(Follow *follow)
 {
         drop_timer(&follow->patience);
@@ -293,7 +294,7 @@ static void tell_flows(Follow *follow)
                 follow->config.flows(follow->config.arg);
 }
 
-/* A container that is silent is followed all the same, and keeps no other from being so. */
+/* A container without output counts as followed, so that it does not delay others. */
 static gboolean on_no_answer(gpointer arg)
 {
         Follow *follow = arg;
@@ -449,8 +450,8 @@ static bool begin_anew(Follow *follow)
         return true;
 }
 
-/* There is no such log. Whoever refuses for another reason (an API server that has just come back, and does
- * not know our rights yet) may grant it in a moment. */
+/* There is no such log. A refusal for another reason may pass: an API server that has just started does not know
+ * our rights yet. */
 static bool is_missing(const KubeReply *reply)
 {
         return reply->error && (reply->status == 400 || reply->status == 404);
@@ -497,7 +498,7 @@ static void open_stream(Follow *follow)
         follow->call = kube_stream(follow->room->client, follow->url, 0, on_data, on_end, follow);
 }
 
-/* ---- whose turn it is ---- */
+/* ---- turns ---- */
 
 /* Opens the first follow in this state; false: there is none, or no place is free. */
 static bool open_one(FollowRoom *room, FollowState state)
@@ -574,8 +575,7 @@ void follow_room_free(FollowRoom *room)
 
 /* ---- one of them ---- */
 
-/* Where the disk is full the end could not be recorded either: the pod, which has the log, stays until then.
- */
+/* If the disk is full, the end could not be recorded either. The pod has the log, and stays until then. */
 static gboolean on_too_late(gpointer arg)
 {
         Follow *follow = arg;

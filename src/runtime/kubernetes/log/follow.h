@@ -1,16 +1,15 @@
-/* The log of a pod, followed into a file until its container has ended. What the file has already is not
- * written again, so that a server that starts anew goes on where the last one was. Pods of one member that
- * follow each other write into one file; where the last of them begins stands beside it (PATH.pod). Same
- * thread as the client, and freed before it.
+/* Follows the log of a pod into a file until its container has ended. Lines that the file has already are not
+ * written again, so that a restarted server continues where the last one was. Successive pods of one member
+ * write into one file; a note beside it (PATH.pod) has the offset at which the last of them begins. Same thread
+ * as the client, and freed before it.
  *
- * All logs of a client share a room, in which so many streams are open at once. More logs than that take
- * turns: one whose container has ended comes first and is read to its end, then one whose container is about
- * to be stopped; one that has said nothing for a while lets the next one in. So each is complete in the end,
- * and those of a crowd are late while they grow.
+ * All logs of a client share one FollowRoom, which limits the open streams. If there are more logs, they take
+ * turns: first the logs of containers that have ended, which are read to their end, then those of containers
+ * that are about to be stopped. A log that is silent for a while gives its stream to the next one. So every log
+ * becomes complete, but logs that grow may be late.
  *
- * A node keeps the newest part only of a log that has grown. What it rotated away before it was read is lost;
- * a line in the file (timed_log_gap) says so.
- */
+ * A node keeps only the newest part of a large log. Output that it rotated away before it was read is lost; a
+ * line in the file (timed_log_gap) says so. */
 #pragma once
 
 #include "kube/client.h"

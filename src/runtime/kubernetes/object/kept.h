@@ -1,7 +1,7 @@
 /* Pods that ended by themselves are kept for people to look at until their job's time to live is over
- * (doc/reference/scheduling.md, "How long objects are kept"). This is who they are and when they go. Pure;
- * the caller has the clock. Nothing of it is stored: after a restart the engine says it anew of the pods that
- * are found. */
+ * (doc/reference/scheduling.md, "How long objects are kept"). This is the list of these pods and the times of
+ * their deletion. Pure; the caller has the clock. It is not stored: after a restart the engine repeats the times
+ * for the pods that are found. */
 #pragma once
 
 #include <glib.h>

@@ -297,7 +297,7 @@ static GError *why_no_secret(const Making *making, const GError *error)
                                         : NULL;
         GError *why = NULL;
 
-        err_set(&why, error->code, "a Secret that the job needs cannot be made: %s%s", error->message,
+        err_set(&why, error->code, "a Secret that the job needs cannot be created: %s%s", error->message,
                 hint ? hint : "");
         return why;
 }
@@ -376,8 +376,9 @@ static void on_namespace_made(const KubeReply *reply, void *arg)
                 add_gate(making);
                 send(making);
         } else if (!put_off(making, reply->error)) {
-                err_set(&error, reply->error->code, "there is no namespace '%s', and it cannot be made: %s",
-                        namespace_of(making), reply->error->message);
+                err_set(&error, reply->error->code,
+                        "there is no namespace '%s', and it cannot be created: %s", namespace_of(making),
+                        reply->error->message);
                 finish(making, error);
         }
 }

@@ -1,15 +1,16 @@
 /* Sets (see sets.h).
  *
- *   being made ─▶ made ─▶ (forgotten here: its pods tell the rest)
- *        └──────────┴───▶ dropped: DELETE with its pods orphaned, for as long as it takes
+ *   being created ─▶ created ─▶ (not tracked any more: its pods tell the rest)
+ *        └──────────────┴─────▶ being deleted: DELETE with its pods orphaned, repeated until it succeeds
  *
  * The controller of StatefulSets watches sets and pods separately. It may see the end of a pod before it sees
- * the deletion of its set, and then it makes the pod again. So the DELETE is repeated until a reply shows
+ * the deletion of its set, and then it recreates the pod. So the DELETE is repeated until a reply shows
  * that the controller has seen the deletion, or that the set is gone: the garbage collector removes it, and
  * reads the same cache as that controller. Only then are pods deleted. A GET would show the same, but needs
  * another right.
  *
- * What is being made when it is to go is made first: the server may take two requests in either order. */
+ * A set whose creation is in progress is created before it is deleted, because the API server may handle two
+ * requests in either order. */
 #include "runtime/kubernetes/object/sets.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ typedef struct {
         Sets *sets;
         char *name, *namespace;
         const Form *form;
-        Names tasks; /* those that it is made for */
+        Names tasks; /* its members */
         Making *making;
 } Set;
 
@@ -55,7 +56,7 @@ struct Sets {
         GHashTable *drops; /* name -> Drop */
 };
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static void set_free(gpointer data)
 {
@@ -156,7 +157,7 @@ void sets_make(Sets *sets, const SetsStart *start)
         set->making = making_new(&config, start->objects);
 }
 
-/* Where the task is made; NULL: nowhere. */
+/* The set being created for the task; NULL: none. */
 static const Set *set_of(const Sets *sets, const char *task)
 {
         for (const KubeKind *const *kind = form_kinds; *kind; kind++) {
@@ -174,7 +175,7 @@ bool sets_has(const Sets *sets, const char *task)
         return set_of(sets, task) != NULL;
 }
 
-/* ---- taking away ---- */
+/* ---- deleting ---- */
 
 static void drop_free(gpointer data)
 {
@@ -220,7 +221,7 @@ static void send_later(Drop *drop, gint64 ms)
         g_source_attach(drop->retry, drop->sets->config.context);
 }
 
-/* True while the controller may make pods again, for at most UNSEEN_US. */
+/* True while the controller may recreate pods, for at most UNSEEN_US. */
 static bool waits_for_controller(Drop *drop, const json_t *reply)
 {
         gint64 now = g_get_monotonic_time();
@@ -231,9 +232,10 @@ static bool waits_for_controller(Drop *drop, const json_t *reply)
                 drop->unseen_us = now;
         if (now - drop->unseen_us < UNSEEN_US)
                 return true;
-        log_warning("the controller of a StatefulSet does not see that it is being deleted: its pods are "
-                    "deleted all the same, and may be made again until it does",
-                    "name", drop->name, NULL);
+        log_warning(
+                "the controller of a StatefulSet has not seen its deletion: its pods are deleted now, and "
+                "may be recreated until it has",
+                "name", drop->name, NULL);
         return false;
 }
 
@@ -250,8 +252,8 @@ static void on_dropped(const KubeReply *reply, void *arg)
         drop->call = NULL;
         if (reply->error && !is_absent(drop, reply->error)) {
                 if (!drop->retry_ms.last)
-                        log_warning("what makes the pods of a role cannot be deleted, retrying", "name",
-                                    drop->name, "reason", reply->error->message, NULL);
+                        log_warning("the object that creates the pods of a role cannot be deleted, retrying",
+                                    "name", drop->name, "reason", reply->error->message, NULL);
                 send_later(drop, backoff_next(&drop->retry_ms));
         } else if (waits_for_controller(drop, reply->object)) {
                 send_later(drop, backoff_next(&drop->look_ms));

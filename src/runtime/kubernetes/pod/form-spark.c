@@ -1,6 +1,6 @@
 /* Spark's jobs as SparkApplications of sparkoperator.k8s.io/v1beta2 (doc/reference/scheduling.md, "Objects of
- * frameworks" to "States of the objects"). The operator submits the driver, and Spark itself makes the
- * executors' pods, which it also takes away and makes anew: their ends say nothing, the driver's says all. */
+ * frameworks" to "States of the objects"). The operator submits the driver, and Spark itself creates,
+ * deletes and recreates the executors' pods. So their ends mean nothing; the driver's end is the job's. */
 #include "runtime/kubernetes/pod/form-rows.h"
 
 #include <string.h>

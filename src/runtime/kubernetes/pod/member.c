@@ -147,8 +147,8 @@ char *member_too_long(char *const *env)
         for (; *env; env++)
                 if (strlen(*env) > VARIABLE_MAX)
                         return g_strdup_printf("the variable '%.*s' has %" G_GSIZE_FORMAT
-                                               " bytes, and a program is given at most %d\n"
-                                               "Where it names all members, ask for fewer.",
+                                               " bytes; a program can get at most %d\n"
+                                               "If it lists all members, request fewer members.",
                                                (int)strcspn(*env, "="), *env, strlen(*env), VARIABLE_MAX);
         return NULL;
 }
@@ -441,7 +441,7 @@ static bool was_taken(const json_t *pod)
         return (reason && g_strv_contains(reasons, reason)) || is_taken(pod);
 }
 
-/* Who says it in which way: the scheduler of Kubernetes by a condition, Volcano's by another, others by an
+/* Who reports it, and how: the scheduler of Kubernetes by a condition, Volcano's by another, others by an
  * annotation (doc/reference/scheduling.md, "Labels and annotations" and "Handing a job to Volcano"). For
  * whom; the caller's, or NULL. */
 static char *who_preempts(const json_t *pod)

@@ -18,7 +18,7 @@ enum { MEMBER_PORT = 36000, MEMBER_EXTRA_PORT = 36018 };
 /* The container's termination message: the kubelet keeps its last 4 KiB with the pod. */
 #define MEMBER_PROGRESS_FILE "/dev/termination-log"
 
-/* Of a pod that has to go for others, set by schedulers, and by us (doc/reference/scheduling.md, "Labels and
+/* Annotations of a pod that is preempted, set by schedulers, and by us (doc/reference/scheduling.md, "Labels and
  * annotations"). */
 #define MEMBER_STATUS_ANNOTATION "jobStatus"
 #define MEMBER_PREEMPTING "preempting"
@@ -83,9 +83,9 @@ const char *member_container(const json_t *pod);
 /* False if it is not a member's pod. */
 bool member_look(const json_t *pod, MemberLook *ret);
 void member_look_clear(MemberLook *look);
-/* Since when the pod is pending without anything being done for it (it has no node, or nobody there cares),
- * in ms since 1970; 0: it is not, or its containers are being made (doc/reference/scheduling.md, "How long
- * objects are kept"). */
+/* The time since when the pod is pending and makes no progress (it has no node, or its node does not react), in
+ * ms since 1970. 0: it is not pending, or its containers are being created (doc/reference/scheduling.md, "How
+ * long objects are kept"). */
 gint64 member_stuck_since(const json_t *pod);
 /* Why a program cannot get these variables: a single one may not exceed the kernel's limit (execve(2),
  * MAX_ARG_STRLEN), as the variable that lists all members may. The caller's; NULL: it can. */

@@ -342,7 +342,7 @@ static bool check_entry(const char *where, const Entry *entry, GError **error)
                                where);
         if (!public && !names_user(volume))
                 return err_set(error, ERR_INVALID,
-                               "%s: its path must hold %%s where the user's name goes, or all users would "
+                               "%s: its path must contain %%s for the user's name, or all users would "
                                "share one home",
                                where);
         return true;

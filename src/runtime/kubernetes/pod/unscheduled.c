@@ -8,7 +8,7 @@
 #include "model/resources.h"
 
 #define HEAD " nodes are available: "
-#define TAIL ". preemption: " /* what it thought of next; it says the same again */
+#define TAIL ". preemption: " /* about preemption; it repeats the reasons */
 
 /* `%s` is what follows the words. */
 static const struct {
@@ -17,10 +17,10 @@ static const struct {
         { "node(s) had untolerated taint ", "node has the taint %s", "nodes have the taint %s" },
         { "node(s) had taint ", "node has the taint %s", "nodes have the taint %s" },
         { "node(s) were unschedulable", "node is cordoned", "nodes are cordoned" },
-        { "node(s) didn't match Pod's node affinity/selector", "node has not the labels that are asked for",
-          "nodes have not the labels that are asked for" },
-        { "node(s) didn't have free ports for the requested pod ports", "node has its ports taken",
-          "nodes have their ports taken" },
+        { "node(s) didn't match Pod's node affinity/selector", "node lacks the requested labels",
+          "nodes lack the requested labels" },
+        { "node(s) didn't have free ports for the requested pod ports", "node has the requested ports in use",
+          "nodes have the requested ports in use" },
         { "Too many pods", "node has as many pods as it may", "nodes have as many pods as they may" },
 };
 

@@ -143,7 +143,7 @@ char *volcano_group_why(const json_t *group)
 
         if (is_pending(group))
                 return g_strdup_printf(
-                        "Volcano's queue '%s' has no room for the gang yet (PodGroup '%s' is %s)%s%s",
+                        "Volcano's queue '%s' has no capacity for the gang yet (PodGroup '%s' is %s)%s%s",
                         queue ? queue : "default", kube_name(group), phase ? phase : "new",
                         message ? ": " : "", message ? message : "");
         if (is_inqueue(group))

@@ -335,8 +335,9 @@ static void test_too_long(void)
         g_autofree char *why = member_too_long((char *[]){ "A=1", longer, NULL });
 
         g_assert_null(member_too_long((char *[]){ "A=1", longest, NULL }));
-        g_assert_true(g_str_has_prefix(
-                why, "the variable 'ALL' has 131072 bytes, and a program is given at most 131071\n"));
+        g_assert_true(
+                g_str_has_prefix(why,
+                                 "the variable 'ALL' has 131072 bytes; a program can get at most 131071\n"));
 }
 
 /* Volcano names a gang after the attempt's service. */

@@ -123,7 +123,7 @@ static void test_refusals(void)
                 { "{`volumes`: {`a`: {`host_path`: `/%d/%s`}}}", "%s is the user and %% a percent sign" },
                 { "{`volumes`: {`a`: {`host_path`: `/%s/%`}}}", "%s is the user and %% a percent sign" },
                 { "{`volumes`: {`a`: {`host_path`: `/homes`}}}",
-                  "volumes.a: its path must hold %s where the user's name goes" },
+                  "volumes.a: its path must contain %s for the user's name" },
                 { "{`volumes`: {`a`: {`fstype`: `cephfs`, `host_path`: `/%s`}}}",
                   "volumes.a.fstype: 'cephfs' is not 'hostpath'" },
                 { "{`volumes`: {`a`: {`host_path`: `/%s`, `sub_path`: `b`}}}",

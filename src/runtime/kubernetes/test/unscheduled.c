@@ -20,7 +20,7 @@ static void test_say(void)
                   "2 node(s) had untolerated taint {team: vision}.",
                   "1 node has the taint node.kubernetes.io/unreachable, 2 nodes have the taint team=vision" },
                 { "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
-                  "3 nodes have not the labels that are asked for" },
+                  "3 nodes lack the requested labels" },
                 { "0/3 nodes are available: 3 Too many pods.", "3 nodes have as many pods as they may" },
                 { "0/3 nodes are available: 3 something new.", "3 of the nodes: something new" },
                 { "no nodes available to schedule pods", "the cluster has no nodes" },
