@@ -126,22 +126,6 @@ static void limit_priority(Engine *engine, Life *life, const char *by)
         life_changed(life, by);
 }
 
-/* Nothing was built for it while it was held; another job's build may have made it ready. */
-static void ask_for_environment(Engine *engine, Life *life)
-{
-        EnvState env;
-
-        if (life->job->env_state != ENV_WAITING && life->job->env_state != ENV_BUILDING)
-                return;
-        env = submit_environment(engine, life->job);
-        if (env == ENV_READY)
-                life_environment(life, env, NULL);
-        else if (env == ENV_BUILDING)
-                life_building(life);
-        else
-                life->job->env_state = (guint8)env;
-}
-
 /* A user over the disk limit may not release jobs; an administrator may release them. */
 static bool may_release(const Engine *engine, const Job *job, Act *act)
 {
@@ -163,7 +147,7 @@ bool act_on_live(Engine *engine, Live *live, Act *act)
         if (ok && !act->admin && (act->action == ACT_REQUEUE || act->action == ACT_RELEASE))
                 limit_priority(engine, &life, act->by);
         if (held && live->job->state == JOB_QUEUED)
-                ask_for_environment(engine, &life);
+                preparing_resume(engine, &life); /* another job may have made it ready meanwhile */
         batch_end_life(engine, live, &life);
         return ok;
 }

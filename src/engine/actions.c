@@ -470,41 +470,14 @@ static void forget_members(Runtime *runtime, const Job *was, const Job *now)
         }
 }
 
-/* The runtime was asked to prepare it, and has not answered. */
-static bool is_prepared_for(const Job *job)
-{
-        return job && job->state == JOB_QUEUED && job->env_state == ENV_BUILDING;
-}
-
-static void prepare(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
-{
-        bool moved = was && was->queue != now->queue && slot_of(engine, was) != slot;
-
-        if (!is_prepared_for(now) || (is_prepared_for(was) && !moved))
-                return;
-        RuntimeAttempt attempt = attempt_of(engine, now);
-        (void)building_wants(engine->catalog, slot->runtime, now, &attempt.builder);
-        slot->runtime->ops->prepare(slot->runtime, &attempt);
-}
-
-/* The one that was asked: the job may have gone to another cluster since. */
-static void abandon(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
-{
-        const RuntimeSlot *asked = was ? slot_of(engine, was) : NULL;
-
-        if (is_prepared_for(was) && asked->connected &&
-            (job_state_is_final(now->state) || now->state == JOB_SUSPENDED || asked != slot))
-                runtime_abandon(asked->runtime, now->id);
-}
-
 void actions_run(Engine *engine, const Job *was, const Job *now)
 {
         const RuntimeSlot *slot = slot_of(engine, now);
         Runtime *runtime = slot->runtime;
 
-        abandon(engine, slot, was, now);
+        preparing_abandon(engine, slot, was, now);
         if (slot->connected) { /* else all of it is asked for when the runtime is synced */
-                prepare(engine, slot, was, now);
+                preparing_request(engine, slot, was, now);
                 start_members(engine, slot, was, now);
                 reprioritize(engine, slot, was, now);
                 mark_members(runtime, was, now);

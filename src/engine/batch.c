@@ -306,7 +306,7 @@ static void restore_view(Engine *engine, Live *live)
 
 static bool holds(const Live *live)
 {
-        return !life_is_at_rest(live->job) || (building_leads(live) && live->job->env_state == ENV_BUILDING);
+        return !life_is_at_rest(live->job) || building_runs(live);
 }
 
 /* The scheduler is told again: first of what holds nothing, and that what did hold something is gone, so that

@@ -1,17 +1,17 @@
-/* Builds in the books of queues. While a job waits for its environment to be built, the scheduler is told of
- * the build instead of the job: one task that asks for what a builder may take (RuntimeOps.prepare_wants), in
- * the job's queue, with its user and priority. The runtime is asked for the build when the scheduler starts
- * that task, and it is counted in the queue until the environment is there. Then the job takes its own place.
+/* Preparations that are counted in queues: builds of environments and images. While a job waits for one, the scheduler
+ * gets the build instead of the job: one task that requests what a builder may use (RuntimePreparation.wants), in the
+ * job's queue, with its user and priority. The runtime is asked for the build when the scheduler starts that task. The
+ * build is counted in the queue until the preparation is ready. Then the job takes its own place. If a job has several
+ * preparations that are counted, one is counted at a time.
  *
- *     environment waiting ──the scheduler starts the build──▶ building ──the runtime's answer──▶ ready,
- * failed
+ *     waiting ── the scheduler starts the build ──▶ running ── the runtime's answer ──▶ ready | failed
  *
- * A held job does not wait: it goes back to "environment waiting", outside of any group, and its build ends
- * unless another job waits for it. When it is released, it is asked for as if it were submitted then.
+ * A held job does not wait: its preparation is waiting again, outside of any group, and its build ends unless another
+ * job waits for it. When the job is released, its preparations begin as if it were submitted then.
  *
- * Jobs of one user in one queue with the same requirements and setup wait for one build: a group. One of
- * them, its leader, stands for it in the scheduler; the others are held until then. All follows from the
- * jobs, so that undoing a batch is settling them again. */
+ * Jobs of one user in one queue with the same recipe wait for one build: a group. One of them, its leader, represents
+ * the build in the scheduler; the others are held until then. All of this follows from the jobs, so that undoing a
+ * batch is settling them again. */
 #include "engine/state.h"
 
 #include <string.h>
@@ -22,6 +22,7 @@
 
 struct BuildGroup {
         char *key;
+        PreparationKind kind;
         GSequence *jobs; /* Live, by number */
         int building;    /* of them */
         int node;        /* where the scheduler counts the build; -1: not said, after a restart */
@@ -60,42 +61,51 @@ static void clamp(const Catalog *catalog, const char *name, Resources *wants)
         }
 }
 
-bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Resources *ret)
+bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, PreparationKind kind,
+                    Resources *ret)
 {
         RuntimeAttempt attempt = { .job = job };
 
-        if (!runtime_prepare_wants(runtime, &attempt, ret))
+        if (!runtime_prepare_wants(runtime, kind, &attempt, ret))
                 return false;
         clamp(catalog, job->queue, ret);
         return true;
 }
 
-static bool is_counted(Engine *engine, const Job *job, Resources *ret)
+static bool is_counted(Engine *engine, const Job *job, PreparationKind kind, Resources *ret)
 {
-        return building_wants(engine_catalog_now(engine), slot_of(engine, job)->runtime, job, ret);
+        return building_wants(engine_catalog_now(engine), slot_of(engine, job)->runtime, job, kind, ret);
 }
 
-static bool waits_for_build(const Job *job)
+static bool is_unready(const Preparation *one)
 {
-        return !job_state_is_final(job->state) && job->state != JOB_SUSPENDED &&
-               spec_has_environment(job->spec) &&
-               (job->env_state == ENV_WAITING || job->env_state == ENV_BUILDING);
+        return one->state == PREPARATION_WAITING || one->state == PREPARATION_RUNNING;
 }
 
-/* Where members run in images, each is of a base image and a package, too. */
-static char *key_of(Engine *engine, const Job *job)
+/* The first preparation that the job waits for and that is counted; or NULL. */
+static const Preparation *counted_of(Engine *engine, const Job *job)
 {
-        const Spec *spec = job->spec;
-        bool images = slot_of(engine, job)->runtime->ops->uses_images;
-        g_autofree char *what =
-                g_strjoin("\n", images && spec->image ? spec->image : "",
-                          images && spec->package ? spec->package : "",
-                          spec->requirements ? spec->requirements : "", spec->setup ? spec->setup : "",
-                          spec->setup_files ? spec->setup_files : "", NULL);
+        Resources wants;
+
+        if (job_state_is_final(job->state) || job->state == JOB_SUSPENDED)
+                return NULL;
+        for (int i = 0; i < job->n_preparations; i++) {
+                const Preparation *one = &job->preparations[i];
+
+                if (is_unready(one) && is_counted(engine, job, one->kind, &wants))
+                        return one;
+        }
+        return NULL;
+}
+
+static char *key_of(const Job *job, PreparationKind kind)
+{
+        const PreparationInfo *info = preparation_info(kind);
+        g_autofree char *recipe = info->recipe(job->spec);
         char hash[HASH_LEN + 1];
 
-        hash_bytes(what, strlen(what), hash);
-        return g_strconcat(job->queue, "\n", job->user, "\n", hash, NULL);
+        hash_bytes(recipe, strlen(recipe), hash);
+        return g_strconcat(job->queue, "\n", job->user, "\n", info->name, "\n", hash, NULL);
 }
 
 /* ---- the groups ---- */
@@ -153,13 +163,14 @@ void building_leave(Engine *engine, Live *live)
                 lead(engine, group, first_of(group));
 }
 
-static void join(Engine *engine, Live *live, const char *key)
+static void join(Engine *engine, Live *live, PreparationKind kind, const char *key)
 {
         BuildGroup *group = g_hash_table_lookup(engine->build_groups, key);
 
         if (!group) {
                 group = g_new0(BuildGroup, 1);
                 group->key = g_strdup(key);
+                group->kind = kind;
                 group->jobs = g_sequence_new(NULL);
                 group->node = -1;
                 g_hash_table_insert(engine->build_groups, group->key, group);
@@ -170,17 +181,16 @@ static void join(Engine *engine, Live *live, const char *key)
 
 void building_settle(Engine *engine, Live *live)
 {
-        Resources wants;
-        bool waits = waits_for_build(live->job) && is_counted(engine, live->job, &wants);
-        g_autofree char *key = waits ? key_of(engine, live->job) : NULL;
-        bool builds = live->job->env_state == ENV_BUILDING;
+        const Preparation *one = counted_of(engine, live->job);
+        g_autofree char *key = one ? key_of(live->job, one->kind) : NULL;
+        bool builds = one && one->state == PREPARATION_RUNNING;
 
-        if (live->group && (!waits || strcmp(live->group->key, key) != 0))
+        if (live->group && (!one || strcmp(live->group->key, key) != 0))
                 building_leave(engine, live);
-        if (!waits)
+        if (!one)
                 return;
         if (!live->group)
-                join(engine, live, key);
+                join(engine, live, one->kind, key);
         live->group->building += builds - live->builds;
         live->builds = builds;
         if (!live->group->leader || (builds && !live->group->leader->builds))
@@ -192,35 +202,43 @@ bool building_leads(const Live *live)
         return live->group && live->group->leader == live;
 }
 
-static bool was_prepared(Engine *engine, const Job *job)
+/* The preparation for which it is in its group. */
+static PreparationState state_in_group(const Live *live)
 {
-        Runtime *runtime = slot_of(engine, job)->runtime;
-        RuntimeAttempt attempt = { .job = job };
+        const Preparation *one = job_preparation(live->job, live->group->kind);
 
-        return runtime_was_prepared(runtime, &attempt);
+        return one ? (PreparationState)one->state : PREPARATION_NONE;
 }
 
-EnvState building_first(Engine *engine, const Job *job)
+bool building_runs(const Live *live)
 {
+        return building_leads(live) && state_in_group(live) == PREPARATION_RUNNING;
+}
+
+PreparationState building_first(Engine *engine, const Job *job, PreparationKind kind)
+{
+        RuntimeAttempt attempt = { .job = job };
         g_autofree char *key = NULL;
         const BuildGroup *group;
         Resources wants;
 
-        if (!spec_has_environment(job->spec) || !is_counted(engine, job, &wants) || was_prepared(engine, job))
-                return ENV_BUILDING;
-        key = key_of(engine, job);
+        if (!is_counted(engine, job, kind, &wants) ||
+            runtime_was_prepared(slot_of(engine, job)->runtime, kind, &attempt))
+                return PREPARATION_RUNNING;
+        key = key_of(job, kind);
         group = g_hash_table_lookup(engine->build_groups, key);
-        return group && group->leader->job->env_state == ENV_BUILDING ? ENV_BUILDING : ENV_WAITING;
+        return group && building_runs(group->leader) ? PREPARATION_RUNNING : PREPARATION_WAITING;
 }
 
-static void begin(Engine *engine, Live *live, bool leads)
+static void begin(Engine *engine, Live *live, PreparationKind kind, bool leads)
 {
+        const Preparation *one = job_preparation(live->job, kind);
         Life life;
 
-        if (live->job->env_state != ENV_WAITING)
+        if (!one || one->state != PREPARATION_WAITING)
                 return;
         life = batch_life(engine, live);
-        life_building(&life);
+        life_preparing(&life, kind);
         if (leads)
                 feed_known(engine, live);
         batch_end_life(engine, live, &life);
@@ -233,10 +251,22 @@ void building_begin(Engine *engine, Live *leader, int node)
         GSequenceIter *at;
 
         group->node = node;
-        begin(engine, leader, true);
+        begin(engine, leader, group->kind, true);
         for (at = g_sequence_get_begin_iter(group->jobs); !g_sequence_iter_is_end(at);
              at = g_sequence_iter_next(at))
-                begin(engine, g_sequence_get(at), false);
+                begin(engine, g_sequence_get(at), group->kind, false);
+}
+
+static void begin_uncounted(Engine *engine, Live *live)
+{
+        Resources wants;
+
+        for (int i = 0; i < live->job->n_preparations; i++) {
+                PreparationKind kind = live->job->preparations[i].kind;
+
+                if (!is_counted(engine, live->job, kind, &wants))
+                        begin(engine, live, kind, false);
+        }
 }
 
 void building_begin_uncounted(Engine *engine, const RuntimeSlot *slot)
@@ -246,8 +276,9 @@ void building_begin_uncounted(Engine *engine, const RuntimeSlot *slot)
         for (GList *at = lives; at; at = at->next) {
                 Live *live = at->data;
 
-                if (!live->group && waits_for_build(live->job) && slot_of(engine, live->job) == slot)
-                        begin(engine, live, false);
+                if (!job_is_prepared(live->job) && !job_state_is_final(live->job->state) &&
+                    live->job->state != JOB_SUSPENDED && slot_of(engine, live->job) == slot)
+                        begin_uncounted(engine, live);
         }
 }
 
@@ -263,11 +294,13 @@ static int node_of(Engine *engine, const Live *live)
 void building_fill(Engine *engine, const Live *live, SchedTask *task, SchedJobFill *fill, SchedJob *put)
 {
         const Job *job = live->job;
+        bool runs = building_runs(live);
 
         *task = (SchedTask){ .node = node_of(engine, live) };
 
         fill->roles[0] = (SchedRole){ .replicas = 1, .min = 1 };
-        (void)is_counted(engine, job, &fill->roles[0].each); /* it has been counted, else it would not lead */
+        (void)is_counted(engine, job, live->group->kind,
+                         &fill->roles[0].each); /* it has been counted, else it would not lead */
         *put = (SchedJob){ .key = job->seq,
                            .queue = ids_find(engine->queue_ids, job->queue),
                            .user = ids_get(engine->user_ids, job->user),
@@ -276,7 +309,7 @@ void building_fill(Engine *engine, const Live *live, SchedTask *task, SchedJobFi
                            .topology = -1,
                            .n_roles = 1,
                            .roles = fill->roles,
-                           .state = job->env_state == ENV_BUILDING ? SCHED_RUNNING : SCHED_PENDING,
-                           .started = job->env_state == ENV_BUILDING ? job->submitted : 0,
-                           .tasks = job->env_state == ENV_BUILDING ? task : NULL };
+                           .state = runs ? SCHED_RUNNING : SCHED_PENDING,
+                           .started = runs ? job->submitted : 0,
+                           .tasks = runs ? task : NULL };
 }

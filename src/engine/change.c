@@ -85,11 +85,8 @@ static void move(Engine *engine, Job *job, const Queue *queue)
 
         job->queue = g_intern_string(queue->object.name);
         slot = slot_of(engine, job);
-        if (slot == was)
-                return;
-        job->env_state = submit_environment(engine, job);
-        if (job->state == JOB_SUSPENDED && job->env_state == ENV_BUILDING)
-                job->env_state = ENV_WAITING; /* nothing is built for a held job */
+        if (slot != was)
+                preparing_move(engine, job);
 }
 
 void change_live(Engine *engine, Live *live, const Queue *queue, Change *change)

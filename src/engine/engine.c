@@ -246,6 +246,7 @@ static void adopt(Engine *engine, Job *job, GArray *changes)
         Live *live = live_add(engine, job_ref(job));
         ViewChange change = { .now = live->job };
 
+        preparing_load(engine, job);
         if (!life_is_at_rest(job))
                 keep_ports(engine, job);
         live_settle(engine, live);

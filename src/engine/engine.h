@@ -84,8 +84,8 @@ typedef struct {
         const char *refusal;         /* why no cluster can run it: the request is accepted and the job fails
                                         immediately; or NULL */
         bool only_check; /* a dry run: answered as the submission would be, but nothing is created, and the
-                            rate limit is not charged. `done` gets a job that is not stored; its env_state is
-                            what the first job's would be: none, ready, or waiting */
+                            rate limit is not charged. `done` gets a job that is not stored; it has the
+                            preparations that its specification asks for, each ready or waiting */
 } EngineSubmission;
 void engine_submit(Engine *engine, const EngineSubmission *submission, EngineDone done, void *arg);
 

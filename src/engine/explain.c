@@ -470,6 +470,25 @@ static void add_away(Engine *engine, const Job *job, json_t *reasons)
                                     "members that run there run on, all else is done when it is back"));
 }
 
+/* The first preparation of the job in this state; NULL: none. */
+static const PreparationInfo *preparation_in(const Job *job, PreparationState state)
+{
+        const Preparation *one = preparations_find(job->preparations, job->n_preparations, state);
+
+        return one ? preparation_info(one->kind) : NULL;
+}
+
+static json_t *preparing_reason(const Job *job)
+{
+        const PreparationInfo *info = preparation_in(job, PREPARATION_RUNNING);
+        g_autofree char *see =
+                info->log ? g_strdup_printf("; see `paddle logs %s --member %s`", job->name, info->log)
+                          : NULL;
+        g_autofree char *message = g_strconcat(info->running, see, NULL);
+
+        return own_reason(info->reason, message);
+}
+
 /* NULL: it waits for nothing that the engine knows of. */
 static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
 {
@@ -477,6 +496,7 @@ static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
         const Queue *queue = catalog_queue(catalog, job->queue);
         const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
         bool here = !cluster || cluster->type == CLUSTER_LOCAL;
+        PreparationState prepared = job_preparation_state(job);
         g_auto(ClusterView) view = { 0 };
         ViewState state;
 
@@ -486,15 +506,10 @@ static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
                 return held_reason(job);
         if (!here && view.known && !view.connected)
                 return away_reason(cluster, &view, starts_then);
-        if (job->env_state == ENV_BUILDING && (here || view.known)) {
-                g_autofree char *message = g_strdup_printf(
-                        "its environment is being built; see `paddle logs %s --member environment`",
-                        job->name);
-
-                return own_reason("environment", message);
-        }
+        if (prepared == PREPARATION_RUNNING && (here || view.known))
+                return preparing_reason(job);
         views_state(engine->views, &state);
-        if (job->env_state == ENV_WAITING)
+        if (prepared == PREPARATION_WAITING)
                 return here && !state.connected ? away_reason(cluster, &view, starts_then) : NULL;
         if (job->after)
                 return dependency_reason(engine, job);
@@ -615,25 +630,29 @@ static char *build_lack(Question *question)
         asked = quantity_named(kind, question->waiting.want.amount[kind]);
         free = quantity_text(kind, question->waiting.free.amount[kind]);
         total = quantity_text(kind, question->waiting.total.amount[kind]);
-        return g_strdup_printf("its environment is built first, which takes %s: %s of %s %s free", asked,
-                               free, total, be(kind, question->waiting.free.amount[kind]));
+        return g_strdup_printf("%s, which takes %s: %s of %s %s free",
+                               preparation_in(question->job, PREPARATION_WAITING)->waiting, asked, free,
+                               total, be(kind, question->waiting.free.amount[kind]));
 }
 
 static bool waits_to_build(Engine *engine, const Catalog *catalog, const Job *job, Resources *ret_want)
 {
-        return job->env_state == ENV_WAITING &&
-               building_wants(catalog, engine->config.runtime, job, ret_want);
+        const Preparation *one =
+                preparations_find(job->preparations, job->n_preparations, PREPARATION_WAITING);
+
+        return one && cluster_build_wants(engine, catalog, job, one->kind, ret_want);
 }
 
-static json_t *build_reason(const Resources *want, const char *lack)
+static json_t *build_reason(const Job *job, const Resources *want, const char *lack)
 {
+        const PreparationInfo *info = preparation_in(job, PREPARATION_WAITING);
         g_autofree char *cpu = quantity_named(RESOURCE_CPU, want->cpu_milli);
         g_autofree char *memory = quantity_named(RESOURCE_MEMORY, want->memory);
         g_autofree char *message =
                 lack ? g_strdup(lack)
-                     : g_strdup_printf("its environment is built first, which takes %s and %s", cpu, memory);
+                     : g_strdup_printf("%s, which takes %s and %s", info->waiting, cpu, memory);
 
-        return own_reason("environment", message);
+        return own_reason(info->reason, message);
 }
 
 json_t *engine_build_reason(Engine *engine, const Job *job)
@@ -641,7 +660,7 @@ json_t *engine_build_reason(Engine *engine, const Job *job)
         g_autoptr(Catalog) catalog = views_catalog(engine->views);
         Resources want;
 
-        return waits_to_build(engine, catalog, job, &want) ? build_reason(&want, NULL) : NULL;
+        return waits_to_build(engine, catalog, job, &want) ? build_reason(job, &want, NULL) : NULL;
 }
 
 /* Of its build, while that is what waits. */
@@ -654,7 +673,7 @@ static bool find_want(Question *question, const ClusterView *view, const Queue *
                 return feed_wants(spec, cluster_view_share(view, question->catalog, queue, spec), true,
                                   &question->waiting.want);
         lack = build_lack(question);
-        json_array_append_new(question->reasons, build_reason(&question->waiting.want, lack));
+        json_array_append_new(question->reasons, build_reason(question->job, &question->waiting.want, lack));
         return true;
 }
 

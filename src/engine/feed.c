@@ -171,8 +171,8 @@ static bool is_held(const Live *live)
 
         if (!life_is_at_rest(job))
                 return job->settled;
-        return ends_now(live) || job->state == JOB_SUSPENDED || job->env_state == ENV_WAITING ||
-               job->env_state == ENV_BUILDING || job->env_state == ENV_FAILED || job->after || live->portless;
+        return ends_now(live) || job->state == JOB_SUSPENDED || !job_is_prepared(job) || job->after ||
+               live->portless;
 }
 
 static SchedJobState state_of(const Job *job)
@@ -381,7 +381,7 @@ static bool declares_all(const Spec *spec)
 static bool depends_on_shares(const Live *live)
 {
         if (building_leads(live))
-                return live->job->env_state == ENV_WAITING;
+                return !building_runs(live);
         return life_is_at_rest(live->job) && !declares_all(live->job->spec);
 }
 

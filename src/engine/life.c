@@ -635,47 +635,61 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
 
 /* ---- the rest of what can happen ---- */
 
-void life_building(Life *life)
+static void set_preparation(Life *life, Preparation *one, PreparationState state)
 {
-        life->job->env_state = ENV_BUILDING;
-        life->job->env_begun = life->now;
-        note(life, "job.environment", json_pack("{s:s}", "state", "building"));
+        one->state = (guint8)state;
+        note(life, preparation_info(one->kind)->event,
+             json_pack("{s:s}", "state", preparation_state_name(state)));
 }
 
-void life_submitted(Life *life, EnvState env)
+void life_preparing(Life *life, PreparationKind kind)
+{
+        Preparation *one = job_preparation(life->job, kind);
+
+        one->begun = life->now;
+        set_preparation(life, one, PREPARATION_RUNNING);
+}
+
+void life_prepared(Life *life, PreparationKind kind)
+{
+        Preparation *one = job_preparation(life->job, kind);
+
+        one->ready = life->now;
+        set_preparation(life, one, PREPARATION_READY);
+}
+
+void life_unprepared(Life *life, PreparationKind kind, const char *why)
+{
+        const PreparationInfo *info = preparation_info(kind);
+        const char *hint = why ? strchr(why, '\n') : NULL;
+        g_autofree char *text = clean_text(why), *see = NULL;
+        Job *job = life->job;
+
+        set_preparation(life, job_preparation(job, kind), PREPARATION_FAILED);
+        if (job_state_is_final(job->state))
+                return;
+        if (info->log && !(hint && hint[1])) /* requirements that were refused: there is no log, but a hint */
+                see = see_log(job, info->log);
+        stop(life, JOB_FAILED,
+             g_strdup_printf("%s: %s%s%s", info->failed, text ? text : "no reason was given", see ? "; " : "",
+                             see ? see : ""));
+}
+
+void life_submitted(Life *life)
 {
         Job *job = life->job;
 
-        job->env_state = (guint8)env;
-        if (env == ENV_READY)
-                job->env_ready = life->now;
         if (job->state == JOB_SUBMITTED)
                 move(life, JOB_QUEUED);
         note(life, "job.queued", NULL);
-        if (env == ENV_BUILDING)
-                life_building(life);
-}
+        for (int i = 0; i < job->n_preparations; i++) {
+                Preparation *one = &job->preparations[i];
 
-void life_environment(Life *life, EnvState env, const char *why)
-{
-        g_autofree char *text = NULL;
-        const char *hint = why ? strchr(why, '\n') : NULL;
-        Job *job = life->job;
-
-        job->env_state = (guint8)env;
-        if (env == ENV_READY)
-                job->env_ready = life->now;
-        note(life, "job.environment", json_pack("{s:s}", "state", env == ENV_READY ? "ready" : "failed"));
-        if (env != ENV_FAILED || job_state_is_final(job->state))
-                return;
-        text = clean_text(why);
-        if (hint && hint[1]) /* requirements that were refused: there is no log, but a hint */
-                stop(life, JOB_FAILED, g_strdup_printf("its environment could not be made: %s", text));
-        else
-                stop(life, JOB_FAILED,
-                     g_strdup_printf("its environment could not be made: %s; see `paddle logs %s --member "
-                                     "environment`",
-                                     text ? text : "no reason was given", job->name));
+                if (one->state == PREPARATION_READY)
+                        one->ready = life->now;
+                else if (one->state == PREPARATION_RUNNING)
+                        life_preparing(life, one->kind);
+        }
 }
 
 void life_admitted(Life *life)
@@ -916,11 +930,12 @@ static void redirect(Life *life, int to, char *reason)
         set_reason(life->job, reason);
 }
 
-/* A held job may not run, so nothing is built for it. */
-static void leave_build(Life *life)
+/* A held job may not run, so nothing is prepared for it. */
+static void leave_preparations(Life *life)
 {
-        life->job->env_state = ENV_WAITING;
-        note(life, "job.environment", json_pack("{s:s}", "state", "waiting"));
+        for (int i = 0; i < life->job->n_preparations; i++)
+                if (life->job->preparations[i].state == PREPARATION_RUNNING)
+                        set_preparation(life, &life->job->preparations[i], PREPARATION_WAITING);
 }
 
 bool life_hold(Life *life, const char *by, GError **error)
@@ -939,8 +954,7 @@ bool life_hold(Life *life, const char *by, GError **error)
                 set_reason(job, reason);
                 move(life, JOB_SUSPENDED);
                 note_reason(life, "job.suspended");
-                if (job->env_state == ENV_BUILDING)
-                        leave_build(life);
+                leave_preparations(life);
         } else {
                 stop(life, JOB_SUSPENDED, reason);
         }

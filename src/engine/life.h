@@ -6,7 +6,7 @@
  *    │  ▲        ├───────────┴────▶ stopping ─▶ failed | cancelled | queued | suspended
  *    │  │        └───────────┬────▶ preempting ─▶ queued | preempted     a warning, its grace, KILL
  *    │  └─ release ─ suspended ◀─ hold
- *    └▶ cancelled | failed (its environment, a dependency that can no longer hold)
+ *    └▶ cancelled | failed (a preparation, a dependency that can no longer hold)
  *
  * While a job is `stopping` or `preempting`, stop_to is the state that follows when all its members have
  * ended.
@@ -70,11 +70,15 @@ typedef struct {
         bool rebooted;         /* reported as left over from before a restart of the machine */
 } MemberEnd;
 
-void life_submitted(Life *life, EnvState env);
-void life_building(Life *life); /* the environment of a job that waited for its build is now being built */
-void life_environment(Life *life, EnvState env, const char *why);
+/* Its preparations have their first states: ready, waiting or running. */
+void life_submitted(Life *life);
+/* One of its preparations (model/preparation.h) runs now, is ready, or has failed: `why` is an error's message, or
+ * NULL. A failure fails the job, whatever the other preparations do. */
+void life_preparing(Life *life, PreparationKind kind);
+void life_prepared(Life *life, PreparationKind kind);
+void life_unprepared(Life *life, PreparationKind kind, const char *why);
 
-/* The job's members have been created: those with a place are waiting, the others surplus. Moves the job to
+/* All its preparations are ready, and its members have been created: those with a place are waiting, the others surplus. Moves the job to
  * starting and intends the first phase; all phases, if the runtime keeps their order. */
 void life_admitted(Life *life);
 

@@ -222,6 +222,7 @@ static void synced(Engine *engine, RuntimeSlot *slot)
                 if (!life_is_at_rest(live->job) && slot_of(engine, live->job) == slot)
                         lose_unseen(engine, slot, live);
         }
+        preparing_synced(engine, slot);
         building_begin_uncounted(engine, slot);
         slot_up(engine, slot);
         slot->synced = true;
@@ -234,22 +235,6 @@ static void disconnected(Engine *engine, RuntimeSlot *slot, const char *why)
                     "cluster", slot_is_local(slot) ? "this machine" : slot->name, "reason", why ? why : "",
                     NULL);
         slot_down(engine, slot, why);
-}
-
-/* ---- environments ---- */
-
-static void environment_observed(Engine *engine, const RuntimeSlot *slot, const Observation *observed)
-{
-        Live *live = live_find(engine, observed->task);
-        bool ready = observed->kind == OBSERVED_PREPARED;
-        Life life;
-
-        if (!live || slot_of(engine, live->job) != slot || live->job->env_state != ENV_BUILDING ||
-            (live->job->state != JOB_QUEUED && live->job->state != JOB_SUSPENDED))
-                return;
-        life = batch_life(engine, live);
-        life_environment(&life, ready ? ENV_READY : ENV_FAILED, observed->text);
-        batch_end_life(engine, live, &life);
 }
 
 /* ---- the command ---- */
@@ -275,7 +260,7 @@ static bool apply_observation(Engine *engine, Command *command)
         case OBSERVED_STUCK: stuck_observed(engine, slot, observed); break;
         case OBSERVED_TAKEN: taken_observed(engine, slot, observed); break;
         case OBSERVED_PREPARED:
-        case OBSERVED_PREPARE_FAILED: environment_observed(engine, slot, observed); break;
+        case OBSERVED_PREPARE_FAILED: preparing_observed(engine, slot, observed); break;
         default: task_observed(engine, slot, observed);
         }
         return true;

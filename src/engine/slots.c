@@ -146,6 +146,16 @@ static bool is_own(Engine *engine, const Runtime *runtime)
         return runtime && runtime == engine->config.runtime;
 }
 
+bool cluster_build_wants(Engine *engine, const Catalog *catalog, const Job *job, PreparationKind kind,
+                         Resources *ret)
+{
+        Runtime *runtime = hold_runtime(engine, job);
+        bool wants = building_wants(catalog, runtime, job, kind, ret);
+
+        release_runtime(engine);
+        return wants;
+}
+
 bool engine_usage(Engine *engine, const Job *job, const Member *member, TaskUsage *ret)
 {
         g_autofree char *task = task_format(job, member);

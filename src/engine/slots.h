@@ -100,5 +100,8 @@ void cluster_view_clear(ClusterView *view);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterView, cluster_view_clear)
 SpecShare cluster_view_share(const ClusterView *view, const Catalog *catalog, const Queue *queue,
                              const Spec *spec); /* as of share.h */
+/* As building_wants (state.h), in the cluster of the job. */
+bool cluster_build_wants(Engine *engine, const Catalog *catalog, const Job *job, PreparationKind kind,
+                         Resources *ret);
 /* The scheduler's number for the cluster; a new cluster gets one. */
 int cluster_id(const Engine *engine, const Cluster *cluster);

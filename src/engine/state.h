@@ -199,21 +199,45 @@ void feed_take_usage(Engine *engine, GPtrArray *ret);
 /* Any thread. */
 bool queue_fill(const Engine *engine, const Catalog *catalog, const Queue *queue, SchedQueue *ret);
 
-/* ---- building.c: builds of environments, counted in queues ---- */
+/* ---- preparing.c: what jobs wait for before they can start ---- */
+
+/* Gives a new job its preparations, in their first states: ready, waiting, or running together with those of other
+ * jobs. */
+void preparing_begin(Engine *engine, Job *job);
+/* The same for a dry run: only what the specification asks for, ready or waiting. */
+void preparing_check(Engine *engine, Job *job);
+/* The same for a draft that has moved to another cluster. */
+void preparing_move(Engine *engine, Job *job);
+/* Call it for each loaded job: the store does not tell an image from an environment. */
+void preparing_load(Engine *engine, Job *job);
+/* The job was released: prepares what is not ready yet. */
+void preparing_resume(Engine *engine, Life *life);
+/* The runtime's answer for one preparation of a job. */
+void preparing_observed(Engine *engine, const RuntimeSlot *slot, const Observation *observed);
+/* The slot's runtime is synced: jobs that were submitted before it was open wait for what it makes. */
+void preparing_synced(Engine *engine, const RuntimeSlot *slot);
+/* As actions_run: asks the runtime of the slot for preparations that run now, and the runtime that was asked before to
+ * abandon those that are not needed any more. */
+void preparing_request(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now);
+void preparing_abandon(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now);
+
+/* ---- building.c: preparations that are counted in queues ---- */
 
 void building_init(Engine *engine);
 void building_clear(Engine *engine);
-/* The resources that the build of its environment is counted with in its queue. False: none. Any thread, with
+/* The resources that this preparation of the job is counted with in its queue. False: none. Any thread, with
  * a catalog and a runtime that it may use. */
-bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, Resources *ret);
+bool building_wants(const Catalog *catalog, Runtime *runtime, const Job *job, PreparationKind kind,
+                    Resources *ret);
 /* building_settle: call after every change of the job. building_leave: call before it is removed. */
 void building_settle(Engine *engine, Live *live);
 void building_leave(Engine *engine, Live *live);
-/* True if the job represents its group's build in the scheduler. */
+/* True if the job represents its group's build in the scheduler; and if that build is running. */
 bool building_leads(const Live *live);
-/* The first state of a job whose environment does not exist: waiting, or building together with others. */
-EnvState building_first(Engine *engine, const Job *job);
-/* Starts the waiting builds on this slot that are not counted: those from a server with other limits. */
+bool building_runs(const Live *live);
+/* The first state of a preparation that is not ready: waiting, or running together with those of others. */
+PreparationState building_first(Engine *engine, const Job *job, PreparationKind kind);
+/* Starts the waiting preparations on this slot that are not counted: those from a server with other limits. */
 void building_begin_uncounted(Engine *engine, const RuntimeSlot *slot);
 /* The scheduler has started the build. */
 void building_begin(Engine *engine, Live *leader, int node);
@@ -271,9 +295,6 @@ bool check_priority(const Engine *engine, const Queue *queue, const char *user, 
                     GError **error);
 /* Checks that the user may have `n` more open jobs in the queue. */
 bool check_queue_count(Engine *engine, const Queue *queue, const char *user, gint64 n, GError **error);
-/* The environment's state at submission: whether the runtime of its cluster has what the job needs to
- * start. */
-EnvState submit_environment(Engine *engine, const Job *job);
 /* The queue for a submission by the user. */
 const Queue *submit_queue(Engine *engine, const char *name, const char *user, bool admin, GError **error);
 

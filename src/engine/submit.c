@@ -912,16 +912,6 @@ static bool resolve_all(Submission *submission)
 
 /* ---- jobs ---- */
 
-EnvState submit_environment(Engine *engine, const Job *job)
-{
-        Runtime *runtime = slot_of(engine, job)->runtime;
-
-        RuntimeAttempt attempt = attempt_of(engine, job);
-        if (!runtime || !runtime->ops->is_prepared(runtime, &attempt))
-                return building_first(engine, job);
-        return spec_has_environment(job->spec) ? ENV_READY : ENV_NONE;
-}
-
 static Job *make_job(Submission *submission, Entry *entry, int i)
 {
         Engine *engine = submission->engine;
@@ -952,7 +942,6 @@ static Job *make_job(Submission *submission, Entry *entry, int i)
 static void make_jobs(Submission *submission, Entry *entry)
 {
         Engine *engine = submission->engine;
-        EnvState env = ENV_NONE;
 
         for (int i = 0; i < entry_jobs(entry); i++) {
                 Job *job = make_job(submission, entry, i);
@@ -960,14 +949,16 @@ static void make_jobs(Submission *submission, Entry *entry)
                 Life life;
 
                 if (i == 0)
-                        env = submit_environment(engine, job);
+                        preparing_begin(engine, job);
+                else
+                        job_copy_preparations(job, entry->first->job);
                 if (i == 0 && entry == g_ptr_array_index(submission->entries, 0))
                         job->idempotency_key = g_strdup(submission->submit->key);
                 live = batch_add_job(engine, job);
                 if (i == 0)
                         entry->first = live;
                 life = batch_life(engine, live);
-                life_submitted(&life, env);
+                life_submitted(&life);
                 if (submission->submit->refusal)
                         life_refused(&life, g_strdup(submission->submit->refusal));
                 batch_end_life(engine, live, &life);
@@ -996,16 +987,9 @@ static Job *draft(const Submission *submission)
         const Entry *entry = g_ptr_array_index(submission->entries, 0);
         Engine *engine = submission->engine;
         Job *job = job_new(submission->submit->user, entry->name, entry->spec, engine->batch.now);
-        Runtime *runtime;
 
         job->queue = g_intern_string(entry->queue->object.name);
-        runtime = slot_of(engine, job)->runtime;
-        RuntimeAttempt attempt = attempt_of(engine, job);
-        job->env_state = ENV_WAITING;
-        if (!spec_has_environment(job->spec))
-                job->env_state = ENV_NONE;
-        else if (runtime && runtime->ops->is_prepared(runtime, &attempt))
-                job->env_state = ENV_READY;
+        preparing_check(engine, job);
         return job;
 }
 

@@ -134,8 +134,10 @@ static void count(GHashTable *table, gpointer key, int change)
 /* It may start, now or at its time: as the scheduler is told (feed.c). */
 static bool waits(const Job *job)
 {
-        return job && job->state == JOB_QUEUED && job->env_state != ENV_BUILDING &&
-               job->env_state != ENV_FAILED && !job->after;
+        PreparationState prepared = job ? job_preparation_state(job) : PREPARATION_NONE;
+
+        return job && job->state == JOB_QUEUED && prepared != PREPARATION_RUNNING &&
+               prepared != PREPARATION_FAILED && !job->after;
 }
 
 static bool is_open(const Job *job)

@@ -8,11 +8,6 @@
 #include "model/job.h"
 #include "model/results.h"
 
-static const char *const env_states[] = {
-        [ENV_NONE] = "none",     [ENV_BUILDING] = "building", [ENV_READY] = "ready",
-        [ENV_FAILED] = "failed", [ENV_WAITING] = "waiting",
-};
-
 /* A program's arguments may be any bytes; JSON is UTF-8. */
 static json_t *text_or_null(const char *text)
 {
@@ -60,15 +55,21 @@ json_t *member_format(const Job *job, const Member *member)
 
 /* ---- times ---- */
 
-/* Only the build: waiting for cores before it counts as queued. Jobs of older servers have no start time of
- * the build. */
+/* From the first that began to the last that was ready: waiting for cores before it counts as queued. Jobs of older
+ * servers have no start time of the build. */
 static gint64 environment_ms(const Job *job, gint64 end)
 {
-        gint64 begun = job->env_begun ? job->env_begun : job->submitted;
+        gint64 begun = G_MAXINT64, ready = 0;
 
-        if (job->env_state == ENV_NONE || job->env_state == ENV_WAITING)
-                return 0;
-        return MAX((job->env_ready ? job->env_ready : end) - begun, 0);
+        for (int i = 0; i < job->n_preparations; i++) {
+                const Preparation *one = &job->preparations[i];
+
+                if (!preparation_info(one->kind)->is_environment || one->state == PREPARATION_WAITING)
+                        continue;
+                begun = MIN(begun, one->begun ? one->begun : job->submitted);
+                ready = MAX(ready, one->ready ? one->ready : end);
+        }
+        return MAX(ready - begun, 0);
 }
 
 static json_t *stages_format(const Job *job, gint64 now)
@@ -226,7 +227,7 @@ char *job_fixed_text(const Job *job)
         json_put_int(&out, "retries", job->spec->retries);
         json_put_int(&out, "failures", job->failures);
         json_put_int(&out, "revision", job->revision);
-        json_put_text(&out, "environment", env_states[job->env_state]);
+        json_put_text(&out, "environment", preparation_state_name(job_environment(job)));
         json_put_text(&out, "queue", job->queue);
         json_put_int(&out, "priority", job->priority);
         json_put_value(&out, "labels", labels_format(job_labels(job)));

@@ -27,6 +27,8 @@ typedef struct {
         size_t offset;
         gint64 first; /* the omitted value */
         gint64 min, max;
+        bool in_environment; /* of the job's first environment (preparation.h), not of the job; its initial value if the
+                                job has none */
 } Field;
 
 #define JOB_FIELD(field, kind, min, max)                                                                     \
@@ -38,9 +40,14 @@ typedef struct {
 #field, kind, offsetof(Member, field), first, min, max                                       \
         }
 
+#define ENVIRONMENT_FIELD(field, kind, min, max)                                                             \
+        {                                                                                                    \
+                "env_" #field, kind, offsetof(Preparation, field), 0, min, max, true                         \
+        }
+
 static const Field job_fields[] = {
         JOB_FIELD(revision, I64, 0, G_MAXINT64),
-        JOB_FIELD(env_state, U8, 0, ENV_WAITING),
+        ENVIRONMENT_FIELD(state, U8, 0, PREPARATION_STATES - 1),
         JOB_FIELD(stop_to, U8, 0, JOB_STATES - 1),
         JOB_FIELD(attempt, I32, 0, G_MAXINT32),
         JOB_FIELD(failures, I32, 0, G_MAXINT32),
@@ -65,8 +72,8 @@ static const Field job_fields[] = {
         JOB_FIELD(kill_at, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(progressed, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(submitted, I64, G_MININT64, G_MAXINT64),
-        JOB_FIELD(env_begun, I64, G_MININT64, G_MAXINT64),
-        JOB_FIELD(env_ready, I64, G_MININT64, G_MAXINT64),
+        ENVIRONMENT_FIELD(begun, I64, G_MININT64, G_MAXINT64),
+        ENVIRONMENT_FIELD(ready, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(admitted, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(running, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(finished, I64, G_MININT64, G_MAXINT64),
@@ -97,6 +104,14 @@ static const Field member_fields[] = {
         MEMBER_FIELD(node, TEXT, 0, 0, 0),
         MEMBER_FIELD(stands_on, TEXT, 0, 0, 0),
         MEMBER_FIELD(error, TEXT, 0, 0, 0),
+        { NULL },
+};
+
+/* Of the other preparations. */
+static const Field preparation_fields[] = {
+        { "state", U8, offsetof(Preparation, state), 0, PREPARATION_RUNNING, PREPARATION_STATES - 1 },
+        { "begun", I64, offsetof(Preparation, begun), 0, G_MININT64, G_MAXINT64 },
+        { "ready", I64, offsetof(Preparation, ready), 0, G_MININT64, G_MAXINT64 },
         { NULL },
 };
 
@@ -162,12 +177,20 @@ static json_t *field_json(const Field *field, const void *at)
         }
 }
 
-static json_t *pack_fields(const Field *fields, const void *base)
+/* The struct that holds the field. */
+static void *base_of(const Field *field, const void *base, const Preparation *environment)
+{
+        return (void *)(field->in_environment ? (const void *)environment : base);
+}
+
+/* `environment`: of a job; NULL: of fields of other structs. */
+static json_t *pack_fields(const Field *fields, const void *base, const Preparation *environment)
 {
         json_t *object = json_object();
 
         for (const Field *field = fields; field->name; field++) {
-                json_t *value = field_json(field, (const char *)base + field->offset);
+                const char *at = base_of(field, base, environment);
+                json_t *value = field_json(field, at + field->offset);
 
                 if (value)
                         json_object_set_new(object, field->name, value);
@@ -212,10 +235,10 @@ static bool unpack_list(const Field *field, const json_t *object, const char *wh
 }
 
 static bool unpack_fields(const Field *fields, const json_t *object, const char *where, void *base,
-                          GError **error)
+                          Preparation *environment, GError **error)
 {
         for (const Field *field = fields; field->name; field++) {
-                void *at = (char *)base + field->offset;
+                void *at = (char *)base_of(field, base, environment) + field->offset;
                 gint64 value = field->first;
 
                 if (field->kind == LIST) {
@@ -233,19 +256,100 @@ static bool unpack_fields(const Field *fields, const json_t *object, const char 
         return true;
 }
 
+/* ---- preparations ----
+ * Jobs of older servers had one, in the fields env_*. It is the environment that the job's cluster makes; the text
+ * does not tell of which kind it is. */
+
+static const Preparation *first_environment(const Job *job)
+{
+        for (int i = 0; i < job->n_preparations; i++)
+                if (preparation_info(job->preparations[i].kind)->is_environment)
+                        return &job->preparations[i];
+        return NULL;
+}
+
+static json_t *pack_preparations(const Job *job, const Preparation *environment)
+{
+        json_t *array = json_array();
+
+        for (int i = 0; i < job->n_preparations; i++) {
+                const Preparation *one = &job->preparations[i];
+                json_t *object;
+
+                if (one == environment)
+                        continue;
+                object = pack_fields(preparation_fields, one, NULL);
+                json_object_set_new(object, "kind", json_string(preparation_info(one->kind)->name));
+                json_array_append_new(array, object);
+        }
+        return array;
+}
+
+static bool unpack_preparation(Job *job, const json_t *object, const char *where, GError **error)
+{
+        const char *name = json_string_value(json_object_get(object, "kind"));
+        Preparation one = { 0 };
+        PreparationKind kind;
+
+        if (!json_is_object(object) || !name || !preparation_parse(name, &kind))
+                return err_set(error, ERR_INVALID, "%skind: there is no such preparation", where);
+        if (job_preparation(job, kind))
+                return err_set(error, ERR_INVALID, "%skind: '%s' is there twice", where, name);
+        one.kind = (guint8)kind;
+        if (!unpack_fields(preparation_fields, object, where, &one, NULL, error))
+                return false;
+        if (one.state == PREPARATION_NONE)
+                return err_set(error, ERR_INVALID, "%sstate is missing", where);
+        *job_add_preparation(job, kind, (PreparationState)one.state) = one;
+        return true;
+}
+
+/* `environment` is of the kind that is left for it, the first if its cluster makes no other (preparing.c). */
+static bool unpack_preparations(Job *job, Preparation environment, const json_t *array, GError **error)
+{
+        const json_t *item;
+        size_t i;
+
+        job_drop_preparations(job);
+        json_array_foreach(array, i, item) {
+                g_autofree char *where = g_strdup_printf("preparations[%zu].", i);
+
+                if (!unpack_preparation(job, item, where, error))
+                        return false;
+        }
+        if (environment.state == PREPARATION_NONE)
+                return true;
+        if (job_preparation(job, PREPARE_ENVIRONMENT))
+                return err_set(error, ERR_INVALID, "env_state: it has two environments");
+        environment.kind = PREPARE_ENVIRONMENT;
+        *job_add_preparation(job, PREPARE_ENVIRONMENT, PREPARATION_READY) = environment;
+        return true;
+}
+
+/* ---- the whole ---- */
+
+/* Without an empty list. */
+static void put_list(json_t *object, const char *name, json_t *list)
+{
+        if (json_array_size(list))
+                json_object_set(object, name, list);
+        json_decref(list);
+}
+
 char *job_pack(const Job *job)
 {
-        g_autoptr(json_t) object = pack_fields(job_fields, job);
+        static const Preparation none = { .state = PREPARATION_NONE };
+        const Preparation *environment = first_environment(job);
+        g_autoptr(json_t) object = pack_fields(job_fields, job, environment ? environment : &none);
         json_t *members = json_array();
 
         if (job->spec_seq == job->seq)
                 json_object_del(object, "spec_seq");
+        if (job->n_preparations > (environment != NULL))
+                put_list(object, "preparations", pack_preparations(job, environment));
         for (int i = 0; i < job->n_members; i++)
-                json_array_append_new(members, pack_fields(member_fields, &job->members[i]));
-        if (job->n_members)
-                json_object_set_new(object, "members", members);
-        else
-                json_decref(members);
+                json_array_append_new(members, pack_fields(member_fields, &job->members[i], NULL));
+        put_list(object, "members", members);
         return json_format(object);
 }
 
@@ -264,7 +368,7 @@ static bool unpack_members(Job *job, const json_t *array, GError **error)
 
                 if (!json_is_object(item))
                         return err_set(error, ERR_INVALID, "members[%zu] must be an object", i);
-                if (!unpack_fields(member_fields, item, where, &job->members[i], error))
+                if (!unpack_fields(member_fields, item, where, &job->members[i], NULL, error))
                         return false;
                 if (job->members[i].role >= job->spec->n_roles)
                         return err_set(error, ERR_INVALID, "%srole: the job has %d roles only", where,
@@ -276,19 +380,22 @@ static bool unpack_members(Job *job, const json_t *array, GError **error)
 bool job_unpack(Job *job, const char *text, GError **error)
 {
         g_autoptr(json_t) object = json_parse(text, strlen(text), error);
-        json_t *members = NULL;
+        json_t *preparations = NULL, *members = NULL;
+        Preparation environment;
 
         if (!object)
                 return false;
         if (!json_is_object(object))
                 return err_set(error, ERR_INVALID, "a packed job must be an object");
-        if (!unpack_fields(job_fields, object, "", job, error))
+        if (!unpack_fields(job_fields, object, "", job, &environment, error))
                 return false;
         if (job->spec_seq == 0) /* the specification is in its own row */
                 job->spec_seq = job->seq;
         /* Older servers stored no memory_share; their cpu_share applied only if no role requests CPU. */
         if (job->memory_share < 0 && job->cpu_share >= 0 && spec_declares_cpu(job->spec))
                 job->cpu_share = SPEC_SHARE_MAX;
-        return json_get_array(object, "", "members", SPEC_REPLICAS_MAX, &members, error) &&
+        return json_get_array(object, "", "preparations", PREPARE_KINDS, &preparations, error) &&
+               unpack_preparations(job, environment, preparations, error) &&
+               json_get_array(object, "", "members", SPEC_REPLICAS_MAX, &members, error) &&
                unpack_members(job, members, error);
 }

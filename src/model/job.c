@@ -144,6 +144,7 @@ void job_unref(Job *job)
         if (!job || !g_atomic_ref_count_dec(&job->refs))
                 return;
         job_drop_members(job);
+        job_drop_preparations(job);
         g_free(job->name);
         g_free(job->user);
         g_free(job->idempotency_key);
@@ -170,6 +171,11 @@ static Member *copy_members(const Member *members, int n)
         return copy;
 }
 
+static Preparation *copy_preparations(const Job *job)
+{
+        return g_memdup2(job->preparations, job->n_preparations * sizeof *job->preparations);
+}
+
 Job *job_draft(const Job *job)
 {
         Job *draft = g_new(Job, 1);
@@ -189,8 +195,64 @@ Job *job_draft(const Job *job)
         draft->evicted_for = g_strdup(job->evicted_for);
         draft->spec = spec_ref(job->spec);
         draft->members = copy_members(job->members, job->n_members);
+        draft->preparations = copy_preparations(job);
         return draft;
 }
+
+/* ---- preparations ---- */
+
+Preparation *job_preparation(const Job *job, PreparationKind kind)
+{
+        for (int i = 0; i < job->n_preparations; i++)
+                if (job->preparations[i].kind == kind)
+                        return &job->preparations[i];
+        return NULL;
+}
+
+Preparation *job_add_preparation(Job *draft, PreparationKind kind, PreparationState state)
+{
+        int n = draft->n_preparations++;
+
+        draft->preparations = g_renew(Preparation, draft->preparations, draft->n_preparations);
+        draft->preparations[n] = (Preparation){ .kind = (guint8)kind, .state = (guint8)state };
+        return &draft->preparations[n];
+}
+
+void job_drop_preparations(Job *draft)
+{
+        g_clear_pointer(&draft->preparations, g_free);
+        draft->n_preparations = 0;
+}
+
+void job_copy_preparations(Job *draft, const Job *from)
+{
+        g_free(draft->preparations);
+        draft->preparations = copy_preparations(from);
+        draft->n_preparations = from->n_preparations;
+}
+
+PreparationState job_preparation_state(const Job *job)
+{
+        return preparations_state(job->preparations, job->n_preparations);
+}
+
+bool job_is_prepared(const Job *job)
+{
+        return preparations_are_ready(job->preparations, job->n_preparations);
+}
+
+PreparationState job_environment(const Job *job)
+{
+        Preparation shown[PREPARE_KINDS];
+        int n = 0;
+
+        for (int i = 0; i < job->n_preparations; i++)
+                if (preparation_info(job->preparations[i].kind)->is_environment)
+                        shown[n++] = job->preparations[i];
+        return preparations_state(shown, n);
+}
+
+/* ---- members ---- */
 
 int job_count_present(const Job *job, int role)
 {

@@ -18,6 +18,7 @@
 
 #include "base/id.h"
 #include "base/json.h"
+#include "model/preparation.h"
 #include "model/resources.h"
 #include "model/spec.h"
 
@@ -78,20 +79,17 @@ typedef struct {
         char *error;        /* why it could not be started; or NULL */
 } Member;
 
-/* WAITING: the build waits until the job's queue has capacity for it. The numbers are stored. */
-typedef enum { ENV_NONE, ENV_BUILDING, ENV_READY, ENV_FAILED, ENV_WAITING } EnvState;
-
 typedef struct Job {
         gatomicrefcount refs;
         gint64 seq;      /* the store's key; grows with submission */
         gint64 revision; /* revision of the event that made this view */
         char id[ID_LEN + 1];
-        guint8 state;     /* JobState */
-        guint8 env_state; /* EnvState */
-        guint8 stop_to;   /* JobState in which `stopping` ends */
-        int attempt;      /* 0 before the first admission, then counts from 1 */
-        int failures;     /* number of failed attempts (retries used) */
-        int losses;       /* number of attempts that were lost to a restart of the machine and repeated */
+        guint8 state;          /* JobState */
+        guint8 stop_to;        /* JobState in which `stopping` ends */
+        guint8 n_preparations; /* of `preparations` */
+        int attempt;           /* 0 before the first admission, then counts from 1 */
+        int failures;          /* number of failed attempts (retries used) */
+        int losses; /* number of attempts that were lost to a restart of the machine and repeated */
         char *name, *user;
         char *idempotency_key; /* or NULL */
         char *reason;          /* a sentence: why the job waits, failed or was stopped; or NULL */
@@ -116,7 +114,7 @@ typedef struct Job {
                               stop uses the grace of the specification */
         gint64 progressed; /* ms: starting: when the start last made progress (see life.h) */
         gint64 updated;    /* ms: time of the last change; a column of the store */
-        gint64 submitted, env_begun, env_ready, admitted, running, finished,
+        gint64 submitted, admitted, running, finished,
                 not_before;                        /* admitted, running: times of the last attempt */
         gint64 queued_ms, starting_ms, running_ms; /* sums over earlier attempts */
         int extra_port;                            /* port leased for the framework (gloo), or 0 */
@@ -124,8 +122,9 @@ typedef struct Job {
                                 -1: unknown */
         gint64 memory_share; /* bytes that its attempt gave each member that declares no memory; 0: memory is
                                 not counted; -1: unknown */
-        int n_members;       /* 0 before admission */
-        Member *members;     /* n_members of them, in role order, then by index */
+        Preparation *preparations; /* n_preparations of them, each kind at most once; NULL: none */
+        int n_members;             /* 0 before admission */
+        Member *members;           /* n_members of them, in role order, then by index */
 } Job;
 
 Job *job_new(const char *user, const char *name, Spec *spec,
@@ -135,6 +134,18 @@ void job_unref(Job *job);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_unref)
 Job *job_draft(const Job *job);    /* a deep copy (spec shared) with one reference */
 void job_drop_members(Job *draft); /* drops the members of an attempt that has ended */
+
+/* NULL: it has no preparation of this kind. */
+Preparation *job_preparation(const Job *job, PreparationKind kind);
+/* Adds a preparation of a kind that it does not have yet. Earlier pointers into the list are invalid then. */
+Preparation *job_add_preparation(Job *draft, PreparationKind kind, PreparationState state);
+void job_drop_preparations(Job *draft);
+void job_copy_preparations(Job *draft, const Job *from); /* replaces its own */
+/* Its preparations as a whole (preparation.h). */
+PreparationState job_preparation_state(const Job *job);
+bool job_is_prepared(const Job *job);
+/* The state that clients see as `environment`. */
+PreparationState job_environment(const Job *job);
 
 SpecShare job_share(const Job *job); /* the share of its attempt */
 /* The number of members that the role has at present; `role` -1: all roles. Surplus members of an elastic job

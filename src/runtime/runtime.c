@@ -150,20 +150,53 @@ char *runtime_report(Runtime *runtime, const char *job_id, int attempt, const ch
         return HAS(runtime, report) ? runtime->ops->report(runtime, job_id, attempt, role, index) : NULL;
 }
 
-bool runtime_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
+/* NULL: the driver does not have it. */
+static const RuntimePreparation *preparation_of(Runtime *runtime, PreparationKind kind)
 {
-        return HAS(runtime, prepare_wants) && runtime->ops->prepare_wants(runtime, attempt, ret_wants);
+        return runtime ? runtime->ops->preparations[kind] : NULL;
 }
 
-bool runtime_was_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
+bool runtime_has_preparation(Runtime *runtime, PreparationKind kind)
 {
-        return HAS(runtime, was_prepared) && runtime->ops->was_prepared(runtime, attempt);
+        return preparation_of(runtime, kind);
 }
 
-void runtime_abandon(Runtime *runtime, const char *job_id)
+void runtime_prepare(Runtime *runtime, PreparationKind kind, const RuntimeAttempt *attempt)
 {
-        if (HAS(runtime, abandon))
-                runtime->ops->abandon(runtime, job_id);
+        const RuntimePreparation *ops = preparation_of(runtime, kind);
+
+        if (ops)
+                ops->prepare(runtime, attempt);
+}
+
+bool runtime_is_prepared(Runtime *runtime, PreparationKind kind, const RuntimeAttempt *attempt)
+{
+        const RuntimePreparation *ops = preparation_of(runtime, kind);
+
+        return runtime && (!ops || ops->is_prepared(runtime, attempt));
+}
+
+bool runtime_prepare_wants(Runtime *runtime, PreparationKind kind, const RuntimeAttempt *attempt,
+                           Resources *ret_wants)
+{
+        const RuntimePreparation *ops = preparation_of(runtime, kind);
+
+        return ops && ops->wants && ops->wants(runtime, attempt, ret_wants);
+}
+
+bool runtime_was_prepared(Runtime *runtime, PreparationKind kind, const RuntimeAttempt *attempt)
+{
+        const RuntimePreparation *ops = preparation_of(runtime, kind);
+
+        return ops && ops->was_prepared && ops->was_prepared(runtime, attempt);
+}
+
+void runtime_abandon(Runtime *runtime, PreparationKind kind, const char *job_id)
+{
+        const RuntimePreparation *ops = preparation_of(runtime, kind);
+
+        if (ops && ops->abandon)
+                ops->abandon(runtime, job_id);
 }
 
 void runtime_mark_preempting(Runtime *runtime, const char *task, const char *why)

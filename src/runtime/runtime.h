@@ -82,8 +82,8 @@ typedef enum {
                                   until forget() */
         OBSERVED_SYNCED, /* all tasks that the runtime knows were reported since it (re)connected: a task that
                             is missing never ran */
-        OBSERVED_PREPARED,       /* task = the job's id: its environment is ready */
-        OBSERVED_PREPARE_FAILED, /* task = the job's id; text: why */
+        OBSERVED_PREPARED,       /* task = the job's id: its preparation of the kind `preparation` is ready */
+        OBSERVED_PREPARE_FAILED, /* task = the job's id; `preparation`; text: why */
         OBSERVED_WAITS,  /* it is not running yet; text: why (no node has the capacity, an image is pulled) */
         OBSERVED_PLACED, /* the cluster assigned it to a node; text: the name */
         OBSERVED_TAKEN,  /* the cluster preempts it, or a third party requests its end; text: who and why */
@@ -94,6 +94,7 @@ typedef enum {
 
 typedef struct {
         ObservationKind kind;
+        PreparationKind preparation; /* PREPARED, PREPARE_FAILED */
         char task[TASK_NAME_MAX + 1];
         int pid;
         int exit_code; /* -1: ended by a signal */
@@ -167,13 +168,33 @@ typedef struct {
                             and GPUs. job->attempt: 0 while it only waits */
         gint64 user_seq; /* number of its user in the catalog, never reused; 0: unknown */
         const char *namespace; /* the requested one, or its queue's; or NULL */
-        Resources builder;     /* prepare only: the resources counted for the build, which it may use; 0: none
+        Resources builder;     /* prepare only: the resources counted for it, which it may use; 0: none
                                   were counted */
         char *const *location; /* of its queue (model/queue.h); or NULL */
         const char
                 *topology; /* start only: "K=V" of the nodes that the scheduler chose for all members, if the
                               job requests a single value of K; or NULL */
 } RuntimeAttempt;
+
+/* How a driver makes one kind of preparation (model/preparation.h). */
+typedef struct {
+        /* Makes it for the job. PREPARED or PREPARE_FAILED of its kind follows. It may be repeated. A job for which
+         * there is nothing to do is answered at once. */
+        void (*prepare)(Runtime *runtime, const RuntimeAttempt *attempt);
+        /* True if prepare would have nothing to do, so that submit, admission and start can be one
+         * transaction. */
+        bool (*is_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
+        /* True if preparing uses resources on nodes of the cluster. *ret_wants is counted in the job's queue
+         * until the answer, and prepare is called when the queue has that capacity. False: nothing is
+         * counted. Any thread, does not block. NULL: false for every job. */
+        bool (*wants)(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants);
+        /* True if everything was prepared before, as far as is known: prepare is called at once, and its
+         * resources are counted meanwhile. As `wants`. NULL: unknown. */
+        bool (*was_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
+        /* The result of prepare is not needed any more: the job has ended, is held, or has moved to another
+         * cluster. NULL: preparing continues. */
+        void (*abandon)(Runtime *runtime, const char *job_id);
+} RuntimePreparation;
 
 typedef struct {
         const char *name;
@@ -193,7 +214,7 @@ typedef struct {
         bool (*orders)(Runtime *runtime, const RuntimeAttempt *attempt);
 
         /* Why jobs cannot have a setup command there: a sentence, a newline and what to do; the caller's.
-         * NULL: they can. Any thread. The operation is NULL: prepare runs setup commands. */
+         * NULL: they can. Any thread. The operation is NULL: a preparation runs setup commands. */
         char *(*setup_problem)(Runtime *runtime);
 
         /* The total resources of the cluster. */
@@ -214,22 +235,9 @@ typedef struct {
          * The operation is NULL: reports are unknown before the member's end. */
         char *(*report)(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
 
-        /* Makes what the job needs before it can start (the Python environment). PREPARED or PREPARE_FAILED
-         * follows. It may be repeated. A job that needs nothing is answered at once. */
-        void (*prepare)(Runtime *runtime, const RuntimeAttempt *attempt);
-        /* True if prepare would have nothing to do, so that submit, admission and start can be one
-         * transaction. */
-        bool (*is_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
-        /* True if preparing uses resources on nodes of the cluster. *ret_wants is counted in the job's queue
-         * until the answer, and prepare is called when the queue has that capacity. False: nothing is
-         * counted. Does not block. NULL: false for every job. */
-        bool (*prepare_wants)(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants);
-        /* True if everything was prepared before, as far as is known: prepare is called at once, and its
-         * resources are counted meanwhile. As prepare_wants. NULL: unknown. */
-        bool (*was_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
-        /* The result of prepare is not needed any more: the job has ended, is held, or has moved to another
-         * cluster. NULL: preparing continues. */
-        void (*abandon)(Runtime *runtime, const char *job_id);
+        /* By kind: how what a job needs before it can start is made there. NULL: no job needs that kind
+         * there. */
+        const RuntimePreparation *preparations[PREPARE_KINDS];
 
         /* Leases ports that are unused on the machines of the members: `n` for the members, then `extra` for
          * the job itself. They are returned by the job's id. False with ERR_UNAVAILABLE. No blocking I/O. */
@@ -295,9 +303,15 @@ GPtrArray *runtime_nodes(Runtime *runtime);
 bool runtime_usage(Runtime *runtime, const char *task, TaskUsage *ret);
 bool runtime_gpu_usage(Runtime *runtime, int gpu, GpuUsage *ret);
 char *runtime_report(Runtime *runtime, const char *job_id, int attempt, const char *role, int index);
-bool runtime_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants);
-bool runtime_was_prepared(Runtime *runtime, const RuntimeAttempt *attempt);
-void runtime_abandon(Runtime *runtime, const char *job_id);
+/* The operations of one preparation. A driver without that kind: every job is prepared, and runtime_prepare does
+ * nothing. `runtime` NULL: no job is prepared. */
+bool runtime_has_preparation(Runtime *runtime, PreparationKind kind);
+void runtime_prepare(Runtime *runtime, PreparationKind kind, const RuntimeAttempt *attempt);
+bool runtime_is_prepared(Runtime *runtime, PreparationKind kind, const RuntimeAttempt *attempt);
+bool runtime_prepare_wants(Runtime *runtime, PreparationKind kind, const RuntimeAttempt *attempt,
+                           Resources *ret_wants);
+bool runtime_was_prepared(Runtime *runtime, PreparationKind kind, const RuntimeAttempt *attempt);
+void runtime_abandon(Runtime *runtime, PreparationKind kind, const char *job_id);
 void runtime_mark_preempting(Runtime *runtime, const char *task, const char *why);
 bool runtime_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt);
 void runtime_reprioritize(Runtime *runtime, const RuntimeAttempt *attempt);

@@ -33,7 +33,7 @@ static const char *of_stopping(const Job *job)
 
 static const char *of_queued(const Job *job)
 {
-        return job->env_state == ENV_BUILDING ? "init" : "pending";
+        return job_preparation_state(job) == PREPARATION_RUNNING ? "init" : "pending";
 }
 
 static const struct {

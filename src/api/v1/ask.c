@@ -18,7 +18,7 @@ typedef struct {
         bool done;
         Scheduler *clone;
         gint64 now;
-        EnvState env; /* of a submission that is checked */
+        PreparationState environment; /* of a submission that is checked */
         GError *error;
 } Handover;
 
@@ -71,7 +71,7 @@ Scheduler *api_clone(Api *api, gint64 *ret_now, GError **error)
 static void checked(Job *job, bool repeated G_GNUC_UNUSED, const GError *error, void *arg)
 {
         if (job)
-                ((Handover *)arg)->env = job->env_state;
+                ((Handover *)arg)->environment = job_environment(job);
         hand_over(arg, NULL, 0, error);
 }
 
@@ -89,7 +89,8 @@ bool api_flush_journal(Api *api, GError **error)
 }
 
 /* Would the engine take it? By the very checks of a submission. */
-static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, EnvState *ret_env, GError **error)
+static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, PreparationState *ret_environment,
+                       GError **error)
 {
         Handover handover;
 
@@ -102,7 +103,7 @@ static bool would_take(Api *api, const HttpCaller *caller, Spec *spec, EnvState 
                                            .only_check = true },
                       checked, &handover);
         handover_wait(&handover);
-        *ret_env = handover.env;
+        *ret_environment = handover.environment;
         if (!handover.error)
                 return true;
         g_propagate_error(error, handover.error);
@@ -371,15 +372,6 @@ static json_t *play(Api *api, const HttpCaller *caller, const Spec *spec, const 
         return reply;
 }
 
-static const char *env_word(EnvState env)
-{
-        switch (env) {
-        case ENV_READY: return "ready";
-        case ENV_WAITING: return "waiting";
-        default: return "none";
-        }
-}
-
 /* What it asks for, with what members get that declare nothing, in the order of its roles. */
 static json_t *asks_format(const Spec *spec, const SchedJob *job)
 {
@@ -411,14 +403,14 @@ static json_t *dry_run(Api *api, const HttpCaller *caller, Spec *spec, GError **
         g_autoptr(Scheduler) clone = NULL;
         SchedJob job = { 0 };
         SchedJobFill *fill = NULL;
-        EnvState env = ENV_NONE;
+        PreparationState environment = PREPARATION_NONE;
         json_t *reply;
         gint64 now;
 
         clone = api_clone(api, &now, error);
         if (!clone)
                 return NULL;
-        if (would_take(api, caller, spec, &env, &why))
+        if (would_take(api, caller, spec, &environment, &why))
                 fill = engine_fill_job(api->engine, caller->user, spec, DRY_RUN_KEY, now, &job, &why);
         if (fill && !scheduler_put_job(clone, &job))
                 err_set(&why, ERR_UNAVAILABLE,
@@ -429,7 +421,7 @@ static json_t *dry_run(Api *api, const HttpCaller *caller, Spec *spec, GError **
         put_jobs(reply, spec);
         engine_fill_free(fill);
         json_object_set_new(reply, "queue", json_string(spec->queue ? spec->queue : QUEUE_DEFAULT));
-        json_object_set_new(reply, "environment", json_string(env_word(env)));
+        json_object_set_new(reply, "environment", json_string(preparation_state_name(environment)));
         return reply;
 }
 

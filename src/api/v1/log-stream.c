@@ -263,7 +263,7 @@ static void skip_earlier_builds(LogStream *stream, LogFile *file, const Job *job
                 return;
         }
         file->offset = (guint64)st.st_size;
-        file->built = job->env_state == ENV_READY && stream->options.tail != 0 ? written : 0;
+        file->built = job_environment(job) == PREPARATION_READY && stream->options.tail != 0 ? written : 0;
 }
 
 /* What there is when the stream begins, and is not asked for, is passed over. */
@@ -330,7 +330,7 @@ static void add_attempts(LogStream *stream, const Job *job)
         const LogStreamOptions *options = &stream->options;
         int last = options->attempt ? MIN(options->attempt, job->attempt) : job->attempt;
 
-        if (!stream->with_environment && job->env_state != ENV_NONE) {
+        if (!stream->with_environment && job_environment(job) != PREPARATION_NONE) {
                 if (!options->attempt || options->members)
                         add_file(stream, job, 0, -1, 0);
                 stream->with_environment = true;
@@ -654,12 +654,11 @@ static char *without_waits(const char *text)
 
 static void send_state(LogStream *stream, const Job *job, GString *out)
 {
-        static const char *const environments[] = { "none", "building", "ready", "failed", "waiting" };
         g_autofree char *waiting = engine_explain(stream->api->engine, job);
         const char *reason = waiting ? waiting : job->reason ? job->reason : "";
-        json_t *data =
-                json_pack("{s:s, s:s, s:i, s:s}", "state", job_state_name(job->state), "reason", reason,
-                          "attempt", job->attempt, "environment", environments[job->env_state]);
+        json_t *data = json_pack("{s:s, s:s, s:i, s:s}", "state", job_state_name(job->state), "reason",
+                                 reason, "attempt", job->attempt, "environment",
+                                 preparation_state_name(job_environment(job)));
         g_autofree char *text = json_format(data), *key = without_waits(text);
 
         stream->state_due = false;

@@ -27,12 +27,12 @@ static char *submit(House *house, const char *spec)
         return id;
 }
 
-static void assert_environment(House *house, const char *id, EnvState want)
+static void assert_environment(House *house, const char *id, PreparationState want)
 {
         g_autoptr(Job) job = house_job(house, id);
 
         house_barrier(house);
-        g_assert_cmpint(job->env_state, ==, want);
+        g_assert_cmpint(job_environment(job), ==, want);
         g_assert_cmpint(job->state, ==, JOB_QUEUED);
 }
 
@@ -75,12 +75,12 @@ static void test_waits(void)
         g_autofree char *id = submit(house, JOB("a", "3", NEEDS));
         g_autoptr(GError) error = NULL;
 
-        assert_environment(house, id, ENV_WAITING);
+        assert_environment(house, id, PREPARATION_WAITING);
         assert_asked(house, "prepare", id, 0);
         g_assert_true(house_cancel(house, full, &error));
         say_killed(house, full);
         assert_asked(house, "prepare", id, 1);
-        assert_environment(house, id, ENV_BUILDING);
+        assert_environment(house, id, PREPARATION_RUNNING);
         assert_free(house, 3000);
         say_prepared(house, id);
         assert_state(house, id, JOB_STARTING);
@@ -101,7 +101,7 @@ static void test_shared(void)
         g_autoptr(GError) error = NULL;
 
         for (gsize i = 0; i < G_N_ELEMENTS(together); i++) {
-                assert_environment(house, together[i], ENV_BUILDING);
+                assert_environment(house, together[i], PREPARATION_RUNNING);
                 assert_asked(house, "prepare", together[i], 1);
         }
         assert_free(house, 2000); /* two builds */
@@ -112,7 +112,7 @@ static void test_shared(void)
         assert_free(house, 3000);
         say_prepared(house, c);
         assert_state(house, c, JOB_STARTING);
-        assert_environment(house, b, ENV_BUILDING);
+        assert_environment(house, b, PREPARATION_RUNNING);
         assert_free(house, 2000);
         say_prepared(house, b);
         assert_state(house, b, JOB_STARTING);
@@ -128,7 +128,7 @@ static void test_array(void)
         g_autofree char *first = submit(house, JOB("many", "1", NEEDS ",'array':'0-2%1'"));
         g_autoptr(GError) error = NULL;
 
-        assert_environment(house, first, ENV_WAITING);
+        assert_environment(house, first, PREPARATION_WAITING);
         g_assert_cmpint(script_count(house->script, "prepare "), ==, 0);
         g_assert_true(house_cancel(house, full, &error));
         say_killed(house, full);
@@ -145,7 +145,7 @@ static void test_small_queue(void)
 
         house_queue(house, "small", "{'max':{'cpu':'500m'},'everyone':true}");
         id = submit(house, JOB("a", "500m", NEEDS ",'queue':'small'"));
-        assert_environment(house, id, ENV_BUILDING);
+        assert_environment(house, id, PREPARATION_RUNNING);
         assert_free(house, 3500);
         house_free(house);
 }
@@ -161,11 +161,11 @@ static void test_smaller_queue(void)
 
         house_queue(house, "small", "{'max':{'cpu':'2'},'everyone':true}");
         id = submit(house, small);
-        assert_environment(house, id, ENV_WAITING);
+        assert_environment(house, id, PREPARATION_WAITING);
         house_queue(house, "small", "{'max':{'cpu':'500m'}}");
         g_assert_true(house_cancel(house, full, &error));
         say_killed(house, full);
-        assert_environment(house, id, ENV_BUILDING);
+        assert_environment(house, id, PREPARATION_RUNNING);
         assert_free(house, 3500);
         house_free(house);
 }
@@ -177,13 +177,13 @@ static void test_uncounted(void)
         g_autofree char *full = house_submit_ok(house, JOB("full", "4", ""));
         g_autofree char *id = submit(house, JOB("a", "1", NEEDS));
 
-        assert_environment(house, id, ENV_WAITING);
+        assert_environment(house, id, PREPARATION_WAITING);
         house_close(house);
         script_builder(house->script, &(Resources){ 0 });
         house_open(house);
         house_sync(house);
         assert_asked(house, "prepare", id, 1);
-        assert_environment(house, id, ENV_BUILDING);
+        assert_environment(house, id, PREPARATION_RUNNING);
         house_free(house);
 }
 
@@ -193,12 +193,12 @@ static void test_restart(void)
         House *house = open_house();
         g_autofree char *id = submit(house, JOB("a", "1", NEEDS)), *large = NULL;
 
-        assert_environment(house, id, ENV_BUILDING);
+        assert_environment(house, id, PREPARATION_RUNNING);
         house_close(house);
         house_open(house);
         house_sync(house);
         assert_asked(house, "prepare", id, 1);
-        assert_environment(house, id, ENV_BUILDING);
+        assert_environment(house, id, PREPARATION_RUNNING);
         large = house_submit_ok(house, JOB("large", "4", ""));
         assert_state(house, large, JOB_QUEUED);
         assert_free(house, 3000);

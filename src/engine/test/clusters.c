@@ -216,6 +216,29 @@ static void test_stranger(void)
         world_clear(&world);
 }
 
+/* A runtime that makes no preparations: the job that waited for one starts. */
+static void test_opening_without_preparations(void)
+{
+        World world;
+        g_autofree char *id = NULL;
+
+        world_init(&world);
+        world.refusal = "not yet";
+        put(&world, KIND_CLUSTER, "far", "{'credential':'y'}");
+        id = submit(&world, "away");
+        house_barrier(world.house);
+        assert_state(world.house, id, JOB_QUEUED);
+        world.refusal = NULL;
+        script_makes(world.far, false, false);
+        put(&world, KIND_CLUSTER, "far", "{'credential':'z'}");
+        house_barrier(world.house);
+        sync_far(&world);
+        script_wait(world.far, "start ", 1);
+        g_assert_cmpint(script_count(world.far, "prepare "), ==, 0);
+        end(&world, world.far, id);
+        world_clear(&world);
+}
+
 static void test_opening(void)
 {
         World world;
@@ -660,6 +683,7 @@ int main(int argc, char **argv)
         g_test_add_func("/clusters/a restart", test_restart);
         g_test_add_func("/clusters/a task of another", test_stranger);
         g_test_add_func("/clusters/opening and closing", test_opening);
+        g_test_add_func("/clusters/opening without preparations", test_opening_without_preparations);
         g_test_add_func("/clusters/nodes that are not ready", test_nodes_that_are_not_ready);
         g_test_add_func("/clusters/shares", test_shares);
         g_test_add_func("/clusters/placed", test_placed);

@@ -5,6 +5,9 @@
  * Pure: life.c decides, the scheduler decides, and this file stands for engine and runtime between them. Time
  * is left out of what makes two states different; only what waits for it counts.
  *
+ * A second exploration has a job with two preparations beside a plain one, in every order in which they become ready
+ * or fail, with holds, cancels and retries.
+ *
  * Under a sanitizer it ends after the first states: these see each kind of move, not every order of them. */
 #include <string.h>
 
@@ -14,19 +17,37 @@
 #include "model/framework.h"
 #include "sched/scheduler.h"
 
-enum { JOBS = 3, MEMBERS = 2, NODES = 2, NODE_CPU = 2000, STATES_MAX = 2000000, STATES_SANITIZED = 10000 };
+enum {
+        JOBS = 3,    /* at most */
+        MEMBERS = 2, /* at most; of preparations as well */
+        NODES = 2,
+        NODE_CPU = 2000,
+        STATES_MAX = 2000000,
+        STATES_SANITIZED = 10000
+};
 
-/* Together they ask for twice what there is: an elastic job that is warned, one that ends when it is evicted,
- * and one that makes both go. */
-static const struct {
+typedef struct {
         const char *name;
         int replicas, min, priority, retries, warn_signal;
         bool end_evicted;
-} shapes[JOBS] = {
+        bool prepares; /* it has a preparation of each of the first two kinds */
+} Shape;
+
+/* Together they ask for twice what there is: an elastic job that is warned, one that ends when it is evicted,
+ * and one that makes both go. */
+static const Shape three_jobs[] = {
         { "elastic", 2, 1, 0, 0, 10, false },
         { "ending", 1, 1, 0, 1, 0, true },
         { "urgent", 2, 2, 100, 0, 0, false },
 };
+/* The second takes all that there is, and is preempted by the first when this one is prepared. */
+static const Shape preparing_jobs[] = {
+        { "prepared", 1, 1, 100, 1, 0, false, .prepares = true },
+        { "plain", 2, 2, 0, 0, 0, false },
+};
+
+static const Shape *shapes;
+static int n_jobs;
 
 typedef struct {
         Job *jobs[JOBS]; /* NULL: not submitted yet */
@@ -98,7 +119,7 @@ static State *state_copy(const State *state)
         State *copy = g_memdup2(state, sizeof *state);
 
         copy->scheduler = scheduler_clone(state->scheduler);
-        for (int i = 0; i < JOBS; i++)
+        for (int i = 0; i < n_jobs; i++)
                 copy->jobs[i] = state->jobs[i] ? job_draft(state->jobs[i]) : NULL;
         return copy;
 }
@@ -106,7 +127,7 @@ static State *state_copy(const State *state)
 static void state_free(State *state)
 {
         scheduler_free(state->scheduler);
-        for (int i = 0; i < JOBS; i++)
+        for (int i = 0; i < n_jobs; i++)
                 job_unref(state->jobs[i]);
         g_free(state);
 }
@@ -117,7 +138,7 @@ static char *key_with(const State *state, int first)
         GString *key = g_string_new(NULL);
 
         g_string_append_printf(key, "%d%d", state->up[first], state->up[!first]);
-        for (int i = 0; i < JOBS; i++) {
+        for (int i = 0; i < n_jobs; i++) {
                 const Job *job = state->jobs[i];
 
                 if (!job) {
@@ -127,6 +148,8 @@ static char *key_with(const State *state, int first)
                 g_string_append_printf(key, "|%d,%d,%d,%d,%d,%d,", job->state, job->stop_to,
                                        MIN(job->failures, 2), job->losses > LIFE_LOST_MAX, job->kill_at > 0,
                                        job->not_before > state->now);
+                for (int p = 0; p < job->n_preparations; p++)
+                        g_string_append_printf(key, "p%d ", job->preparations[p].state);
                 for (int m = 0; m < job->n_members; m++)
                         g_string_append_printf(key, "%d%d%d ", job->members[m].state, state->runs[i][m],
                                                life_is_at_rest(job) ? 0 : state->node[i][m] ^ first);
@@ -146,7 +169,7 @@ static char *state_key(const State *state)
 
 static bool is_over(const State *state)
 {
-        for (int i = 0; i < JOBS; i++)
+        for (int i = 0; i < n_jobs; i++)
                 if (!state->jobs[i] || !job_state_is_final(state->jobs[i]->state))
                         return false;
         return true;
@@ -195,7 +218,7 @@ static void feed(State *state, int i)
                          .submitted = job->submitted,
                          .not_before = job->not_before,
                          .grace_ms = job->spec->grace_ms,
-                         .held = job->state == JOB_SUSPENDED,
+                         .held = job->state == JOB_SUSPENDED || !job_is_prepared(job),
                          .preemptable = true,
                          .topology = -1,
                          .n_roles = 1,
@@ -282,7 +305,7 @@ static void pass(State *state)
 /* What follows for processes: a start is asked for when a member is intended. */
 static void act(State *state, const State *before)
 {
-        for (int i = 0; i < JOBS; i++) {
+        for (int i = 0; i < n_jobs; i++) {
                 const Job *was = before->jobs[i], *job = state->jobs[i];
 
                 for (int m = 0; job && m < job->n_members; m++) {
@@ -300,10 +323,29 @@ static void act(State *state, const State *before)
 
 /* ---- what must hold ---- */
 
+/* No attempt begins before everything is prepared, and a job of which a preparation has failed has failed. */
+static void check_preparations(const Job *job)
+{
+        PreparationState prepared = job_preparation_state(job);
+
+        if (!life_is_at_rest(job) || job->attempt > 0)
+                g_assert_true(job_is_prepared(job));
+        g_assert_true(prepared != PREPARATION_FAILED || job->state == JOB_FAILED);
+        if (job->state == JOB_SUSPENDED)
+                g_assert_cmpint(prepared, !=, PREPARATION_RUNNING);
+        for (int p = 0; p < job->n_preparations; p++) {
+                const Preparation *one = &job->preparations[p];
+
+                g_assert_true((one->state == PREPARATION_READY) == (one->ready > 0));
+                g_assert_true(one->state == PREPARATION_WAITING || one->begun > 0);
+        }
+}
+
 static void check_job(const State *state, int i)
 {
         const Job *job = state->jobs[i];
 
+        check_preparations(job);
         for (int m = 0; m < job->n_members; m++) {
                 const Member *member = &job->members[m];
 
@@ -327,7 +369,7 @@ static void check_nodes(const State *state)
                 Resources used;
                 guint64 devices;
 
-                for (int i = 0; i < JOBS; i++) {
+                for (int i = 0; i < n_jobs; i++) {
                         const Job *job = state->jobs[i];
 
                         for (int m = 0; job && !life_is_at_rest(job) && m < job->n_members; m++)
@@ -347,7 +389,7 @@ static void check_nodes(const State *state)
 
 static void check(const State *state)
 {
-        for (int i = 0; i < JOBS; i++)
+        for (int i = 0; i < n_jobs; i++)
                 if (state->jobs[i])
                         check_job(state, i);
         check_nodes(state);
@@ -357,6 +399,9 @@ static void check(const State *state)
 
 typedef enum {
         MOVE_SUBMIT,
+        MOVE_PREPARING, /* the scheduler starts a preparation, or a released job asks for it again */
+        MOVE_PREPARED,
+        MOVE_UNPREPARED, /* it could not be made */
         MOVE_CANCEL,
         MOVE_HOLD,
         MOVE_RELEASE,
@@ -383,7 +428,7 @@ static gint64 due(const State *state)
 {
         gint64 at = 0;
 
-        for (int i = 0; i < JOBS; i++) {
+        for (int i = 0; i < n_jobs; i++) {
                 const Job *job = state->jobs[i];
 
                 if (!job || job_state_is_final(job->state))
@@ -399,7 +444,7 @@ static void lose_node(State *state, int node)
 {
         state->up[node] = false;
         put_node(state->scheduler, node, false);
-        for (int i = 0; i < JOBS; i++) {
+        for (int i = 0; i < n_jobs; i++) {
                 for (int m = 0; m < MEMBERS; m++) {
                         const MemberEnd end = { .kind = END_LOST, .exit_code = -1, .time = state->now };
                         Life life;
@@ -419,7 +464,7 @@ static void lose_node(State *state, int node)
 static void advance_clock(State *state)
 {
         state->now = due(state);
-        for (int i = 0; i < JOBS; i++) {
+        for (int i = 0; i < n_jobs; i++) {
                 Job *job = state->jobs[i];
 
                 if (job && life_due(job) && life_due(job) <= state->now) {
@@ -438,8 +483,12 @@ static void submit(State *state, int i)
 
         state->jobs[i] = job_new("ann", shapes[i].name, specs[i], state->now);
         state->jobs[i]->queue = g_intern_static_string("q");
+        /* One begins at once, the other waits. */
+        for (int kind = 0; shapes[i].prepares && kind < MEMBERS; kind++)
+                (void)job_add_preparation(state->jobs[i], kind,
+                                          kind == 0 ? PREPARATION_RUNNING : PREPARATION_WAITING);
         life = life_of(state, i);
-        life_submitted(&life, ENV_NONE);
+        life_submitted(&life);
         drop_notes(&life);
         feed(state, i);
 }
@@ -462,6 +511,9 @@ static void move_job(State *state, MoveKind kind, int i, int m)
         Life life = life_of(state, i);
 
         switch (kind) {
+        case MOVE_PREPARING: life_preparing(&life, (PreparationKind)m); break;
+        case MOVE_PREPARED: life_prepared(&life, (PreparationKind)m); break;
+        case MOVE_UNPREPARED: life_unprepared(&life, (PreparationKind)m, "no"); break;
         case MOVE_CANCEL: g_assert_true(life_cancel(&life, false, "ann", NULL)); break;
         case MOVE_HOLD: (void)life_hold(&life, "ann", NULL); break; /* refused while it ends */
         case MOVE_RELEASE: g_assert_true(life_release(&life, NULL)); break;
@@ -474,15 +526,20 @@ static void move_job(State *state, MoveKind kind, int i, int m)
 
 static bool is_possible(const State *state, MoveKind kind, int i, int m)
 {
-        const Job *job = i < JOBS ? state->jobs[i] : NULL;
+        const Job *job = i < n_jobs ? state->jobs[i] : NULL;
         bool open = job && !job_state_is_final(job->state);
         const Member *member = open && m < job->n_members ? &job->members[m] : NULL;
+        const Preparation *one = open && m < job->n_preparations ? &job->preparations[m] : NULL;
+        bool holds = soak || n_jobs < JOBS; /* the states of three jobs are too many */
 
         switch (kind) {
-        case MOVE_SUBMIT: return m == 0 && !job;
+        case MOVE_SUBMIT: return m == 0 && i < n_jobs && !job;
+        case MOVE_PREPARING: return one && one->state == PREPARATION_WAITING && job->state == JOB_QUEUED;
+        case MOVE_PREPARED:
+        case MOVE_UNPREPARED: return one && one->state == PREPARATION_RUNNING;
         case MOVE_CANCEL: return m == 0 && open;
         case MOVE_UNKNOWN: return member && !state->runs[i][m] && member->state == MEMBER_STOPPING;
-        case MOVE_HOLD: return soak && m == 0 && i == 0 && open && job->state != JOB_SUSPENDED;
+        case MOVE_HOLD: return holds && m == 0 && i == 0 && open && job->state != JOB_SUSPENDED;
         case MOVE_RELEASE: return m == 0 && open && job->state == JOB_SUSPENDED;
         case MOVE_REFUSED: return soak && member && state->runs[i][m] && member->state == MEMBER_INTENDED;
         case MOVE_STARTED: return member && state->runs[i][m] && member->state == MEMBER_INTENDED;
@@ -528,16 +585,22 @@ typedef struct {
         GArray *over;        /* bool by number */
         GArray *edges;       /* pairs of int */
         bool ends[JOBS][JOB_STATES], seen[JOBS][JOB_STATES], members[MEMBER_STATES];
+        bool pairs[PREPARATION_STATES][PREPARATION_STATES]; /* states of a job's two preparations */
+        bool retried;                                       /* such a job runs again after a failure */
 } Walk;
 
 static void note_states(Walk *walk, const State *state)
 {
-        for (int i = 0; i < JOBS; i++) {
+        for (int i = 0; i < n_jobs; i++) {
                 const Job *job = state->jobs[i];
 
                 if (!job)
                         continue;
                 walk->seen[i][job->state] = true;
+                if (job->n_preparations == 2) {
+                        walk->pairs[job->preparations[0].state][job->preparations[1].state] = true;
+                        walk->retried |= job->failures > 0 && job->state == JOB_RUNNING;
+                }
                 walk->ends[i][job->state] |= job_state_is_final(job->state);
                 for (int m = 0; m < job->n_members; m++)
                         walk->members[job->members[m].state] = true;
@@ -613,7 +676,15 @@ static bool is_whole(const Walk *walk)
         return walk->waiting.length == 0;
 }
 
-static void check_ends(const Walk *walk)
+static void assert_ends(const Walk *walk, int i, const JobState *ends, int n)
+{
+        for (int k = 0; k < n; k++)
+                if (!walk->ends[i][ends[k]])
+                        g_error("%s never ends as %s", shapes[i].name, job_state_name(ends[k]));
+        g_assert_true(walk->seen[i][JOB_RUNNING] && walk->seen[i][JOB_STOPPING]);
+}
+
+static void check_three(const Walk *walk)
 {
         static const JobState ends[JOBS][4] = {
                 { JOB_SUCCEEDED, JOB_FAILED, JOB_CANCELLED, JOB_CANCELLED },
@@ -621,37 +692,61 @@ static void check_ends(const Walk *walk)
                 { JOB_SUCCEEDED, JOB_FAILED, JOB_CANCELLED, JOB_CANCELLED },
         };
 
-        for (int i = 0; i < JOBS; i++) {
-                for (int k = 0; k < 4; k++)
-                        if (!walk->ends[i][ends[i][k]])
-                                g_error("%s never ends as %s", shapes[i].name, job_state_name(ends[i][k]));
-                g_assert_true(walk->seen[i][JOB_RUNNING] && walk->seen[i][JOB_STOPPING]);
-        }
+        for (int i = 0; i < JOBS; i++)
+                assert_ends(walk, i, ends[i], 4);
         g_assert_true(walk->seen[0][JOB_PREEMPTING] && walk->seen[1][JOB_PREEMPTING]);
         g_assert_true(walk->seen[0][JOB_SUSPENDED] == soak && !walk->seen[2][JOB_PREEMPTING]);
         g_assert_true(walk->members[MEMBER_SURPLUS] && walk->members[MEMBER_LOST]);
-        g_assert_cmpuint(count_ending(walk), ==, g_hash_table_size(walk->numbers));
+        g_assert_true(!walk->pairs[PREPARATION_READY][PREPARATION_READY]);
 }
 
-static void test_model(void)
+static void check_prepared(const Walk *walk)
+{
+        static const JobState ends[] = { JOB_SUCCEEDED, JOB_FAILED, JOB_CANCELLED };
+
+        for (int i = 0; i < 2; i++)
+                assert_ends(walk, i, ends, G_N_ELEMENTS(ends));
+        for (int a = PREPARATION_RUNNING; a < PREPARATION_STATES; a++)
+                for (int b = PREPARATION_RUNNING; b < PREPARATION_STATES; b++)
+                        if (walk->pairs[a][b] == (a == PREPARATION_FAILED && b == PREPARATION_FAILED))
+                                g_error("preparations %s and %s: %s", preparation_state_name(a),
+                                        preparation_state_name(b), walk->pairs[a][b] ? "seen" : "never seen");
+        g_assert_true(walk->seen[0][JOB_SUSPENDED] && walk->retried && walk->seen[1][JOB_PREEMPTING]);
+}
+
+static void explore_all(const Shape *of, int n, void (*check_whole)(const Walk *walk))
 {
         Walk walk = { .numbers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                       .waiting = G_QUEUE_INIT,
                       .over = g_array_new(FALSE, FALSE, sizeof(bool)),
                       .edges = g_array_new(FALSE, FALSE, sizeof(int)) };
 
-        for (int i = 0; i < JOBS; i++)
+        shapes = of;
+        n_jobs = n;
+        for (int i = 0; i < n_jobs; i++)
                 specs[i] = make_spec(i);
         explore(&walk);
         g_test_message("%u states, %u moves", g_hash_table_size(walk.numbers), walk.edges->len / 2);
-        if (is_whole(&walk))
-                check_ends(&walk);
+        if (is_whole(&walk)) {
+                check_whole(&walk);
+                g_assert_cmpuint(count_ending(&walk), ==, g_hash_table_size(walk.numbers));
+        }
         g_queue_clear_full(&walk.waiting, (GDestroyNotify)state_free);
-        for (int i = 0; i < JOBS; i++)
+        for (int i = 0; i < n_jobs; i++)
                 spec_unref(specs[i]);
         g_hash_table_unref(walk.numbers);
         g_array_unref(walk.over);
         g_array_unref(walk.edges);
+}
+
+static void test_three(void)
+{
+        explore_all(three_jobs, G_N_ELEMENTS(three_jobs), check_three);
+}
+
+static void test_prepared(void)
+{
+        explore_all(preparing_jobs, G_N_ELEMENTS(preparing_jobs), check_prepared);
 }
 
 int main(int argc, char **argv)
@@ -659,6 +754,7 @@ int main(int argc, char **argv)
         json_init();
         g_test_init(&argc, &argv, NULL);
         soak = is_soak();
-        g_test_add_func("/model/three jobs on two nodes", test_model);
+        g_test_add_func("/model/three jobs on two nodes", test_three);
+        g_test_add_func("/model/two preparations", test_prepared);
         return g_test_run();
 }

@@ -207,7 +207,7 @@ static void check_job(World *world, const char *id, Resources *ret_used)
                 g_assert_true(job_state_is_final(stored->state));
                 return;
         }
-        if (view->env_state == ENV_BUILDING && view->spec->requirements)
+        if (job_environment(view) == PREPARATION_RUNNING && view->spec->requirements)
                 g_hash_table_add(world->building, g_strdup(view->spec->requirements));
         if (stored->revision > view->revision)
                 return; /* it changes at this moment: look() looks again */

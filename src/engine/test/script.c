@@ -101,6 +101,16 @@ static void script_abandon(Runtime *runtime, const char *job_id)
         add_line(of(runtime), "abandon %s", job_id);
 }
 
+static void script_prepare_image(Runtime *runtime, const RuntimeAttempt *attempt)
+{
+        add_line(of(runtime), "image %s", attempt->job->id);
+}
+
+static void script_abandon_image(Runtime *runtime, const char *job_id)
+{
+        add_line(of(runtime), "abandon-image %s", job_id);
+}
+
 static bool script_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Script *script = of(runtime);
@@ -262,16 +272,21 @@ static void script_queues(Runtime *runtime, const GPtrArray *queues)
         add_line(of(runtime), "queues%s", names->str);
 }
 
+static const RuntimePreparation script_environment = { .prepare = script_prepare,
+                                                       .wants = script_prepare_wants,
+                                                       .abandon = script_abandon,
+                                                       .is_prepared = script_is_prepared };
+static const RuntimePreparation script_image = { .prepare = script_prepare_image,
+                                                 .abandon = script_abandon_image,
+                                                 .is_prepared = script_is_prepared };
+
 static const RuntimeOps script_ops = {
         .name = "script",
         .open = script_open,
         .close = script_close,
         .inventory = script_inventory,
         .address = script_address,
-        .prepare = script_prepare,
-        .prepare_wants = script_prepare_wants,
-        .abandon = script_abandon,
-        .is_prepared = script_is_prepared,
+        .preparations = { [PREPARE_ENVIRONMENT] = &script_environment },
         .lease_ports = script_lease,
         .keep_ports = script_keep,
         .release_ports = script_release,
@@ -419,6 +434,12 @@ void script_prepared(Script *script, bool prepared)
         pthread_mutex_lock(&script->lock);
         script->prepared = prepared;
         pthread_mutex_unlock(&script->lock);
+}
+
+void script_makes(Script *script, bool environment, bool image)
+{
+        script->ops.preparations[PREPARE_ENVIRONMENT] = environment ? &script_environment : NULL;
+        script->ops.preparations[PREPARE_IMAGE] = image ? &script_image : NULL;
 }
 
 void script_builder(Script *script, const Resources *wants)

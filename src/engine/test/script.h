@@ -18,8 +18,10 @@ void script_total(Script *script, const Resources *total);
 void script_nodes(Script *script, const RuntimeNode *nodes, int n);
 /* Where each member of its jobs is reached; "127.0.0.1" before. */
 void script_address_is(Script *script, const char *address);
-/* Environments are there at once, or have to be prepared. */
+/* What jobs need is there at once, or has to be prepared. */
 void script_prepared(Script *script, bool prepared);
+/* Which preparations its jobs have; only environments before. To be called while no engine uses it. */
+void script_makes(Script *script, bool environment, bool image);
 /* What the build of an environment is counted as; nothing before. */
 void script_builder(Script *script, const Resources *wants);
 /* How many ports may be leased at one time. */
@@ -36,7 +38,7 @@ void script_say_kind(Script *script, ObservationKind kind, const char *task);
 void script_say_exit(Script *script, const char *task, int exit_code, int signal, bool oom);
 
 /* What it was asked to do: lines such as "start ID.1.trainer.0", "stop TASK 30000", "forget TASK", "clean ID
- * 1", "prepare ID", "lease ID 2", "release ID", "keep ID 2". Counting takes the lines that begin with
+ * 1", "prepare ID" (an environment), "abandon ID", "image ID", "abandon-image ID", "lease ID 2", "release ID", "keep ID 2". Counting takes the lines that begin with
  * `prefix`. */
 int script_count(Script *script, const char *prefix);
 /* Waits until as many such lines are there; a test that waits in vain fails. */

@@ -110,14 +110,14 @@ static Job *full_job(void)
         job->seq = 7;
         job->revision = 42;
         job->state = JOB_RUNNING;
-        job->env_state = ENV_READY;
         job->stop_to = JOB_CANCELLED;
         job->attempt = 2;
         job->failures = 1;
         job->idempotency_key = g_strdup("k1");
         job->reason = g_strdup("bytes \xff and 'ticks'");
-        job->env_begun = 1100;
-        job->env_ready = 1300;
+        *job_add_preparation(job, PREPARE_ENVIRONMENT, PREPARATION_READY) = (Preparation){
+                .kind = PREPARE_ENVIRONMENT, .state = PREPARATION_READY, .begun = 1100, .ready = 1300
+        };
         job->admitted = 3000;
         job->running = 3500;
         job->not_before = 2500;
@@ -161,6 +161,52 @@ static Job *full_job(void)
                 .state = MEMBER_LOST, .role = 1, .index = 1, .signal = 9, .oom = true, .exit_code = -1
         };
         return job;
+}
+
+/* The stored form of the one preparation of a job of today, whichever kind its cluster makes. */
+static void test_pack_environment(void)
+{
+        static const char stored[] =
+                "{\"env_state\":2,\"submitted\":1000,\"env_begun\":1100,\"env_ready\":1300}";
+
+        for (int kind = 0; kind < PREPARE_KINDS; kind++) {
+                g_autoptr(Job) job = new_job("{`command`:`x`}");
+                g_autoptr(GError) error = NULL;
+                g_autofree char *text = NULL;
+                Preparation *one = job_add_preparation(job, (PreparationKind)kind, PREPARATION_READY);
+
+                one->begun = 1100;
+                one->ready = 1300;
+                text = job_pack(job);
+                g_assert_cmpstr(text, ==, stored);
+                g_assert_true(job_unpack(job, stored, &error));
+                g_assert_no_error(error);
+                g_assert_cmpint(job->n_preparations, ==, 1);
+                one = &job->preparations[0];
+                g_assert_true(one->kind == PREPARE_ENVIRONMENT && one->state == PREPARATION_READY &&
+                              one->begun == 1100 && one->ready == 1300);
+        }
+}
+
+/* Several are stored with their kinds. */
+static void test_pack_preparations(void)
+{
+        static const char stored[] = "{\"env_state\":3,\"submitted\":1000,\"preparations\":["
+                                     "{\"state\":1,\"begun\":1100,\"kind\":\"image\"}]}";
+        g_autoptr(Job) job = new_job("{`command`:`x`}"), back = full_job();
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = NULL;
+
+        (void)job_add_preparation(job, PREPARE_ENVIRONMENT, PREPARATION_FAILED);
+        job_add_preparation(job, PREPARE_IMAGE, PREPARATION_RUNNING)->begun = 1100;
+        text = job_pack(job);
+        g_assert_cmpstr(text, ==, stored);
+        g_assert_true(job_unpack(back, text, &error));
+        g_assert_no_error(error);
+        g_assert_cmpint(back->n_preparations, ==, 2);
+        g_assert_cmpint(job_preparation(back, PREPARE_ENVIRONMENT)->state, ==, PREPARATION_FAILED);
+        g_assert_cmpint(job_preparation(back, PREPARE_IMAGE)->state, ==, PREPARATION_RUNNING);
+        g_assert_cmpint(job_preparation(back, PREPARE_IMAGE)->begun, ==, 1100);
 }
 
 static void assert_same(const Job *a, const Job *b)
@@ -219,6 +265,7 @@ static void test_unpack_older(void)
                       job->array_max == 0);
         g_assert_true(job->spec_seq == 7 && job->seq == 7);
         g_assert_true(!job->labels && !job->annotations && !job->after && !job->evicted_for);
+        g_assert_cmpint(job->n_preparations, ==, 0);
         g_assert_true(!job->warned && !job->settled && job->saved == 0 && job->evictions == 0 &&
                       job->kill_at == 0);
         g_assert_true(job_labels(job) == (char *const *)job->spec->labels);
@@ -229,6 +276,13 @@ static void test_unpack_refused(void)
         static const char *const bad[] = { "",
                                            "[]",
                                            "{\"env_state\":9}",
+                                           "{\"preparations\":[1]}",
+                                           "{\"preparations\":[{\"kind\":\"magic\",\"state\":1}]}",
+                                           "{\"preparations\":[{\"kind\":\"image\"}]}",
+                                           "{\"preparations\":[{\"kind\":\"image\",\"state\":1},"
+                                           "{\"kind\":\"image\",\"state\":1}]}",
+                                           "{\"env_state\":1,\"preparations\":"
+                                           "[{\"kind\":\"environment\",\"state\":1}]}",
                                            "{\"attempt\":-1}",
                                            "{\"members\":[1]}",
                                            "{\"members\":[{\"role\":2}]}",
@@ -264,6 +318,7 @@ static void test_draft(void)
         draft->reason[0] = 'X';
         draft->labels[0][0] = 'X';
         draft->after[0][0] = 'X';
+        draft->preparations[0].state = PREPARATION_FAILED;
         draft->evicted_for[0] = 'X';
         g_clear_pointer(&draft->annotations, g_strfreev);
         job_unref(draft);
@@ -471,6 +526,8 @@ int main(int argc, char **argv)
         g_test_add_func("/job/words", test_words);
         g_test_add_func("/job/move-times", test_move_times);
         g_test_add_func("/job/pack", test_pack);
+        g_test_add_func("/job/pack-environment", test_pack_environment);
+        g_test_add_func("/job/pack-preparations", test_pack_preparations);
         g_test_add_func("/job/unpack-older", test_unpack_older);
         g_test_add_func("/job/unpack-refused", test_unpack_refused);
         g_test_add_func("/job/draft", test_draft);

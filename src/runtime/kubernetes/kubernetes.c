@@ -92,7 +92,7 @@ static void op_inventory(Runtime *runtime, Resources *ret_total)
 
 static void on_prepared(const char *job_id, const char *problem, void *arg)
 {
-        k8s_tell(arg, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job_id, problem);
+        k8s_tell_prepared(arg, job_id, problem);
 }
 
 static void on_image_made(const ImageWish *of, void *arg)
@@ -292,12 +292,8 @@ static const RuntimeOps kubernetes_ops = {
         .inventory = op_inventory,
         .nodes = op_nodes,
         .address = op_address,
-        .prepare = k8s_prepare,
-        .is_prepared = k8s_is_prepared,
+        .preparations = { [PREPARE_IMAGE] = &k8s_image_preparation },
         .setup_problem = k8s_setup_problem,
-        .prepare_wants = k8s_prepare_wants,
-        .was_prepared = k8s_was_prepared,
-        .abandon = k8s_abandon,
         .lease_ports = op_lease_ports,
         .keep_ports = op_keep_ports,
         .release_ports = op_release_ports,

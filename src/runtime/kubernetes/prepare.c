@@ -452,7 +452,7 @@ static bool is_counted(const Kubernetes *k8s, const ImageWish *wish)
         return !goes_by_itself(k8s) && (wish->setup || environment_is_needed(wish->requirements));
 }
 
-bool k8s_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
+static bool prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
         ImageWish wish = image_of(k8s, attempt);
@@ -482,7 +482,7 @@ static char *recipe_of(const ImageWish *wish)
         return g_strdup(hash);
 }
 
-bool k8s_was_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
+static bool was_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
         ImageWish wish = image_of(k8s, attempt);
@@ -508,7 +508,7 @@ void k8s_note_recipe(Kubernetes *k8s, const ImageWish *of)
         g_mutex_unlock(&k8s->lock);
 }
 
-bool k8s_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
+static bool is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
         g_autofree char *problem = problem_of(k8s, attempt);
@@ -536,15 +536,23 @@ static void run_prepare(Order *order)
                                                .setup = order->setup });
 }
 
-void k8s_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
+void k8s_tell_prepared(Kubernetes *k8s, const char *job_id, const char *problem)
+{
+        Observation *observation =
+                observation_new(problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job_id, problem);
+
+        observation->preparation = PREPARE_IMAGE;
+        k8s->observe(observation, k8s->observe_arg);
+}
+
+static void prepare(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         Kubernetes *k8s = (Kubernetes *)runtime;
         g_autofree char *problem = problem_of(k8s, attempt);
         ImageWish wish;
 
         if (problem || !images_is_needed(attempt) || (goes_by_itself(k8s) && !attempt->job->spec->package)) {
-                k8s_tell(k8s, problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, attempt->job->id,
-                         problem);
+                k8s_tell_prepared(k8s, attempt->job->id, problem);
                 return;
         }
         wish = image_of(k8s, attempt);
@@ -565,7 +573,15 @@ static void run_abandon(Order *order)
                 images_abandon(order->k8s->images, order->name);
 }
 
-void k8s_abandon(Runtime *runtime, const char *job_id)
+static void abandon(Runtime *runtime, const char *job_id)
 {
         order_give((Kubernetes *)runtime, &(Order){ .run = run_abandon, .name = g_strdup(job_id) });
 }
+
+const RuntimePreparation k8s_image_preparation = {
+        .prepare = prepare,
+        .is_prepared = is_prepared,
+        .wants = prepare_wants,
+        .was_prepared = was_prepared,
+        .abandon = abandon,
+};

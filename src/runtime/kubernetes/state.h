@@ -248,10 +248,8 @@ bool k8s_orders(Runtime *runtime, const RuntimeAttempt *attempt);
 void k8s_start(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n);
 bool k8s_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt);
 void k8s_reprioritize(Runtime *runtime, const RuntimeAttempt *attempt);
-void k8s_prepare(Runtime *runtime, const RuntimeAttempt *attempt);
-bool k8s_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt);
+extern const RuntimePreparation k8s_image_preparation;
 char *k8s_setup_problem(Runtime *runtime);
-bool k8s_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants);
-bool k8s_was_prepared(Runtime *runtime, const RuntimeAttempt *attempt);
+/* `problem` NULL: the job's image is ready; any thread. */
+void k8s_tell_prepared(Kubernetes *k8s, const char *job_id, const char *problem);
 void k8s_note_recipe(Kubernetes *k8s, const ImageWish *of); /* its image is there; any thread */
-void k8s_abandon(Runtime *runtime, const char *job_id);

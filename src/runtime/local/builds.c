@@ -179,6 +179,7 @@ static void answer(Builds *builds, const char *job_id, const char *text)
 
         builds_unwant(builds, job_id);
         observation->kind = text ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED;
+        observation->preparation = PREPARE_ENVIRONMENT;
         g_strlcpy(observation->task, job_id, sizeof observation->task);
         observation->time = clock_now_ms();
         observation->text = g_strdup(text);

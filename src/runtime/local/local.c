@@ -167,8 +167,7 @@ static void work_run(void *data, void *arg)
         work_free(work);
 }
 
-static void post(LocalRuntime *local, ObservationKind kind, const char *task, const char *text,
-                 bool permanent)
+static Observation *observation_of(ObservationKind kind, const char *task, const char *text)
 {
         Observation *observation = g_new0(Observation, 1);
 
@@ -177,6 +176,14 @@ static void post(LocalRuntime *local, ObservationKind kind, const char *task, co
         g_strlcpy(observation->task, task, sizeof observation->task);
         observation->time = clock_now_ms();
         observation->text = g_strdup(text);
+        return observation;
+}
+
+static void post(LocalRuntime *local, ObservationKind kind, const char *task, const char *text,
+                 bool permanent)
+{
+        Observation *observation = observation_of(kind, task, text);
+
         observation->permanent = permanent;
         agent_link_post(local->link, observation);
 }
@@ -1088,6 +1095,16 @@ static Resources limits_of(const LocalRuntime *local, const RuntimeAttempt *atte
                             .memory = given->memory ? given->memory : each->memory };
 }
 
+/* `problem` NULL: its environment is ready. */
+static void post_prepared(LocalRuntime *local, const char *job_id, const char *problem)
+{
+        Observation *observation =
+                observation_of(problem ? OBSERVED_PREPARE_FAILED : OBSERVED_PREPARED, job_id, problem);
+
+        observation->preparation = PREPARE_ENVIRONMENT;
+        agent_link_post(local->link, observation);
+}
+
 static void op_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
 {
         LocalRuntime *local = (LocalRuntime *)runtime;
@@ -1096,7 +1113,7 @@ static void op_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
         const EnvironmentRecipe recipe = recipe_of(attempt);
 
         if (!environment_is_wanted(&recipe)) {
-                post(local, OBSERVED_PREPARED, attempt->job->id, NULL, false);
+                post_prepared(local, attempt->job->id, NULL);
         } else if (find_identity(local, attempt->job->user, attempt->user_seq, &identity, &failure)) {
                 Work *work = work_new(prepare, attempt->job->id, attempt->job->spec->requirements, identity);
 
@@ -1109,7 +1126,7 @@ static void op_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
                 builds_want(local->builds, attempt->job->id);
                 work_give(local, work);
         } else {
-                post(local, OBSERVED_PREPARE_FAILED, attempt->job->id, failure->message, false);
+                post_prepared(local, attempt->job->id, failure->message);
         }
 }
 
@@ -1204,16 +1221,17 @@ static void op_close(Runtime *runtime)
         agent_link_close(local->link);
 }
 
+static const RuntimePreparation environment_preparation = {
+        .prepare = op_prepare, .is_prepared = op_is_prepared, .wants = op_prepare_wants, .abandon = op_abandon
+};
+
 static const RuntimeOps local_ops = {
         .name = "local",
         .open = op_open,
         .close = op_close,
         .inventory = op_inventory,
         .address = op_address,
-        .prepare = op_prepare,
-        .is_prepared = op_is_prepared,
-        .prepare_wants = op_prepare_wants,
-        .abandon = op_abandon,
+        .preparations = { [PREPARE_ENVIRONMENT] = &environment_preparation },
         .lease_ports = op_lease_ports,
         .keep_ports = op_keep_ports,
         .release_ports = op_release_ports,

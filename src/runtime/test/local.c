@@ -544,7 +544,7 @@ static void prepare_and_expect_failure(Fixture *f, const TestAttempt *test, cons
 {
         Observation *failed;
 
-        f->runtime->ops->prepare(f->runtime, &test->attempt);
+        runtime_prepare(f->runtime, PREPARE_ENVIRONMENT, &test->attempt);
         failed = await(f, OBSERVED_PREPARE_FAILED, test->job.id);
         g_assert_nonnull(strstr(failed->text, says));
         observation_free(failed);
@@ -555,20 +555,20 @@ static void test_environment(Fixture *f, gconstpointer data)
         TestAttempt other;
         g_autofree char *task = NULL, *log = NULL, *build_log = NULL;
 
-        f->runtime->ops->prepare(f->runtime, &f->test.attempt); /* needs nothing */
+        runtime_prepare(f->runtime, PREPARE_ENVIRONMENT, &f->test.attempt); /* needs nothing */
         expect(f, OBSERVED_PREPARED, f->test.job.id);
-        g_assert_true(f->runtime->ops->is_prepared(f->runtime, &f->test.attempt));
+        g_assert_true(runtime_is_prepared(f->runtime, PREPARE_ENVIRONMENT, &f->test.attempt));
 
         f->test.spec.requirements = (char *)"tinything\n";
         test_attempt_init(&other, "0000000000000000", 1);
         other.spec.requirements = f->test.spec.requirements;
-        g_assert_false(f->runtime->ops->is_prepared(f->runtime, &f->test.attempt));
-        f->runtime->ops->prepare(f->runtime, &f->test.attempt);
-        f->runtime->ops->prepare(f->runtime, &f->test.attempt);
-        f->runtime->ops->prepare(f->runtime, &other.attempt);
+        g_assert_false(runtime_is_prepared(f->runtime, PREPARE_ENVIRONMENT, &f->test.attempt));
+        runtime_prepare(f->runtime, PREPARE_ENVIRONMENT, &f->test.attempt);
+        runtime_prepare(f->runtime, PREPARE_ENVIRONMENT, &f->test.attempt);
+        runtime_prepare(f->runtime, PREPARE_ENVIRONMENT, &other.attempt);
         expect(f, OBSERVED_PREPARED, f->test.job.id);
         expect(f, OBSERVED_PREPARED, other.job.id);
-        g_assert_true(f->runtime->ops->is_prepared(f->runtime, &f->test.attempt));
+        g_assert_true(runtime_is_prepared(f->runtime, PREPARE_ENVIRONMENT, &f->test.attempt));
         build_log = read_log(f, &f->test, "environment", 0);
         g_assert_nonnull(strstr(build_log, "The environment is ready."));
 
@@ -591,12 +591,12 @@ static void test_environment(Fixture *f, gconstpointer data)
 static void test_environment_survives(Fixture *f, gconstpointer data)
 {
         f->test.spec.requirements = (char *)"tinything>=1\n";
-        f->runtime->ops->prepare(f->runtime, &f->test.attempt);
+        runtime_prepare(f->runtime, PREPARE_ENVIRONMENT, &f->test.attempt);
         kill_agent(f);
         expect(f, OBSERVED_SYNCED, NULL);
         close_runtime(f);
         open_runtime(f, 2);
-        f->runtime->ops->prepare(f->runtime, &f->test.attempt);
+        runtime_prepare(f->runtime, PREPARE_ENVIRONMENT, &f->test.attempt);
         expect(f, OBSERVED_PREPARED, f->test.job.id);
 }
 
