@@ -34,9 +34,9 @@ enum {
         WATCH_MAX_S = 600,
         BACK_OFF_MS = 200,
         BACK_OFF_MAX_MS = 30000,
-        SHORT_WATCH_MS = 1000, /* one that ends sooner and said nothing is a failure */
-        REFUSED_MAX = 3,       /* watches in a row, before the list is asked for again */
-        EXPIRED_MAX = 2,       /* paged lists, before one is asked for in one piece */
+        SHORT_WATCH_MS = 1000, /* a watch that ends sooner without an event counts as a failure */
+        REFUSED_MAX = 3,       /* refused watches in a row, before a new list */
+        EXPIRED_MAX = 2,       /* expired paged lists, before an unpaged one */
 };
 
 typedef enum { STATE_LISTING, STATE_WATCHING, STATE_RESTING } State;
@@ -173,7 +173,7 @@ static void tell_poisoned(KubeCache *cache, const GError *error)
                             "error", error->message, NULL);
 }
 
-/* Members of a list do not say what they are. */
+/* Items of a list have no kind and apiVersion. */
 static void stamp(const KubeCache *cache, json_t *object)
 {
         if (!json_object_get(object, "kind"))
@@ -416,7 +416,7 @@ static bool on_data(const char *data, gsize len, void *arg)
         if (!cache->freed && !kube_frames_feed(cache->frames, data, len, &error))
                 frames_failed(cache, error);
         bool more = !cache->freed && cache->call && !cache->said;
-        if (!cache->freed && cache->said) /* whether the server ends it now, or not */
+        if (!cache->freed && cache->said) /* also if the server ends it now */
                 on_watch_end(&ended, cache);
         cache_unref(cache);
         return more;
@@ -509,10 +509,10 @@ static bool on_frame(json_t *frame, const GError *error, void *arg)
         return !cache->freed;
 }
 
-/* The versions that we know are gone, or the server does not know them yet (it was set back). */
+/* Our resource version has expired, or is newer than the server's, which was restored from a backup. */
 static bool needs_list(KubeCache *cache, const KubeReply *reply, const GError *error)
 {
-        static const int ours[] = { 401, 403, 429 }; /* a list would fare no better */
+        static const int ours[] = { 401, 403, 429 }; /* a list would fail, too */
 
         if (err_is(error, ERR_GONE))
                 return true;
@@ -545,7 +545,7 @@ static void watch_ended(KubeCache *cache)
                 watch(cache);
                 return;
         }
-        if (cache->hollow++ == 0) { /* a busy server ends what it cannot keep up with */
+        if (cache->hollow++ == 0) { /* a busy server ends watches that it cannot serve */
                 rest(cache, BACK_OFF_MS);
                 return;
         }

@@ -44,8 +44,8 @@ static const KubeClientOptions defaults = {
         .body_max = (gsize)256 << 20,
 };
 
-/* Writes and reads share a connection, lists and watches of caches another: over one that carries a thousand
- * writes a busy server sends events late, and ends the watch that does not keep up. */
+/* Writes and reads share a connection; lists and watches of caches have another one. Over a connection with
+ * a thousand writes a busy server sends events late, and ends the watch that falls behind. */
 typedef enum { LANE_COMMON, LANE_CACHES, LANES } Lane;
 typedef enum { CALL_AHEAD, CALL_WAITING, CALL_BEHIND, CALL_DELAYED, CALL_RUNNING, CALL_STATES } CallState;
 
@@ -57,7 +57,7 @@ struct KubeCall {
         Lane lane;
         bool is_ready;    /* in client->ready */
         bool is_attached; /* the library has its handle */
-        int held;         /* callbacks of it that run now */
+        int held;         /* number of its callbacks that are running */
         KubeHttp http;
         gint64 timeout_ms; /* of a stream: of silence */
         KubeDone done;     /* `end` of a stream */
@@ -70,7 +70,7 @@ struct KubeCall {
         CURL *handle;
         KubeMulti *multi;
         struct curl_slist *headers;
-        GString *in; /* the body so far; of a stream what was not handed on yet */
+        GString *in; /* the body so far; of a stream the part that was not passed on yet */
         bool overflow;
         guint generation;
         KubeTimer *idle;
@@ -85,14 +85,14 @@ struct KubeClient {
         KubeClientOptions options;
         GMainContext *context;
         GPtrArray *multis[LANES]; /* for new transfers, each with connections of its own */
-        GPtrArray *old_multis;    /* with transfers still, over connections that are not trusted any more */
+        GPtrArray *old_multis;    /* that still have transfers, over connections that are not trusted */
         KubeDiscovery *discovery;
         KubeTimer *pump;
         GQueue queues[CALL_STATES];
         GQueue ready; /* GList of its own, of KubeCall */
         double tokens;
         gint64 filled_us;
-        guint in_flight, behind_in_flight; /* the latter are among the former */
+        guint in_flight, behind_in_flight; /* in_flight includes the background requests */
         KubeClientFigures figures;
 };
 
@@ -158,7 +158,7 @@ static void call_free(KubeCall *call)
         g_free(call);
 }
 
-/* Out of every list; freed unless one of its callbacks runs. */
+/* Removes it from every list, and frees it unless one of its callbacks runs. */
 static void call_end(KubeCall *call)
 {
         drop_transfer(call);
@@ -208,7 +208,7 @@ static void make_ready(KubeCall *call)
         g_queue_push_tail(&call->client->ready, call);
 }
 
-/* From within the library: stores only. */
+/* Called by the library, so it only stores the bytes. */
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
         KubeCall *call = arg;
@@ -231,7 +231,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
         return len;
 }
 
-/* The end of a stream's head: `data` is told, with nothing. */
+/* The head of a stream is complete: calls `data` without bytes. */
 static size_t on_header(char *line, size_t size, size_t count, void *arg)
 {
         KubeCall *call = arg;
@@ -448,7 +448,7 @@ static void note_reply(KubeClient *client, const KubeCall *call, int status)
         client->figures.requests[call->http.verb][CLAMP(status / 100, 0, 5)]++;
 }
 
-/* A transfer that the library carried to its end: a reply, good or bad. */
+/* The transfer is complete: handles the reply, also an unsuccessful one. */
 static void on_reply(KubeCall *call)
 {
         KubeClient *client = call->client;
@@ -503,7 +503,7 @@ static void on_broken(KubeCall *call, CURLcode result)
         }
 }
 
-/* Hands on what has come; false when the call is gone. */
+/* Passes received bytes on. False if the call was ended meanwhile. */
 static bool deliver(KubeCall *call)
 {
         g_autoptr(GString) in = call->in;
@@ -579,7 +579,8 @@ static void fill_bucket(KubeClient *client, gint64 now_us)
         client->filled_us = now_us;
 }
 
-/* Those whose time has come wait again; the next time of the others, -1: none. */
+/* Delayed calls that are due wait for their turn again. Returns the time of the next delayed one; -1:
+ * none. */
 static gint64 wake_delayed(KubeClient *client, gint64 now_us)
 {
         gint64 next_us = -1;
@@ -626,7 +627,7 @@ static void fail_queue(KubeClient *client, CallState state, const GError *error)
                 fail_call(queue->head->data, error);
 }
 
-/* Starts what may start; when the bucket is empty, the time at which it is not. */
+/* Starts waiting calls. If the token bucket is empty, returns the time of its next token. */
 static gint64 start_waiting(KubeClient *client, gint64 now_us)
 {
         KubeCall *call;
@@ -661,7 +662,7 @@ static void on_pump(void *arg)
         if (token_us >= 0 && (next_us < 0 || token_us < next_us))
                 next_us = token_us;
         if (!client->freed && next_us >= 0 && kube_timer_due_at(client->pump) < 0)
-                kube_timer_set_at(client->pump, next_us); /* else it comes at once anyway */
+                kube_timer_set_at(client->pump, next_us); /* else it follows at once */
         client_unref(client);
 }
 

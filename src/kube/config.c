@@ -179,7 +179,7 @@ static json_t *parse_document(const char *text, gsize len, const char *path, GEr
         return root;
 }
 
-/* Adds what the document says and `merged` does not yet. */
+/* Adds the entries of the document that `merged` does not have. */
 static bool merge(Merged *merged, const char *text, gsize len, const char *path, const char *dir,
                   GError **error)
 {
@@ -252,7 +252,7 @@ static bool refuse_files(const Entry *entry, const char *name, GError **error)
                        entry->where, name);
 }
 
-/* Strict, unlike GLib's: what is no base64 is refused, not skipped. */
+/* Stricter than GLib: an invalid character is an error, and is not skipped. */
 static char *decode(const char *text, gsize *ret_len)
 {
         g_autoptr(GString) packed = g_string_new(NULL);
@@ -503,7 +503,8 @@ static bool take_user(const Entry *entry, KubeConfig *config, GError **error)
         return check_token(entry, config->token, error);
 }
 
-/* The cluster's own words for the plug-in: extensions[name="client.authentication.k8s.io/exec"].extension */
+/* The cluster's configuration for the plug-in:
+ * extensions[name="client.authentication.k8s.io/exec"].extension */
 static void take_plugin_config(const Entry *cluster, KubeConfig *config)
 {
         const json_t *list = json_object_get(cluster->body, "extensions"), *item;

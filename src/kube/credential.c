@@ -17,7 +17,7 @@ enum {
         TOKEN_MAX = 64 << 10,
         PLUGIN_OUT_MAX = 1 << 20,
         PLUGIN_TIMEOUT_MS = 60000,
-        PLUGIN_AGAIN_MS = 1000, /* it is not run more often, whatever it says */
+        PLUGIN_AGAIN_MS = 1000, /* shortest time between two runs, whatever it reports */
         FILE_LOOK_MS = 1000,
         EARLY_MS = 5000, /* before it expires */
 };
@@ -93,7 +93,7 @@ static bool read_token_file(KubeCredential *credential, GError **error)
         if (!file_read(path, TOKEN_MAX, &text, NULL, error)) {
                 if (!credential->authorization)
                         return err_prefix(error, "the token file: ");
-                g_clear_error(error); /* it is being replaced: the old one may serve still */
+                g_clear_error(error); /* it is being replaced: the old token may still be valid */
                 return true;
         }
         g_strstrip(text);

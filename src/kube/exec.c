@@ -59,11 +59,11 @@ struct KubeExec {
         GString *queued; /* frames for an open connection, while it is not */
         GString *out;    /* bytes to be sent */
         gsize taken;     /* of out, into pieces */
-        char *piece;     /* what the connection is being given: it does not move or grow until it is sent */
+        char *piece;     /* bytes that are being written: they do not move or grow until they are sent */
         gsize piece_len, sent;
         gsize skipped[PORT_CHANNELS]; /* of what a channel of a port begins with */
         bool can_close, input_closed;
-        bool deaf; /* the server takes nothing any more; what it has said may still be read */
+        bool deaf; /* the server accepts no more input; its output may still be read */
         bool held;
 };
 
@@ -143,8 +143,7 @@ static bool has_output(const KubeExec *exec)
         return exec->sent < exec->piece_len || exec->taken < exec->out->len;
 }
 
-/* A connection that is gone shows whether one asked for it or not: while nothing is to be done with it, it is
- * not looked at. */
+/* The loop always reports a lost connection, so the connection is not watched while it is not needed. */
 static void set_interest(KubeExec *exec)
 {
         GIOCondition condition =
@@ -177,8 +176,8 @@ static bool take_piece(KubeExec *exec)
         return exec->piece_len > 0;
 }
 
-/* A command that has ended reads no more, and its end may be on the way to us: the connection is over when
- * reading says so. */
+/* A command that has ended reads no more, and its status may be on the way: only reading ends the
+ * connection. */
 static void stop_sending(KubeExec *exec)
 {
         exec->deaf = exec->input_closed = true;
@@ -344,7 +343,7 @@ static void take_port(KubeExec *exec, const char *data, gsize len)
                 exec->config.output(1, data, len, exec->config.arg);
 }
 
-/* A connection that ends without a goodbye was cut off: not all that the port has said has come. */
+/* A connection that ends without a close frame was cut off: output of the port may be missing. */
 static void lose_connection(KubeExec *exec)
 {
         g_autoptr(GError) error = NULL;

@@ -26,11 +26,11 @@ struct KubeLease {
         KubeCall *call;
         json_t *record; /* the lease as we last saw or wrote it; NULL: to be read */
         char *seen;     /* of the record: holder and times */
-        gint64 seen_ms; /* since when it says so; monotonic */
+        gint64 seen_ms; /* when that record was first seen; monotonic */
         gint64 sent_ms; /* the request under way; monotonic */
         bool writing;   /* the request under way may make it ours */
         bool held;
-        bool again; /* giving it back was refused once */
+        bool again; /* the release was refused once */
         void (*released)(void *arg);
         void *released_arg;
 };
@@ -196,7 +196,7 @@ static void on_written(const KubeReply *reply, void *arg)
         observe(lease, reply->object);
         try_later(lease);
         if (clock_monotonic_ms() >= good_until_ms)
-                return; /* it took so long (Retry-After) that it says nothing any more */
+                return; /* it took so long (Retry-After) that the renewal is outdated */
         kube_timer_set_at(lease->deadline, good_until_ms * 1000);
         if (lease->held)
                 return;
@@ -255,7 +255,7 @@ static void on_deadline(void *arg)
 {
         KubeLease *lease = arg;
 
-        if (lease->call) { /* it may wait for longer still, and what it brings comes too late */
+        if (lease->call) { /* the request may take longer, and its reply would be too late */
                 g_clear_pointer(&lease->call, kube_call_cancel);
                 g_clear_pointer(&lease->record, json_decref);
                 try_later(lease);
@@ -336,7 +336,7 @@ static void on_read_to_release(const KubeReply *reply, void *arg)
                 finish_release(lease);
 }
 
-/* A write that is broken off may have arrived: only the server knows then what the lease says. */
+/* An interrupted write may have arrived: only the server knows the state of the lease. */
 void kube_lease_release(KubeLease *lease, void (*done)(void *arg), void *arg)
 {
         bool unsure = lease->call && lease->writing;

@@ -1,5 +1,5 @@
-/* A program run for its output (see process.h). The end is the program's own (a pidfd), not that of its
- * pipes: what it leaves in the background may hold these for ever. */
+/* Runs a program for its output (see process.h). It ends when the program ends (a pidfd), not when its pipes
+ * are closed: its background processes may keep these open. */
 #include "kube/process.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ static void keep(KubeProcess *process, int pipe, const char *data, gsize len)
                 g_string_erase(text, 0, (gssize)(text->len - ERR_KEPT));
 }
 
-/* All that is there now; false at the end. */
+/* Reads all available bytes; false at the end. */
 static bool drain(KubeProcess *process, int pipe)
 {
         char buffer[4096];

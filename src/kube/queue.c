@@ -124,7 +124,7 @@ static void make_timed(KubeQueue *queue, Item *item, gint64 due_us)
         item->timed = g_sequence_insert_sorted(queue->timed, item, compare_due, NULL);
 }
 
-/* Nothing about it is worth remembering. */
+/* Removes the item if nothing about it has to be remembered. */
 static void release(KubeQueue *queue, Item *item)
 {
         if (!item->is_ready && !item->timed && !item->is_working && !item->is_parked && !item->failures)

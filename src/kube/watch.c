@@ -12,7 +12,7 @@
 
 enum { REST_MAX = 1 << 20 };
 
-/* Where brackets and strings stand. */
+/* The state of the scanner: brackets and strings. */
 typedef struct {
         int depth;
         bool in_string, escaped;
@@ -95,7 +95,7 @@ static void give(KubeFrames *frames)
         else
                 object = kube_json_parse(frames->text->str, frames->text->len, &error);
         frames->too_large = false;
-        if (frames->text->allocated_len > 1 << 20) { /* a rare one: its room is not kept */
+        if (frames->text->allocated_len > 1 << 20) { /* a large item is rare: its memory is released */
                 g_string_free(frames->text, TRUE);
                 frames->text = g_string_new(NULL);
         }

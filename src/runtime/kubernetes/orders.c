@@ -195,7 +195,8 @@ static void make_group(Kubernetes *k8s, Order *order)
                 volcano_want_group(k8s->volcano, g_steal_pointer(&order->group));
 }
 
-/* False: its namespace cannot be looked at, which is told. */
+/* Stores its namespace and form. False: the account cannot list pods there, which is told; the task may be
+ * freed. */
 static bool take_place(Task *task, const Order *order)
 {
         g_autoptr(GError) error = NULL;

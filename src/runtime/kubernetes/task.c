@@ -273,8 +273,8 @@ static gint64 grace_of(const Task *task, const json_t *pod)
         return over ? 0 : MAX(task->grace_s, 1);
 }
 
-/* If the node only cannot be reached, the program may go on there: it is of an attempt that is over, and
- * its names are not used again. */
+/* If the node is only unreachable, the program may continue there. Its attempt is over, and its names are
+ * not used again. */
 static void force_pod(Task *task, const char *node)
 {
         task->given_up = pods_node_trouble(task->k8s, node);

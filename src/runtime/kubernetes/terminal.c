@@ -7,9 +7,8 @@
 #include "kube/timer.h"
 #include "runtime/kubernetes/pod/gate.h"
 
-/* A member cannot be told that a connection's other side has sent its end, nor that it is gone. It may answer
- * for as long as it keeps on. What is silent for longer may still have something to say, so that is no end.
- */
+/* A member cannot be told that the client has sent its end or is gone. After a long silence the connection ends
+ * with an error, because the member may still have output. */
 enum { SILENCE_MS = 10000 };
 
 typedef struct {

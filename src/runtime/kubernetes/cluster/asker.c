@@ -1,5 +1,5 @@
-/* A question is the kind's plural, asked of discovery, and one request (see asker.h). A log flows, so that no
- * more of it is kept than was asked for. */
+/* A request is the kind's plural, found by discovery, and one API request (see asker.h). A log is streamed,
+ * so that only the requested part of it is stored. */
 #include "runtime/kubernetes/cluster/asker.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct {
         Asker *asker;
         RuntimeAsk *ask;
         KubeCall *call; /* NULL: the kind is being found */
-        GString *log;   /* what has come of it; or NULL */
+        GString *log;   /* the bytes so far; or NULL */
         gint64 until_us;
 } Question;
 
@@ -146,7 +146,7 @@ static void read_log(Question *question)
 
 /* ---- all of them ---- */
 
-/* In a path these would lead to another object than was named. */
+/* In a path these would name another object. */
 static bool is_dots(const char *name)
 {
         return name && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0);

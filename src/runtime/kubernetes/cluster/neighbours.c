@@ -1,6 +1,6 @@
-/* Nodes and the pods of others on them (see neighbours.h). What a pod requests follows Kubernetes' rule
- * ("Resource sharing within containers"): its containers and sidecars together, or the largest of its init
- * containers with the sidecars that run beside it, whichever is more; and the pod's overhead. */
+/* Nodes and the pods of others on them (see neighbours.h). The request of a pod follows Kubernetes' rule
+ * ("Resource sharing within containers"): the larger of two sums, its containers and sidecars, or its
+ * largest init container and the sidecars beside it; and the pod's overhead. */
 #include "runtime/kubernetes/cluster/neighbours.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static Resources amounts(const json_t *list)
                 const char *text = json_string_value(value);
                 int kind = kind_of(name);
 
-                if (text && kind >= 0) /* what cannot be read is not there for us */
+                if (text && kind >= 0) /* an amount that cannot be parsed counts as none */
                         (void)quantity_parse(name, kind, text, &sum.amount[kind], NULL);
         }
         return sum;
@@ -209,7 +209,7 @@ char *neighbours_unready(const json_t *node)
                                message ? ": " : "", message ? message : "");
 }
 
-/* Why nothing new may stand there; NULL: it may. */
+/* Why new members cannot be placed on it; NULL: they can. */
 static char *closed(const json_t *node)
 {
         const json_t *taints = kube_get(node, "spec.taints"), *taint;

@@ -6,9 +6,9 @@
 #include "base/err.h"
 
 enum {
-        DENIALS = 3,        /* in a row mean it: rights that were just given take a moment to hold */
-        REVOKED_MS = 20000, /* and after this time if the account had the right: a binding may be replaced */
-        WIDEN_MS = 60000,   /* how often more rights are tried */
+        DENIALS = 3,        /* in a row are believed: new rights take a moment to become effective */
+        REVOKED_MS = 20000, /* ... after this time, if the account had the right: a binding may be replaced */
+        WIDEN_MS = 60000,   /* time between tests for more rights */
 };
 
 typedef struct {
@@ -23,7 +23,7 @@ struct Scope {
         ScopeEvents events;
         GPtrArray *parts; /* Part: one, or one for each namespace */
         bool narrow;
-        bool moving;      /* between the two: what is to be seen is not known yet */
+        bool moving;      /* it switches between the two, and is not synced yet */
         bool known;       /* all was seen once */
         int denials;      /* in a row */
         gint64 denied_us; /* since when */

@@ -1,5 +1,5 @@
-/* Samples of what members use (see usage.h). The summary is that of k8s.io/kubelet/pkg/apis/stats/v1alpha1.
- * When who is asked is usage-pace.h's to say. */
+/* Samples of the usage of members (see usage.h). The summary is that of
+ * k8s.io/kubelet/pkg/apis/stats/v1alpha1. usage-pace.h decides which node is asked, and when. */
 #include "runtime/kubernetes/cluster/usage.h"
 
 #include <string.h>

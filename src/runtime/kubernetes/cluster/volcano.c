@@ -1,7 +1,6 @@
-/* Queues and groups (see volcano.h).
- *
- * Level-triggered: what is wanted stands in tables, what is there in two caches; every event and every answer
- * looks at one object again. A Queue of the same name that is not ours is used as it is. */
+/* Queues and groups (see volcano.h). Level-triggered: tables have the wanted objects, two caches the
+ * existing ones. Each event and each reply compares one object again. A Queue of the same name that is not
+ * ours is used unchanged. */
 #include "runtime/kubernetes/cluster/volcano.h"
 
 #include <string.h>
@@ -72,7 +71,7 @@ static void note_refusal(Volcano *volcano, const char *key, const GError *error)
         g_hash_table_insert(volcano->says, g_strdup(key), g_strdup(error->message));
 }
 
-/* Errors that the next try may not have: it exists, another writer was faster, its namespace is being
+/* Errors that may not repeat: the object exists, another writer was faster, its namespace is being
  * created. */
 static bool is_passing(const GError *error)
 {

@@ -34,7 +34,7 @@ enum {
         SIGNALLED = 128, /* an exit status above it: the signal's number */
 };
 
-#define CONTENT "content." /* and a number: the tars of what goes in */
+#define CONTENT "content." /* and a number: the tars */
 
 /* A tar that is being made. */
 typedef struct {
@@ -61,7 +61,7 @@ struct Build {
         Follow *follow;      /* FOLLOWED */
         Delivery *delivery;  /* STARTED */
         int deliveries;
-        char *killed; /* what ended its container, when that was not the script; or NULL */
+        char *killed; /* what killed its container; NULL: the script ended by itself */
 
         bool found;    /* KNOWN: see BuildConfig.done */
         char *problem; /* KNOWN; or NULL */
@@ -223,7 +223,7 @@ static void deliver(Build *build)
         if (!is_at(build, BUILD_CONTENT, CONTENT_READY) || !is_at(build, BUILD_DELIVERY, DELIVERY_NONE) ||
             build->again)
                 return;
-        (void)stat(build->tar, &st); /* what is gone is as if it were empty: the command refuses it */
+        (void)stat(build->tar, &st); /* a missing file counts as empty: the command refuses it */
         argv = image_delivery(st.st_size);
         build_move(&build->state, BUILD_DELIVERY, DELIVERY_STARTED);
         build->delivery =

@@ -15,7 +15,7 @@ enum {
         KEY_HEX = 32,
         SECRET_HEX = 16,
         DEADLINE_S = 2 * 3600, /* of a build, where no limit is set */
-        REQUEST_MILLI = 100,   /* what a node must have free for it; the limits are often not used */
+        REQUEST_MILLI = 100,   /* its requests; the limits are often not used */
         REQUEST_BYTES = 256 * 1024 * 1024,
         KEEP_S = 600, /* an ended Job, for people to look at */
 };
@@ -281,7 +281,7 @@ static void put_option(GString *text, const char *name, const char *value)
                 g_string_append_printf(text, "%s = %s\n", name, value);
 }
 
-/* Those of the server's options that mean the same elsewhere; a proxy, a certificate's file do not. */
+/* Options of the server's pip that are valid elsewhere, too. A proxy or the file of a certificate is not. */
 char *image_pip_config(const SettingPip *pip, GHashTable *server)
 {
         static const char *const names[] = { "index-url", "extra-index-url", "trusted-host",

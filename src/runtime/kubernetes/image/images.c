@@ -374,7 +374,7 @@ static void shared_free(gpointer data)
 
 static void next_builds(Images *images);
 
-/* Those who waited are looked at once more, or told. */
+/* The jobs that waited ask the registry again, or are told the problem. */
 static void release(Shared *shared, const char *problem)
 {
         Images *images = shared->images;
@@ -626,7 +626,7 @@ static void on_policy(const KubeReply *reply, void *arg)
         images->policy_made = !reply->error;
         if (images->policy_made)
                 next_look(images);
-        else if (err_is(reply->error, ERR_EXISTS)) /* of an older setting, maybe */
+        else if (err_is(reply->error, ERR_EXISTS)) /* perhaps with an older setting */
                 send_policy(images, KUBE_PATCH);
         else
                 not_made(images, "the NetworkPolicy of builds", reply->error);

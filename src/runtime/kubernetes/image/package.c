@@ -154,7 +154,7 @@ void package_put(json_t *pod_spec, const RuntimeAttempt *attempt)
         image_put(pod_spec, MEMBER_CONTAINER, NULL, true, NULL);
 }
 
-/* Its last words are those of its log. */
+/* Its termination message is the end of its log. */
 void package_require(json_t *pod_spec, const char *requirements)
 {
         g_autofree char *script = podspec_literal(lacking_script), *text = podspec_literal(requirements);

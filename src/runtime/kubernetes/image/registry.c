@@ -19,7 +19,7 @@ enum {
         STATUS_NOT_FOUND = 404,
 };
 
-/* All forms, of one platform or many: the digest is that of what would be pulled. */
+/* All media types, of one platform or several: the digest is that of the image that would be pulled. */
 #define ACCEPT                                                                                               \
         "Accept: application/vnd.oci.image.index.v1+json, "                                                  \
         "application/vnd.docker.distribution.manifest.list.v2+json, "                                        \
@@ -59,7 +59,8 @@ static char *basic(const SettingRegistry *registry)
 
 /* ---- addresses ---- */
 
-/* Of this machine, of its links, of private networks, and what leads to IPv4 by way of IPv6 (RFC 6890). */
+/* Addresses of this machine, of its links, of private networks, and IPv6 forms of IPv4 addresses (RFC
+ * 6890). */
 static const struct {
         int family;
         guint8 start[16];

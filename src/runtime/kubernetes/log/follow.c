@@ -28,18 +28,18 @@
 
 enum {
         STREAMS = 1000,
-        OPENING = 16, /* asked for at once: writes wait in the same line */
-        SPARE = 64,   /* places beyond those, for members that are stopped; and as many for what has ended */
+        OPENING = 16, /* requests for streams in flight: writes wait in the same queue */
+        SPARE = 64,   /* further streams for stopped members; and as many for ended containers */
         AGAIN_MS = 500,
         AGAIN_MAX_MS = 30000,
         REFUSED_MAX_MS = 300000, /* the node has no answer, or the account no right */
         LAST_MS = 10000,         /* for the rest of a log, after its container has ended */
-        LEAVING_MS = 10000,      /* for the stream of one that is about to be stopped */
-        ANSWER_MS = 2000,        /* the node of a container that has said nothing yet does not answer */
+        LEAVING_MS = 10000,      /* for the stream of a container that is about to be stopped */
+        ANSWER_MS = 2000,        /* without a reply after this time, the container counts as silent */
         TICK_MS = 200,
         EACH_TICK = 5, /* streams that are opened again */
         SILENT_US = 10 * G_USEC_PER_SEC,
-        NOTE_US = G_USEC_PER_SEC, /* between notes of how far a log has come */
+        NOTE_US = G_USEC_PER_SEC, /* time between two notes of the position in a log */
         NS_A_MS = 1000000,
 };
 
@@ -57,8 +57,8 @@ struct FollowRoom {
         KubeClient *client;
         GMainContext *context;
         guint places;
-        guint opening;            /* of the open ones: neither answered nor waited for */
-        GQueue in[FOLLOW_STATES]; /* Follow; who has waited longest is at the head */
+        guint opening;            /* open streams without a reply yet */
+        GQueue in[FOLLOW_STATES]; /* Follow; the one that has waited longest is the head */
         GSource *tick;            /* while a follow waits */
 };
 
@@ -70,11 +70,11 @@ struct Follow {
         char *url;
         int fd;
         gint64 size;   /* of the file */
-        gint64 before; /* of it, what earlier pods wrote; -1: not looked at yet */
+        gint64 before; /* the part of the file that earlier pods wrote; -1: not read yet */
         TimedLog log;
         LogPlace noted;
         gint64 noted_us, heard_us;
-        GArray *times;   /* LogTime: when what was appended was written; not noted yet */
+        GArray *times;   /* LogTime: times of appended lines that are not stored yet */
         LogTime time;    /* of the lines since the last of them; size: where they begin */
         gint64 time_gap; /* ms, between two of them */
         guint failures;  /* in a row */
@@ -136,7 +136,7 @@ static char *format_note(const char *uid, gint64 start, const LogPlace *place)
                                uid, start, place->first_ns, place->first_at, place->last_ns, place->last_at);
 }
 
-/* A file that is shorter than its note lost its end with the machine: then nothing is known. */
+/* A file that is shorter than its note has lost its end in a crash of the machine: then nothing is known. */
 static void parse_place(char **words, gint64 size, LogPlace *ret)
 {
         LogPlace place;
@@ -149,8 +149,8 @@ static void parse_place(char **words, gint64 size, LogPlace *ret)
                 *ret = place;
 }
 
-/* Where the pod begins in the file, and how far it has come, if that is known; without a note it is a single
- * pod's. */
+/* The place of the pod in the file, and the position in its log, if they are known. Without a note the file
+ * is of a single pod. */
 static bool read_note(const char *path, const char *uid, gint64 size, gint64 *ret, LogPlace *ret_place)
 {
         g_autofree char *text = NULL;
@@ -196,8 +196,8 @@ static void look_at_note(Follow *follow)
                 begin_note(follow);
 }
 
-/* An older note serves as well, unless the log is rotated before the next one: so it may be late, and fail.
- * It is written in place, since a file renamed is one that the file system hurries to the disk. */
+/* An older note is good enough unless the log is rotated before the next one, so a note may be late or fail.
+ * It is written in place, because a file system writes renamed files to the disk at once. */
 static void note_place(Follow *follow)
 {
         g_autofree char *path = NULL, *text = NULL;
@@ -227,7 +227,8 @@ static bool write_out(Follow *follow, const char *data, gsize len, GError **erro
 
 /* ---- when lines were written (base/log-times.h) ---- */
 
-/* Where it is cut off, records would say more than the file has. */
+/* Records the time of the lines up to `size`. A file that is cut off at its limit gets no record: it would cover more
+ * than the file has. */
 static void keep_time(Follow *follow, gint64 size)
 {
         LogTime record = { .time_ms = follow->time.time_ms, .size = size };
@@ -350,7 +351,7 @@ static void rest(Follow *follow, bool refused)
 static void put_off(Follow *follow, const GError *error)
 {
         g_array_set_size(follow->times, 0);
-        follow->time.time_ms = 0; /* the file has not what it would be the time of */
+        follow->time.time_ms = 0; /* the file does not have the line of this time */
         close_stream(follow);
         rest(follow, false);
         follow->full = err_is(error, ERR_NO_SPACE);
@@ -434,7 +435,7 @@ static void tell_said(const Follow *follow)
                             said, NULL);
 }
 
-/* Writes a mark, and after it all of the log that the node has. */
+/* Writes a mark. All of the log that the node has follows it. */
 static bool begin_anew(Follow *follow)
 {
         g_autoptr(GString) gap = g_string_new(timed_log_gap);

@@ -53,7 +53,7 @@ static gboolean on_retry(gpointer arg)
         return G_SOURCE_REMOVE;
 }
 
-/* Another object has its name by now: the one that was meant is gone. */
+/* Or another object has the name now, so the old one is gone. */
 static bool is_gone(const Deletion *deletion, const GError *error)
 {
         return err_is(error, ERR_NOT_FOUND) || (deletion->uid && err_is(error, ERR_CONFLICT));
@@ -127,7 +127,7 @@ static Deletion *deletion_new(Deletions *deletions, const KubeKind *kind, const 
         deletion->deletions = deletions;
         deletion->key = g_strdup_printf("%s/%s/%s", kind->plural, namespace, name);
         before = g_hash_table_lookup(deletions->all, deletion->key);
-        if (before) /* who waits for it goes on waiting */
+        if (before) /* its task is still told */
                 deletion->task = g_steal_pointer(&before->task);
         deletion->backoff = (Backoff){ .first = RETRY_MS, .max = RETRY_MAX_MS };
         deletion->kind = kind;

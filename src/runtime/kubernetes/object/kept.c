@@ -1,4 +1,4 @@
-/* What is kept of attempts (see kept.h): by name, and those whose end is known also in its order. */
+/* The kept pods of attempts (see kept.h): by name; those with a known end also by time. */
 #include "runtime/kubernetes/object/kept.h"
 
 #include <string.h>

@@ -33,7 +33,7 @@ static json_t *set_spec(const json_t *pod, int n)
                          selector);
 }
 
-/* Trying again is the platform's: an index that fails stays failed, and one that is deleted, too. */
+/* The platform retries: an index that fails stays failed, and so does a deleted one. */
 static json_t *job_spec(const json_t *pod, int n)
 {
         return json_pack("{s:i, s:i, s:s, s:i, s:s}", "completions", n, "parallelism", n, "completionMode",
@@ -196,7 +196,8 @@ static const Form *as_sets(const RuntimeAttempt *attempt, const FormRole *role)
         return role->serves ? &set_form : &job_form;
 }
 
-/* One object is all of a job's members: those that come and go cannot be in it, nor can the others then. */
+/* One object has all members of the job, so a role whose members come and go cannot be in it, nor the other
+ * roles. */
 static bool is_elastic(const RuntimeAttempt *attempt)
 {
         const Spec *spec = attempt->job ? attempt->job->spec : NULL;
@@ -331,7 +332,7 @@ static json_t *env_of(const json_t *pod)
         return json_object_get(gate_main_of(json_object_get(pod, "spec")), "env");
 }
 
-/* Templates of users may have entries without: the API server says so. */
+/* Templates of users may have entries without a name: the API server refuses them. */
 static const char *name_of(const json_t *entry)
 {
         const char *name = kube_get_text(entry, "name");

@@ -319,7 +319,7 @@ static char *say(const json_t *state)
         return g_strdup(reason ? reason : message);
 }
 
-/* With what it is said of; the caller's. */
+/* The reason with the name of its object; the caller's. */
 static char *say_of(const char *what, const json_t *state)
 {
         g_autofree char *said = say(state);
@@ -335,8 +335,8 @@ static void end_with(MemberLook *look, ObservationKind kind, char *text)
         look->text = text;
 }
 
-/* Why a container waits, where it waits in vain. The pull that failed once may do better the next time, which
- * is when the word becomes ImagePullBackOff. */
+/* Why a container waits, if it waits in vain. A pull that failed once may succeed the next time; after that
+ * the reason becomes ImagePullBackOff. */
 static const struct {
         const char *reason;
         bool permanent;
@@ -358,7 +358,7 @@ bool member_waits_in_vain(const char *reason, bool *ret_permanent)
         return false;
 }
 
-/* The kubelet has not read a Secret or ConfigMap yet that is there ("failed to sync secret cache: timed out
+/* The kubelet has not read an existing Secret or ConfigMap yet ("failed to sync secret cache: timed out
  * waiting for the condition"); it tries again. */
 static bool is_late(const json_t *waiting)
 {
@@ -386,7 +386,7 @@ static bool could_not_start(const json_t *state)
                (message && g_str_has_prefix(message, "paddle-gate: "));
 }
 
-/* The node came back, or the kubelet: how it ended is not known. */
+/* The node or the kubelet was restarted: the exit status is not known. */
 static bool is_unknown(const json_t *state)
 {
         return g_strcmp0(kube_get_text(state, "reason"), "ContainerStatusUnknown") == 0;

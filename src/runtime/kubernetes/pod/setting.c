@@ -148,7 +148,7 @@ static bool check_egress(const char *where, const char *value, GError **error)
         return policy_check(value, error) || err_prefix(error, "%s: ", where);
 }
 
-/* Where an entry is mounted follows from its name; the older setting says it, too. */
+/* The path of a mount follows from the entry's name; the older setting has it, too. */
 static bool check_mount(const char *where, const char *value, GError **error)
 {
         g_autofree char *path = g_strdup(value);
@@ -177,8 +177,8 @@ static const Key pip_keys[] = {
         { NULL },
 };
 
-/* An entry as it is written: two that only repeat what the others say are looked at and dropped, and so is
- * the key by which the older server made homes: no pod has it. */
+/* An entry as it is written. Two keys that repeat others are checked and ignored, and so is the key by which the older
+ * server created homes: no pod has it. */
 typedef struct {
         SettingVolume volume;
         char *fstype, *mount_path, *admin_key;
@@ -199,7 +199,7 @@ static const Key volume_keys[] = {
         { NULL },
 };
 
-/* Read by model/baseline: here they only have to be right. */
+/* Used by model/baseline; here they are only checked. */
 static const Key allow_keys[] = {
         { "tolerations", KEY_LIST, offsetof(SettingAllow, tolerations), check_label_key, NULL },
         { "runtime_classes", KEY_LIST, offsetof(SettingAllow, runtime_classes), check_name, NULL },

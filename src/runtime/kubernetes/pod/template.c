@@ -58,8 +58,8 @@ static bool has_prefix_of(const char *key, const char *const *prefixes)
         return false;
 }
 
-/* What Jobs, StatefulSets and others' operators number and find their pods by. A Job whose template says it
- * is refused; other pods would seem to be members that they are not. */
+/* Labels by which Jobs, StatefulSets and third-party operators number and find their pods. A Job whose
+ * template has one is refused; other pods would count as members. */
 static bool is_of_makers(const char *key)
 {
         static const char *const names[] = { "job-name", "controller-uid", "controller-revision-hash", NULL };
@@ -97,8 +97,8 @@ static void put_user_labels(json_t *pod, char *const *labels)
         }
 }
 
-/* By which schedulers say that a pod has to go; and the older way to take the AppArmor profile away, which a
- * template's securityContext has a field for. */
+/* Annotations by which schedulers mark a preempted pod; and the older way to drop the AppArmor profile, for
+ * which a template has a field in securityContext. */
 static bool is_left_out(const char *key)
 {
         return strcmp(key, MEMBER_STATUS_ANNOTATION) == 0 || strcmp(key, MEMBER_MESSAGE_ANNOTATION) == 0 ||
@@ -152,7 +152,7 @@ static void prefer_node(json_t *spec, const char *label)
                                               "operator", "In", "values", parts[1]));
 }
 
-/* Our pass has planned with these; it is the cluster that places. */
+/* Our scheduler has planned with these labels; the cluster places the pods. */
 static void select_nodes(json_t *spec, const RuntimeAttempt *attempt)
 {
         for (char *const *at = attempt->location; at && *at; at++)
@@ -371,8 +371,8 @@ static json_t *main_container(json_t *pod)
         return NULL;
 }
 
-/* They run before the member, in its room: a pod needs the larger of the two. One that stays beside it, which
- * only an administrator's template has, asks for itself. */
+/* Init containers run before the member, with its resources: a pod needs the larger of the two. A sidecar,
+ * which only an administrator's template has, has requests of its own. */
 static void bound_first_ones(json_t *pod, const json_t *template)
 {
         const json_t *theirs = kube_get(template, "spec.initContainers"), *container;

@@ -10,7 +10,7 @@
 #define HEAD " nodes are available: "
 #define TAIL ". preemption: " /* about preemption; it repeats the reasons */
 
-/* `%s` is what follows the words. */
+/* `%s`: the text after the words */
 static const struct {
         const char *words, *one, *many;
 } sentences[] = {

@@ -8,7 +8,7 @@
 
 #include "podspec/objects.h"
 
-/* Where a path of the job lies. */
+/* The location of a path of the job. */
 typedef struct {
         const SettingVolume *volume; /* NULL: nowhere */
         bool public;
