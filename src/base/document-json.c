@@ -1,5 +1,5 @@
-/* The JSON reader of documents (see document.h), RFC 8259. A number is an int if it has neither fraction nor exponent
- * and fits 64 bits. Nesting is bounded by the limits, which bounds the recursion. */
+/* The JSON reader of documents (see document.h), RFC 8259. A number is an int if it has neither fraction
+ * nor exponent and fits 64 bits. Nesting is bounded by the limits, which bounds the recursion. */
 #include "base/document.h"
 
 #include <math.h>

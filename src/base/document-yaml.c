@@ -1,6 +1,6 @@
-/* The YAML reader of documents (see document.h): libyaml's events in, nodes out. The array is built here, so that this
- * code bounds depth, aliases and duplicate keys, and time is linear in the text. An alias copies the nodes of its anchor,
- * which must be finished: a value cannot refer to itself. */
+/* The YAML reader of documents (see document.h): libyaml's events in, nodes out. The array is built here,
+ * so that this code bounds depth, aliases and duplicate keys, and time is linear in the text. An alias
+ * copies the nodes of its anchor, which must be finished: a value cannot refer to itself. */
 #include "base/document.h"
 
 #include <math.h>

@@ -66,8 +66,9 @@ typedef struct {
         guint32 line, column;
 } DocumentPlace;
 
-/* Text that begins with '{' after blanks is JSON, anything else YAML. NULL with ERR_INVALID or ERR_TOO_LARGE; the
- * message does not contain the place, which is in *ret_place. An empty YAML text is null. */
+/* Text that begins with '{' after blanks is JSON, anything else YAML. NULL with ERR_INVALID or
+ * ERR_TOO_LARGE; the message does not contain the place, which is in *ret_place. An empty YAML text is
+ * null. */
 Document *document_parse(const char *text, gsize len, const DocumentLimits *limits, DocumentPlace *ret_place,
                          GError **error);
 Document *document_parse_yaml(const char *text, gsize len, const DocumentLimits *limits,

@@ -1,5 +1,5 @@
-/* Documents: places, limits, and both readers. base/test/yaml.c tests the YAML reader through yaml_parse(); here the
- * JSON reader is compared with jansson. */
+/* Documents: places, limits, and both readers. base/test/yaml.c tests the YAML reader through yaml_parse();
+ * here the JSON reader is compared with jansson. */
 #include "base/document.h"
 
 #include <string.h>

@@ -1,0 +1,124 @@
+/* Checks of file systems: mounts (PE-28, PE-29) and the scopes of caches (PE-28). */
+#include <string.h>
+
+#include "base/err.h"
+#include "pipeline/draft.h"
+
+static const char *text_of(const Draft *draft, guint32 text)
+{
+        return definition_text(&draft->definition, text);
+}
+
+static void check_mount(Draft *draft, guint32 mount, guint32 component, const char *suffix)
+{
+        const Mount *row = &draft->definition.mounts[mount];
+        guint32 node = g_array_index(draft->mount_nodes, guint32, mount);
+
+        if (!row->name)
+                draft_refuse(draft, PE_28, node, component, suffix, "a mount needs the key 'name'");
+        if (*text_of(draft, draft->definition.mounts[mount].sub_path) == '/')
+                draft_refuse(draft, PE_29, node, component, suffix,
+                             "sub_path is relative to the file system: it does not begin with '/'");
+}
+
+static void check_main(Draft *draft)
+{
+        const guint32 *keys = draft->main_fs_keys;
+
+        if (draft->definition.main_fs.read_only)
+                draft_refuse(draft, PE_29, keys[KEY_READ_ONLY], (guint32)DEFINITION_NONE,
+                             "fs_options.main_fs.read_only",
+                             "the main file system holds the artifacts: it cannot be "
+                             "read-only");
+        if (*text_of(draft, draft->definition.main_fs.sub_path) == '/')
+                draft_refuse(draft, PE_29, keys[KEY_SUB_PATH], (guint32)DEFINITION_NONE,
+                             "fs_options.main_fs.sub_path",
+                             "is relative to the file system: it does not begin with '/'");
+}
+
+static bool is_mounted_in(const Draft *draft, guint32 first, guint32 count, guint32 name)
+{
+        for (guint32 i = first; i < first + count; i++)
+                if (draft->definition.mounts[i].name == name)
+                        return true;
+        return false;
+}
+
+static bool is_mounted(const Draft *draft, guint32 component, guint32 name)
+{
+        const Definition *definition = &draft->definition;
+        const Extra *extra = component_extra(definition, component);
+
+        return definition->main_fs.name == name ||
+               is_mounted_in(draft, extra->mounts, extra->n_mounts, name) ||
+               is_mounted_in(draft, definition->extra_mounts, definition->n_extra_mounts, name);
+}
+
+static void check_scopes(Draft *draft, guint32 component, guint32 first, guint32 count)
+{
+        for (guint32 i = first; i < first + count; i++) {
+                guint32 name = draft->definition.scopes[i].name;
+                guint32 node = g_array_index(draft->scope_nodes, guint32, i);
+                g_autofree char *shown = err_shown(text_of(draft, name));
+
+                if (!name)
+                        draft_refuse(draft, PE_28, node, component, "cache.fs_scope", "needs the key 'name'");
+                else if (!is_mounted(draft, component, name))
+                        draft_refuse(
+                                draft, PE_28, node, component, "cache.fs_scope",
+                                "the file system '%.64s' is neither main_fs nor in extra_fs of this step",
+                                shown);
+        }
+}
+
+/* True if the scopes of the definition are on file systems that every step has. */
+static bool is_global_fine(const Draft *draft)
+{
+        const Definition *definition = &draft->definition;
+
+        for (guint32 i = 0; i < definition->cache.n_scopes; i++) {
+                guint32 name = definition->scopes[definition->cache.scopes + i].name;
+
+                if (!name ||
+                    (definition->main_fs.name != name &&
+                     !is_mounted_in(draft, definition->extra_mounts, definition->n_extra_mounts, name)))
+                        return false;
+        }
+        return true;
+}
+
+static void check_step(Draft *draft, guint32 i, bool global_fine)
+{
+        const Extra *extra = component_extra(&draft->definition, i);
+        guint32 n = extra->n_mounts, first = extra->mounts;
+        bool global;
+
+        for (guint32 k = 0; k < n; k++) {
+                g_autofree char *suffix = g_strdup_printf("extra_fs[%u]", k);
+
+                check_mount(draft, first + k, i, suffix);
+        }
+        draft_look(draft);
+        extra = component_extra(&draft->definition, i);
+        check_scopes(draft, i, extra->cache.scopes, extra->cache.n_scopes);
+        (void)component_cache(&draft->definition, i, &global);
+        if (global && !global_fine)
+                check_scopes(draft, i, draft->definition.cache.scopes, draft->definition.cache.n_scopes);
+}
+
+void check_files(Draft *draft)
+{
+        const Definition *definition = &draft->definition;
+        bool global_fine = is_global_fine(draft);
+
+        check_main(draft);
+        for (guint32 k = 0; k < definition->n_extra_mounts; k++) {
+                g_autofree char *suffix = g_strdup_printf("fs_options.extra_fs[%u]", k);
+
+                check_mount(draft, definition->extra_mounts + k, (guint32)DEFINITION_NONE, suffix);
+        }
+        for (guint32 i = DEFINITION_FIRST; i < definition->n_components && draft->problems->n < PROBLEMS_MAX;
+             i++)
+                if (!draft_component(draft, i)->dag && !draft_keys(draft, i)[KEY_REFERENCE])
+                        check_step(draft, i, global_fine);
+}

@@ -1,0 +1,96 @@
+/* A definition while it is compiled and checked. Internal to pipeline/: compile*.c fill it, check-*.c read it.
+ *
+ * `definition` looks at the arrays; it is valid after draft_look() until the next change. */
+#pragma once
+
+#include "base/document.h"
+#include "pipeline/definition.h"
+
+typedef struct {
+        const Document *document;
+        const DefinitionRequest *request;
+        Problems *problems;
+        GArray *components, *variables, *items, *pieces, *links, *extras, *mounts, *scopes, *disabled;
+        GArray *component_nodes;           /* guint32: the key of the component in the document, 0 for none */
+        GArray *variable_nodes;            /* guint32: the key of the variable */
+        GArray *mount_nodes, *scope_nodes; /* guint32: the item */
+        GArray *keys;                      /* guint32: KEYS for each component, nodes of its values or 0 */
+        GArray *stamps;                    /* guint32: for each component, the last one that depends on it */
+        GString *texts;
+        GHashTable *interned;       /* char * -> offset in texts */
+        GHashTable *by_name;        /* parent and name -> component */
+        GHashTable *disabled_paths; /* char * */
+        GPtrArray *disabled_order;  /* the same, in the order of the text; borrowed from the table */
+        guint32 top[KEYS];          /* nodes of the top level's values, or 0 */
+        guint32 cache_keys[KEYS], main_fs_keys[KEYS]; /* of the global maps */
+        Definition definition;
+} Draft;
+
+/* ---- errors ---- */
+
+/* A problem at a node of the document (0: of the request). The path is that of the component, "." and
+ * `suffix`; either may be missing: component DEFINITION_NONE, suffix NULL. */
+void draft_refuse(Draft *draft, ProblemClass class, guint32 node, guint32 component, const char *suffix,
+                  const char *format, ...) G_GNUC_PRINTF(6, 7);
+
+/* "\nDid you mean 'x'?", or "" if nothing is near; the caller's. */
+char *draft_nearest(const char *nearest);
+
+/* The nearest name of a child of `parent`, or of a variable; borrowed, NULL if none is near. */
+const char *draft_nearest_child(const Draft *draft, guint32 parent, const char *name);
+const char *draft_nearest_variable(const Draft *draft, guint32 component, guint roles, const char *name);
+
+/* ---- building ---- */
+
+guint32 draft_intern(Draft *draft, const char *text);
+/* Of a text that is known; 0 if it is not. */
+guint32 draft_interned(const Draft *draft, const char *text);
+Text draft_text(Draft *draft, const char *text);
+void draft_look(Draft *draft);
+guint32 draft_child(const Draft *draft, guint32 parent, guint32 name);
+guint32 *draft_keys(const Draft *draft, guint32 component);
+
+static inline const DocumentNode *draft_node(const Draft *draft, guint32 node)
+{
+        return &draft->document->nodes[node];
+}
+
+static inline Component *draft_component(const Draft *draft, guint32 i)
+{
+        return &g_array_index(draft->components, Component, i);
+}
+
+static inline Value *draft_variable(const Draft *draft, guint32 i)
+{
+        return &g_array_index(draft->variables, Value, i);
+}
+
+static inline guint32 draft_component_node(const Draft *draft, guint32 i)
+{
+        return g_array_index(draft->component_nodes, guint32, i);
+}
+
+static inline guint32 draft_variable_node(const Draft *draft, guint32 i)
+{
+        return g_array_index(draft->variable_nodes, guint32, i);
+}
+
+/* True for a component in the library, at any level; `outer` for its first level. */
+bool draft_is_library(const Draft *draft, guint32 component);
+
+/* ---- the passes, in their order ---- */
+
+void compile_definition(Draft *draft);                          /* compile.c: keys, types, settings */
+void compile_component_values(Draft *draft, guint32 component); /* compile-values.c */
+void compile_loop(Draft *draft, guint32 component, guint32 node, Extra *extra);
+/* Why the list is no list of a parameter or loop ("a map"), or NULL. */
+const char *compile_list_fault(const Document *document, guint32 list);
+bool compile_json_list(Draft *draft, const char *text, Value *ret); /* a JSON list in a text */
+void check_references(Draft *draft);                                /* check-references.c */
+void check_graph(Draft *draft);                                     /* check-graph.c */
+void apply_request(Draft *draft);                                   /* override.c */
+void apply_disabled(Draft *draft);                                  /* check-disabled.c */
+void check_disabled(Draft *draft);
+void check_components(Draft *draft); /* check-components.c: names, conditions, loops, values */
+void check_post(Draft *draft);       /* check-post.c */
+void check_files(Draft *draft);      /* check-files.c: cache, strategy, mounts */
