@@ -19,11 +19,11 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "kube/internal.h"
 #include "kube/request.h"
 #include "kube/share.h"
 #include "kube/status.h"
-#include "kube/timer.h"
 #include "kube/watch.h"
 
 enum {
@@ -59,7 +59,7 @@ struct KubeCache {
         State state;
         KubeCall *call;
         KubeFrames *frames;
-        KubeTimer *timer;
+        Timer *timer;
         char *version; /* to watch from; NULL: a list is needed */
         char *resume;  /* of the list */
         guint64 generation;
@@ -100,7 +100,7 @@ void kube_cache_free(KubeCache *cache)
                 return;
         cache->freed = true;
         kube_call_cancel(cache->call);
-        kube_timer_free(cache->timer);
+        timer_clear(&cache->timer);
         cache_unref(cache);
 }
 
@@ -291,10 +291,12 @@ static void heard(KubeCache *cache)
                 cache->events.trouble(cache, NULL, 0, cache->events.arg);
 }
 
+static void on_rested(void *arg);
+
 static void rest(KubeCache *cache, gint64 ms)
 {
         cache->state = STATE_RESTING;
-        kube_timer_set(cache->timer, ms);
+        timer_set(&cache->timer, kube_client_context(cache->client), ms, on_rested, cache);
 }
 
 static void fail(KubeCache *cache, const GError *error, gint64 at_least_ms)
@@ -633,7 +635,6 @@ KubeCache *kube_cache_new(KubeClient *client, const KubeCacheConfig *config, con
                 cache->events = *events;
         cache->entries = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, entry_free);
         make_indexes(cache);
-        cache->timer = kube_timer_new(kube_client_context(client), on_rested, cache);
         list_begin(cache);
         return cache;
 }

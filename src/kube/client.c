@@ -20,10 +20,10 @@
 #include "base/backoff.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/timer.h"
 #include "kube/internal.h"
 #include "kube/request.h"
 #include "kube/status.h"
-#include "kube/timer.h"
 
 enum {
         REFUSAL_MAX = 1 << 20, /* bytes of a stream's error body */
@@ -73,7 +73,7 @@ struct KubeCall {
         GString *in; /* the body so far; of a stream the part that was not passed on yet */
         bool overflow;
         guint generation;
-        KubeTimer *idle;
+        Timer *idle;
         gint64 heard_us;
         char text[CURL_ERROR_SIZE];
 };
@@ -87,7 +87,7 @@ struct KubeClient {
         GPtrArray *multis[LANES]; /* for new transfers, each with connections of its own */
         GPtrArray *old_multis;    /* that still have transfers, over connections that are not trusted */
         KubeDiscovery *discovery;
-        KubeTimer *pump;
+        Timer *pump;
         GQueue queues[CALL_STATES];
         GQueue ready; /* GList of its own, of KubeCall */
         double tokens;
@@ -96,9 +96,12 @@ struct KubeClient {
         KubeClientFigures figures;
 };
 
+static void on_pump(void *arg);
+
 static void pump_soon(KubeClient *client)
 {
-        kube_timer_set_at(client->pump, 0);
+        if (!client->freed)
+                timer_set_at(&client->pump, client->context, 0, on_pump, client);
 }
 
 /* ---- Life of a call ---- */
@@ -122,7 +125,7 @@ static void call_wait(KubeCall *call)
 
 static void drop_idle(KubeCall *call)
 {
-        g_clear_pointer(&call->idle, kube_timer_free);
+        timer_clear(&call->idle);
 }
 
 static void drop_transfer(KubeCall *call)
@@ -298,7 +301,8 @@ static void on_idle(void *arg)
         gint64 left_us = call->heard_us + call->timeout_ms * 1000 - g_get_monotonic_time();
 
         if (left_us > 0)
-                kube_timer_set_at(call->idle, g_get_monotonic_time() + left_us);
+                timer_set_at(&call->idle, call->client->context, g_get_monotonic_time() + left_us, on_idle,
+                             call);
         else
                 stream_broke(call);
 }
@@ -308,8 +312,7 @@ static void watch_silence(KubeCall *call)
         call->heard_us = g_get_monotonic_time();
         if (!call->is_stream || call->timeout_ms <= 0)
                 return;
-        call->idle = kube_timer_new(call->client->context, on_idle, call);
-        kube_timer_set(call->idle, call->timeout_ms);
+        timer_set(&call->idle, call->client->context, call->timeout_ms, on_idle, call);
 }
 
 static KubeMulti *multi_new(KubeClient *client);
@@ -661,8 +664,8 @@ static void on_pump(void *arg)
                 }
         if (token_us >= 0 && (next_us < 0 || token_us < next_us))
                 next_us = token_us;
-        if (!client->freed && next_us >= 0 && kube_timer_due_at(client->pump) < 0)
-                kube_timer_set_at(client->pump, next_us); /* else it follows at once */
+        if (!client->freed && next_us >= 0 && !client->pump) /* if it is set, it follows at once */
+                timer_set_at(&client->pump, client->context, next_us, on_pump, client);
         client_unref(client);
 }
 
@@ -706,7 +709,6 @@ KubeClient *kube_client_new(const KubeConfig *config, const KubeClientOptions *o
         for (Lane lane = 0; lane < LANES; lane++)
                 client->multis[lane] = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
         client->old_multis = g_ptr_array_new_with_free_func((GDestroyNotify)kube_multi_free);
-        client->pump = kube_timer_new(client->context, on_pump, client);
         client->tokens = client->options.burst;
         client->filled_us = g_get_monotonic_time();
         client->discovery = kube_discovery_new(client);
@@ -725,7 +727,7 @@ void kube_client_free(KubeClient *client)
         for (Lane lane = 0; lane < LANES; lane++)
                 g_ptr_array_unref(client->multis[lane]);
         g_ptr_array_unref(client->old_multis);
-        kube_timer_free(client->pump);
+        timer_clear(&client->pump);
         client_unref(client);
 }
 

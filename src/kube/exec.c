@@ -13,10 +13,10 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/timer.h"
 #include "kube/internal.h"
 #include "kube/request.h"
 #include "kube/status.h"
-#include "kube/timer.h"
 #include "net/client-frame.h"
 #include "net/client.h"
 #include "net/reply-parser.h"
@@ -51,10 +51,10 @@ struct KubeExec {
         CURL *handle;
         char text[CURL_ERROR_SIZE];
         GSource *source;
-        curl_socket_t fd;        /* of the source */
-        void *tag;               /* NULL: it is not looked at */
-        KubeTimer *late, *again; /* the opening takes too long; more may be there to read */
-        GString *head;           /* of the server's reply */
+        curl_socket_t fd;    /* of the source */
+        void *tag;           /* NULL: it is not looked at */
+        Timer *late, *again; /* the opening takes too long; more may be there to read */
+        GString *head;       /* of the server's reply */
         FrameReader *reader;
         GString *queued; /* frames for an open connection, while it is not */
         GString *out;    /* bytes to be sent */
@@ -112,8 +112,8 @@ void kube_exec_cancel(KubeExec *exec)
         exec->state = EXEC_ENDED;
         kube_call_cancel(exec->check);
         drop_connection(exec);
-        kube_timer_free(exec->late);
-        kube_timer_free(exec->again);
+        timer_clear(&exec->late);
+        timer_clear(&exec->again);
         exec_unref(exec);
 }
 
@@ -268,12 +268,19 @@ void kube_exec_resize(KubeExec *exec, int columns, int rows)
         send_channel(exec, CHANNEL_RESIZE, size, strlen(size));
 }
 
+static void on_again(void *arg);
+
+static void receive_in(KubeExec *exec, gint64 ms)
+{
+        timer_set(&exec->again, kube_client_context(exec->client), ms, on_again, exec);
+}
+
 void kube_exec_hold(KubeExec *exec, bool hold)
 {
         if (exec->state == EXEC_ENDED || exec->held == hold)
                 return;
         exec->held = hold;
-        kube_timer_set(exec->again, hold ? -1 : 0); /* some may have come already */
+        receive_in(exec, hold ? -1 : 0); /* some may have come already */
         set_interest(exec);
 }
 
@@ -438,7 +445,7 @@ static void open_channels(KubeExec *exec)
                 end_with(exec, ERR_UNAVAILABLE, "the server speaks neither v5 nor v4.channel.k8s.io");
                 return;
         }
-        kube_timer_set(exec->late, -1);
+        timer_clear(&exec->late);
         exec->state = EXEC_OPEN;
         g_string_append_len(exec->out, exec->queued->str, (gssize)exec->queued->len);
         g_string_truncate(exec->queued, 0);
@@ -497,7 +504,7 @@ static void receive(KubeExec *exec)
                 return;
         }
         if (exec->handle && !exec->held)
-                kube_timer_set(exec->again, 0); /* the library may hold bytes that the socket does not show */
+                receive_in(exec, 0); /* the library may hold bytes that the socket does not show */
 }
 
 static void on_again(void *arg)
@@ -663,9 +670,8 @@ KubeExec *kube_exec(KubeClient *client, const KubeExecConfig *config)
         exec->out = g_string_new(NULL);
         exec->piece = g_malloc(SEND_PIECE);
         exec->reader = frame_reader_new(MESSAGE_MAX, on_message, exec);
-        exec->late = kube_timer_new(kube_client_context(client), on_late, exec);
-        exec->again = kube_timer_new(kube_client_context(client), on_again, exec);
-        kube_timer_set(exec->late, config->open_ms > 0 ? config->open_ms : OPEN_MS);
+        timer_set(&exec->late, kube_client_context(client), config->open_ms > 0 ? config->open_ms : OPEN_MS,
+                  on_late, exec);
         exec->check = kube_send(client, &request, on_pod, exec);
         return exec;
 }

@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "kube/internal.h"
-#include "kube/timer.h"
 
 enum { DURATION_MS = 15000, RENEW_DEADLINE_MS = 10000, RETRY_MS = 2000 };
 
@@ -21,8 +21,8 @@ struct KubeLease {
         KubeClient *client;
         KubeLeaseConfig config;
         char *namespace, *name, *identity;
-        KubeTimer *timer;    /* the next try */
-        KubeTimer *deadline; /* of the renewal */
+        Timer *timer;    /* the next try */
+        Timer *deadline; /* of the renewal */
         KubeCall *call;
         json_t *record; /* the lease as we last saw or wrote it; NULL: to be read */
         char *seen;     /* of the record: holder and times */
@@ -40,8 +40,8 @@ void kube_lease_free(KubeLease *lease)
         if (!lease)
                 return;
         kube_call_cancel(lease->call);
-        kube_timer_free(lease->timer);
-        kube_timer_free(lease->deadline);
+        timer_clear(&lease->timer);
+        timer_clear(&lease->deadline);
         json_decref(lease->record);
         g_free(lease->seen);
         g_free(lease->namespace);
@@ -60,7 +60,7 @@ static void lose(KubeLease *lease)
         if (!lease->held)
                 return;
         lease->held = false;
-        kube_timer_set(lease->deadline, -1);
+        timer_clear(&lease->deadline);
         if (lease->config.lost)
                 lease->config.lost(lease->config.arg); /* may free it: nothing after that */
 }
@@ -105,6 +105,14 @@ static bool is_free(const KubeLease *lease)
         return !*holder_of(lease->record) || clock_monotonic_ms() - lease->seen_ms >= duration_of(lease);
 }
 
+static void on_timer(void *arg);
+static void on_deadline(void *arg);
+
+static void look_in(KubeLease *lease, gint64 ms)
+{
+        timer_set(&lease->timer, kube_client_context(lease->client), ms, on_timer, lease);
+}
+
 /* A candidate looks twice as often as the holder writes. So it knows soon when the holder last wrote, and
  * when that will be too long ago. Candidates look at different times. */
 static void try_later(KubeLease *lease)
@@ -120,7 +128,7 @@ static void try_later(KubeLease *lease)
                         retry_ms = MIN(retry_ms, left_ms);
                 retry_ms += (gint64)((double)lease->config.retry_ms * 0.1 * g_random_double());
         }
-        kube_timer_set(lease->timer, retry_ms);
+        look_in(lease, retry_ms);
 }
 
 /* ---- Writing ---- */
@@ -197,7 +205,8 @@ static void on_written(const KubeReply *reply, void *arg)
         try_later(lease);
         if (clock_monotonic_ms() >= good_until_ms)
                 return; /* it took so long (Retry-After) that the renewal is outdated */
-        kube_timer_set_at(lease->deadline, good_until_ms * 1000);
+        timer_set_at(&lease->deadline, kube_client_context(lease->client), good_until_ms * 1000, on_deadline,
+                     lease);
         if (lease->held)
                 return;
         lease->held = true;
@@ -278,9 +287,7 @@ KubeLease *kube_lease_new(KubeClient *client, const KubeLeaseConfig *config)
         lease->namespace = g_strdup(config->namespace);
         lease->name = g_strdup(config->name);
         lease->identity = g_strdup(config->identity);
-        lease->timer = kube_timer_new(kube_client_context(client), on_timer, lease);
-        lease->deadline = kube_timer_new(kube_client_context(client), on_deadline, lease);
-        kube_timer_set(lease->timer, 0);
+        look_in(lease, 0);
         return lease;
 }
 
@@ -343,8 +350,8 @@ void kube_lease_release(KubeLease *lease, void (*done)(void *arg), void *arg)
         bool held = lease->held;
 
         g_clear_pointer(&lease->call, kube_call_cancel);
-        g_clear_pointer(&lease->timer, kube_timer_free);
-        kube_timer_set(lease->deadline, -1);
+        timer_clear(&lease->timer);
+        timer_clear(&lease->deadline);
         lease->released = done;
         lease->released_arg = arg;
         lease->held = false;
@@ -353,7 +360,6 @@ void kube_lease_release(KubeLease *lease, void (*done)(void *arg), void *arg)
         } else if (held) {
                 give_back(lease);
         } else {
-                lease->timer = kube_timer_new(kube_client_context(lease->client), on_release_now, lease);
-                kube_timer_set(lease->timer, 0);
+                timer_set(&lease->timer, kube_client_context(lease->client), 0, on_release_now, lease);
         }
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/backoff.h"
-#include "kube/timer.h"
+#include "base/timer.h"
 
 enum { IN_FLIGHT_MAX = 256, BACK_OFF_MIN_MS = 5, BACK_OFF_MAX_MS = 300000 };
 
@@ -31,7 +31,7 @@ struct KubeQueue {
         GHashTable *items; /* key -> Item, as long as there is something to remember */
         GQueue ready;
         GSequence *timed; /* by due_us */
-        KubeTimer *timer;
+        Timer *timer;
         guint working, parked;
         KubeQueueFigures figures;
 };
@@ -55,19 +55,21 @@ static void queue_unref(KubeQueue *queue)
 
 /* ---- When the loop comes again ---- */
 
+static void on_timer(void *arg);
+
 static void set_timer(KubeQueue *queue)
 {
         GSequenceIter *first = g_sequence_get_begin_iter(queue->timed);
         bool room = (int)queue->working < queue->config.in_flight_max;
+        gint64 us = -1;
 
         if (queue->freed)
                 return;
         if (queue->ready.length && room)
-                kube_timer_set_at(queue->timer, 0);
+                us = 0;
         else if (!g_sequence_iter_is_end(first))
-                kube_timer_set_at(queue->timer, ((const Item *)g_sequence_get(first))->due_us);
-        else
-                kube_timer_set_at(queue->timer, -1);
+                us = ((const Item *)g_sequence_get(first))->due_us;
+        timer_set_at(&queue->timer, queue->config.context, us, on_timer, queue);
 }
 
 /* ---- Where an item is ---- */
@@ -241,7 +243,6 @@ KubeQueue *kube_queue_new(const KubeQueueConfig *config)
                 queue->config.backoff_max_ms = BACK_OFF_MAX_MS;
         queue->items = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, item_free);
         queue->timed = g_sequence_new(NULL);
-        queue->timer = kube_timer_new(config->context, on_timer, queue);
         return queue;
 }
 
@@ -250,7 +251,7 @@ void kube_queue_free(KubeQueue *queue)
         if (!queue || queue->freed)
                 return;
         queue->freed = true;
-        kube_timer_free(queue->timer);
+        timer_clear(&queue->timer);
         queue_unref(queue);
 }
 

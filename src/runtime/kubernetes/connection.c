@@ -76,20 +76,18 @@ static bool take_nodes(Kubernetes *k8s)
         return !same;
 }
 
-static gboolean on_nodes_timer(gpointer arg)
+static void on_nodes_timer(void *arg)
 {
         Kubernetes *k8s = arg;
 
-        timer_drop(&k8s->nodes_timer);
         if (k8s->connected && take_nodes(k8s))
                 k8s_tell(k8s, OBSERVED_NODES, NULL, NULL);
-        return G_SOURCE_REMOVE;
 }
 
 static void nodes_changed(Kubernetes *k8s)
 {
         if (k8s->connected && !k8s->nodes_timer)
-                timer_set(k8s, &k8s->nodes_timer, NODES_MS, on_nodes_timer, k8s);
+                timer_set(&k8s->nodes_timer, k8s->context, NODES_MS, on_nodes_timer, k8s);
 }
 
 static bool is_well(const json_t *node)
@@ -258,26 +256,24 @@ static void on_nodes_trouble(KubeCache *cache, const GError *error, gint64 retry
         "the API server does not accept the credential any more (%s); give the cluster a new one: "          \
         "`paddle cluster set %s --kubeconfig FILE`"
 
-static gboolean ask_whether_good(gpointer arg);
+static void ask_whether_good(void *arg);
 
 static void on_whether_good(const KubeReply *reply, void *arg)
 {
         Kubernetes *k8s = arg;
 
         if (err_is(reply->error, ERR_UNAUTHENTICATED))
-                timer_set(k8s, &k8s->doubt_timer, DOUBT_MS, ask_whether_good, k8s);
+                timer_set(&k8s->doubt_timer, k8s->context, DOUBT_MS, ask_whether_good, k8s);
         else
                 take_trouble(k8s, &k8s->trouble[2], "credential", NULL);
 }
 
-static gboolean ask_whether_good(gpointer arg)
+static void ask_whether_good(void *arg)
 {
         Kubernetes *k8s = arg;
         KubeRequest request = { .verb = KUBE_LIST, .kind = &kube_nodes, .limit = 1 };
 
-        timer_drop(&k8s->doubt_timer);
         kube_send(k8s->client, &request, on_whether_good, k8s);
-        return G_SOURCE_REMOVE;
 }
 
 /* Open watches continue after a credential has ended; new requests are refused. */
@@ -289,7 +285,7 @@ static void doubt_credential(Kubernetes *k8s, const GError *error)
                 return;
         err_set(&said, ERR_UNAUTHENTICATED, CREDENTIAL_ENDED, error->message, k8s->name);
         take_trouble(k8s, &k8s->trouble[2], "credential", said);
-        (void)ask_whether_good(k8s);
+        ask_whether_good(k8s);
 }
 
 /* The reason without the pod's name, so that members with the same reason are counted together. */

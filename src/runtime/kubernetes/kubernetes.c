@@ -22,10 +22,6 @@
 #include "runtime/kubernetes/pod/volcano-objects.h"
 #include "runtime/kubernetes/state.h"
 
-enum {
-        STUCK_MS = 10000, /* longest time between two looks for pods that wait too long */
-};
-
 /* ---- the other doors ---- */
 
 /* Each pod has an address of its own. */
@@ -165,8 +161,7 @@ void kubernetes_open_parts(Kubernetes *k8s)
         if (k8s->template.scheduler)
                 open_volcano(k8s);
         if (k8s->pending_ms > 0)
-                timer_set(k8s, &k8s->stuck_timer, (guint)CLAMP(k8s->pending_ms / 4, 100, STUCK_MS),
-                          pods_on_stuck_timer, k8s);
+                pods_watch_stuck(k8s);
 }
 
 void kubernetes_close_parts(Kubernetes *k8s)
@@ -175,10 +170,10 @@ void kubernetes_close_parts(Kubernetes *k8s)
         g_clear_pointer(&k8s->sets, sets_free);
         g_clear_pointer(&k8s->overdue, overdue_free);
         g_clear_pointer(&k8s->sweep, sweep_free);
-        timer_drop(&k8s->nodes_timer);
-        timer_drop(&k8s->kept_timer);
-        timer_drop(&k8s->doubt_timer);
-        timer_drop(&k8s->stuck_timer);
+        timer_clear(&k8s->nodes_timer);
+        timer_clear(&k8s->kept_timer);
+        timer_clear(&k8s->doubt_timer);
+        timer_clear(&k8s->stuck_timer);
         g_clear_pointer(&k8s->images, images_free);
         g_clear_pointer(&k8s->packings, packings_free);
         g_clear_pointer(&k8s->logs, follow_room_free);

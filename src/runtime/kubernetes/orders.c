@@ -335,7 +335,7 @@ static void delete_kept(Kubernetes *k8s, const KeptAttempt *attempt)
         g_hash_table_remove(k8s->places, attempt->service);
 }
 
-static gboolean on_kept_timer(gpointer arg);
+static void on_kept_timer(void *arg);
 
 static void delete_due(Kubernetes *k8s)
 {
@@ -348,16 +348,15 @@ static void delete_due(Kubernetes *k8s)
         }
         next = kept_next(k8s->kept);
         if (next)
-                timer_set(k8s, &k8s->kept_timer, (guint)CLAMP(next - now, 1, KEPT_MAX_MS), on_kept_timer,
+                timer_set(&k8s->kept_timer, k8s->context, CLAMP(next - now, 1, KEPT_MAX_MS), on_kept_timer,
                           k8s);
         else
-                timer_drop(&k8s->kept_timer);
+                timer_clear(&k8s->kept_timer);
 }
 
-static gboolean on_kept_timer(gpointer arg)
+static void on_kept_timer(void *arg)
 {
         delete_due(arg);
-        return G_SOURCE_REMOVE;
 }
 
 static bool is_known(const char *service, void *arg)

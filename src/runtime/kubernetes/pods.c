@@ -288,11 +288,19 @@ static void look_if_stuck(const json_t *pod, void *arg)
         k8s_tell(k8s, OBSERVED_STUCK, task->task, text);
 }
 
-gboolean pods_on_stuck_timer(gpointer arg)
+enum { STUCK_MS = 10000 }; /* longest time between two looks for pods that wait too long */
+
+static void on_stuck_timer(void *arg)
 {
         Kubernetes *k8s = arg;
 
         if (k8s->connected)
                 scope_each(k8s->pods, look_if_stuck, k8s);
-        return G_SOURCE_CONTINUE;
+        pods_watch_stuck(k8s);
+}
+
+void pods_watch_stuck(Kubernetes *k8s)
+{
+        timer_set(&k8s->stuck_timer, k8s->context, CLAMP(k8s->pending_ms / 4, 100, STUCK_MS), on_stuck_timer,
+                  k8s);
 }

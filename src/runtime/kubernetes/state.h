@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kube/cache.h"
+#include "base/timer.h"
 #include "kube/client.h"
 #include "runtime/environment/bounds.h"
 #include "runtime/kubernetes/cluster/asker.h"
@@ -98,7 +99,7 @@ struct Kubernetes {
         GHashTable *searches; /* set of the searches for a service that have not ended (life.c) */
         Sets *sets;
         Kept *kept; /* pods that ended */
-        GSource *kept_timer, *stuck_timer;
+        Timer *kept_timer, *stuck_timer;
         Refusals *refusals; /* of pods of sets */
         Deletions *deletions;
         Sweep *sweep;
@@ -109,7 +110,7 @@ struct Kubernetes {
         const char *trouble[3]; /* of pods, nodes, the credential: its name while it has some, or NULL */
         bool asked;             /* which priority classes there are */
         bool connected;
-        GSource *nodes_timer, *doubt_timer;
+        Timer *nodes_timer, *doubt_timer;
 
         GMutex lock;
         const char *classes[G_N_ELEMENTS(template_classes)]; /* those that the cluster has */
@@ -147,8 +148,6 @@ void kubernetes_close_parts(Kubernetes *k8s);
 /* Any thread. `text` is copied, or NULL. */
 Observation *observation_new(ObservationKind kind, const char *task, const char *text);
 void k8s_tell(Kubernetes *k8s, ObservationKind kind, const char *task, const char *text);
-void timer_drop(GSource **source);
-void timer_set(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func, void *arg);
 GHashTable *tasks_new(void);                       /* task -> Task, which it owns */
 Task *task_get(Kubernetes *k8s, const char *name); /* created if there is none */
 const json_t *task_pod(const Task *task);          /* NULL: the cache has none */
@@ -183,7 +182,7 @@ char *pods_node_trouble(const Kubernetes *k8s, const char *name);
  * NULL if its pod was never seen. */
 Observation *pods_end(const Task *task, guint todo, const MemberFacts *facts, MemberLook *look);
 void pods_on_change(const json_t *old, const json_t *new, void *arg);
-gboolean pods_on_stuck_timer(gpointer arg);
+void pods_watch_stuck(Kubernetes *k8s);
 
 /* ---- connection.c ---- */
 enum { PODS_BY_OBJECT, PODS_BY_ATTEMPT }; /* indexes of the pods */

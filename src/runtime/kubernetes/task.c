@@ -29,22 +29,6 @@ void k8s_tell(Kubernetes *k8s, ObservationKind kind, const char *task, const cha
 
 /* ---- tasks ---- */
 
-void timer_drop(GSource **source)
-{
-        if (!*source)
-                return;
-        g_source_destroy(*source);
-        g_clear_pointer(source, g_source_unref);
-}
-
-void timer_set(Kubernetes *k8s, GSource **at, guint ms, GSourceFunc func, void *arg)
-{
-        timer_drop(at);
-        *at = g_timeout_source_new(ms);
-        g_source_set_callback(*at, func, arg, NULL);
-        g_source_attach(*at, k8s->context);
-}
-
 static void task_free(gpointer data)
 {
         Task *task = data;

@@ -3,8 +3,8 @@
 #include "runtime/kubernetes/terminal.h"
 
 #include "base/err.h"
+#include "base/timer.h"
 #include "kube/exec.h"
-#include "kube/timer.h"
 #include "runtime/kubernetes/pod/gate.h"
 
 /* A member cannot be told that the client has sent its end or is gone. After a long silence the connection ends
@@ -15,7 +15,8 @@ typedef struct {
         RuntimeExec *exec;
         KubeExec *kube;
         ExecKind kind;
-        KubeTimer *silence; /* of EXEC_PORT */
+        GMainContext *context;
+        Timer *silence; /* of EXEC_PORT */
         bool closing, held;
         gsize written; /* not told as taken */
         bool writing;
@@ -39,11 +40,14 @@ void terminal_pod_free(gpointer data)
         g_free(pod);
 }
 
+static void on_silence(void *arg);
+
 /* While output is held, silence says nothing. */
-static void watch_silence(const Backend *backend)
+static void watch_silence(Backend *backend)
 {
         if (backend->closing)
-                kube_timer_set(backend->silence, backend->held ? -1 : SILENCE_MS);
+                timer_set(&backend->silence, backend->context, backend->held ? -1 : SILENCE_MS, on_silence,
+                          backend);
 }
 
 static void hold_kube(Backend *backend, bool hold)
@@ -130,8 +134,7 @@ static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError *
         config.arg = backend;
         backend->exec = exec;
         backend->kind = start->kind;
-        if (start->kind == EXEC_PORT)
-                backend->silence = kube_timer_new(pod->context, on_silence, backend);
+        backend->context = pod->context;
         exec_set_backend(exec, backend);
         backend->kube = kube_exec(pod->client, &config);
         if (start->tty && start->columns > 0 && start->rows > 0)
@@ -156,7 +159,7 @@ static void close_input(RuntimeExec *exec)
 {
         Backend *backend = exec_backend(exec);
 
-        backend->closing = backend->silence != NULL;
+        backend->closing = backend->kind == EXEC_PORT;
         watch_silence(backend);
         kube_exec_close_input(backend->kube);
 }
@@ -178,8 +181,7 @@ static void stop(RuntimeExec *exec)
         Backend *backend = exec_backend(exec);
 
         kube_exec_cancel(backend->kube);
-        if (backend->silence)
-                kube_timer_free(backend->silence);
+        timer_clear(&backend->silence);
         g_free(backend);
 }
 

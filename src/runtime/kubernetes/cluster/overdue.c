@@ -3,6 +3,7 @@
 
 #include "base/backoff.h"
 #include "base/err.h"
+#include "base/timer.h"
 #include "runtime/kubernetes/object/names.h"
 #include "runtime/kubernetes/pod/member.h"
 
@@ -20,7 +21,7 @@ typedef struct {
         int silent;  /* looks */
         Backoff look_ms;
         KubeCall *call;
-        GSource *timer;
+        Timer *timer;
 } Watch;
 
 struct Overdue {
@@ -28,21 +29,13 @@ struct Overdue {
         GHashTable *watches; /* "NAMESPACE/NAME" -> Watch */
 };
 
-static void drop_timer(Watch *watch)
-{
-        if (!watch->timer)
-                return;
-        g_source_destroy(watch->timer);
-        g_clear_pointer(&watch->timer, g_source_unref);
-}
-
 static void watch_free(gpointer data)
 {
         Watch *watch = data;
 
         if (watch->call)
                 kube_call_cancel(watch->call);
-        drop_timer(watch);
+        timer_clear(&watch->timer);
         names_clear(&watch->tasks);
         g_free(watch->namespace);
         g_free(watch->name);
@@ -140,7 +133,7 @@ static void on_object(const KubeReply *reply, void *arg)
                 take_word(watch, reply->object);
 }
 
-static gboolean look(gpointer arg)
+static void look(void *arg)
 {
         Watch *watch = arg;
         KubeRequest request = { .verb = KUBE_GET,
@@ -148,7 +141,6 @@ static gboolean look(gpointer arg)
                                 .namespace = watch->namespace,
                                 .name = watch->name };
 
-        g_clear_pointer(&watch->timer, g_source_unref);
         names_keep(&watch->tasks, watch->overdue->config.lacks, watch->overdue->config.arg);
         if (watch->tasks.list->len > 0) {
                 watch->call = kube_send(watch->overdue->config.client, &request, on_object, watch);
@@ -157,14 +149,11 @@ static gboolean look(gpointer arg)
 
                 g_hash_table_remove(watch->overdue->watches, key);
         }
-        return G_SOURCE_REMOVE;
 }
 
 static void look_later(Watch *watch)
 {
-        watch->timer = g_timeout_source_new((guint)backoff_next(&watch->look_ms));
-        g_source_set_callback(watch->timer, look, watch, NULL);
-        g_source_attach(watch->timer, watch->overdue->config.context);
+        timer_set(&watch->timer, watch->overdue->config.context, backoff_next(&watch->look_ms), look, watch);
 }
 
 /* ---- the doors ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/timer.h"
 
 enum {
         DENIALS = 3,        /* in a row are believed: new rights take a moment to become effective */
@@ -28,7 +29,7 @@ struct Scope {
         int denials;      /* in a row */
         gint64 denied_us; /* since when */
         KubeCall *probe;
-        GSource *timer; /* of the next one */
+        Timer *timer; /* of the next one */
 };
 
 static void part_free(gpointer data)
@@ -130,22 +131,11 @@ static void add_part(Scope *scope, const char *namespace)
 
 /* ---- more rights, or fewer ---- */
 
-static void drop_timer(Scope *scope)
-{
-        if (!scope->timer)
-                return;
-        g_source_destroy(scope->timer);
-        g_clear_pointer(&scope->timer, g_source_unref);
-}
-
-static gboolean on_timer(gpointer arg);
+static void on_timer(void *arg);
 
 static void probe_later(Scope *scope)
 {
-        drop_timer(scope);
-        scope->timer = g_timeout_source_new(WIDEN_MS);
-        g_source_set_callback(scope->timer, on_timer, scope, NULL);
-        g_source_attach(scope->timer, scope->config.context);
+        timer_set(&scope->timer, scope->config.context, WIDEN_MS, on_timer, scope);
 }
 
 static void widen(Scope *scope)
@@ -171,7 +161,7 @@ static void on_probe(const KubeReply *reply, void *arg)
                 widen(scope);
 }
 
-static gboolean on_timer(gpointer arg)
+static void on_timer(void *arg)
 {
         Scope *scope = arg;
         KubeRequest request = { .verb = KUBE_LIST,
@@ -180,9 +170,7 @@ static gboolean on_timer(gpointer arg)
                                 .field_selector = scope->config.field_selector,
                                 .limit = 1 };
 
-        drop_timer(scope);
         scope->probe = kube_send(scope->client, &request, on_probe, scope);
-        return G_SOURCE_REMOVE;
 }
 
 static void narrow_down(Scope *scope)
@@ -276,7 +264,7 @@ void scope_free(Scope *scope)
                 return;
         if (scope->probe)
                 kube_call_cancel(scope->probe);
-        drop_timer(scope);
+        timer_clear(&scope->timer);
         g_ptr_array_unref(scope->parts);
         g_free(scope);
 }

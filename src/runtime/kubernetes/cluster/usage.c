@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "kube/request.h"
 #include "runtime/kubernetes/cluster/usage-pace.h"
 
@@ -28,7 +29,7 @@ struct Usages {
         KubeClient *client;
         GMainContext *context;
         const char *cluster;
-        GSource *timer;
+        Timer *timer;
         UsagePace *pace;
         GHashTable *asked;  /* set of Question */
         GHashTable *by_pod; /* pod -> Sample, borrowed */
@@ -176,31 +177,20 @@ static void line_up(Usages *usages)
         }
 }
 
-static gboolean on_tick(gpointer arg)
+static void on_tick(void *arg)
 {
         Usages *usages = arg;
 
+        timer_set(&usages->timer, usages->context, TICK_MS, on_tick, usages);
         if (usage_pace_tick(usages->pace))
                 line_up(usages);
         ask_next(usages);
-        return G_SOURCE_CONTINUE;
-}
-
-static void stop_turns(Usages *usages)
-{
-        if (!usages->timer)
-                return;
-        g_source_destroy(usages->timer);
-        g_clear_pointer(&usages->timer, g_source_unref);
 }
 
 static void start_turns(Usages *usages)
 {
-        if (usages->timer)
-                return;
-        usages->timer = g_timeout_source_new(TICK_MS);
-        g_source_set_callback(usages->timer, on_tick, usages, NULL);
-        g_source_attach(usages->timer, usages->context);
+        if (!usages->timer)
+                timer_set(&usages->timer, usages->context, TICK_MS, on_tick, usages);
 }
 
 /* ---- what is asked for ---- */
@@ -235,7 +225,7 @@ void usages_drop(Usages *usages, const char *task)
         g_hash_table_remove(usages->by_task, task);
         g_mutex_unlock(&usages->lock);
         if (g_hash_table_size(usages->by_pod) == 0)
-                stop_turns(usages);
+                timer_clear(&usages->timer);
 }
 
 bool usages_get(Usages *usages, const char *task, TaskUsage *ret)
@@ -269,7 +259,7 @@ Usages *usages_new(KubeClient *client, GMainContext *context, const char *cluste
 
 void usages_stop(Usages *usages)
 {
-        stop_turns(usages);
+        timer_clear(&usages->timer);
         g_hash_table_remove_all(usages->asked);
         usage_pace_stop(usages->pace);
 }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "kube/cache.h"
 #include "runtime/kubernetes/cluster/scope.h"
 #include "runtime/kubernetes/pod/volcano-objects.h"
@@ -24,7 +25,7 @@ struct Volcano {
         GHashTable *others; /* set of keys: objects of these names exist, and are not ours */
         GHashTable *says;   /* key -> why it could not be written */
         GHashTable *calls;  /* key -> Call in progress */
-        GSource *timer;
+        Timer *timer;
 };
 
 /* Keys are "/NAME" of queues, "NAMESPACE/NAME" of groups. */
@@ -346,33 +347,20 @@ static void find_kind(Volcano *volcano)
         kube_kind_find(volcano->config.client, "scheduling.volcano.sh/v1beta1", "PodGroup", on_kind, volcano);
 }
 
-static void drop_timer(Volcano *volcano)
-{
-        if (!volcano->timer)
-                return;
-        g_source_destroy(volcano->timer);
-        g_clear_pointer(&volcano->timer, g_source_unref);
-}
-
-static gboolean on_timer(gpointer arg)
+static void on_timer(void *arg)
 {
         Volcano *volcano = arg;
 
-        drop_timer(volcano);
         if (volcano->groups)
                 look_at_all(volcano);
         else
                 find_kind(volcano);
-        return G_SOURCE_REMOVE;
 }
 
 static void look_again(Volcano *volcano, guint ms)
 {
-        if (volcano->timer)
-                return;
-        volcano->timer = g_timeout_source_new(ms);
-        g_source_set_callback(volcano->timer, on_timer, volcano, NULL);
-        g_source_attach(volcano->timer, volcano->config.context);
+        if (!volcano->timer)
+                timer_set(&volcano->timer, volcano->config.context, ms, on_timer, volcano);
 }
 
 /* ---- what is wanted ---- */
@@ -470,7 +458,7 @@ void volcano_free(Volcano *volcano)
 {
         if (!volcano)
                 return;
-        drop_timer(volcano);
+        timer_clear(&volcano->timer);
         scope_free(volcano->groups);
         kube_cache_free(volcano->queues);
         g_hash_table_unref(volcano->calls);

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "package/tar.h"
 #include "runtime/environment/environment.h"
 #include "runtime/kubernetes/image/aside.h"
@@ -54,7 +55,7 @@ struct Build {
         char *uid;      /* of the Job that is ours: CREATED, OURS; else NULL */
         gint64 made_us; /* when it was created: CREATED */
         KubeCall *call; /* that creates or deletes */
-        GSource *again;
+        Timer *again;
         int losses;
 
         char *pod, *pod_uid; /* that the log and the delivery are of */
@@ -65,7 +66,7 @@ struct Build {
 
         bool found;    /* KNOWN: see BuildConfig.done */
         char *problem; /* KNOWN; or NULL */
-        GSource *ending;
+        Timer *ending;
 };
 
 static bool is_at(const Build *build, BuildActivity activity, int state)
@@ -78,47 +79,24 @@ char *build_log_path(const char *dir)
         return g_build_filename(dir, "build.log", NULL);
 }
 
-static void drop_again(Build *build)
+static void on_again(void *arg)
 {
-        if (!build->again)
-                return;
-        g_source_destroy(build->again);
-        g_clear_pointer(&build->again, g_source_unref);
-}
-
-static gboolean on_again(gpointer arg)
-{
-        drop_again(arg);
         build_look(arg);
-        return G_SOURCE_REMOVE;
 }
 
 static void look_again(Build *build)
 {
-        if (build->again)
-                return;
-        build->again = g_timeout_source_new(AGAIN_MS);
-        g_source_set_callback(build->again, on_again, build, NULL);
-        g_source_attach(build->again, build->config.context);
+        if (!build->again)
+                timer_set(&build->again, build->config.context, AGAIN_MS, on_again, build);
 }
 
-static void drop_ending(Build *build)
-{
-        if (!build->ending)
-                return;
-        g_source_destroy(build->ending);
-        g_clear_pointer(&build->ending, g_source_unref);
-}
-
-static gboolean on_ending(gpointer arg)
+static void on_ending(void *arg)
 {
         Build *build = arg;
         g_autofree char *problem = g_steal_pointer(&build->problem);
 
-        drop_ending(build);
         build_move(&build->state, BUILD_RESULT, RESULT_TOLD);
         build->config.done(problem, build->found, build->config.arg);
-        return G_SOURCE_REMOVE;
 }
 
 /* `problem` is taken. It is told from the loop, because the callback may free the build. */
@@ -131,9 +109,7 @@ static void end(Build *build, char *problem, bool found)
         build_move(&build->state, BUILD_RESULT, RESULT_KNOWN);
         build->found = found;
         build->problem = problem;
-        build->ending = g_idle_source_new();
-        g_source_set_callback(build->ending, on_ending, build, NULL);
-        g_source_attach(build->ending, build->config.context);
+        timer_set(&build->ending, build->config.context, 0, on_ending, build);
 }
 
 /* ---- its content ---- */
@@ -598,8 +574,8 @@ void build_free(Build *build)
         if (!build)
                 return;
         aside_cancel(build->packing);
-        drop_again(build);
-        drop_ending(build);
+        timer_clear(&build->again);
+        timer_clear(&build->ending);
         if (build->call)
                 kube_call_cancel(build->call);
         follow_free(build->follow);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/timer.h"
 #include "kube/exec.h"
 
 enum {
@@ -18,19 +19,11 @@ enum {
 struct Delivery {
         DeliveryConfig config; /* its texts are not kept */
         KubeExec *exec;
-        GSource *pump;
+        Timer *pump;
         GString *said;
         char *piece;
         int fd;
 };
-
-static void stop_pump(Delivery *delivery)
-{
-        if (!delivery->pump)
-                return;
-        g_source_destroy(delivery->pump);
-        g_clear_pointer(&delivery->pump, g_source_unref);
-}
 
 static void on_output(int fd, const char *data, gsize len, void *arg)
 {
@@ -46,7 +39,7 @@ static void on_done(int exit_status, const GError *error, void *arg)
         g_autofree char *problem = NULL;
 
         delivery->exec = NULL;
-        stop_pump(delivery);
+        timer_clear(&delivery->pump);
         if (error)
                 problem = g_strdup(error->message);
         else if (exit_status != 0)
@@ -55,7 +48,7 @@ static void on_done(int exit_status, const GError *error, void *arg)
         delivery->config.done(problem, delivery->config.arg);
 }
 
-static gboolean on_pump(gpointer arg)
+static void on_pump(void *arg)
 {
         Delivery *delivery = arg;
         ssize_t got = 1;
@@ -63,13 +56,11 @@ static gboolean on_pump(gpointer arg)
         while (kube_exec_unsent(delivery->exec) < UNSENT_MAX &&
                (got = read(delivery->fd, delivery->piece, PIECE)) > 0)
                 (void)kube_exec_write(delivery->exec, delivery->piece, (gsize)got); /* there is room for it */
-        if (got > 0)
-                return G_SOURCE_CONTINUE;
-        if (got < 0 && errno == EINTR)
-                return G_SOURCE_CONTINUE;
-        kube_exec_close_input(delivery->exec); /* too early, if it could not be read: the command says so */
-        stop_pump(delivery);
-        return G_SOURCE_REMOVE;
+        /* If the file could not be read, this is too early, and the command says so. */
+        if (got == 0 || (got < 0 && errno != EINTR))
+                kube_exec_close_input(delivery->exec);
+        else
+                timer_set(&delivery->pump, delivery->config.context, PUMP_MS, on_pump, delivery);
 }
 
 Delivery *delivery_new(KubeClient *client, const DeliveryConfig *config)
@@ -89,9 +80,7 @@ Delivery *delivery_new(KubeClient *client, const DeliveryConfig *config)
         delivery->piece = g_malloc(PIECE);
         delivery->fd = open(config->path, O_RDONLY | O_CLOEXEC);
         delivery->exec = kube_exec(client, &exec);
-        delivery->pump = g_timeout_source_new(PUMP_MS);
-        g_source_set_callback(delivery->pump, on_pump, delivery, NULL);
-        g_source_attach(delivery->pump, config->context);
+        timer_set(&delivery->pump, config->context, PUMP_MS, on_pump, delivery);
         return delivery;
 }
 
@@ -101,7 +90,7 @@ void delivery_free(Delivery *delivery)
                 return;
         if (delivery->exec)
                 kube_exec_cancel(delivery->exec);
-        stop_pump(delivery);
+        timer_clear(&delivery->pump);
         if (delivery->fd >= 0)
                 close(delivery->fd);
         g_string_free(delivery->said, TRUE);

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "kube/cache.h"
 #include "package/package.h"
 #include "runtime/environment/environment.h"
@@ -41,7 +42,7 @@ typedef struct {
         char *key, *base; /* once they are known */
         Resources builder;
         Aside *look;
-        GSource *again;
+        Timer *again;
         int tries;
         bool built; /* its Job has ended well */
 } Wish;
@@ -74,7 +75,7 @@ struct Images {
         int looks;
         bool secret_made, policy_made;
         KubeCall *secret_call;
-        GSource *secret_again;
+        Timer *secret_again;
 };
 
 /* ---- files ---- */
@@ -124,20 +125,10 @@ bool images_is_needed(const RuntimeAttempt *attempt)
 
 /* ---- wishes ---- */
 
-static void drop_source(GSource **source)
+static void set_timer(Images *images, Timer **at, int tries, void (*func)(void *arg), void *arg)
 {
-        if (!*source)
-                return;
-        g_source_destroy(*source);
-        g_clear_pointer(source, g_source_unref);
-}
-
-static void set_timer(Images *images, GSource **at, int tries, GSourceFunc func, void *arg)
-{
-        drop_source(at);
-        *at = g_timeout_source_new((guint)backoff_delay(AGAIN_MS, AGAIN_MAX_MS, (guint64)tries));
-        g_source_set_callback(*at, func, arg, NULL);
-        g_source_attach(*at, images->config.context);
+        timer_set(at, images->config.context, backoff_delay(AGAIN_MS, AGAIN_MAX_MS, (guint64)tries), func,
+                  arg);
 }
 
 static void wish_free(gpointer data)
@@ -149,7 +140,7 @@ static void wish_free(gpointer data)
                 wish->images->looks--;
         }
         g_queue_remove(&wish->images->queue, wish);
-        drop_source(&wish->again);
+        timer_clear(&wish->again);
         g_free(wish->job_id);
         g_free(wish->user);
         g_free(wish->image);
@@ -258,14 +249,12 @@ static void work(void *arg)
 
 static void next_look(Images *images);
 
-static gboolean on_wish_again(gpointer arg)
+static void on_wish_again(void *arg)
 {
         Wish *wish = arg;
 
-        drop_source(&wish->again);
         g_queue_push_tail(&wish->images->queue, wish);
         next_look(wish->images);
-        return G_SOURCE_REMOVE;
 }
 
 static bool is_passing(const GError *error)
@@ -580,13 +569,11 @@ static void join_build(Wish *wish)
 static void make_secret(Images *images);
 static void make_policy(Images *images);
 
-static gboolean on_secret_again(gpointer arg)
+static void on_secret_again(void *arg)
 {
         Images *images = arg;
 
-        drop_source(&images->secret_again);
         make_secret(images);
-        return G_SOURCE_REMOVE;
 }
 
 /* It is tried again, or all builds fail. */
@@ -753,7 +740,7 @@ void images_free(Images *images)
         g_hash_table_unref(images->builds);
         if (images->secret_call)
                 kube_call_cancel(images->secret_call);
-        drop_source(&images->secret_again);
+        timer_clear(&images->secret_again);
         kube_cache_free(images->jobs);
         kube_cache_free(images->pods);
         g_free(images->cluster);

@@ -23,6 +23,7 @@
 #include "base/log-times.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "podspec/pod-log.h"
 #include "runtime/kubernetes/log/timed-log.h"
 
@@ -59,7 +60,7 @@ struct FollowRoom {
         guint places;
         guint opening;            /* open streams without a reply yet */
         GQueue in[FOLLOW_STATES]; /* Follow; the one that has waited longest is the head */
-        GSource *tick;            /* while a follow waits */
+        Timer *tick;              /* while a follow waits */
 };
 
 struct Follow {
@@ -80,28 +81,12 @@ struct Follow {
         guint failures;  /* in a row */
         bool opening;
         KubeCall *call;
-        GSource *again, *deadline, *answer, *patience;
+        Timer *again, *deadline, *answer, *patience;
         bool unwritable; /* which was said */
         bool full;       /* the disk is */
         bool last, leaving;
         bool flows; /* which was told */
 };
-
-static void drop_timer(GSource **at)
-{
-        if (!*at)
-                return;
-        g_source_destroy(*at);
-        g_clear_pointer(at, g_source_unref);
-}
-
-static void set_timer(GMainContext *context, GSource **at, guint ms, GSourceFunc func, void *arg)
-{
-        drop_timer(at);
-        *at = g_timeout_source_new(ms);
-        g_source_set_callback(*at, func, arg, NULL);
-        g_source_attach(*at, context);
-}
 
 /* ---- into the file ---- */
 
@@ -279,7 +264,7 @@ static void move(Follow *follow, FollowState to)
 
 static void answered(Follow *follow)
 {
-        drop_timer(&follow->answer);
+        timer_clear(&follow->answer);
         follow->room->opening -= follow->opening;
         follow->opening = false;
 }
@@ -287,7 +272,7 @@ static void answered(Follow *follow)
 /* Called also if no output will come: the end of the container need not be delayed any more. */
 static void tell_flows(Follow *follow)
 {
-        drop_timer(&follow->patience);
+        timer_clear(&follow->patience);
         if (!follow->leaving || follow->flows)
                 return;
         follow->flows = true;
@@ -296,14 +281,13 @@ static void tell_flows(Follow *follow)
 }
 
 /* A container without output counts as followed, so that it does not delay others. */
-static gboolean on_no_answer(gpointer arg)
+static void on_no_answer(void *arg)
 {
         Follow *follow = arg;
 
         answered(follow);
         tell_flows(follow);
         pump(follow->room);
-        return G_SOURCE_REMOVE;
 }
 
 static FollowState turn_of(const Follow *follow)
@@ -327,14 +311,12 @@ static void close_stream(Follow *follow)
         follow->fd = -1;
 }
 
-static gboolean on_rested(gpointer arg)
+static void on_rested(void *arg)
 {
         Follow *follow = arg;
 
-        drop_timer(&follow->again);
         move(follow, turn_of(follow));
         pump(follow->room);
-        return G_SOURCE_REMOVE;
 }
 
 static void rest(Follow *follow, bool refused)
@@ -344,7 +326,7 @@ static void rest(Follow *follow, bool refused)
 
         follow->failures++;
         move(follow, FOLLOW_RESTING);
-        set_timer(follow->room->context, &follow->again, (guint)wait_ms, on_rested, follow);
+        timer_set(&follow->again, follow->room->context, wait_ms, on_rested, follow);
 }
 
 /* The next stream brings the lost part again, from the end of the file. */
@@ -361,7 +343,12 @@ static void put_off(Follow *follow, const GError *error)
         follow->unwritable = true;
 }
 
-static gboolean on_too_late(gpointer arg);
+static void on_too_late(void *arg);
+
+static void set_deadline(Follow *follow)
+{
+        timer_set(&follow->deadline, follow->room->context, LAST_MS, on_too_late, follow);
+}
 
 /* If the disk was full, the time for the end of the log begins now. */
 static void note_written(Follow *follow)
@@ -369,7 +356,7 @@ static void note_written(Follow *follow)
         follow->heard_us = g_get_monotonic_time();
         follow->failures = 0;
         if (follow->full && follow->deadline)
-                set_timer(follow->room->context, &follow->deadline, LAST_MS, on_too_late, follow);
+                set_deadline(follow);
         follow->unwritable = follow->full = false;
 }
 
@@ -495,7 +482,7 @@ static void open_stream(Follow *follow)
         follow->heard_us = g_get_monotonic_time();
         follow->opening = true;
         follow->room->opening++;
-        set_timer(follow->room->context, &follow->answer, ANSWER_MS, on_no_answer, follow);
+        timer_set(&follow->answer, follow->room->context, ANSWER_MS, on_no_answer, follow);
         follow->call = kube_stream(follow->room->client, follow->url, 0, on_data, on_end, follow);
 }
 
@@ -533,7 +520,9 @@ static bool somebody_waits(const FollowRoom *room)
                room->in[FOLLOW_NEW].length || room->in[FOLLOW_AGAIN].length;
 }
 
-static gboolean on_tick(gpointer arg)
+static void set_tick(FollowRoom *room);
+
+static void on_tick(void *arg)
 {
         FollowRoom *room = arg;
 
@@ -543,9 +532,13 @@ static gboolean on_tick(gpointer arg)
                 pump(room);
                 (void)open_one(room, FOLLOW_AGAIN);
         }
-        if (!somebody_waits(room))
-                drop_timer(&room->tick);
-        return room->tick ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
+        if (somebody_waits(room))
+                set_tick(room);
+}
+
+static void set_tick(FollowRoom *room)
+{
+        timer_set(&room->tick, room->context, TICK_MS, on_tick, room);
 }
 
 static void pump(FollowRoom *room)
@@ -553,7 +546,7 @@ static void pump(FollowRoom *room)
         while (open_one(room, FOLLOW_LAST) || open_one(room, FOLLOW_LEAVING) || open_one(room, FOLLOW_NEW))
                 ;
         if (somebody_waits(room) && !room->tick)
-                set_timer(room->context, &room->tick, TICK_MS, on_tick, room);
+                set_tick(room);
 }
 
 FollowRoom *follow_room_new(KubeClient *client, GMainContext *context, guint streams)
@@ -570,32 +563,32 @@ void follow_room_free(FollowRoom *room)
 {
         if (!room)
                 return;
-        drop_timer(&room->tick);
+        timer_clear(&room->tick);
         g_free(room);
 }
 
 /* ---- one of them ---- */
 
 /* If the disk is full, the end could not be recorded either. The pod has the log, and stays until then. */
-static gboolean on_too_late(gpointer arg)
+static void on_too_late(void *arg)
 {
         Follow *follow = arg;
 
-        if (follow->full)
-                return G_SOURCE_CONTINUE;
+        if (follow->full) {
+                set_deadline(follow);
+                return;
+        }
         log_warning("the end of a pod's log did not come in time", "pod", follow->config.pod, NULL);
         follow->config.done(follow->config.arg);
-        return G_SOURCE_REMOVE;
 }
 
-static gboolean on_impatient(gpointer arg)
+static void on_impatient(void *arg)
 {
         Follow *follow = arg;
 
         log_warning("a pod is stopped before its log could be followed: the end of it may be missing", "pod",
                     follow->config.pod, NULL);
         tell_flows(follow);
-        return G_SOURCE_REMOVE;
 }
 
 bool follow_leaving(Follow *follow)
@@ -611,12 +604,12 @@ bool follow_leaving(Follow *follow)
         if (follow->state == FOLLOW_OPEN) {
                 follow->flows = !follow->opening;
         } else {
-                drop_timer(&follow->again);
+                timer_clear(&follow->again);
                 move(follow, FOLLOW_LEAVING);
                 pump(room);
         }
         if (!follow->flows)
-                set_timer(room->context, &follow->patience, LEAVING_MS, on_impatient, follow);
+                timer_set(&follow->patience, room->context, LEAVING_MS, on_impatient, follow);
         return follow->flows;
 }
 
@@ -627,12 +620,12 @@ void follow_last(Follow *follow)
         if (follow->last)
                 return;
         follow->last = true;
-        drop_timer(&follow->patience);
+        timer_clear(&follow->patience);
         follow->failures = 0;
-        set_timer(room->context, &follow->deadline, LAST_MS, on_too_late, follow);
+        set_deadline(follow);
         if (follow->state == FOLLOW_OPEN)
                 return;
-        drop_timer(&follow->again);
+        timer_clear(&follow->again);
         move(follow, FOLLOW_LAST);
         pump(room);
 }
@@ -667,9 +660,9 @@ void follow_free(Follow *follow)
                 return;
         g_queue_unlink(&follow->room->in[follow->state], &follow->link);
         close_stream(follow);
-        drop_timer(&follow->again);
-        drop_timer(&follow->deadline);
-        drop_timer(&follow->patience);
+        timer_clear(&follow->again);
+        timer_clear(&follow->deadline);
+        timer_clear(&follow->patience);
         g_array_free(follow->times, TRUE);
         g_free((char *)follow->config.path);
         g_free((char *)follow->config.pod);

@@ -4,6 +4,7 @@
 #include "base/backoff.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/timer.h"
 
 enum { RETRY_MS = 1000, RETRY_MAX_MS = 30000 };
 
@@ -16,7 +17,7 @@ typedef struct {
         gint64 grace_s;
         Backoff backoff;
         KubeCall *call;
-        GSource *retry;
+        Timer *retry;
 } Deletion;
 
 struct Deletions {
@@ -30,10 +31,7 @@ static void deletion_free(gpointer data)
 
         if (deletion->call)
                 kube_call_cancel(deletion->call);
-        if (deletion->retry) {
-                g_source_destroy(deletion->retry);
-                g_source_unref(deletion->retry);
-        }
+        timer_clear(&deletion->retry);
         g_free(deletion->key);
         g_free(deletion->namespace);
         g_free(deletion->name);
@@ -44,13 +42,9 @@ static void deletion_free(gpointer data)
 
 static void send_it(Deletion *deletion);
 
-static gboolean on_retry(gpointer arg)
+static void on_retry(void *arg)
 {
-        Deletion *deletion = arg;
-
-        g_clear_pointer(&deletion->retry, g_source_unref);
-        send_it(deletion);
-        return G_SOURCE_REMOVE;
+        send_it(arg);
 }
 
 /* Or another object has the name now, so the old one is gone. */
@@ -92,9 +86,7 @@ static void on_deleted(const KubeReply *reply, void *arg)
         if (!deletion->backoff.last)
                 log_warning("an object of a job cannot be deleted, retrying", "cluster", config->cluster,
                             "object", deletion->key, "reason", reply->error->message, NULL);
-        deletion->retry = g_timeout_source_new((guint)backoff_next(&deletion->backoff));
-        g_source_set_callback(deletion->retry, on_retry, deletion, NULL);
-        g_source_attach(deletion->retry, config->context);
+        timer_set(&deletion->retry, config->context, backoff_next(&deletion->backoff), on_retry, deletion);
         config->failed(reply->error, config->arg);
 }
 

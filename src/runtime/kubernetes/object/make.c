@@ -7,6 +7,7 @@
 #include "base/backoff.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/timer.h"
 #include "kube/status.h"
 #include "podspec/objects.h"
 #include "runtime/kubernetes/pod/gate.h"
@@ -41,7 +42,7 @@ struct Making {
         Backoff wait_ms; /* after a refusal */
         char *uid;       /* of the first object */
         KubeCall *call;
-        GSource *retry;
+        Timer *retry;
         char *key;     /* of an object that other makings need, too; or NULL */
         GQueue behind; /* Making; those that wait for this object */
         GQueue *in;    /* the queue that this making is in; or NULL */
@@ -153,21 +154,15 @@ static void send(Making *making);
 static void go_ahead(Making *making);
 static void step_aside(Making *making);
 
-static gboolean on_retry(gpointer arg)
+static void on_retry(void *arg)
 {
-        Making *making = arg;
-
-        g_clear_pointer(&making->retry, g_source_unref);
-        go_ahead(making);
-        return G_SOURCE_REMOVE;
+        go_ahead(arg);
 }
 
 /* It keeps its place: during an outage another making would not succeed, either. */
 static void try_again_in(Making *making, gint64 ms)
 {
-        making->retry = g_timeout_source_new((guint)ms);
-        g_source_set_callback(making->retry, on_retry, making, NULL);
-        g_source_attach(making->retry, making->config.context);
+        timer_set(&making->retry, making->config.context, ms, on_retry, making);
 }
 
 /* It gives up its place meanwhile, and so do the makings that wait for it. */
@@ -599,10 +594,7 @@ void making_free(Making *making)
         leave(making);
         if (making->call)
                 kube_call_cancel(making->call);
-        if (making->retry) {
-                g_source_destroy(making->retry);
-                g_source_unref(making->retry);
-        }
+        timer_clear(&making->retry);
         json_decref(making->objects);
         g_free(making->text);
         g_free(making->uid);

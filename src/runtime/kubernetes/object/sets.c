@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "runtime/kubernetes/object/names.h"
 
 enum {
@@ -47,7 +48,7 @@ typedef struct {
         Backoff retry_ms; /* after an error */
         Backoff look_ms;  /* until the next look whether the controller has seen the deletion */
         gint64 unseen_us; /* when it was first found that it had not; 0: not yet */
-        GSource *retry;
+        Timer *retry;
 } Drop;
 
 struct Sets {
@@ -183,10 +184,7 @@ static void drop_free(gpointer data)
 
         if (drop->call)
                 kube_call_cancel(drop->call);
-        if (drop->retry) {
-                g_source_destroy(drop->retry);
-                g_source_unref(drop->retry);
-        }
+        timer_clear(&drop->retry);
         names_clear(&drop->tasks);
         g_free(drop->namespace);
         g_free(drop->name);
@@ -205,20 +203,14 @@ static void finish_drop(Drop *drop)
 
 static void send_drop(Drop *drop);
 
-static gboolean on_retry(gpointer arg)
+static void on_retry(void *arg)
 {
-        Drop *drop = arg;
-
-        g_clear_pointer(&drop->retry, g_source_unref);
-        send_drop(drop);
-        return G_SOURCE_REMOVE;
+        send_drop(arg);
 }
 
 static void send_later(Drop *drop, gint64 ms)
 {
-        drop->retry = g_timeout_source_new((guint)ms);
-        g_source_set_callback(drop->retry, on_retry, drop, NULL);
-        g_source_attach(drop->retry, drop->sets->config.context);
+        timer_set(&drop->retry, drop->sets->config.context, ms, on_retry, drop);
 }
 
 /* True while the controller may recreate pods, for at most UNSEEN_US. */

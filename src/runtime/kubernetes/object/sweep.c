@@ -1,6 +1,7 @@
 /* The sweep of services and groups (see sweep.h). */
 #include "runtime/kubernetes/object/sweep.h"
 
+#include "base/timer.h"
 #include "kube/kind.h"
 
 enum { SWEEP_MS = 15000 };
@@ -9,7 +10,7 @@ struct Sweep {
         SweepConfig config;
         GHashTable *doubted, *unknown; /* sets of "namespace/name": of the look before, of this one */
         GHashTable *calls;             /* set of KubeCall */
-        GSource *timer;
+        Timer *timer;
 };
 
 typedef struct {
@@ -70,20 +71,20 @@ static void look_for(Sweep *sweep, const KubeKind *kind)
 }
 
 /* The next look waits for one that has not ended yet. */
-static gboolean on_timer(gpointer arg)
+static void on_timer(void *arg)
 {
         Sweep *sweep = arg;
         GHashTable *before = sweep->doubted;
 
+        timer_set(&sweep->timer, sweep->config.context, SWEEP_MS, on_timer, sweep);
         if (g_hash_table_size(sweep->calls) > 0)
-                return G_SOURCE_CONTINUE;
+                return;
         g_hash_table_remove_all(before);
         sweep->doubted = sweep->unknown;
         sweep->unknown = before;
         look_for(sweep, &kube_services);
         if (sweep->config.has_groups(sweep->config.arg))
                 look_for(sweep, &kube_pod_groups);
-        return G_SOURCE_CONTINUE;
 }
 
 Sweep *sweep_new(const SweepConfig *config)
@@ -94,9 +95,7 @@ Sweep *sweep_new(const SweepConfig *config)
         sweep->doubted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         sweep->unknown = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         sweep->calls = g_hash_table_new(NULL, NULL);
-        sweep->timer = g_timeout_source_new(SWEEP_MS);
-        g_source_set_callback(sweep->timer, on_timer, sweep, NULL);
-        g_source_attach(sweep->timer, config->context);
+        timer_set(&sweep->timer, config->context, SWEEP_MS, on_timer, sweep);
         return sweep;
 }
 
@@ -112,8 +111,7 @@ void sweep_free(Sweep *sweep)
                 kube_call_cancel(call);
                 g_free(look);
         }
-        g_source_destroy(sweep->timer);
-        g_source_unref(sweep->timer);
+        timer_clear(&sweep->timer);
         g_hash_table_unref(sweep->calls);
         g_hash_table_unref(sweep->doubted);
         g_hash_table_unref(sweep->unknown);
