@@ -29,6 +29,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/timer.h"
 
 enum {
         ORPHAN_POLL_MS = 20,
@@ -54,7 +55,8 @@ struct Keep {
         int next_spare;
         CgroupPool *pool;
         SpawnLink *link;
-        guint epoll_source, orphan_timer, sweep_timer, ready_timer, ready_poll_ms;
+        guint epoll_source, ready_poll_ms;
+        Timer *orphan_timer, *sweep_timer, *ready_timer;
         gint64 starts[SPAWNER_STARTS_MAX]; /* of the spawner, monotonic ms; a ring */
         guint n_starts;
         bool rest_discarded;
@@ -207,7 +209,9 @@ static bool sweep_task(Keep *keep, Task *task, gint64 now)
         return true;
 }
 
-static gboolean on_sweep(gpointer arg)
+static void watch_sweep(Keep *keep);
+
+static void on_sweep(void *arg)
 {
         Keep *keep = arg;
         bool empty = cgroup_pool_sweep(keep->pool), waiting = false;
@@ -223,15 +227,13 @@ static gboolean on_sweep(gpointer arg)
                         waiting |= !sweep_task(keep, task, now);
         }
         if (!empty || waiting)
-                return G_SOURCE_CONTINUE;
-        keep->sweep_timer = 0;
-        return G_SOURCE_REMOVE;
+                watch_sweep(keep);
 }
 
 static void watch_sweep(Keep *keep)
 {
         if (!keep->sweep_timer)
-                keep->sweep_timer = g_timeout_add(SWEEP_MS, on_sweep, keep);
+                timer_set(&keep->sweep_timer, NULL, SWEEP_MS, on_sweep, keep);
 }
 
 /* ── a running task ────────────────────────────────────────────────────── */
@@ -514,7 +516,9 @@ static bool is_orphan(const Task *task)
         return task->state == TASK_ORPHAN;
 }
 
-static gboolean on_orphans(gpointer arg)
+static void watch_orphans(Keep *keep);
+
+static void on_orphans(void *arg)
 {
         Keep *keep = arg;
         g_autoptr(GPtrArray) orphans = tasks_where(keep, is_orphan);
@@ -523,17 +527,16 @@ static gboolean on_orphans(gpointer arg)
                 if (!settle(keep, orphans->pdata[i]))
                         remove_task(keep, orphans->pdata[i]);
         keep->config.changed(keep->config.arg);
-        if (!keep_is_settled(keep))
-                return G_SOURCE_CONTINUE;
-        discard_rest(keep);
-        keep->orphan_timer = 0;
-        return G_SOURCE_REMOVE;
+        if (keep_is_settled(keep))
+                discard_rest(keep);
+        else
+                watch_orphans(keep);
 }
 
 static void watch_orphans(Keep *keep)
 {
         if (!keep->orphan_timer)
-                keep->orphan_timer = g_timeout_add(ORPHAN_POLL_MS, on_orphans, keep);
+                timer_set(&keep->orphan_timer, NULL, ORPHAN_POLL_MS, on_orphans, keep);
 }
 
 static bool adopt_all(Keep *keep, GError **error)
@@ -590,7 +593,7 @@ static void find_listeners(Keep *keep, const GPtrArray *waiting, ReadyPort *port
         ready_ports_find("/proc", ports, (gsize)waiting->len * TASK_READY_PORTS);
 }
 
-static gboolean on_ready_timer(gpointer arg)
+static void on_ready_timer(void *arg)
 {
         Keep *keep = arg;
         g_autoptr(GPtrArray) waiting = tasks_where(keep, waits_for_ready);
@@ -615,12 +618,10 @@ static gboolean on_ready_timer(gpointer arg)
                 task->ready_ms = clock_now_ms();
                 report(keep, task, task_format_ready);
         }
-        keep->ready_timer = 0;
         if (more) {
                 keep->ready_poll_ms = MIN(keep->ready_poll_ms + keep->ready_poll_ms / 8, READY_POLL_MAX_MS);
-                keep->ready_timer = g_timeout_add(keep->ready_poll_ms, on_ready_timer, keep);
+                timer_set(&keep->ready_timer, NULL, keep->ready_poll_ms, on_ready_timer, keep);
         }
-        return G_SOURCE_REMOVE;
 }
 
 /* A new task waits: check often again. */
@@ -628,7 +629,7 @@ static void watch_ready(Keep *keep)
 {
         keep->ready_poll_ms = READY_POLL_MS;
         if (!keep->ready_timer)
-                keep->ready_timer = g_timeout_add(READY_POLL_MS, on_ready_timer, keep);
+                timer_set(&keep->ready_timer, NULL, READY_POLL_MS, on_ready_timer, keep);
 }
 
 /* ── the spawner ───────────────────────────────────────────────────────── */
@@ -941,12 +942,11 @@ Keep *keep_new(const KeepConfig *config, GError **error)
 
 static void remove_sources(Keep *keep)
 {
-        const guint sources[] = { keep->epoll_source, keep->orphan_timer, keep->sweep_timer,
-                                  keep->ready_timer };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(sources); i++)
-                if (sources[i])
-                        g_source_remove(sources[i]);
+        if (keep->epoll_source)
+                g_source_remove(keep->epoll_source);
+        timer_clear(&keep->orphan_timer);
+        timer_clear(&keep->sweep_timer);
+        timer_clear(&keep->ready_timer);
 }
 
 void keep_free(Keep *keep)

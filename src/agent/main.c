@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/option.h"
+#include "base/timer.h"
 
 enum { LOCK_WAIT_MS = 10 * 1000, LOCK_POLL_US = 10 * 1000 };
 
@@ -33,7 +34,7 @@ typedef struct {
         gint64 linger_ms;
         bool help, man, version;
         int lock_fd;
-        guint linger_source;
+        Timer *linger;
         int status;
         GMainLoop *loop;
         Keep *keep;
@@ -54,14 +55,12 @@ static const Option options[] = {
         { 0 },
 };
 
-static gboolean on_linger(gpointer arg)
+static void on_linger(void *arg)
 {
-        Agent *agent = arg;
+        const Agent *agent = arg;
 
-        agent->linger_source = 0;
         log_info("neither a task nor a server, ending", NULL);
         g_main_loop_quit(agent->loop);
-        return G_SOURCE_REMOVE;
 }
 
 /* The agent became idle or busy. */
@@ -74,12 +73,10 @@ static void on_change(void *arg)
                 return;
         server_settle(agent->server);
         idle = keep_count(agent->keep) == 0 && !server_is_connected(agent->server);
-        if (idle && !agent->linger_source)
-                agent->linger_source = g_timeout_add((guint)agent->linger_ms, on_linger, agent);
-        if (!idle && agent->linger_source) {
-                g_source_remove(agent->linger_source);
-                agent->linger_source = 0;
-        }
+        if (!idle)
+                timer_clear(&agent->linger);
+        else if (!agent->linger)
+                timer_set(&agent->linger, NULL, agent->linger_ms, on_linger, agent);
 }
 
 static void on_report(const char *lines, void *arg)
@@ -217,8 +214,7 @@ static bool run(Agent *agent, GError **error)
 
 static void agent_clear(Agent *agent)
 {
-        if (agent->linger_source)
-                g_source_remove(agent->linger_source);
+        timer_clear(&agent->linger);
         server_free(agent->server);
         keep_free(agent->keep);
         if (agent->loop)

@@ -24,19 +24,15 @@ void expected_free(void *data)
 void expect_clear(Expect *expect)
 {
         g_clear_pointer(&expect->list, g_ptr_array_unref);
-        if (expect->timer)
-                g_source_remove(expect->timer);
-        expect->timer = 0;
+        timer_clear(&expect->timer);
 }
 
-static gboolean on_timeout(void *data)
+static void on_timeout(void *arg)
 {
-        Expect *expect = data;
+        Expect *expect = arg;
 
-        expect->timer = 0;
         expect_clear(expect);
         expect->expired(expect->arg);
-        return G_SOURCE_REMOVE;
 }
 
 void expect_take(Expect *expect, GPtrArray *list)
@@ -47,7 +43,7 @@ void expect_take(Expect *expect, GPtrArray *list)
                 return;
         }
         expect->list = list;
-        expect->timer = g_timeout_add(EXPECT_MS, on_timeout, expect);
+        timer_set(&expect->timer, NULL, EXPECT_MS, on_timeout, expect);
 }
 
 /* Versions of one server count up, though nobody promises it: a pass that begins too early does no harm. */

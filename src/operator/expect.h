@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "base/timer.h"
 #include "kube/kind.h"
 
 typedef struct {
@@ -28,7 +29,7 @@ typedef struct {
         void *arg;
         /* private */
         GPtrArray *list; /* Expected *, not yet seen; or NULL */
-        guint timer;
+        Timer *timer;
 } Expect;
 
 void expect_take(Expect *expect, GPtrArray *list); /* Expected *; taken */

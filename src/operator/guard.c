@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "kube/cache.h"
 
 #define GUARD_FINALIZER "paddlepaddle.org/guard"
@@ -52,33 +53,29 @@ struct Guard {
         int n_steps, step;
         KubeCall *call; /* one at a time */
         void (*later)(Guard *guard);
-        guint timer;
+        Timer *timer;
         Backoff retry_ms;
         bool watching, settling, told;
         void (*released)(void *arg);
         void *released_arg;
 };
 
-static gboolean on_timer(void *data)
+static void on_timer(void *arg)
 {
-        Guard *guard = data;
+        Guard *guard = arg;
 
-        guard->timer = 0;
         guard->later(guard);
-        return G_SOURCE_REMOVE;
 }
 
-static void set_timer(Guard *guard, guint ms, void (*later)(Guard *guard))
+static void set_timer(Guard *guard, gint64 ms, void (*later)(Guard *guard))
 {
-        if (guard->timer)
-                g_source_remove(guard->timer);
         guard->later = later;
-        guard->timer = g_timeout_add(ms, on_timer, guard);
+        timer_set(&guard->timer, NULL, ms, on_timer, guard);
 }
 
 static void retry(Guard *guard, void (*later)(Guard *guard))
 {
-        set_timer(guard, (guint)backoff_next(&guard->retry_ms), later);
+        set_timer(guard, backoff_next(&guard->retry_ms), later);
 }
 
 static void send_patch(Guard *guard, int of, json_t *metadata, KubeDone done)
@@ -392,8 +389,7 @@ void guard_free(Guard *guard)
                 return;
         if (guard->call)
                 kube_call_cancel(guard->call);
-        if (guard->timer)
-                g_source_remove(guard->timer);
+        timer_clear(&guard->timer);
         for (int i = 0; i < GUARDED; i++) {
                 kube_cache_free(guard->objects[i].cache);
                 g_free(guard->objects[i].namespace);

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "kube/client.h"
 #include "kube/lease.h"
 #include "operator/controller.h"
@@ -40,7 +41,7 @@ typedef struct {
         KubeLease *lease; /* or NULL */
         Guard *guard;     /* or NULL */
         Wipe *wipe;       /* when leaving */
-        guint deadline, linger;
+        Timer *deadline, *linger;
         char *identity;
         HttpServer *metrics, *health;
         ProbeSource source;
@@ -211,13 +212,11 @@ static void on_wiped(void *arg)
         guard_release(op->guard, on_let_go, op);
 }
 
-static gboolean on_lingered(void *arg)
+static void on_lingered(void *arg)
 {
-        Operator *op = arg;
+        const Operator *op = arg;
 
-        op->linger = 0;
         g_main_loop_quit(op->loop);
-        return G_SOURCE_REMOVE;
 }
 
 /* Nothing more is written to jobs, and the lease is somebody else's. */
@@ -231,7 +230,7 @@ static void on_released(void *arg)
         else if (!op->guard)
                 g_main_loop_quit(op->loop);
         else if (!guard_is_leaving(op->guard))
-                op->linger = g_timeout_add(LINGER_MS, on_lingered, op);
+                timer_set(&op->linger, NULL, LINGER_MS, on_lingered, op);
 }
 
 static void on_stopped(void *arg)
@@ -252,21 +251,17 @@ static void on_jobs_stopped(void *arg)
         training_stop(op->training, on_stopped, op);
 }
 
-static gboolean on_deadline(void *arg)
+static void on_deadline(void *arg)
 {
-        Operator *op = arg;
+        const Operator *op = arg;
 
-        op->deadline = 0;
         log_warning("what was under way has not ended in time; the next operator will finish it", NULL);
         g_main_loop_quit(op->loop);
-        return G_SOURCE_REMOVE;
 }
 
-static void set_deadline(Operator *op, guint ms)
+static void set_deadline(Operator *op, gint64 ms)
 {
-        if (op->deadline)
-                g_source_remove(op->deadline);
-        op->deadline = g_timeout_add(ms, on_deadline, op);
+        timer_set(&op->deadline, NULL, ms, on_deadline, op);
 }
 
 static void stop(Operator *op)
@@ -309,9 +304,7 @@ static void on_leaving(void *arg)
         log_info("this operator is being taken away: letting the jobs go", "guard", op->options.guard, NULL);
         op->leaving = true;
         set_deadline(op, LEAVE_MS);
-        if (op->linger)
-                g_source_remove(op->linger);
-        op->linger = 0;
+        timer_clear(&op->linger);
         if (op->stopped)
                 on_released(op);
         else

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/resident.h"
+#include "base/timer.h"
 #include "kube/event.h"
 #include "operator/run.h"
 #include "operator/view.h"
@@ -39,7 +40,7 @@ struct Passes {
         bool leading, stopping, synced;
         void (*stopped)(void *arg);
         void *stopped_arg;
-        guint trim; /* timer */
+        Timer *trim;
         Figures figures;
 };
 
@@ -139,19 +140,15 @@ static void tell_stopped(Passes *passes)
 }
 
 /* Freed memory lies between what is kept: a third of the heap after fifty new jobs. */
-static gboolean on_trim(void *data)
+static void on_trim(void *arg)
 {
-        Passes *passes = data;
-
-        passes->trim = 0;
         resident_give_back();
-        return G_SOURCE_REMOVE;
 }
 
 static void trim_soon(Passes *passes)
 {
         if (!passes->trim)
-                passes->trim = g_timeout_add(TRIM_MS, on_trim, passes);
+                timer_set(&passes->trim, NULL, TRIM_MS, on_trim, passes);
 }
 
 /* There is more to do only where what was done has succeeded: the rest of what is refused is refused. */
@@ -395,8 +392,7 @@ void passes_free(Passes *passes)
 {
         if (!passes)
                 return;
-        if (passes->trim)
-                g_source_remove(passes->trim);
+        timer_clear(&passes->trim);
         kube_queue_free(passes->queue);
         g_hash_table_unref(passes->states);
         kube_recorder_free(passes->recorder);

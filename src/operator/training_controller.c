@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "kube/cache.h"
 #include "operator/passes.h"
 #include "operator/training_members.h"
@@ -24,7 +25,7 @@ struct TrainingController {
         char *namespace;
         KubeCache *cache[SEEN_KINDS]; /* NULL while TrainingJobs are not served */
         Passes *passes;
-        guint timer; /* to ask again */
+        Timer *timer; /* to ask again */
         bool synced;
 };
 
@@ -191,13 +192,9 @@ static void open_view(TrainingController *controller)
 
 static void ask(TrainingController *controller);
 
-static gboolean on_ask_again(void *data)
+static void on_ask_again(void *arg)
 {
-        TrainingController *controller = data;
-
-        controller->timer = 0;
-        ask(controller);
-        return G_SOURCE_REMOVE;
+        ask(arg);
 }
 
 static void on_kind(const KubeKind *kind, const GError *error, void *arg)
@@ -211,7 +208,7 @@ static void on_kind(const KubeKind *kind, const GError *error, void *arg)
         if (!err_is(error, ERR_NOT_FOUND))
                 log_warning("the cluster does not say whether it serves training jobs; asking again", "error",
                             error->message, NULL);
-        controller->timer = g_timeout_add(ASK_MS, on_ask_again, controller);
+        timer_set(&controller->timer, NULL, ASK_MS, on_ask_again, controller);
 }
 
 static void ask(TrainingController *controller)
@@ -246,8 +243,7 @@ void training_controller_free(TrainingController *controller)
 {
         if (!controller)
                 return;
-        if (controller->timer)
-                g_source_remove(controller->timer);
+        timer_clear(&controller->timer);
         passes_free(controller->passes);
         for (Seen seen = SEEN_JOBS; seen < SEEN_KINDS; seen++)
                 kube_cache_free(controller->cache[seen]);

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/timer.h"
 #include "operator/paddlejob.h"
 
 enum { PAGE = 500, AGAIN_MS = 500 };
@@ -20,7 +21,7 @@ struct Wipe {
         char *namespace, *resume;
         KubeCall *list;    /* or NULL */
         GPtrArray *strips; /* Strip *, under way */
-        guint timer;
+        Timer *timer;
         bool failed;
         void (*done)(void *arg);
         void *arg;
@@ -28,13 +29,9 @@ struct Wipe {
 
 static void send_list(Wipe *wipe);
 
-static gboolean on_again(void *data)
+static void on_again(void *arg)
 {
-        Wipe *wipe = data;
-
-        wipe->timer = 0;
-        send_list(wipe);
-        return G_SOURCE_REMOVE;
+        send_list(arg);
 }
 
 static void end_round(Wipe *wipe)
@@ -42,7 +39,7 @@ static void end_round(Wipe *wipe)
         if (wipe->failed) {
                 wipe->failed = false;
                 g_clear_pointer(&wipe->resume, g_free);
-                wipe->timer = g_timeout_add(AGAIN_MS, on_again, wipe);
+                timer_set(&wipe->timer, NULL, AGAIN_MS, on_again, wipe);
                 return;
         }
         log_info("no job has a finalizer of this operator any more", NULL);
@@ -168,8 +165,7 @@ void wipe_free(Wipe *wipe)
                 return;
         if (wipe->list)
                 kube_call_cancel(wipe->list);
-        if (wipe->timer)
-                g_source_remove(wipe->timer);
+        timer_clear(&wipe->timer);
         g_ptr_array_unref(wipe->strips);
         g_free(wipe->namespace);
         g_free(wipe->resume);
