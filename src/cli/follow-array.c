@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/thread-pool.h"
 #include "cli/listing.h"
 #include "cli/retry.h"
 #include "cli/summary.h"
@@ -30,13 +31,15 @@ typedef struct {
         Cli *cli;
         const FollowOptions *options;
         FollowShared shared;
-        GThreadPool *pool; /* of Element; NULL: one after another */
-        GHashTable *seen;  /* ids of elements */
-        GError *failed;    /* the first error; protected by the lock */
+        ThreadPool *pool; /* NULL: one after another */
+        GHashTable *seen; /* ids of elements */
+        bool gave_up;     /* elements that wait are not followed */
+        GError *failed;   /* the first error; protected by the lock */
         int width;
 } ArrayFollow;
 
 typedef struct {
+        ArrayFollow *follow;
         char *id, *name;
 } Element;
 
@@ -69,10 +72,9 @@ char *element_text(const json_t *job)
 /* ---- one element ---- */
 
 /* Each thread has its own connection. */
-static void follow_element(gpointer data, gpointer arg)
+static void follow_element(Element *element)
 {
-        Element *element = data;
-        ArrayFollow *follow = arg;
+        ArrayFollow *follow = element->follow;
         Cli own = *follow->cli;
         FollowOptions options = *follow->options;
         g_autoptr(GError) error = NULL;
@@ -90,6 +92,14 @@ static void follow_element(gpointer data, gpointer arg)
         }
         if (follow->pool)
                 http_client_free(own.client);
+}
+
+static void run_element(bool stopped, void *arg)
+{
+        Element *element = arg;
+
+        if (!stopped || !element->follow->gave_up)
+                follow_element(element);
         element_free(element);
 }
 
@@ -100,11 +110,12 @@ static void begin_element(ArrayFollow *follow, const json_t *job)
         if (!g_hash_table_add(follow->seen, g_strdup(text_of(job, "id"))) || int_of(job, "attempt") == 0)
                 return;
         element = g_new0(Element, 1);
-        *element = (Element){ g_strdup(text_of(job, "id")), element_text(job) };
+        *element = (Element){ follow, g_strdup(text_of(job, "id")), element_text(job) };
         if (follow->pool)
-                g_thread_pool_push(follow->pool, element, NULL);
+                (void)thread_pool_push(follow->pool, NULL, run_element, element,
+                                       NULL); /* any number may wait */
         else
-                follow_element(element, follow);
+                run_element(false, element);
 }
 
 /* ---- selection ---- */
@@ -206,9 +217,10 @@ bool follow_array(Cli *cli, const json_t *array, const FollowOptions *options, G
         follow.shared.live = follow_live(cli, options);
         follow.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         if (options->follow) {
-                follow.pool = g_thread_pool_new(follow_element, &follow, AT_ONCE, TRUE, NULL);
+                follow.pool = thread_pool_new(&(ThreadPoolConfig){ .name = "elements", .threads = AT_ONCE });
                 ok = watch(&follow, array, error);
-                g_thread_pool_free(follow.pool, !ok, TRUE);
+                follow.gave_up = !ok;
+                thread_pool_free(follow.pool);
         } else {
                 ok = begin_those(&follow, text_of(array, "id"), started, error);
         }

@@ -28,9 +28,9 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/thread-pool.h"
 #include "net/crowd.h"
 #include "net/peer.h"
-#include "net/pool.h"
 #include "net/request.h"
 #include "net/route.h"
 #include "net/server.h"
@@ -106,7 +106,7 @@ struct HttpServer {
         GHashTable *wires;             /* WebSocket -> Wire, of those over TLS */
         GHashTable *users;             /* user -> number of followers: streams and WebSockets */
         WebSocketLoop *loop;           /* serves WebSockets; created for the first one */
-        Pool *pool;                    /* for routes with `on_pool` */
+        ThreadPool *pool;              /* for routes with `on_pool` */
         gint64 credentials_ms;         /* time of the last check of followers' credentials; used by the
                                           watcher */
 

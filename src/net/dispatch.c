@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
-#include "net/pool.h"
 #include "net/websocket-loop.h"
 
 enum {
@@ -101,7 +100,7 @@ static void push_handler(HttpRequest *request)
         const char *user = request->caller.user;
         GError *error = NULL;
 
-        if (pool_push(request->server->pool, user ? user : "", run_on_pool, request, &error))
+        if (thread_pool_push(request->server->pool, user ? user : "", run_on_pool, request, &error))
                 return;
         fail_with(request, error);
         http_request_unref(request);

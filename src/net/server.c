@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "net/crowd.h"
 #include "net/listen.h"
-#include "net/pool.h"
 #include "net/route.h"
 #include "net/shares.h"
 #include "net/tls.h"
@@ -147,9 +146,13 @@ HttpServer *http_server_new(const HttpServerConfig *config, const HttpRoute *con
         server->temp_dir = g_strdup(config->temp_dir ? config->temp_dir : g_get_tmp_dir());
         server->socket_path = g_strdup(config->socket_path);
         server->arg = arg;
-        server->pool = pool_new(&(PoolConfig){ .threads = server->config.pool_threads,
-                                               .share = share_of_pool(server->config.pool_threads),
-                                               .line_max = server->config.pool_line_max });
+        server->pool =
+                thread_pool_new(&(ThreadPoolConfig){ .name = "requests",
+                                                     .details = "that work on files",
+                                                     .threads = server->config.pool_threads,
+                                                     .share = share_of_pool(server->config.pool_threads),
+                                                     .waiting_max = server->config.pool_line_max,
+                                                     .background = true });
         server->lingering = g_array_new(FALSE, FALSE, sizeof(Linger));
         server->streams = g_ptr_array_new();
         server->sockets = g_ptr_array_new();
@@ -264,7 +267,7 @@ static void free_parts(HttpServer *server)
         g_ptr_array_unref(server->sockets);
         g_hash_table_unref(server->wires);
         g_hash_table_unref(server->users);
-        pool_free(server->pool);
+        thread_pool_free(server->pool);
         route_table_free(server->routes);
         g_array_unref(server->faces);
         pthread_mutex_destroy(&server->mutex);
@@ -289,7 +292,7 @@ void http_server_free(HttpServer *server)
         quiesce(server->local);
         remove_socket(server);
         answer_waiting(server);
-        pool_stop(server->pool); /* what runs sees that the server is stopping */
+        thread_pool_stop(server->pool); /* what runs sees that the server is stopping */
         followers_finish_streams(server);
         WebSocketLoop *loop = followers_quiesce_sockets(server);
         wait_for_requests(server);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/thread-pool.h"
 #include "kube/kind.h"
 #include "net/client.h"
 
@@ -19,7 +20,7 @@ typedef struct {
 
 struct Etcd {
         GMainContext *context;
-        GThreadPool *pool;    /* one thread, which alone uses the endpoints */
+        ThreadPool *pool;     /* one thread, which alone uses the endpoints */
         GPtrArray *endpoints; /* Endpoint * */
         gint refs;            /* those of calls under way, and the owner's */
         gint stopped, freed;
@@ -154,16 +155,15 @@ static bool ask_any(Call *call, GError **error)
         return false;
 }
 
-static void work(void *data, void *arg)
+static void work(bool stopped, void *arg)
 {
-        Call *call = data;
-        Etcd *etcd = call->etcd;
+        Call *call = arg;
         GSource *source = g_idle_source_new();
 
         (void)ask_any(call, &call->error); /* the error is delivered */
         g_source_set_priority(source, G_PRIORITY_DEFAULT);
         g_source_set_callback(source, deliver, call, call_free);
-        g_source_attach(source, etcd->context);
+        g_source_attach(source, call->etcd->context);
         g_source_unref(source);
 }
 
@@ -192,7 +192,7 @@ Etcd *etcd_new(const char *endpoints, GError **error)
                 endpoint->client = client;
                 g_ptr_array_add(etcd->endpoints, endpoint);
         }
-        etcd->pool = g_thread_pool_new_full(work, NULL, call_free, 1, FALSE, NULL);
+        etcd->pool = thread_pool_new(&(ThreadPoolConfig){ .name = "etcd", .threads = 1 });
         return etcd;
 }
 
@@ -207,7 +207,7 @@ void etcd_free(Etcd *etcd)
         if (!etcd)
                 return;
         g_atomic_int_set(&etcd->freed, 1);
-        g_thread_pool_free(etcd->pool, FALSE, TRUE); /* at most the call under way is waited for */
+        thread_pool_free(etcd->pool); /* at most the call under way is waited for */
         etcd_unref(etcd);
 }
 
@@ -219,7 +219,7 @@ static void start(Etcd *etcd, const char *key, const char *value, EtcdDone done,
         *call = (Call){
                 .etcd = etcd, .key = g_strdup(key), .value = g_strdup(value), .done = done, .arg = arg
         };
-        g_thread_pool_push(etcd->pool, call, NULL);
+        (void)thread_pool_push(etcd->pool, NULL, work, call, NULL); /* any number may wait */
 }
 
 void etcd_get(Etcd *etcd, const char *key, EtcdDone done, void *arg)

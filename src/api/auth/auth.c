@@ -7,14 +7,20 @@
 #include "base/err.h"
 
 enum { THREADS = 2, LINE = 64, DIRECTORY_THREADS = 4 };
+
+static ThreadPool *pool_new(const char *name, int threads)
+{
+        return thread_pool_new(&(ThreadPoolConfig){ .name = name, .threads = threads, .waiting_max = LINE });
+}
+
 Auth *auth_new(const AuthConfig *config)
 {
         Auth *auth = g_new0(Auth, 1);
 
         g_assert(sodium_init() >= 0);
         auth->config = *config;
-        auth->threads = thread_pool_new("log-ins", THREADS, LINE);
-        auth->directory_threads = thread_pool_new("log-ins by the directory", DIRECTORY_THREADS, LINE);
+        auth->threads = pool_new("log-ins", THREADS);
+        auth->directory_threads = pool_new("log-ins by the directory", DIRECTORY_THREADS);
         auth->throttle = throttle_new();
         auth->timers = timers_new();
         auth->cache = token_cache_new();

@@ -80,7 +80,8 @@ static void made(Job *job, bool repeated, const GError *error, void *arg)
 
         if (!error) {
                 resume(false, making);
-        } else if (!is_there(at) || !thread_pool_push(at->auth->directory_threads, resume, making, &busy)) {
+        } else if (!is_there(at) ||
+                   !thread_pool_push(at->auth->directory_threads, NULL, resume, making, &busy)) {
                 end_attempt(at, ATTEMPT_DROPPED);
                 finish(at, busy ? busy : error, 0);
                 g_free(making);

@@ -331,7 +331,7 @@ static void change_factor(Auth *auth, const FactorChange *change, ThreadPoolFunc
                             .arg = arg };
         if (at->old)
                 attempt(at, work);
-        else if (!thread_pool_push(auth->threads, work, at, &error))
+        else if (!thread_pool_push(auth->threads, NULL, work, at, &error))
                 finish(at, error, 0);
 }
 

@@ -5,7 +5,7 @@
 #include "api/auth/second-factor.h"
 #include "api/auth/throttle.h"
 #include "api/auth/timers.h"
-#include "api/thread-pool.h"
+#include "base/thread-pool.h"
 
 typedef struct TokenCache TokenCache;
 

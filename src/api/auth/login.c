@@ -145,7 +145,7 @@ static void on_turn(bool stopped, void *arg)
 
         at->there = asks_directory(at->auth, at->user);
         threads = at->there ? at->auth->directory_threads : at->auth->threads;
-        if (stopped ? !set_stopped(&error) : !thread_pool_push(threads, at->work, at, &error)) {
+        if (stopped ? !set_stopped(&error) : !thread_pool_push(threads, NULL, at->work, at, &error)) {
                 end_attempt(at, ATTEMPT_DROPPED);
                 finish(at, error, 0);
         }
@@ -350,7 +350,7 @@ void auth_put_user(Auth *auth, const User *draft, const char *password, const ch
                             .draft = object_copy(&draft->object),
                             .done = done,
                             .arg = arg };
-        if (!thread_pool_push(auth->threads, put_user, at, &error))
+        if (!thread_pool_push(auth->threads, NULL, put_user, at, &error))
                 finish(at, error, 0);
 }
 
@@ -412,6 +412,6 @@ void auth_change_password(Auth *auth, const PasswordChange *change, EngineDone d
                             .arg = arg };
         if (at->old)
                 attempt(at, change_password);
-        else if (!thread_pool_push(auth->threads, change_password, at, &error))
+        else if (!thread_pool_push(auth->threads, NULL, change_password, at, &error))
                 finish(at, error, 0);
 }

@@ -12,7 +12,6 @@
 
 #include "api/auth/internal.h"
 #include "api/auth/jwt.h"
-#include "api/fair-thread-pool.h"
 #include "base/clock.h"
 #include "base/err.h"
 
@@ -22,7 +21,7 @@ struct Sso {
         SsoConfig config;
         char *username_claim;
         Oidc *oidc;
-        FairThreadPool *threads;
+        ThreadPool *threads;
 };
 
 /* One log-in on its way. */
@@ -272,11 +271,11 @@ static void start(bool stopped, void *arg)
         entry_free(entry);
 }
 
-static void push(Entry *entry, const char *address, FairThreadPoolFunc work)
+static void push(Entry *entry, const char *address, ThreadPoolFunc work)
 {
         g_autoptr(GError) error = NULL;
 
-        if (!fair_thread_pool_push(entry->sso->threads, address, work, entry, &error))
+        if (!thread_pool_push(entry->sso->threads, address, work, entry, &error))
                 finish(entry, DEVICE_DONE, error);
 }
 
@@ -315,7 +314,11 @@ Sso *sso_new(const SsoConfig *config, GError **error)
         sso->config.issuer = (OidcConfig){ NULL }; /* copied, and not ours */
         sso->username_claim = g_strdup(config->username_claim);
         sso->oidc = oidc;
-        sso->threads = fair_thread_pool_new(THREADS, SHARE, LINE);
+        sso->threads = thread_pool_new(&(ThreadPoolConfig){ .name = "log-ins",
+                                                            .threads = THREADS,
+                                                            .share = SHARE,
+                                                            .waiting_max = LINE,
+                                                            .background = true });
         return sso;
 }
 
@@ -324,7 +327,7 @@ void sso_stop(Sso *sso)
         if (!sso)
                 return;
         oidc_stop(sso->oidc);
-        fair_thread_pool_stop(sso->threads);
+        thread_pool_stop(sso->threads);
 }
 
 void sso_free(Sso *sso)
@@ -332,7 +335,7 @@ void sso_free(Sso *sso)
         if (!sso)
                 return;
         sso_stop(sso);
-        fair_thread_pool_free(sso->threads);
+        thread_pool_free(sso->threads);
         oidc_free(sso->oidc);
         g_free(sso->username_claim);
         g_free(sso);

@@ -5,6 +5,11 @@
 
 enum { THREADS = 2, ASKERS = 4, LINE = 64 };
 
+static ThreadPool *pool_new(const char *name, int threads)
+{
+        return thread_pool_new(&(ThreadPoolConfig){ .name = name, .threads = threads, .waiting_max = LINE });
+}
+
 PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error)
 {
         g_autoptr(PaddleFlow) flow = g_new0(PaddleFlow, 1);
@@ -21,8 +26,8 @@ PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error)
                 return NULL;
         if (config->templates && !(flow->templates = templates_read(config->templates, error)))
                 return NULL;
-        flow->threads = thread_pool_new("answers", THREADS, LINE);
-        flow->askers = thread_pool_new("questions to clusters", ASKERS, LINE);
+        flow->threads = pool_new("answers", THREADS);
+        flow->askers = pool_new("questions to clusters", ASKERS);
         flow->feed = feed_new(flow);
         flow->sampler = sampler_new(flow);
         return g_steal_pointer(&flow);

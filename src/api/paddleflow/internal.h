@@ -1,7 +1,7 @@
 /* What the files of this room share. */
 #pragma once
 
-#include "api/thread-pool.h"
+#include "base/thread-pool.h"
 #include "api/paddleflow/codes.h"
 #include "api/paddleflow/flow.h"
 #include "api/paddleflow/go.h"

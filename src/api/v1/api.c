@@ -54,7 +54,8 @@ Api *api_new(const ApiConfig *config)
         api->node_labels = g_strdupv((char **)config->node_labels);
         api->started = clock_now_ms();
         api->notifier = notifier_new(config->engine);
-        api->threads = thread_pool_new("questions", THREADS, LINE);
+        api->threads = thread_pool_new(
+                &(ThreadPoolConfig){ .name = "questions", .threads = THREADS, .waiting_max = LINE });
         api->rendered = rendered_new();
         api->ids = job_ids_new();
         api->rates = usage_rates_new();

@@ -207,7 +207,7 @@ static void ask(Question *question, ThreadPoolFunc func)
 {
         g_autoptr(GError) error = NULL;
 
-        if (thread_pool_push(question->api->threads, func, question, &error))
+        if (thread_pool_push(question->api->threads, NULL, func, question, &error))
                 return;
         http_fail(question->request, error);
         question_free(question);

@@ -1,7 +1,7 @@
 /* Shared by the files of api/v1. */
 #pragma once
 
-#include "api/thread-pool.h"
+#include "base/thread-pool.h"
 #include "api/v1/api.h"
 #include "api/v1/rendered.h"
 #include "api/v1/usage.h"

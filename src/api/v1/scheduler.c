@@ -332,7 +332,7 @@ static void ask_pool(Api *api, HttpRequest *request, ThreadPoolFunc func, gint64
         Ask *ask = g_new0(Ask, 1);
 
         *ask = (Ask){ api, http_request_ref(request), limit };
-        if (thread_pool_push(api->threads, func, ask, &error))
+        if (thread_pool_push(api->threads, NULL, func, ask, &error))
                 return;
         http_fail(request, error);
         http_request_unref(request);

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/thread-pool.h"
 #include "model/job.h"
 #include "model/results.h"
 #include "runtime/last-line.h"
@@ -39,7 +40,6 @@
 #include "runtime/local/turns.h"
 #include "runtime/local/variables.h"
 #include "runtime/local/workdir.h"
-#include "runtime/local/workers.h"
 #include "storage/storage.h"
 
 /* Copies have separate threads: users decide how long they take, and builds and removals must not wait. */
@@ -88,7 +88,7 @@ struct LocalRuntime {
         Ports *ports;
         AgentLink *link;
         Builds *builds;
-        Workers *workers, *copiers;
+        ThreadPool *workers, *copiers; /* for blocking work: copies, removals, running an interpreter */
         Spares *spares;
         Terminals *terminals;
         SecretFiles *secrets;
@@ -111,6 +111,7 @@ static const Owner *owner_of(const Identity *identity)
 /* A worker's task; owns its memory. */
 typedef struct Work Work;
 struct Work {
+        LocalRuntime *local;
         void (*run)(LocalRuntime *local, Work *work);
         char *text[2];
         char *user, *setup, *setup_files, *package; /* of a build; or NULL */
@@ -119,11 +120,12 @@ struct Work {
         Identity *identity;                         /* or NULL */
 };
 
-static Work *work_new(void (*run)(LocalRuntime *, Work *), const char *first, const char *second,
-                      const Identity *identity)
+static Work *work_new(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
+                      const char *second, const Identity *identity)
 {
         Work *work = g_new0(Work, 1);
 
+        work->local = local;
         work->run = run;
         work->text[0] = g_strdup(first);
         work->text[1] = g_strdup(second);
@@ -143,12 +145,21 @@ static void work_free(Work *work)
         g_free(work);
 }
 
+/* What has been asked for is done even if the server is stopping. */
+static void work_run(bool stopped, void *arg)
+{
+        Work *work = arg;
+
+        work->run(work->local, work);
+        work_free(work);
+}
+
 /* The engine's thread. Takes ownership of the work; after closing it is dropped, and the next server gets the
  * request again. */
 static void work_give(LocalRuntime *local, Work *work)
 {
         if (local->workers)
-                workers_push(local->workers, work);
+                (void)thread_pool_push(local->workers, NULL, work_run, work, NULL); /* any number may wait */
         else
                 work_free(work);
 }
@@ -156,15 +167,7 @@ static void work_give(LocalRuntime *local, Work *work)
 static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
                       const char *second, const Identity *identity)
 {
-        work_give(local, work_new(run, first, second, identity));
-}
-
-static void work_run(void *data, void *arg)
-{
-        Work *work = data;
-
-        work->run(arg, work);
-        work_free(work);
+        work_give(local, work_new(local, run, first, second, identity));
 }
 
 static Observation *observation_of(ObservationKind kind, const char *task, const char *text)
@@ -505,7 +508,10 @@ static void make_copy(LocalRuntime *local, Work *work);
 /* Call it with the lock. */
 static void begin_copy(LocalRuntime *local, const Copy *copy)
 {
-        workers_push(local->copiers, work_new(make_copy, copy->name, NULL, NULL));
+        Work *work = work_new(local, make_copy, copy->name, NULL, NULL);
+
+        (void)thread_pool_push(local->copiers, NULL, work_run, work,
+                               NULL); /* it stops after the last copy began */
 }
 
 /* Call it with the lock. The user's next copy gets the turn; when the server ends, none starts. */
@@ -1115,7 +1121,8 @@ static void op_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
         if (!environment_is_wanted(&recipe)) {
                 post_prepared(local, attempt->job->id, NULL);
         } else if (find_identity(local, attempt->job->user, attempt->user_seq, &identity, &failure)) {
-                Work *work = work_new(prepare, attempt->job->id, attempt->job->spec->requirements, identity);
+                Work *work = work_new(local, prepare, attempt->job->id, attempt->job->spec->requirements,
+                                      identity);
 
                 work->user = g_strdup(attempt->job->user);
                 work->user_seq = attempt->user_seq;
@@ -1216,8 +1223,8 @@ static void op_close(Runtime *runtime)
         pthread_mutex_lock(&local->lock);
         local->closing = true; /* the next server copies again */
         pthread_mutex_unlock(&local->lock);
-        workers_free(g_steal_pointer(&local->copiers));
-        workers_free(g_steal_pointer(&local->workers));
+        thread_pool_free(g_steal_pointer(&local->copiers));
+        thread_pool_free(g_steal_pointer(&local->workers));
         agent_link_close(local->link);
 }
 
@@ -1364,8 +1371,8 @@ static void connect_parts(LocalRuntime *local, const LocalConfig *config)
         local->link = agent_link_new(&link);
         builds.link = local->link;
         local->builds = builds_new(&builds);
-        local->workers = workers_new(WORKERS_MAX, work_run, local);
-        local->copiers = workers_new(COPIERS_MAX, work_run, local);
+        local->workers = thread_pool_new(&(ThreadPoolConfig){ .name = "workers", .threads = WORKERS_MAX });
+        local->copiers = thread_pool_new(&(ThreadPoolConfig){ .name = "copiers", .threads = COPIERS_MAX });
 }
 
 Runtime *local_runtime_new(const LocalConfig *config, GError **error)

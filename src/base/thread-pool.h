@@ -1,0 +1,38 @@
+/* A pool of threads for work that would hold up its caller: files, password hashes, questions to other servers. Threads
+ * are started when there is work, at most so many, and end when they had none for a while.
+ *
+ * Works that have an owner are shared fairly: an owner with little work does not wait for one with much.
+ *
+ *      ann    ▒▒▒▒▒▒   ──┐
+ *      bob    ▒          ├─▶ one of each in turn ─▶ threads, at most `share` of them for one owner
+ *      carol  ▒▒       ──┘ */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef struct ThreadPool ThreadPool;
+
+/* Runs once, on a thread of the pool. `stopped`: the pool is stopping. Usually the work is not done then: the function
+ * only answers and frees. */
+typedef void (*ThreadPoolFunc)(bool stopped, void *arg);
+
+typedef struct {
+        const char *name; /* of the threads and in refusals: "log-ins"; borrowed for the life of the pool */
+        const char *details; /* after the owner in refusals: "that work on files"; or NULL */
+        int threads;         /* at most; 1 or more */
+        int share; /* threads of one owner at most; 0: all. Below `threads`, other owners find a free one */
+        int waiting_max; /* works of one owner that wait; 0: any number */
+        bool background; /* the threads have low priority (base/background.h) */
+        gint64 idle_ms;  /* a thread without work ends after this time; 0: 15 s */
+} ThreadPoolConfig;
+
+ThreadPool *thread_pool_new(const ThreadPoolConfig *config);
+
+/* False with ERR_UNAVAILABLE if too many works of the owner wait, or the pool has stopped: `func` is not called then.
+ * `owner` NULL: all works of a pool have one owner, without a name. Any thread. */
+bool thread_pool_push(ThreadPool *pool, const char *owner, ThreadPoolFunc func, void *arg, GError **error);
+
+/* Waits for running works. The threads call those that wait with `stopped`, in order. Later pushes are refused. */
+void thread_pool_stop(ThreadPool *pool);
+void thread_pool_free(ThreadPool *pool); /* stops it first; NULL is a no-op */
