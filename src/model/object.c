@@ -426,13 +426,31 @@ static void *place(const Object *object, const ObjectField *field)
 
 /* ---- memory ---- */
 
+/* The count is before the object, not in it: other threads change it while the object is copied. */
+typedef struct {
+        gatomicrefcount refs;
+        Object object;
+} Counted;
+
+static Object *allocate(const ObjectRow *row)
+{
+        Counted *counted = g_malloc0(offsetof(Counted, object) + row->size);
+
+        g_atomic_ref_count_init(&counted->refs);
+        return &counted->object;
+}
+
+static Counted *counted_of(const Object *object)
+{
+        return (Counted *)((char *)object - offsetof(Counted, object));
+}
+
 Object *object_new(ObjectKind kind, const char *name)
 {
         const ObjectRow *row = rows[kind];
         g_autofree char *uuid = g_uuid_string_random();
-        Object *object = g_malloc0(row->size);
+        Object *object = allocate(row);
 
-        g_atomic_ref_count_init(&object->refs);
         object->kind = (guint8)kind;
         object->name = g_strdup(name);
         object->id = g_strdup_printf("%s%.8s", row->prefix, uuid);
@@ -443,7 +461,7 @@ Object *object_new(ObjectKind kind, const char *name)
 
 Object *object_ref(const Object *object)
 {
-        g_atomic_ref_count_inc(&((Object *)object)->refs);
+        g_atomic_ref_count_inc(&counted_of(object)->refs);
         return (Object *)object;
 }
 
@@ -456,24 +474,21 @@ static void free_text(const ObjectField *field, void *at)
 
 void object_unref(Object *object)
 {
-        if (!object || !g_atomic_ref_count_dec(&object->refs))
+        if (!object || !g_atomic_ref_count_dec(&counted_of(object)->refs))
                 return;
         for (const ObjectField *field = rows[object->kind]->fields; field->name; field++)
                 free_text(field, place(object, field));
         g_free(object->id);
         g_free(object->name);
-        g_free(object);
+        g_free(counted_of(object));
 }
 
 Object *object_copy(const Object *object)
 {
         const ObjectRow *row = rows[object->kind];
-        Object *copy = g_malloc(row->size);
+        Object *copy = allocate(row);
 
-        /* All but the reference count, which other threads change. */
-        memcpy((char *)copy + offsetof(Object, kind), (const char *)object + offsetof(Object, kind),
-               row->size - offsetof(Object, kind));
-        g_atomic_ref_count_init(&copy->refs);
+        memcpy(copy, object, row->size);
         copy->id = g_strdup(object->id);
         copy->name = g_strdup(object->name);
         for (const ObjectField *field = row->fields; field->name; field++)

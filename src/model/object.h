@@ -24,8 +24,8 @@ typedef enum {
 /* "user", "cluster", "queue", "flavour", "grant", "resource pool", "secret" */
 const char *kind_name(ObjectKind kind);
 
+/* object_ref takes only objects of object_new and object_copy: their reference count is before them. */
 typedef struct Object {
-        gatomicrefcount refs;
         guint8 kind;             /* ObjectKind */
         gint64 seq;              /* the store's key, in order of insertion; 0: not stored yet */
         gint64 version;          /* the engine's revision of the last change; 0: not stored yet */
