@@ -103,11 +103,31 @@ bool job_move(Job *draft, JobState to, gint64 now, GError **error)
 
 /* ---- memory ---- */
 
+/* The count is before the job, not in it: readers of the view change it while the job is copied. */
+typedef struct {
+        gatomicrefcount refs;
+        Job job;
+} Counted;
+
+static Job *allocate(const Job *from)
+{
+        Counted *counted = g_new(Counted, 1);
+
+        g_atomic_ref_count_init(&counted->refs);
+        counted->job = *from;
+        return &counted->job;
+}
+
+static Counted *counted_of(Job *job)
+{
+        return (Counted *)((char *)job - offsetof(Counted, job));
+}
+
 Job *job_new(const char *user, const char *name, Spec *spec, gint64 now)
 {
-        Job *job = g_new0(Job, 1);
+        static const Job none;
+        Job *job = allocate(&none);
 
-        g_atomic_ref_count_init(&job->refs);
         id_new(job->id);
         job->state = JOB_SUBMITTED;
         job->name = g_strdup(name);
@@ -123,7 +143,7 @@ Job *job_new(const char *user, const char *name, Spec *spec, gint64 now)
 
 Job *job_ref(Job *job)
 {
-        g_atomic_ref_count_inc(&job->refs);
+        g_atomic_ref_count_inc(&counted_of(job)->refs);
         return job;
 }
 
@@ -141,7 +161,7 @@ void job_drop_members(Job *draft)
 
 void job_unref(Job *job)
 {
-        if (!job || !g_atomic_ref_count_dec(&job->refs))
+        if (!job || !g_atomic_ref_count_dec(&counted_of(job)->refs))
                 return;
         job_drop_members(job);
         job_drop_preparations(job);
@@ -155,7 +175,7 @@ void job_unref(Job *job)
         g_strfreev(job->after);
         g_free(job->evicted_for);
         spec_unref(job->spec);
-        g_free(job);
+        g_free(counted_of(job));
 }
 
 static Member *copy_members(const Member *members, int n)
@@ -178,12 +198,8 @@ static Preparation *copy_preparations(const Job *job)
 
 Job *job_draft(const Job *job)
 {
-        Job *draft = g_new(Job, 1);
+        Job *draft = allocate(job);
 
-        g_atomic_ref_count_init(&draft->refs);
-        /* All but the reference count, which readers of the view change concurrently. */
-        memcpy((char *)draft + offsetof(Job, seq), (const char *)job + offsetof(Job, seq),
-               sizeof *job - offsetof(Job, seq));
         draft->name = g_strdup(job->name);
         draft->user = g_strdup(job->user);
         draft->idempotency_key = g_strdup(job->idempotency_key);

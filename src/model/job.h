@@ -79,8 +79,8 @@ typedef struct {
         char *error;        /* why it could not be started; or NULL */
 } Member;
 
+/* job_ref takes only jobs of job_new and job_draft: their reference count is before them. */
 typedef struct Job {
-        gatomicrefcount refs;
         gint64 seq;      /* the store's key; grows with submission */
         gint64 revision; /* revision of the event that made this view */
         char id[ID_LEN + 1];
