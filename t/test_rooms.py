@@ -70,6 +70,19 @@ def test_folders_of_a_room_include_one_way():
     assert edges and not circles, "\n".join(circles)
 
 
+def test_no_base_name_stands_three_times_in_reach():
+    """A reader of a room who meets `usage.h` has at most two files to choose from: those of its room and of the rooms that
+    it may include. `internal.h` is the private header of each folder, `main.c` its program."""
+    found = []
+    for room, reach in allowed().items():
+        names = {}
+        for path in sorted(path for other in reach for path in (ROOT / "src" / other).rglob("*.[ch]")):
+            if "test" not in path.parts and path.name not in ("internal.h", "main.c"):
+                names.setdefault(path.name, []).append(str(path.relative_to(ROOT / "src")))
+        found += [f"{room}: {', '.join(paths)}" for paths in names.values() if len(paths) > 2]
+    assert not found, "\n".join(found)
+
+
 def test_every_include_is_spelled_from_src():
     wrong = []
     for path in sorted((ROOT / "src").rglob("*.[ch]")):

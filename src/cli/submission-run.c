@@ -12,7 +12,7 @@
 #include "cli/follow-array.h"
 #include "cli/listing.h"
 #include "cli/needs.h"
-#include "cli/pack.h"
+#include "cli/send-package.h"
 #include "cli/program.h"
 #include "cli/question.h"
 #include "cli/reasons.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "cli/paddleflow/job.h"
+#include "cli/paddleflow/job-file.h"
 #include "cli/paddleflow/print.h"
 
 const PaddleFlowGroup paddleflow_groups[] = {

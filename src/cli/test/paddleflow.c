@@ -6,7 +6,7 @@
 #include "cli/paddleflow/args.h"
 #include "cli/paddleflow/grid.h"
 #include "cli/paddleflow/ini.h"
-#include "cli/paddleflow/job.h"
+#include "cli/paddleflow/job-file.h"
 #include "cli/paddleflow/request.h"
 
 #define BASE "/api/paddleflow/v1"

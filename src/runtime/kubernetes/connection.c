@@ -1,6 +1,6 @@
 /* The caches of pods, nodes, and pods of other tenants. The runtime is connected while all caches are
  * filled and the credential is valid. */
-#include "runtime/kubernetes/state.h"
+#include "runtime/kubernetes/internal.h"
 
 #include <string.h>
 

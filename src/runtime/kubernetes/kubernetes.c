@@ -20,7 +20,7 @@
 #include "runtime/kubernetes/cluster/credential.h"
 #include "runtime/kubernetes/image/image.h"
 #include "runtime/kubernetes/pod/volcano-objects.h"
-#include "runtime/kubernetes/state.h"
+#include "runtime/kubernetes/internal.h"
 
 /* ---- the other doors ---- */
 

@@ -1,6 +1,6 @@
 /* The API server's replies about pods of members: pods are created one by one or by an owner, refused,
  * searched for. */
-#include "runtime/kubernetes/state.h"
+#include "runtime/kubernetes/internal.h"
 
 #include <string.h>
 

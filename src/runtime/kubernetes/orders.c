@@ -1,5 +1,5 @@
 /* Orders of the engine, carried out on the runtime's thread; and the pods that are kept of ended attempts. */
-#include "runtime/kubernetes/state.h"
+#include "runtime/kubernetes/internal.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Pods of members: their changes are events of the members' states (see state.h), and become observations. */
-#include "runtime/kubernetes/state.h"
+/* Pods of members: their changes are events of the members' states (see internal.h), and become observations. */
+#include "runtime/kubernetes/internal.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The preparation of a job: whether it can run here, its image or package, and its objects. Mostly on the
  * engine's thread. */
-#include "runtime/kubernetes/state.h"
+#include "runtime/kubernetes/internal.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The facts about a member, and the actions on it (see state.h and member-state.h). */
-#include "runtime/kubernetes/state.h"
+/* The facts about a member, and the actions on it (see internal.h and member-state.h). */
+#include "runtime/kubernetes/internal.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "podspec/objects.h"
 #include "runtime/kubernetes/kubernetes.h"
-#include "runtime/kubernetes/state.h"
+#include "runtime/kubernetes/internal.h"
 #include "runtime/test/attempt.h"
 
 #define JOB "0123456789abcdef"

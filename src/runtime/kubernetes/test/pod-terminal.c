@@ -1,6 +1,6 @@
-/* Commands and ports of pods (runtime/kubernetes/terminal.h) against a server that answers as the test says.
+/* Commands and ports of pods (runtime/kubernetes/pod-terminal.h) against a server that answers as the test says.
  * The whole is tested on real nodes (t/kube). */
-#include "runtime/kubernetes/terminal.h"
+#include "runtime/kubernetes/pod-terminal.h"
 
 #include "kube/test/rogue.h"
 

@@ -1,5 +1,5 @@
 /* What a kubelet says that a pod uses. */
-#include "runtime/kubernetes/cluster/usage.h"
+#include "runtime/kubernetes/cluster/pod-usage.h"
 
 #include <string.h>
 

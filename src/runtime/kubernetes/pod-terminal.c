@@ -1,6 +1,6 @@
-/* Commands in pods (see terminal.h). Input that the connection has not taken yet waits in the client; it
+/* Commands in pods (see pod-terminal.h). Input that the connection has not taken yet waits in the client; it
  * counts as taken when nothing waits any more. */
-#include "runtime/kubernetes/terminal.h"
+#include "runtime/kubernetes/pod-terminal.h"
 
 #include "base/err.h"
 #include "base/timer.h"

@@ -15,7 +15,7 @@
 #include "runtime/kubernetes/cluster/overdue.h"
 #include "runtime/kubernetes/cluster/refusals.h"
 #include "runtime/kubernetes/cluster/scope.h"
-#include "runtime/kubernetes/cluster/usage.h"
+#include "runtime/kubernetes/cluster/pod-usage.h"
 #include "runtime/kubernetes/cluster/volcano.h"
 #include "runtime/kubernetes/image/images.h"
 #include "runtime/kubernetes/image/packing.h"
@@ -32,7 +32,7 @@
 #include "runtime/kubernetes/pod/template.h"
 #include "runtime/kubernetes/pod/volume.h"
 #include "runtime/kubernetes/signals.h"
-#include "runtime/kubernetes/terminal.h"
+#include "runtime/kubernetes/pod-terminal.h"
 #include "runtime/runtime.h"
 
 typedef struct Kubernetes Kubernetes;

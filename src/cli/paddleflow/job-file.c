@@ -1,5 +1,5 @@
-/* Jobs (see job.h; doc/reference/paddleflow-api.md, "Its job files"). */
-#include "cli/paddleflow/job.h"
+/* Jobs (see job-file.h; doc/reference/paddleflow-api.md, "Its job files"). */
+#include "cli/paddleflow/job-file.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Samples of the usage of members (see usage.h). The summary is that of
+/* Samples of the usage of members (see pod-usage.h). The summary is that of
  * k8s.io/kubelet/pkg/apis/stats/v1alpha1. usage-pace.h decides which node is asked, and when. */
-#include "runtime/kubernetes/cluster/usage.h"
+#include "runtime/kubernetes/cluster/pod-usage.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Sends packages to the server (see pack.h): checks before, messages, and the requests for package_send
+/* Sends packages to the server (see send-package.h): checks before, messages, and the requests for package_send
  * (storage/upload.h). A package that the server has takes one request; an interrupted upload is resumed. */
-#include "cli/pack.h"
+#include "cli/send-package.h"
 
 #include <string.h>
 #include <sys/stat.h>
