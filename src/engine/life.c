@@ -1,7 +1,8 @@
-/* The life cycle (see life.h, doc/internals/design.md, "A job"). What always holds here: a job at rest
+/* The life cycle (see life.h, doc/internals/design.md, "A job"): attempts of jobs, and the steps that life-act.c,
+ * life-clock.c and life-prepare.c share with them. What always holds here: a job at rest
  * (queued or final) has no member that may run; `succeeded` needs every member of the roles that end by
  * themselves to have exited with 0; an attempt is left only when all its members have ended. */
-#include "engine/life.h"
+#include "engine/life-internal.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@
 
 /* ---- notes ---- */
 
-static void note(Life *life, const char *kind, json_t *data)
+void life_note(Life *life, const char *kind, json_t *data)
 {
         LifeNote made = { .kind = kind, .data = data ? json_format(data) : g_strdup("{}") };
 
@@ -22,19 +23,20 @@ static void note(Life *life, const char *kind, json_t *data)
         g_array_append_val(life->notes, made);
 }
 
-static void note_reason(Life *life, const char *kind)
+void life_note_reason(Life *life, const char *kind)
 {
         const Job *job = life->job;
 
-        note(life, kind,
-             job->reason ? json_pack("{s:s, s:i}", "reason", job->reason, "attempt", job->attempt) : NULL);
+        life_note(life, kind,
+                  job->reason ? json_pack("{s:s, s:i}", "reason", job->reason, "attempt", job->attempt)
+                              : NULL);
 }
 
 static void note_member(Life *life, const char *kind, const Member *member)
 {
         g_autofree char *name = member_name(life->job, member);
 
-        note(life, kind, json_pack("{s:s, s:i}", "member", name, "attempt", life->job->attempt));
+        life_note(life, kind, json_pack("{s:s, s:i}", "member", name, "attempt", life->job->attempt));
 }
 
 static void note_exit(Life *life, const Member *member)
@@ -48,7 +50,7 @@ static void note_exit(Life *life, const Member *member)
         json_object_set_new(data, "signal", member->signal ? json_integer(member->signal) : json_null());
         if (member->error)
                 json_object_set_new(data, "error", json_string(member->error));
-        note(life, "member.exited", data);
+        life_note(life, "member.exited", data);
 }
 
 /* ---- what is so ---- */
@@ -185,7 +187,7 @@ static bool is_held_up(const Job *job, const Member *member)
 }
 
 /* NULL: none, or one of its phase still waits for a node. */
-static const Member *first_held_up(const Job *job)
+const Member *life_held_up(const Job *job)
 {
         int phase = first_phase(job, is_not_ready);
         const Member *first = NULL;
@@ -203,45 +205,6 @@ static const Member *first_held_up(const Job *job)
         return first;
 }
 
-static gint64 start_due(const Job *job)
-{
-        bool counts = job->spec->start_timeout_ms > 0 && first_held_up(job);
-
-        return counts ? MAX(job->progressed, job->admitted) + job->spec->start_timeout_ms : 0;
-}
-
-static gint64 warn_due(const Job *job)
-{
-        const Spec *spec = job->spec;
-
-        if (job->warned || !spec->warn_signal || spec->warn_ms <= 0)
-                return 0;
-        return job->running + MAX(spec->time_limit_ms - spec->warn_ms, 0);
-}
-
-gint64 life_due(const Job *job)
-{
-        if (job->state == JOB_PREEMPTING)
-                return job->kill_at;
-        if (job->state == JOB_STARTING)
-                return start_due(job);
-        if (job->state != JOB_RUNNING || job->spec->time_limit_ms <= 0 || life_is_done(job))
-                return 0;
-        return warn_due(job) ? warn_due(job) : job->running + job->spec->time_limit_ms;
-}
-
-static bool waits(const Job *job)
-{
-        return job->state == JOB_QUEUED || job->state == JOB_SUSPENDED;
-}
-
-gint64 life_hangup_due(const Job *job, gint64 alone)
-{
-        const Spec *spec = job->spec;
-
-        return waits(job) && job->attempt == 0 && spec->tty && !spec->detach ? alone + spec->hangup_ms : 0;
-}
-
 gint64 life_room_grace_ms(const Spec *spec)
 {
         return MIN(spec->grace_ms, LIFE_ROOM_MAX_MS);
@@ -249,7 +212,7 @@ gint64 life_room_grace_ms(const Spec *spec)
 
 /* ---- moves ---- */
 
-static void set_reason(Job *job, char *reason)
+void life_set_reason(Job *job, char *reason)
 {
         g_free(job->reason);
         job->reason = reason;
@@ -264,7 +227,7 @@ static void move_at(Life *life, JobState to, gint64 time)
                                                   wrong one */
 }
 
-static void move(Life *life, JobState to)
+void life_move(Life *life, JobState to)
 {
         move_at(life, to, life->now);
 }
@@ -273,7 +236,7 @@ static void move(Life *life, JobState to)
 static void move_by(Life *life, JobState via, JobState to, gint64 time)
 {
         if (!job_state_can(life->job->state, to))
-                move(life, via);
+                life_move(life, via);
         move_at(life, to, time);
 }
 
@@ -308,7 +271,7 @@ static gint64 attempt_begin(const Life *life, gint64 ready)
 static void set_running(Life *life, gint64 ready)
 {
         move_at(life, JOB_RUNNING, attempt_begin(life, ready));
-        note(life, "job.running", json_pack("{s:i}", "attempt", life->job->attempt));
+        life_note(life, "job.running", json_pack("{s:i}", "attempt", life->job->attempt));
 }
 
 static void succeed(Life *life)
@@ -316,7 +279,7 @@ static void succeed(Life *life)
         if (life->job->state == JOB_STARTING) /* it was done before its start was reported */
                 set_running(life, 0);
         move_at(life, JOB_SUCCEEDED, attempt_end(life));
-        note_reason(life, "job.succeeded");
+        life_note_reason(life, "job.succeeded");
 }
 
 static void finish(Life *life, JobState to)
@@ -326,7 +289,7 @@ static void finish(Life *life, JobState to)
                                                        [JOB_PREEMPTED] = "job.preempted" };
 
         move_by(life, JOB_STOPPING, to, attempt_end(life));
-        note_reason(life, kinds[to]);
+        life_note_reason(life, kinds[to]);
 }
 
 /* At least 1 ms: the next attempt never starts in the batch in which the last one ended. */
@@ -357,9 +320,9 @@ static void queue_again(Life *life)
         sum_times(job, attempt_end(life));
         move_by(life, JOB_STOPPING, JOB_QUEUED, life->now);
         job->not_before = life->now + backoff_ms(job);
-        note(life, "job.retrying",
-             json_pack("{s:s, s:i, s:I}", "reason", job->reason, "attempt", job->attempt, "not_before",
-                       (json_int_t)job->not_before));
+        life_note(life, "job.retrying",
+                  json_pack("{s:s, s:i, s:I}", "reason", job->reason, "attempt", job->attempt, "not_before",
+                            (json_int_t)job->not_before));
 }
 
 static void go_back(Life *life)
@@ -379,11 +342,11 @@ static void conclude(Life *life)
                 queue_again(life);
         } else if (to == LIFE_REQUEUE) {
                 go_back(life);
-                note_reason(life, "job.requeued");
+                life_note_reason(life, "job.requeued");
         } else if (to == JOB_SUSPENDED) {
                 go_back(life);
-                move(life, JOB_SUSPENDED);
-                note_reason(life, "job.suspended");
+                life_move(life, JOB_SUSPENDED);
+                life_note_reason(life, "job.suspended");
         } else {
                 finish(life, (JobState)to);
         }
@@ -401,26 +364,26 @@ static void stop_member(Member *member)
                 member->state = MEMBER_STOPPING;
 }
 
-static void stop_members(Job *job)
+void life_stop_members(Job *job)
 {
         for (int i = 0; i < job->n_members; i++)
                 stop_member(&job->members[i]);
 }
 
 /* Ends the attempt: at once when nothing runs any more, else by way of `stopping`. */
-static void stop(Life *life, int to, char *reason)
+void life_stop(Life *life, int to, char *reason)
 {
         Job *job = life->job;
 
-        set_reason(job, reason);
+        life_set_reason(job, reason);
         job->stop_to = (guint8)to;
-        stop_members(job);
+        life_stop_members(job);
         if (all_ended(job)) {
                 conclude(life);
                 return;
         }
-        move(life, JOB_STOPPING);
-        note_reason(life, "job.stopping");
+        life_move(life, JOB_STOPPING);
+        life_note_reason(life, "job.stopping");
 }
 
 /* ---- starting ---- */
@@ -456,7 +419,7 @@ static void advance(Life *life, gint64 time)
 
 /* ---- ends ---- */
 
-static char *see_log(const Job *job, const char *member)
+char *life_see_log(const Job *job, const char *member)
 {
         return g_strdup_printf("see `paddle logs %s --member %s`", job->name, member);
 }
@@ -488,7 +451,7 @@ static bool is_own_exit(const Job *job, const Member *member)
 static char *say_exit(const Job *job, const Member *member)
 {
         g_autofree char *name = member_name(job, member);
-        g_autofree char *see = see_log(job, name);
+        g_autofree char *see = life_see_log(job, name);
 
         if (member->state == MEMBER_LOST)
                 return g_strdup_printf("%s was lost: %s", name,
@@ -524,18 +487,18 @@ static int after_loss(Job *job)
 }
 
 /* Takes `why`. */
-static void use_retry(Life *life, bool permanent, char *why)
+void life_use_retry(Life *life, bool permanent, char *why)
 {
         Job *job = life->job;
 
         job->failures++;
-        stop(life, job->failures <= job->spec->retries && !permanent ? (int)LIFE_RETRY : (int)JOB_FAILED,
-             why);
+        life_stop(life, job->failures <= job->spec->retries && !permanent ? (int)LIFE_RETRY : (int)JOB_FAILED,
+                  why);
 }
 
 /* Texts of programs and errors go into JSON, and into reasons, which are one line: an error's hint, behind
  * its newline, becomes a sentence. */
-static char *clean_text(const char *text)
+char *life_clean_text(const char *text)
 {
         g_autofree char *valid = text && *text ? g_utf8_make_valid(text, -1) : NULL;
 
@@ -546,7 +509,7 @@ static char *clean_text(const char *text)
  * have none. Takes `why`. */
 static char *with_last_line(char *why, const Job *job, const Member *member, const char *line)
 {
-        g_autofree char *own = why, *text = clean_text(line);
+        g_autofree char *own = why, *text = life_clean_text(line);
 
         if (!text || member->state == MEMBER_LOST || member->oom || is_own_exit(job, member))
                 return g_steal_pointer(&own);
@@ -559,16 +522,16 @@ static void attempt_failed(Life *life, const Member *member, const MemberEnd *en
         char *why = with_last_line(say_exit(life->job, member), life->job, member, end->last_line);
 
         if (member->state == MEMBER_LOST) {
-                stop(life, after_loss(life->job), why);
+                life_stop(life, after_loss(life->job), why);
                 return;
         }
         if (life->job->spec->tty && end->hung_up) {
                 g_free(why);
-                stop(life, JOB_CANCELLED,
-                     g_strdup("its terminal was closed; `paddle shell --detach` starts one that stays"));
+                life_stop(life, JOB_CANCELLED,
+                          g_strdup("its terminal was closed; `paddle shell --detach` starts one that stays"));
                 return;
         }
-        use_retry(life, permanent, why);
+        life_use_retry(life, permanent, why);
 }
 
 static void record_end(Life *life, Member *member, const MemberEnd *end)
@@ -586,7 +549,7 @@ static void record_end(Life *life, Member *member, const MemberEnd *end)
         member->peak_memory = end->peak_memory;
         member->cpu_us = end->cpu_us;
         g_free(member->error);
-        member->error = clean_text(told);
+        member->error = life_clean_text(told);
         if (end->kind == END_START_FAILED && !member->error)
                 member->error = g_strdup("no reason was given");
         note_exit(life, member);
@@ -597,7 +560,7 @@ static void wind_down(Life *life)
 {
         Job *job = life->job;
 
-        stop_members(job);
+        life_stop_members(job);
         if (all_ended(job))
                 succeed(life);
 }
@@ -635,75 +598,18 @@ void life_member_ended(Life *life, int index, const MemberEnd *end)
 
 /* ---- the rest of what can happen ---- */
 
-static void set_preparation(Life *life, Preparation *one, PreparationState state)
-{
-        one->state = (guint8)state;
-        note(life, preparation_info(one->kind)->event,
-             json_pack("{s:s}", "state", preparation_state_name(state)));
-}
-
-void life_preparing(Life *life, PreparationKind kind)
-{
-        Preparation *one = job_preparation(life->job, kind);
-
-        one->begun = life->now;
-        set_preparation(life, one, PREPARATION_RUNNING);
-}
-
-void life_prepared(Life *life, PreparationKind kind)
-{
-        Preparation *one = job_preparation(life->job, kind);
-
-        one->ready = life->now;
-        set_preparation(life, one, PREPARATION_READY);
-}
-
-void life_unprepared(Life *life, PreparationKind kind, const char *why)
-{
-        const PreparationInfo *info = preparation_info(kind);
-        const char *hint = why ? strchr(why, '\n') : NULL;
-        g_autofree char *text = clean_text(why), *see = NULL;
-        Job *job = life->job;
-
-        set_preparation(life, job_preparation(job, kind), PREPARATION_FAILED);
-        if (job_state_is_final(job->state))
-                return;
-        if (info->log && !(hint && hint[1])) /* requirements that were refused: there is no log, but a hint */
-                see = see_log(job, info->log);
-        stop(life, JOB_FAILED,
-             g_strdup_printf("%s: %s%s%s", info->failed, text ? text : "no reason was given", see ? "; " : "",
-                             see ? see : ""));
-}
-
-void life_submitted(Life *life)
-{
-        Job *job = life->job;
-
-        if (job->state == JOB_SUBMITTED)
-                move(life, JOB_QUEUED);
-        note(life, "job.queued", NULL);
-        for (int i = 0; i < job->n_preparations; i++) {
-                Preparation *one = &job->preparations[i];
-
-                if (one->state == PREPARATION_READY)
-                        one->ready = life->now;
-                else if (one->state == PREPARATION_RUNNING)
-                        life_preparing(life, one->kind);
-        }
-}
-
 void life_admitted(Life *life)
 {
         Job *job = life->job;
 
-        set_reason(job, NULL);
+        life_set_reason(job, NULL);
         job->not_before = job->kill_at = 0;
         job->stop_to = 0;
         job->warned = false;
         job->settled = spec_is_elastic(job->spec) && job->spec->framework->fixed;
         move_by(life, JOB_ADMITTED, JOB_STARTING, life->now);
         job->admitted = job->progressed = life->now;
-        note(life, "job.starting", json_pack("{s:i}", "attempt", job->attempt));
+        life_note(life, "job.starting", json_pack("{s:i}", "attempt", job->attempt));
         intend_phase(life, first_phase(job, is_waiting));
 }
 
@@ -738,8 +644,8 @@ void life_member_placed(Life *life, int index, const char *node)
         g_free(member->stands_on);
         member->stands_on = g_strdup(node);
         life->job->progressed = life->now;
-        note(life, "member.placed",
-             json_pack("{s:s, s:s, s:i}", "member", name, "node", node, "attempt", life->job->attempt));
+        life_note(life, "member.placed",
+                  json_pack("{s:s, s:s, s:i}", "member", name, "node", node, "attempt", life->job->attempt));
 }
 
 void life_member_waits(Life *life, int index, const char *why)
@@ -752,7 +658,7 @@ void life_member_waits(Life *life, int index, const char *why)
         g_free(member->error);
         member->error = g_strdup(why);
         name = member_name(life->job, member);
-        note(life, "member.waits", json_pack("{s:s, s:s}", "member", name, "reason", why ? why : ""));
+        life_note(life, "member.waits", json_pack("{s:s, s:s}", "member", name, "reason", why ? why : ""));
 }
 
 void life_member_ready(Life *life, int index, gint64 time)
@@ -783,7 +689,7 @@ static void note_room(Life *life, const char *kind, const char *for_id, int memb
 
         if (for_id)
                 json_object_set_new(data, "for", json_string(for_id));
-        note(life, kind, data);
+        life_note(life, kind, data);
 }
 
 /* Members that work get the warning and their grace, if the job has a signal for that; else it begins with
@@ -800,9 +706,9 @@ void life_evicted(Life *life, const char *for_text, const char *for_id)
         Job *job = life->job;
 
         set_evicted_for(job, for_id);
-        set_reason(job, g_strdup_printf("evicted for %s", for_text));
+        life_set_reason(job, g_strdup_printf("evicted for %s", for_text));
         job->stop_to = job->spec->end_evicted ? JOB_PREEMPTED : (guint8)LIFE_REQUEUE;
-        move(life, JOB_PREEMPTING);
+        life_move(life, JOB_PREEMPTING);
         note_room(life, "job.preempting", for_id, job->n_members);
         warn_members(job);
         if (job->spec->warn_signal)
@@ -862,265 +768,4 @@ void life_grown(Life *life, const bool *comes)
         }
         note_room(life, "job.grown", NULL, n);
         advance(life, life->now);
-}
-
-/* ---- what people ask for ---- */
-
-static bool goes_back(const Job *job)
-{
-        return job->stop_to == LIFE_RETRY || job->stop_to == LIFE_REQUEUE || job->stop_to == JOB_SUSPENDED;
-}
-
-/* False when its end is settled. */
-static bool check_open(const Job *job, GError **error)
-{
-        g_autofree char *words = job_words(job);
-
-        return !job_state_is_final(job->state) ||
-               err_set(error, ERR_CONFLICT, "%s has already ended: %s", words, job_state_name(job->state));
-}
-
-static bool check_staying(const Job *job, GError **error)
-{
-        g_autofree char *words = job_words(job);
-
-        if (!check_open(job, error))
-                return false;
-        if ((job->state == JOB_STOPPING && !goes_back(job)) ||
-            (job->state == JOB_RUNNING && life_is_done(job)))
-                return err_set(error, ERR_CONFLICT, "%s is already ending", words);
-        return true;
-}
-
-/* Its members get no grace any more. */
-static void kill_now(Life *life, const char *by)
-{
-        Job *job = life->job;
-
-        if (job->state != JOB_STOPPING || job->kill_at)
-                return;
-        job->kill_at = MAX(life->now, 1);
-        note(life, "job.changed", json_pack("{s:s, s:b}", "by", by, "killed", 1));
-}
-
-bool life_cancel(Life *life, bool force, const char *by, GError **error)
-{
-        Job *job = life->job;
-        bool ending = job->state == JOB_STOPPING && !goes_back(job);
-
-        if (!check_open(job, error))
-                return false;
-        if (job->state != JOB_STOPPING) {
-                job->kill_at = 0;
-                stop(life, JOB_CANCELLED, g_strdup_printf("cancelled by %s", by));
-        } else if (goes_back(job)) {
-                job->stop_to = JOB_CANCELLED;
-                set_reason(job, g_strdup_printf("cancelled by %s", by));
-                note_reason(life, "job.stopping");
-        }
-        if (force || ending)
-                kill_now(life, by);
-        return true;
-}
-
-/* The way of a job that is leaving its members already. */
-static void redirect(Life *life, int to, char *reason)
-{
-        life->job->stop_to = (guint8)to;
-        set_reason(life->job, reason);
-}
-
-/* A held job may not run, so nothing is prepared for it. */
-static void leave_preparations(Life *life)
-{
-        for (int i = 0; i < life->job->n_preparations; i++)
-                if (life->job->preparations[i].state == PREPARATION_RUNNING)
-                        set_preparation(life, &life->job->preparations[i], PREPARATION_WAITING);
-}
-
-bool life_hold(Life *life, const char *by, GError **error)
-{
-        Job *job = life->job;
-        char *reason;
-
-        if (!check_staying(job, error))
-                return false;
-        if (job->state == JOB_SUSPENDED)
-                return true;
-        reason = g_strdup_printf("held by %s", by);
-        if (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING) {
-                redirect(life, JOB_SUSPENDED, reason);
-        } else if (job->state == JOB_QUEUED) {
-                set_reason(job, reason);
-                move(life, JOB_SUSPENDED);
-                note_reason(life, "job.suspended");
-                leave_preparations(life);
-        } else {
-                stop(life, JOB_SUSPENDED, reason);
-        }
-        return true;
-}
-
-bool life_release(Life *life, GError **error)
-{
-        Job *job = life->job;
-
-        if (!check_open(job, error))
-                return false;
-        if (job->state == JOB_SUSPENDED) {
-                set_reason(job, NULL);
-                move(life, JOB_QUEUED);
-                note(life, "job.released", NULL);
-        } else if (job->stop_to == JOB_SUSPENDED &&
-                   (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING)) {
-                redirect(life, LIFE_REQUEUE, g_strdup("released"));
-                note(life, "job.released", NULL);
-        }
-        return true;
-}
-
-bool life_requeue(Life *life, const char *by, GError **error)
-{
-        Job *job = life->job;
-        g_autofree char *words = job_words(job);
-        char *reason;
-
-        if (!check_staying(job, error))
-                return false;
-        if (job->state == JOB_SUSPENDED)
-                return err_set(error, ERR_CONFLICT, "%s is held\nRelease it: `paddle release %s`.", words,
-                               job->id);
-        if (job->state == JOB_QUEUED)
-                return true;
-        reason = g_strdup_printf("requeued by %s", by);
-        if (job->state == JOB_STOPPING || job->state == JOB_PREEMPTING)
-                redirect(life, LIFE_REQUEUE, reason);
-        else
-                stop(life, LIFE_REQUEUE, reason);
-        return true;
-}
-
-bool life_saved(Life *life, GError **error)
-{
-        Job *job = life->job;
-        g_autofree char *words = job_words(job);
-
-        if (!check_open(job, error))
-                return false;
-        if (job->state != JOB_STARTING && job->state != JOB_RUNNING && job->state != JOB_PREEMPTING &&
-            job->state != JOB_STOPPING)
-                return err_set(error, ERR_CONFLICT, "%s is %s: only a running job saves its work", words,
-                               job_state_name(job->state));
-        job->saved = life->now;
-        note(life, "job.changed", json_pack("{s:I}", "saved_at", (json_int_t)job->saved));
-        return true;
-}
-
-void life_given_up(Life *life, char *reason)
-{
-        stop(life, JOB_CANCELLED, reason);
-}
-
-void life_refused(Life *life, char *reason)
-{
-        stop(life, JOB_FAILED, reason);
-}
-
-void life_after(Life *life, const char *entry)
-{
-        g_autoptr(GStrvBuilder) rest = g_strv_builder_new();
-        g_auto(GStrv) left = NULL;
-        Job *job = life->job;
-
-        for (char **at = job->after; at && *at; at++)
-                if (strcmp(*at, entry) != 0)
-                        g_strv_builder_add(rest, *at);
-        left = g_strv_builder_end(rest);
-        g_strfreev(job->after);
-        job->after = left[0] ? g_steal_pointer(&left) : NULL;
-        note(life, "job.changed", json_pack("{s:s}", "after", entry));
-}
-
-void life_changed(Life *life, const char *by)
-{
-        const Job *job = life->job;
-
-        note(life, "job.changed",
-             json_pack("{s:s, s:s, s:i}", "by", by, "queue", job->queue, "priority", job->priority));
-}
-
-/* ---- the clock ---- */
-
-/* As a person would have written it: "2h", "90s". */
-static char *limit_format(gint64 ms)
-{
-        static const struct {
-                gint64 ms;
-                const char *unit;
-        } units[] = { { 86400000, "d" }, { 3600000, "h" }, { 60000, "m" }, { 1000, "s" }, { 1, "ms" } };
-        gsize i = 0;
-
-        while (ms % units[i].ms)
-                i++;
-        return g_strdup_printf("%" G_GINT64_FORMAT "%s", ms / units[i].ms, units[i].unit);
-}
-
-static void expire(Life *life)
-{
-        g_autofree char *limit = limit_format(life->job->spec->time_limit_ms);
-
-        stop(life, JOB_FAILED, g_strdup_printf("time limit of %s reached", limit));
-}
-
-static char *say_not_started(const Member *member, const char *limit)
-{
-        g_autofree char *why = clean_text(member->error);
-
-        return g_strdup_printf("did not start on node '%s' within %s%s%s", member->stands_on, limit,
-                               why ? ": " : "", why ? why : "");
-}
-
-static char *say_not_ready(const Job *job, const Member *member, const char *name, const char *limit)
-{
-        g_autofree char *see = see_log(job, name);
-        g_autofree char *port = g_strdup_printf("listen on port %d", member->port);
-
-        return g_strdup_printf("did not %s within %s; %s",
-                               job->spec->ready_declared ? "create $PADDLE_READY_FILE"
-                               : member->port            ? port
-                                                         : "listen on its port",
-                               limit, see);
-}
-
-/* Names the member, its port or node, and what to do. */
-static void give_up_start(Life *life)
-{
-        const Job *job = life->job;
-        const Member *member = first_held_up(job);
-        g_autofree char *name = member_name(job, member), *limit = limit_format(job->spec->start_timeout_ms);
-        g_autofree char *what = member->state == MEMBER_INTENDED ? say_not_started(member, limit)
-                                                                 : say_not_ready(job, member, name, limit);
-
-        use_retry(life, false, g_strdup_printf("%s %s; --start-timeout allows more time", name, what));
-}
-
-void life_clock(Life *life)
-{
-        Job *job = life->job;
-
-        if (job->state == JOB_PREEMPTING) {
-                job->kill_at = 0;
-                stop_members(job);
-        } else if (waits(job)) {
-                stop(life, JOB_CANCELLED,
-                     g_strdup("its terminal was closed while it waited; `paddle shell --detach` starts one "
-                              "that stays"));
-        } else if (job->state == JOB_STARTING) {
-                give_up_start(life);
-        } else if (life->now >= job->running + job->spec->time_limit_ms) {
-                expire(life);
-        } else {
-                job->warned = true;
-                note(life, "job.changed", json_pack("{s:b}", "warned", 1));
-        }
 }
