@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/wal-buffer.h"
 #include "store/sqlite/writer.h"
 
 enum { DYING_MS = 500, DYING_STEP_US = 5000 };
@@ -145,7 +146,7 @@ static bool start(SqliteStore *store, GError **error)
                 return false;
         store->horizon = horizon;
         (void)sqlite3_wal_hook(store->writer.db, note_commit, store); /* answers the hook before: none */
-        return wal_start(&store->wal, store->path, error);
+        return wal_buffer_install(&store->writer, error) && wal_start(&store->wal, store->path, error);
 }
 
 Store *sqlite_open(const char *dir, GError **error)

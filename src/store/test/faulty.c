@@ -5,6 +5,8 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+enum { PAGE = 4096 };
+
 typedef struct {
         sqlite3_file base;
         sqlite3_int64 synced; /* bytes of the file at its last good sync */
@@ -42,8 +44,9 @@ int faulty_count(void)
         return count;
 }
 
-/* SQLite's code when this operation has to fail, else SQLITE_OK. */
-static int fate(const FaultyFile *file, bool is_sync)
+/* SQLite's code when this operation has to fail, else SQLITE_OK. It counts as `n` operations; *ret_good: how many of
+ * them succeed before the one that fails. */
+static int fate(const FaultyFile *file, bool is_sync, int n, int *ret_good)
 {
         static const struct {
                 int code, sys;
@@ -57,10 +60,14 @@ static int fate(const FaultyFile *file, bool is_sync)
 
         pthread_mutex_lock(&disk.lock);
         if (disk.fault != FAULT_NONE && (disk.fault == FAULT_SYNC) == is_sync &&
-            g_str_has_suffix(file->path, disk.suffix) && (disk.left <= 0 || --disk.left == 0)) {
-                code = outcomes[disk.fault].code;
-                disk.last_errno = outcomes[disk.fault].sys;
-                disk.count++;
+            g_str_has_suffix(file->path, disk.suffix)) {
+                *ret_good = MAX(disk.left - 1, 0);
+                disk.left -= n;
+                if (disk.left <= 0) {
+                        code = outcomes[disk.fault].code;
+                        disk.last_errno = outcomes[disk.fault].sys;
+                        disk.count++;
+                }
         }
         pthread_mutex_unlock(&disk.lock);
         return code;
@@ -83,12 +90,14 @@ static int faulty_read(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
         return FORWARD(file, xRead, data, n, at);
 }
 
+/* A long write is several operations, one for each page. */
 static int faulty_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
-        int code = fate((FaultyFile *)file, false);
+        int good = 0, code = fate((FaultyFile *)file, false, (n + PAGE - 1) / PAGE, &good);
+        int written = good * PAGE + MIN(PAGE, n - good * PAGE) / 2;
 
-        if (code != SQLITE_OK && n > 1) /* a short write: its first half is there */
-                (void)FORWARD(file, xWrite, data, n / 2, at);
+        if (code != SQLITE_OK && written > 0) /* a short write: half of the page that fails is there */
+                (void)FORWARD(file, xWrite, data, written, at);
         if (code == SQLITE_OK)
                 return FORWARD(file, xWrite, data, n, at);
         errno = disk.last_errno;
@@ -103,7 +112,7 @@ static int faulty_truncate(sqlite3_file *file, sqlite3_int64 size)
 static int faulty_sync(sqlite3_file *file, int flags)
 {
         FaultyFile *faulty = (FaultyFile *)file;
-        int code = fate(faulty, true);
+        int good, code = fate(faulty, true, 1, &good);
 
         if (code == SQLITE_OK) {
                 (void)FORWARD(file, xFileSize, &faulty->synced);
