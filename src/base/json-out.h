@@ -38,6 +38,8 @@ void json_out_time(JsonOut *out, const char *name, gint64 ms);
 void json_out_value(JsonOut *out, const char *name, json_t *value);
 /* The members of an object, which is freed. */
 void json_put_members(JsonOut *out, json_t *object);
+/* Members that were written before, as json_out_end gave them: not empty. */
+void json_put_written(JsonOut *out, const char *members, gsize len);
 
 #define JSON_NAME(name) "\"" name "\":"
 #define json_open_member(out, name, bracket) json_out_open(out, JSON_NAME(name), bracket)
@@ -52,3 +54,4 @@ void json_put_members(JsonOut *out, json_t *object);
 #define json_put_time(out, name, ms) json_out_time(out, JSON_NAME(name), ms)
 /* A tree, which is freed; NULL: {}. */
 #define json_put_value(out, name, value) json_out_value(out, JSON_NAME(name), value)
+#define json_put_item(out, value) json_out_value(out, "", value)

@@ -9,6 +9,23 @@
 
 static void write_value(GString *out, const json_t *value);
 
+/* As g_string_append_len, without a call while there is space: a text of a job is some 300 pieces. */
+static inline void append(GString *out, const char *text, gsize len)
+{
+        if (out->len + len >= out->allocated_len) {
+                g_string_append_len(out, text, (gssize)len);
+                return;
+        }
+        memcpy(out->str + out->len, text, len);
+        out->len += len;
+        out->str[out->len] = '\0';
+}
+
+static inline void append_text(GString *out, const char *text)
+{
+        append(out, text, strlen(text));
+}
+
 /* Two characters for the escapes that have a name, otherwise \uXXXX as jansson writes it. */
 static void write_escape(GString *out, char c)
 {
@@ -35,7 +52,7 @@ static void write_string(GString *out, const char *text, gsize len)
 
                 while (plain < len && is_plain(text[plain]))
                         plain++;
-                g_string_append_len(out, text + at, (gssize)(plain - at));
+                append(out, text + at, plain - at);
                 at = plain;
                 if (at < len)
                         write_escape(out, text[at]);
@@ -54,7 +71,7 @@ static void write_integer(GString *out, json_int_t number)
         } while (left);
         if (number < 0)
                 *--at = '-';
-        g_string_append_len(out, at, digits + sizeof digits - at);
+        append(out, at, (gsize)(digits + sizeof digits - at));
 }
 
 static void write_real(GString *out, const json_t *value)
@@ -86,7 +103,7 @@ static void write_object(GString *out, json_t *object)
         for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
                 const char *name = json_object_iter_key(at);
 
-                g_string_append(out, separator);
+                append_text(out, separator);
                 write_string(out, name, strlen(name));
                 g_string_append_c(out, ':');
                 write_value(out, json_object_iter_value(at));
@@ -104,8 +121,8 @@ static void write_value(GString *out, const json_t *value)
         case JSON_INTEGER: write_integer(out, json_integer_value(value)); return;
         case JSON_REAL: write_real(out, value); return;
         case JSON_TRUE:
-        case JSON_FALSE: g_string_append(out, json_is_true(value) ? "true" : "false"); return;
-        case JSON_NULL: g_string_append(out, "null"); return;
+        case JSON_FALSE: append_text(out, json_is_true(value) ? "true" : "false"); return;
+        case JSON_NULL: append_text(out, "null"); return;
         }
 }
 
@@ -148,7 +165,7 @@ void json_open(JsonOut *out, char bracket)
 
 void json_out_open(JsonOut *out, const char *name, char bracket)
 {
-        g_string_append(out->text, name);
+        append_text(out->text, name);
         g_string_append_c(out->text, bracket);
 }
 
@@ -163,8 +180,8 @@ void json_out_raw(JsonOut *out, const char *name, const char *json)
 {
         if (!json && out->brief)
                 return;
-        g_string_append(out->text, name);
-        g_string_append(out->text, json ? json : "null");
+        append_text(out->text, name);
+        append_text(out->text, json ? json : "null");
         g_string_append_c(out->text, ',');
 }
 
@@ -179,14 +196,14 @@ void json_out_text(JsonOut *out, const char *name, const char *text)
                 json_out_raw(out, name, NULL);
                 return;
         }
-        g_string_append(out->text, name);
+        append_text(out->text, name);
         write_string(out->text, valid ? valid : text, valid ? strlen(valid) : len);
         g_string_append_c(out->text, ',');
 }
 
 void json_out_int(JsonOut *out, const char *name, gint64 number)
 {
-        g_string_append(out->text, name);
+        append_text(out->text, name);
         write_integer(out->text, number);
         g_string_append_c(out->text, ',');
 }
@@ -214,7 +231,7 @@ void json_out_value(JsonOut *out, const char *name, json_t *value)
         if (!value) {
                 json_out_raw(out, name, out->brief ? NULL : "{}");
         } else if (!out->brief || !says_nothing(value)) {
-                g_string_append(out->text, name);
+                append_text(out->text, name);
                 put_value(out, value);
         }
         json_decref(value);
@@ -232,4 +249,10 @@ void json_put_members(JsonOut *out, json_t *object)
                 put_value(out, json_object_iter_value(at));
         }
         json_decref(object);
+}
+
+void json_put_written(JsonOut *out, const char *members, gsize len)
+{
+        append(out->text, members, len);
+        g_string_append_c(out->text, ',');
 }

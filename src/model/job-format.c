@@ -72,19 +72,19 @@ static gint64 environment_ms(const Job *job, gint64 end)
         return MAX(ready - begun, 0);
 }
 
-static json_t *stages_format(const Job *job, gint64 now)
+static void put_stages(JsonOut *out, const Job *job, gint64 now)
 {
         gint64 end = job->finished ? job->finished : now;
         gint64 since = job->submitted + job->queued_ms + job->starting_ms + job->running_ms;
         gint64 admitted = job->admitted ? job->admitted : end;
         gint64 running = job->running ? job->running : end;
-        gint64 queued_ms = job->queued_ms + MAX(admitted - since, 0);
-        gint64 starting_ms = job->starting_ms + MAX(running - admitted, 0);
-        gint64 running_ms = job->running_ms + MAX(end - running, 0);
 
-        return json_pack("{s:I, s:I, s:I, s:I}", "queued_ms", (json_int_t)queued_ms, "environment_ms",
-                         (json_int_t)environment_ms(job, end), "starting_ms", (json_int_t)starting_ms,
-                         "running_ms", (json_int_t)running_ms);
+        json_open_member(out, "stages", '{');
+        json_put_int(out, "queued_ms", job->queued_ms + MAX(admitted - since, 0));
+        json_put_int(out, "environment_ms", environment_ms(job, end));
+        json_put_int(out, "starting_ms", job->starting_ms + MAX(running - admitted, 0));
+        json_put_int(out, "running_ms", job->running_ms + MAX(end - running, 0));
+        json_close(out, '}');
 }
 
 /* ---- usage ---- */
@@ -117,16 +117,18 @@ static json_t *ratio(double part, double whole)
         return whole > 0 ? json_real(part / whole) : json_null();
 }
 
-static json_t *usage_format(const Job *job)
+static void put_usage(JsonOut *out, const Job *job)
 {
         Usage usage = { 0 };
 
         for (int i = 0; i < job->n_members; i++)
                 add_usage(&usage, job, &job->members[i]);
-        return json_pack("{s:I, s:I, s:o, s:o}", "cpu_ms", (json_int_t)(usage.cpu_us / 1000), "peak_memory",
-                         (json_int_t)usage.peak_memory, "cpu_efficiency",
-                         ratio((double)usage.cpu_us, usage.cores_us), "memory_efficiency",
-                         ratio((double)usage.peaks, (double)usage.asked));
+        json_open_member(out, "usage", '{');
+        json_put_int(out, "cpu_ms", usage.cpu_us / 1000);
+        json_put_int(out, "peak_memory", usage.peak_memory);
+        json_put_value(out, "cpu_efficiency", ratio((double)usage.cpu_us, usage.cores_us));
+        json_put_value(out, "memory_efficiency", ratio((double)usage.peaks, (double)usage.asked));
+        json_close(out, '}');
 }
 
 /* ---- roles ---- */
@@ -159,29 +161,31 @@ static void count(Counts *counts, const Job *job, const Member *member)
         }
 }
 
-static json_t *roles_format(const Job *job)
+static void put_roles(JsonOut *out, const Job *job)
 {
         Counts counts[SPEC_ROLES_MAX] = { 0 };
-        json_t *roles = json_array();
 
         for (int i = 0; i < job->n_members; i++)
                 count(&counts[job->members[i].role], job, &job->members[i]);
-        for (int i = 0; i < job->spec->n_roles; i++)
-                json_array_append_new(roles,
-                                      json_pack("{s:s, s:i, s:i, s:i, s:i}", "name", job->spec->roles[i].name,
-                                                "replicas", job->spec->roles[i].replicas, "running",
-                                                counts[i].running, "succeeded", counts[i].succeeded, "failed",
-                                                counts[i].failed));
-        return roles;
+        json_open_member(out, "roles", '[');
+        for (int i = 0; i < job->spec->n_roles; i++) {
+                json_open(out, '{');
+                json_put_text(out, "name", job->spec->roles[i].name);
+                json_put_int(out, "replicas", job->spec->roles[i].replicas);
+                json_put_int(out, "running", counts[i].running);
+                json_put_int(out, "succeeded", counts[i].succeeded);
+                json_put_int(out, "failed", counts[i].failed);
+                json_close(out, '}');
+        }
+        json_close(out, ']');
 }
 
-static json_t *members_format(const Job *job)
+static void put_members(JsonOut *out, const Job *job)
 {
-        json_t *members = json_array();
-
+        json_open_member(out, "members", '[');
         for (int i = 0; i < job->n_members; i++)
-                json_array_append_new(members, member_format(job, &job->members[i]));
-        return members;
+                json_put_item(out, member_format(job, &job->members[i]));
+        json_close(out, ']');
 }
 
 /* The caller, who can look up jobs, adds the id of the array: that of its first job. */
@@ -192,70 +196,70 @@ static json_t *array_format(const Job *job)
         return json_pack("{s:i, s:i}", "index", job->array_index, "max", job->array_max);
 }
 
-static json_t *list_format(char *const *list)
+static void put_list(JsonOut *out, const char *name, char *const *list)
 {
-        json_t *array = json_array();
-
+        json_out_open(out, name, '[');
         for (; list && *list; list++)
-                json_array_append_new(array, json_string(*list));
-        return array;
+                json_put_item_text(out, *list);
+        json_close(out, ']');
 }
 
-json_t *job_format_moving(const Job *job, const char *waiting)
+static void put_labels(JsonOut *out, const char *name, char *const *labels)
+{
+        json_out_value(out, name, labels ? labels_format(labels) : NULL);
+}
+
+void job_put_moving(JsonOut *out, const Job *job, const char *waiting, json_t *array, json_t *results)
 {
         const char *reason = waiting ? waiting : job->reason;
-        json_t *object = json_object();
 
-        json_object_set_new(object, "id", json_string(job->id));
-        json_object_set_new(object, "name", json_string(job->name));
-        json_object_set_new(object, "user", json_string(job->user));
-        json_object_set_new(object, "state", json_string(job_state_name(job->state)));
-        json_object_set_new(object, "reason", text_or_null(reason ? reason : ""));
-        json_object_set_new(object, "array", array_format(job));
-        json_object_set_new(object, "stages", stages_format(job, clock_now_ms()));
-        json_object_set_new(object, "results", results_format(job->results));
-        return object;
+        json_put_text(out, "id", job->id);
+        json_put_text(out, "name", job->name);
+        json_put_text(out, "user", job->user);
+        json_put_text(out, "state", job_state_name(job->state));
+        json_put_text(out, "reason", reason ? reason : "");
+        json_put_value(out, "array", array ? array : json_null());
+        put_stages(out, job, clock_now_ms());
+        json_put_value(out, "results", results);
 }
 
-char *job_fixed_text(const Job *job)
+void job_put_fixed(JsonOut *out, const Job *job)
 {
-        JsonOut out = json_out_begin(1536);
-
-        json_open(&out, '{');
-        json_put_text(&out, "framework", job->spec->framework->name);
-        json_put_int(&out, "attempt", job->attempt);
-        json_put_int(&out, "retries", job->spec->retries);
-        json_put_int(&out, "failures", job->failures);
-        json_put_int(&out, "revision", job->revision);
-        json_put_text(&out, "environment", preparation_state_name(job_environment(job)));
-        json_put_text(&out, "queue", job->queue);
-        json_put_int(&out, "priority", job->priority);
-        json_put_value(&out, "labels", labels_format(job_labels(job)));
-        json_put_value(&out, "annotations", labels_format(job_annotations(job)));
-        json_put_value(&out, "after", list_format(job->after));
-        json_put_int(&out, "evictions", job->evictions);
-        json_put_text(&out, "evicted_for", job->evicted_for);
-        json_put_time(&out, "saved_at", job->saved);
-        json_put_name(&out, "spec");
-        spec_write(&out, job->spec);
-        json_put_value(&out, "roles", roles_format(job));
-        json_put_time(&out, "submitted_at", job->submitted);
-        json_put_time(&out, "admitted_at", job->admitted);
-        json_put_time(&out, "running_at", job->running);
-        json_put_time(&out, "finished_at", job->finished);
-        json_put_time(&out, "not_before", job->not_before);
-        json_put_value(&out, "usage", usage_format(job));
-        json_put_value(&out, "members", members_format(job));
-        json_close(&out, '}');
-        return json_out_end(&out);
+        json_put_text(out, "framework", job->spec->framework->name);
+        json_put_int(out, "attempt", job->attempt);
+        json_put_int(out, "retries", job->spec->retries);
+        json_put_int(out, "failures", job->failures);
+        json_put_int(out, "revision", job->revision);
+        json_put_text(out, "environment", preparation_state_name(job_environment(job)));
+        json_put_text(out, "queue", job->queue);
+        json_put_int(out, "priority", job->priority);
+        put_labels(out, JSON_NAME("labels"), job_labels(job));
+        put_labels(out, JSON_NAME("annotations"), job_annotations(job));
+        put_list(out, JSON_NAME("after"), job->after);
+        json_put_int(out, "evictions", job->evictions);
+        json_put_text(out, "evicted_for", job->evicted_for);
+        json_put_time(out, "saved_at", job->saved);
+        json_put_name(out, "spec");
+        spec_write(out, job->spec);
+        put_roles(out, job);
+        json_put_time(out, "submitted_at", job->submitted);
+        json_put_time(out, "admitted_at", job->admitted);
+        json_put_time(out, "running_at", job->running);
+        json_put_time(out, "finished_at", job->finished);
+        json_put_time(out, "not_before", job->not_before);
+        put_usage(out, job);
+        put_members(out, job);
 }
 
 json_t *job_format(const Job *job, const char *waiting)
 {
-        json_t *object = job_format_moving(job, waiting);
-        g_autofree char *text = job_fixed_text(job);
-        g_autoptr(json_t) fixed = json_parse_own(text, strlen(text), NULL);
+        JsonOut out = json_out_begin(2048);
+        g_autofree char *text = NULL;
 
-        json_object_update(object, fixed);
-        return object;
+        json_open(&out, '{');
+        job_put_moving(&out, job, waiting, array_format(job), results_format(job->results));
+        job_put_fixed(&out, job);
+        json_close(&out, '}');
+        text = json_out_end(&out);
+        return json_parse_own(text, strlen(text), NULL);
 }

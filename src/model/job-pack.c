@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/json-out.h"
 #include "model/job.h"
 #include "model/queue.h"
 
@@ -22,7 +23,7 @@ typedef enum {
 } Kind; /* NAME: interned; initially "default" */
 
 typedef struct {
-        const char *name;
+        const char *name, *key; /* NAME and "NAME": */
         Kind kind;
         size_t offset;
         gint64 first; /* the omitted value */
@@ -31,18 +32,17 @@ typedef struct {
                                 job has none */
 } Field;
 
-#define JOB_FIELD(field, kind, min, max)                                                                     \
+#define FIELD(type, field, kind, first, min, max)                                                            \
         {                                                                                                    \
-#field, kind, offsetof(Job, field), 0, min, max                                              \
+#field, JSON_NAME(#field), kind, offsetof(type, field), first, min, max                      \
         }
-#define MEMBER_FIELD(field, kind, first, min, max)                                                           \
-        {                                                                                                    \
-#field, kind, offsetof(Member, field), first, min, max                                       \
-        }
+#define JOB_FIELD(field, kind, min, max) FIELD(Job, field, kind, 0, min, max)
+#define MEMBER_FIELD(field, kind, first, min, max) FIELD(Member, field, kind, first, min, max)
 
 #define ENVIRONMENT_FIELD(field, kind, min, max)                                                             \
         {                                                                                                    \
-                "env_" #field, kind, offsetof(Preparation, field), 0, min, max, true                         \
+                "env_" #field, JSON_NAME("env_" #field), kind, offsetof(Preparation, field), 0, min, max,    \
+                        true                                                                                 \
         }
 
 static const Field job_fields[] = {
@@ -60,7 +60,7 @@ static const Field job_fields[] = {
         JOB_FIELD(annotations, LIST, 0, 0),
         JOB_FIELD(spec_seq, I64, 0, G_MAXINT64),
         JOB_FIELD(array_seq, I64, 0, G_MAXINT64),
-        { "array_index", I32, offsetof(Job, array_index), -1, -1, SPEC_ARRAY_INDEX_MAX },
+        FIELD(Job, array_index, I32, -1, -1, SPEC_ARRAY_INDEX_MAX),
         JOB_FIELD(array_max, I32, 0, SPEC_ARRAY_MAX),
         JOB_FIELD(after, LIST, 0, 0),
         JOB_FIELD(results, LIST, 0, 0),
@@ -82,8 +82,8 @@ static const Field job_fields[] = {
         JOB_FIELD(starting_ms, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(running_ms, I64, G_MININT64, G_MAXINT64),
         JOB_FIELD(extra_port, I32, 0, 65535),
-        { "cpu_share", I32, offsetof(Job, cpu_share), -1, -1, G_MAXINT32 },
-        { "memory_share", I64, offsetof(Job, memory_share), -1, -1, G_MAXINT64 },
+        FIELD(Job, cpu_share, I32, -1, -1, G_MAXINT32),
+        FIELD(Job, memory_share, I64, -1, -1, G_MAXINT64),
         { NULL },
 };
 
@@ -109,9 +109,9 @@ static const Field member_fields[] = {
 
 /* Of the other preparations. */
 static const Field preparation_fields[] = {
-        { "state", U8, offsetof(Preparation, state), 0, PREPARATION_RUNNING, PREPARATION_STATES - 1 },
-        { "begun", I64, offsetof(Preparation, begun), 0, G_MININT64, G_MAXINT64 },
-        { "ready", I64, offsetof(Preparation, ready), 0, G_MININT64, G_MAXINT64 },
+        FIELD(Preparation, state, U8, 0, PREPARATION_RUNNING, PREPARATION_STATES - 1),
+        FIELD(Preparation, begun, I64, 0, G_MININT64, G_MAXINT64),
+        FIELD(Preparation, ready, I64, 0, G_MININT64, G_MAXINT64),
         { NULL },
 };
 
@@ -146,34 +146,33 @@ static void save(const Field *field, void *at, gint64 value)
         }
 }
 
-/* Converts text to UTF-8 (an error may contain a program's own bytes): the store must be able to read it
+/* Text is converted to UTF-8 (an error may contain a program's own bytes): the store must be able to read it
  * back. */
-static json_t *text_json(const char *text)
+static void put_list(JsonOut *out, const Field *field, char *const *list)
 {
-        g_autofree char *valid = g_utf8_make_valid(text, -1);
-
-        return json_string(valid);
-}
-
-static json_t *list_json(char *const *list)
-{
-        json_t *array = json_array();
-
+        json_out_open(out, field->key, '[');
         for (; *list; list++)
-                json_array_append_new(array, text_json(*list));
-        return array;
+                json_put_item_text(out, *list);
+        json_close(out, ']');
 }
 
-/* NULL: the field has its initial value. */
-static json_t *field_json(const Field *field, const void *at)
+static void put_field(JsonOut *out, const Field *field, const void *at)
 {
         const void *pointer = field->kind >= TEXT ? *(void *const *)at : NULL;
 
         switch (field->kind) {
-        case TEXT: return pointer ? text_json(pointer) : NULL;
-        case NAME: return pointer && strcmp(pointer, QUEUE_DEFAULT) != 0 ? text_json(pointer) : NULL;
-        case LIST: return pointer ? list_json((char *const *)pointer) : NULL;
-        default: return load(field, at) != field->first ? json_integer(load(field, at)) : NULL;
+        case TEXT:
+        case NAME:
+                if (pointer && (field->kind == TEXT || strcmp(pointer, QUEUE_DEFAULT) != 0))
+                        json_out_text(out, field->key, pointer);
+                return;
+        case LIST:
+                if (pointer)
+                        put_list(out, field, (char *const *)pointer);
+                return;
+        default:
+                if (load(field, at) != field->first)
+                        json_out_int(out, field->key, load(field, at));
         }
 }
 
@@ -183,19 +182,10 @@ static void *base_of(const Field *field, const void *base, const Preparation *en
         return (void *)(field->in_environment ? (const void *)environment : base);
 }
 
-/* `environment`: of a job; NULL: of fields of other structs. */
-static json_t *pack_fields(const Field *fields, const void *base, const Preparation *environment)
+static void put_fields(JsonOut *out, const Field *fields, const void *base)
 {
-        json_t *object = json_object();
-
-        for (const Field *field = fields; field->name; field++) {
-                const char *at = base_of(field, base, environment);
-                json_t *value = field_json(field, at + field->offset);
-
-                if (value)
-                        json_object_set_new(object, field->name, value);
-        }
-        return object;
+        for (const Field *field = fields; field->name; field++)
+                put_field(out, field, (const char *)base + field->offset);
 }
 
 static bool unpack_text(const Field *field, const json_t *object, const char *where, void *at, GError **error)
@@ -268,21 +258,20 @@ static const Preparation *first_environment(const Job *job)
         return NULL;
 }
 
-static json_t *pack_preparations(const Job *job, const Preparation *environment)
+static void put_preparations(JsonOut *out, const Job *job, const Preparation *environment)
 {
-        json_t *array = json_array();
-
+        json_open_member(out, "preparations", '[');
         for (int i = 0; i < job->n_preparations; i++) {
                 const Preparation *one = &job->preparations[i];
-                json_t *object;
 
                 if (one == environment)
                         continue;
-                object = pack_fields(preparation_fields, one, NULL);
-                json_object_set_new(object, "kind", json_string(preparation_info(one->kind)->name));
-                json_array_append_new(array, object);
+                json_open(out, '{');
+                put_fields(out, preparation_fields, one);
+                json_put_text(out, "kind", preparation_info(one->kind)->name);
+                json_close(out, '}');
         }
-        return array;
+        json_close(out, ']');
 }
 
 static bool unpack_preparation(Job *job, const json_t *object, const char *where, GError **error)
@@ -328,29 +317,42 @@ static bool unpack_preparations(Job *job, Preparation environment, const json_t 
 
 /* ---- the whole ---- */
 
-/* Without an empty list. */
-static void put_list(json_t *object, const char *name, json_t *list)
+static void put_members(JsonOut *out, const Job *job)
 {
-        if (json_array_size(list))
-                json_object_set(object, name, list);
-        json_decref(list);
+        json_open_member(out, "members", '[');
+        for (int i = 0; i < job->n_members; i++) {
+                json_open(out, '{');
+                put_fields(out, member_fields, &job->members[i]);
+                json_close(out, '}');
+        }
+        json_close(out, ']');
+}
+
+/* A job of its own specification does not name it. */
+static bool is_omitted(const Field *field, const Job *job)
+{
+        return !field->in_environment && field->offset == offsetof(Job, spec_seq) &&
+               job->spec_seq == job->seq;
 }
 
 char *job_pack(const Job *job)
 {
         static const Preparation none = { .state = PREPARATION_NONE };
         const Preparation *environment = first_environment(job);
-        g_autoptr(json_t) object = pack_fields(job_fields, job, environment ? environment : &none);
-        json_t *members = json_array();
+        JsonOut out = json_out_begin(256);
 
-        if (job->spec_seq == job->seq)
-                json_object_del(object, "spec_seq");
+        json_open(&out, '{');
+        for (const Field *field = job_fields; field->name; field++)
+                if (!is_omitted(field, job))
+                        put_field(&out, field,
+                                  (const char *)base_of(field, job, environment ? environment : &none) +
+                                          field->offset);
         if (job->n_preparations > (environment != NULL))
-                put_list(object, "preparations", pack_preparations(job, environment));
-        for (int i = 0; i < job->n_members; i++)
-                json_array_append_new(members, pack_fields(member_fields, &job->members[i], NULL));
-        put_list(object, "members", members);
-        return json_format(object);
+                put_preparations(&out, job, environment);
+        if (job->n_members)
+                put_members(&out, job);
+        json_close(&out, '}');
+        return json_out_end(&out);
 }
 
 static bool unpack_members(Job *job, const json_t *array, GError **error)

@@ -164,10 +164,11 @@ bool job_unpack(Job *job, const char *text, GError **error);
 /* The representation of GET /v1/jobs/ID (doc/guide/rest.md). `waiting` is the reason computed for a pending job, or
  * NULL: job->reason. */
 json_t *job_format(const Job *job, const char *waiting);
-/* Its two parts: the members whose text depends on the time and on other jobs, and an object with those that are the
- * same for as long as this Job exists, since a published Job does not change; the caller's, to be g_free()d. */
-json_t *job_format_moving(const Job *job, const char *waiting);
-char *job_fixed_text(const Job *job);
+/* Its two parts, as members of an open object. `moving`: those whose text depends on the time and on other jobs;
+ * `array` and `results` are trees, which are freed, or NULL: none. `fixed`: those that are the same for as long as this
+ * Job exists, since a published Job does not change. */
+void job_put_moving(JsonOut *out, const Job *job, const char *waiting, json_t *array, json_t *results);
+void job_put_fixed(JsonOut *out, const Job *job);
 char *const *job_labels(const Job *job); /* the current ones; may be NULL */
 char *const *job_annotations(const Job *job);
 json_t *member_format(const Job *job, const Member *member);

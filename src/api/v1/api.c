@@ -5,11 +5,14 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/json-out.h"
 #include "base/number.h"
 #include "base/word.h"
 #include "model/array.h"
+#include "model/results.h"
 
-enum { THREADS = 2, LINE = 64 }; /* of questions */
+enum { THREADS = 2, LINE = 64 };               /* of questions */
+enum { TEXT_SIZE = 3072, MOVING_SIZE = 1536 }; /* of a job, about; longer texts grow */
 
 const HttpRoute *const *api_routes(void)
 {
@@ -120,52 +123,50 @@ static json_t *job_notes(const Api *api, const Job *job)
         return notes;
 }
 
-/* The members that depend on the time and on other jobs (job_format_moving), and the sentences for people. */
-static json_t *format_moving(Api *api, const Job *job)
+/* The members that depend on the time and on other jobs, and the sentences for people. */
+static void put_moving(Api *api, JsonOut *out, const Job *job, json_t *results)
 {
         json_t *reasons = engine_reasons(api->engine, job);
-        json_t *first = json_array_get(reasons, 0); /* a sentence has room for one */
-        json_t *object = job_format_moving(job, json_string_value(json_object_get(first, "message")));
+        const json_t *first = json_array_get(reasons, 0); /* a sentence has room for one */
+        json_t *array = job->array_seq ? api_format_element(api, job) : NULL;
 
-        json_object_set_new(object, "notes", job_notes(api, job));
-        json_object_set_new(object, "reasons", reasons);
-        if (job->array_seq)
-                json_object_set_new(object, "array", api_format_element(api, job));
-        return object;
+        job_put_moving(out, job, json_string_value(json_object_get(first, "message")), array, results);
+        json_put_value(out, "notes", job_notes(api, job));
+        json_put_value(out, "reasons", reasons);
+}
+
+char *api_new_job_text(Api *api, const Job *job)
+{
+        JsonOut out = json_out_begin(TEXT_SIZE);
+
+        json_open(&out, '{');
+        put_moving(api, &out, job, job->results ? results_format(job->results) : NULL);
+        job_put_fixed(&out, job);
+        json_close(&out, '}');
+        return json_out_end(&out);
 }
 
 json_t *api_format_job(Api *api, const Job *job)
 {
-        json_t *object = format_moving(api, job);
-        g_autofree char *text = job_fixed_text(job);
-        g_autoptr(json_t) fixed = json_parse_own(text, strlen(text), NULL);
+        g_autofree char *text = api_new_job_text(api, job);
 
-        json_object_update(object, fixed);
-        return object;
+        return json_parse_own(text, strlen(text), NULL);
 }
 
 static GBytes *kept_fixed(Api *api, const Job *job)
 {
         GBytes *text = rendered_find(api->rendered, job, TEXT_FIXED, clock_monotonic_ms());
-        char *formatted;
+        JsonOut out;
+        char *members;
 
         if (text)
                 return text;
-        formatted = job_fixed_text(job);
-        text = g_bytes_new_take(formatted, strlen(formatted));
+        out = json_out_begin(TEXT_SIZE);
+        job_put_fixed(&out, job);
+        members = json_out_end(&out);
+        text = g_bytes_new_take(members, strlen(members));
         rendered_keep(api->rendered, job, TEXT_FIXED, text, clock_monotonic_ms());
         return text;
-}
-
-/* One object of both parts; takes `moving`. */
-static GString *join(json_t *moving, const char *fixed, gsize len)
-{
-        GString *text = g_string_sized_new(len + 1024);
-
-        json_write(text, moving);
-        json_decref(moving);
-        text->str[text->len - 1] = ',';
-        return g_string_append_len(text, fixed + 1, (gssize)len - 1);
 }
 
 /* A job that waits is written for each request: its reason depends on other jobs. */
@@ -175,24 +176,22 @@ GBytes *api_job_text(Api *api, const Job *job)
         gint64 now = clock_monotonic_ms();
         GBytes *text = waits ? NULL : rendered_find(api->rendered, job, TEXT_WHOLE, now);
         g_autoptr(GBytes) fixed = NULL;
-        json_t *moving;
+        JsonOut out;
+        char *whole;
 
         if (text)
                 return text;
         fixed = kept_fixed(api, job);
-        moving = format_moving(api, job);
-        json_object_set_new(moving, "results", api_format_results(api, job));
-        text = g_string_free_to_bytes(join(moving, g_bytes_get_data(fixed, NULL), g_bytes_get_size(fixed)));
+        out = json_out_begin(g_bytes_get_size(fixed) + MOVING_SIZE);
+        json_open(&out, '{');
+        put_moving(api, &out, job, api_format_results(api, job));
+        json_put_written(&out, g_bytes_get_data(fixed, NULL), g_bytes_get_size(fixed));
+        json_close(&out, '}');
+        whole = json_out_end(&out);
+        text = g_bytes_new_take(whole, strlen(whole));
         if (!waits)
                 rendered_keep(api->rendered, job, TEXT_WHOLE, text, now);
         return text;
-}
-
-GString *api_new_job_text(Api *api, const Job *job)
-{
-        g_autofree char *fixed = job_fixed_text(job);
-
-        return join(format_moving(api, job), fixed, strlen(fixed));
 }
 
 /* What this request does to a job, by its route; a list that is asked about one job shows that job. */
@@ -321,10 +320,10 @@ static char *answer_write(void *arg, gsize *ret_len)
 {
         const Answer *answer = arg;
         g_autoptr(Job) one = answer->array ? api_array_job(answer->api, answer->array) : NULL;
-        g_autoptr(json_t) object = one           ? api_format_array(answer->api, one, true)
-                                   : answer->job ? api_format_job(answer->api, answer->job)
-                                                 : json_object(); /* forgotten meanwhile */
-        char *text = json_format(object);
+        g_autoptr(json_t) whole = one ? api_format_array(answer->api, one, true) : NULL;
+        char *text = one           ? json_format(whole)
+                     : answer->job ? api_new_job_text(answer->api, answer->job)
+                                   : g_strdup("{}"); /* forgotten meanwhile */
 
         *ret_len = strlen(text);
         return text;

@@ -126,7 +126,7 @@ json_t *api_format_job(Api *api, const Job *job);
 /* The same as text, with the results that running members have reported so far. */
 GBytes *api_job_text(Api *api, const Job *job);
 /* The same of a job that was just submitted: its text is not kept. */
-GString *api_new_job_text(Api *api, const Job *job);
+char *api_new_job_text(Api *api, const Job *job);
 json_t *api_format_event(const Event *event);
 
 /* The OpenAPI document of all routes; built once. */

@@ -54,8 +54,7 @@ static char *answer_write(void *arg, gsize *ret_len)
 {
         const Answer *answer = arg;
         bool plain = !answer->job->array_seq && !answer->cloud;
-        char *text = plain ? g_string_free(api_new_job_text(answer->api, answer->job), FALSE)
-                           : answer_tree(answer);
+        char *text = plain ? api_new_job_text(answer->api, answer->job) : answer_tree(answer);
 
         *ret_len = strlen(text);
         return text;
@@ -371,11 +370,14 @@ static bool watch_check(bool expired, void *arg)
         if (job && !watch->array && !expired &&
             !is_news(watch, !job_state_is_final(job->state), job->revision))
                 return true;
-        if (job) {
-                g_autoptr(json_t) reply = watch->array ? api_format_array(watch->api, job, true)
-                                                       : api_format_job(watch->api, job);
+        if (job && watch->array) {
+                g_autoptr(json_t) reply = api_format_array(watch->api, job, true);
 
                 http_reply_json(watch->request, 200, reply);
+        } else if (job) {
+                char *text = api_new_job_text(watch->api, job);
+
+                http_reply_take(watch->request, 200, "application/json", text, strlen(text));
         } else {
                 http_fail(watch->request, error);
         }

@@ -1,6 +1,6 @@
 /* Texts of jobs that were shown lately, so that a job that is read again and again is formatted once. They belong to one
  * Job object: published jobs do not change, a change publishes another object. Two texts of each: of its fixed part
- * (job_fixed_text), and of the whole, which counts times up to now and therefore holds for 100 ms only.
+ * (job_put_fixed), and of the whole, which counts times up to now and therefore holds for 100 ms only.
  * A reference to the job is held. Bounded: 1,024 jobs and 4 MB of text, the oldest are dropped first. Any thread. */
 #pragma once
 

@@ -192,10 +192,12 @@ static char *written(bool brief)
         json_put_value(&out, "absent", NULL);
         json_open_member(&out, "items", '[');
         json_put_item_text(&out, "one");
+        json_put_item(&out, json_pack("{s:i}", "n", 3));
         json_open(&out, '[');
         json_close(&out, ']');
         json_close(&out, ']');
         json_put_members(&out, json_pack("{s:i, s:n, s:{}}", "last", 7, "no", "empty"));
+        json_put_written(&out, "\"kept\":[1],\"more\":2", 19);
         json_close(&out, '}');
         return json_out_end(&out);
 }
@@ -204,16 +206,17 @@ static void test_out(void)
 {
         g_autofree char *whole = written(false), *brief = written(true);
 
+        g_assert_cmpstr(whole, ==,
+                        "{\"text\":\"a \\\"b\\\"\\n\303\244\",\"broken\":\"x\357\277\275y\",\"none\":null,"
+                        "\"least\":-9223372036854775808,\"yes\":true,\"never\":null,"
+                        "\"begin\":\"1970-01-01T00:00:01.500Z\",\"null\":null,\"tree\":{\"list\":[1,2]},"
+                        "\"bare\":{},\"absent\":{},\"items\":[\"one\",{\"n\":3},[]],\"last\":7,\"no\":null,"
+                        "\"empty\":{},\"kept\":[1],\"more\":2}");
         g_assert_cmpstr(
-                whole, ==,
-                "{\"text\":\"a \\\"b\\\"\\n\303\244\",\"broken\":\"x\357\277\275y\",\"none\":null,"
-                "\"least\":-9223372036854775808,\"yes\":true,\"never\":null,"
-                "\"begin\":\"1970-01-01T00:00:01.500Z\",\"null\":null,\"tree\":{\"list\":[1,2]},"
-                "\"bare\":{},\"absent\":{},\"items\":[\"one\",[]],\"last\":7,\"no\":null,\"empty\":{}}");
-        g_assert_cmpstr(brief, ==,
-                        "{\"text\":\"a \\\"b\\\"\\n\303\244\",\"broken\":\"x\357\277\275y\","
-                        "\"least\":-9223372036854775808,\"yes\":true,\"begin\":\"1970-01-01T00:00:01.500Z\","
-                        "\"tree\":{\"list\":[1,2]},\"items\":[\"one\",[]],\"last\":7}");
+                brief, ==,
+                "{\"text\":\"a \\\"b\\\"\\n\303\244\",\"broken\":\"x\357\277\275y\","
+                "\"least\":-9223372036854775808,\"yes\":true,\"begin\":\"1970-01-01T00:00:01.500Z\","
+                "\"tree\":{\"list\":[1,2]},\"items\":[\"one\",{\"n\":3},[]],\"last\":7,\"kept\":[1],\"more\":2}");
 }
 
 static void test_time(void)
