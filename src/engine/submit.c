@@ -45,7 +45,7 @@ typedef struct {
         GPtrArray *entries; /* Entry */
         gint64 n_jobs;
         GHashTable *by_name; /* name -> Entry: the first of it */
-        GHashTable *found;   /* word of `after`, borrowed -> Found */
+        GHashTable *found;   /* word of `after`, borrowed -> Found; NULL: none yet */
 } Submission;
 
 /* ---- names ---- */
@@ -366,7 +366,7 @@ static bool check_rate(Submission *submission)
         Engine *engine = submission->engine;
         Submit *submit = submission->submit;
         gint64 cost = submission->n_jobs * TOKEN;
-        g_autofree char *limit = count_format(engine->config.submit_rate, "job");
+        g_autofree char *limit = NULL;
         gint64 wait_s;
         Rate *rate;
 
@@ -377,6 +377,7 @@ static bool check_rate(Submission *submission)
                 rate->tokens -= submit->only_check ? 0 : cost;
                 return true;
         }
+        limit = count_format(engine->config.submit_rate, "job");
         wait_s = ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000;
         err_set(&submit->command.error, ERR_QUOTA,
                 "'%s' may submit %s in a minute, and asks for %" G_GINT64_FORMAT
@@ -436,17 +437,23 @@ static bool check_count(Submission *submission)
 /* The limits of each queue, over all entries that go to it. */
 static bool check_queue_counts(Submission *submission)
 {
-        g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* Queue * -> jobs */
+        g_autoptr(GHashTable) counts = NULL; /* Queue * -> jobs, of the queues with a limit */
         GHashTableIter at;
         gpointer queue, n;
 
         for (guint i = 0; i < submission->entries->len; i++) {
                 const Entry *entry = g_ptr_array_index(submission->entries, i);
 
+                if (entry->queue->max_open_per_user <= 0)
+                        continue;
+                if (!counts)
+                        counts = g_hash_table_new(NULL, NULL);
                 n = g_hash_table_lookup(counts, entry->queue);
                 g_hash_table_insert(counts, (gpointer)entry->queue,
                                     GINT_TO_POINTER(GPOINTER_TO_INT(n) + entry_jobs(entry)));
         }
+        if (!counts)
+                return true;
         g_hash_table_iter_init(&at, counts);
         while (g_hash_table_iter_next(&at, &queue, &n))
                 if (!check_queue_count(submission->engine, queue, submission->submit->user,
@@ -474,21 +481,21 @@ static bool check_name(Engine *engine, Submit *submit, const char *name)
                        name, live->job->id, submit->user, job_state_name(live->job->state), live->job->id);
 }
 
+/* `seen` takes the names; NULL for a single job. */
 static bool check_entry_names(Submission *submission, const Entry *entry, GHashTable *seen)
 {
         Submit *submit = submission->submit;
 
         for (int i = 0; i < entry_jobs(entry); i++) {
-                char *name = job_name(entry, i);
+                g_autofree char *owned = job_name(entry, i);
+                const char *name = owned;
 
-                if (!name_is_valid(name)) {
-                        err_set(&submit->command.error, ERR_INVALID,
+                if (!name_is_valid(name))
+                        return err_set(
+                                &submit->command.error, ERR_INVALID,
                                 "name: '%s' is longer than %d characters\nGive the array a shorter name.",
                                 name, SPEC_NAME_MAX);
-                        g_free(name);
-                        return false;
-                }
-                if (!g_hash_table_add(seen, name))
+                if (seen && !g_hash_table_add(seen, g_steal_pointer(&owned)))
                         return err_set(&submit->command.error, ERR_EXISTS,
                                        "two jobs of the submission are named '%s'", name);
                 if (!check_name(submission->engine, submit, name))
@@ -580,12 +587,14 @@ typedef struct {
 /* Each word is looked up once: a batch may have a million of them, most of them the same. */
 static const Found *look_up(Submission *submission, const char *word)
 {
-        Found *found = g_hash_table_lookup(submission->found, word);
+        Found *found = submission->found ? g_hash_table_lookup(submission->found, word) : NULL;
         Engine *engine = submission->engine;
         Awaited *awaited;
 
         if (found)
                 return found;
+        if (!submission->found)
+                submission->found = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, g_free);
         found = g_new0(Found, 1);
         g_hash_table_insert(submission->found, (char *)word, found);
         awaited = &found->awaited;
@@ -888,7 +897,8 @@ static bool make_entries(Submission *submission)
 
 static bool check_names(Submission *submission)
 {
-        g_autoptr(GHashTable) seen = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GHashTable) seen =
+                submission->n_jobs > 1 ? g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL) : NULL;
 
         for (guint i = 0; i < submission->entries->len; i++) {
                 if (check_entry_names(submission, g_ptr_array_index(submission->entries, i), seen))
@@ -901,13 +911,20 @@ static bool check_names(Submission *submission)
 
 static bool resolve_all(Submission *submission)
 {
+        bool waits = false;
+
         for (guint i = 0; i < submission->entries->len; i++) {
-                if (resolve_entry(submission, g_ptr_array_index(submission->entries, i)))
+                Entry *entry = g_ptr_array_index(submission->entries, i);
+
+                if (!entry->spec->after)
                         continue;
-                name_culprit(submission, i);
-                return false;
+                if (!resolve_entry(submission, entry)) {
+                        name_culprit(submission, i);
+                        return false;
+                }
+                waits |= entry->after != NULL;
         }
-        return check_cycles(submission);
+        return !waits || check_cycles(submission);
 }
 
 /* ---- jobs ---- */
@@ -916,7 +933,8 @@ static Job *make_job(Submission *submission, Entry *entry, int i)
 {
         Engine *engine = submission->engine;
         g_autofree char *name = job_name(entry, i);
-        Job *job = job_new(submission->submit->user, name, entry->spec, engine->batch.now);
+        Job *job = job_new_as(entry->first ? "" : entry->id, submission->submit->user, name, entry->spec,
+                              engine->batch.now);
 
         job->seq = ++engine->seq;
         job->spec_seq = entry->first ? entry->first->job->seq : job->seq;
@@ -934,8 +952,6 @@ static Job *make_job(Submission *submission, Entry *entry, int i)
         }
         if (entry->first)
                 engine_new_id(engine, job->id);
-        else
-                g_strlcpy(job->id, entry->id, sizeof job->id);
         return job;
 }
 
@@ -986,7 +1002,8 @@ static Job *draft(const Submission *submission)
 {
         const Entry *entry = g_ptr_array_index(submission->entries, 0);
         Engine *engine = submission->engine;
-        Job *job = job_new(submission->submit->user, entry->name, entry->spec, engine->batch.now);
+        Job *job =
+                job_new_as(entry->id, submission->submit->user, entry->name, entry->spec, engine->batch.now);
 
         job->queue = g_intern_string(entry->queue->object.name);
         preparing_check(engine, job);
@@ -1016,7 +1033,6 @@ static bool apply_submit(Engine *engine, Command *command)
                 return true;
         submission.entries = g_ptr_array_new_with_free_func(entry_free);
         submission.by_name = g_hash_table_new(keyed_hash, g_str_equal);
-        submission.found = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, g_free);
         if (make_entries(&submission)) {
                 wait = names_end_now(&submission);
                 if (!wait && check_all(&submission)) {
@@ -1027,7 +1043,7 @@ static bool apply_submit(Engine *engine, Command *command)
                 }
         }
         g_hash_table_unref(submission.by_name);
-        g_hash_table_unref(submission.found);
+        g_clear_pointer(&submission.found, g_hash_table_unref);
         g_ptr_array_unref(submission.entries);
         return !wait;
 }

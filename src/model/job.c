@@ -125,10 +125,18 @@ static Counted *counted_of(Job *job)
 
 Job *job_new(const char *user, const char *name, Spec *spec, gint64 now)
 {
+        char id[ID_LEN + 1];
+
+        id_new(id);
+        return job_new_as(id, user, name, spec, now);
+}
+
+Job *job_new_as(const char *id, const char *user, const char *name, Spec *spec, gint64 now)
+{
         static const Job none;
         Job *job = allocate(&none);
 
-        id_new(job->id);
+        g_strlcpy(job->id, id, sizeof job->id);
         job->state = JOB_SUBMITTED;
         job->name = g_strdup(name);
         job->user = g_strdup(user);

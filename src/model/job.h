@@ -129,6 +129,8 @@ typedef struct Job {
 
 Job *job_new(const char *user, const char *name, Spec *spec,
              gint64 now); /* adds a reference to spec; makes an id */
+/* The same with an id that there is, or "". */
+Job *job_new_as(const char *id, const char *user, const char *name, Spec *spec, gint64 now);
 Job *job_ref(Job *job);
 void job_unref(Job *job);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_unref)

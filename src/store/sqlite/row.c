@@ -69,7 +69,7 @@ static Spec *make_spec(const JobRow *row, GHashTable *specs, GError **error)
 Job *job_row_make(const JobRow *row, GHashTable *specs, GError **error)
 {
         g_autoptr(Spec) spec = make_spec(row, specs, error);
-        g_autoptr(Job) job = spec ? job_new(row->user, row->name, spec, 0) : NULL;
+        g_autoptr(Job) job = spec ? job_new_as(row->id, row->user, row->name, spec, 0) : NULL;
 
         if (!job || !job_unpack(job, row->body, error)) {
                 err_prefix(error, "job '%s' in the database: ", row->id);
@@ -81,7 +81,6 @@ Job *job_row_make(const JobRow *row, GHashTable *specs, GError **error)
         job->updated = row->updated;
         job->spec_seq = row->spec_seq;
         job->array_seq = row->array_seq;
-        g_strlcpy(job->id, row->id, sizeof job->id);
         g_free(job->idempotency_key);
         job->idempotency_key = g_strdup(row->idempotency);
         return g_steal_pointer(&job);
