@@ -342,6 +342,15 @@ static Job *job_of(Engine *engine, const Reason *reason, const char *user)
         return job && (!user || strcmp(job->user, user) == 0) ? g_steal_pointer(&job) : NULL;
 }
 
+static json_t *own_reason(const char *cause, const char *message)
+{
+        json_t *object = json_object();
+
+        json_object_set_new(object, "cause", json_string(cause));
+        json_object_set_new(object, "message", json_string(message));
+        return object;
+}
+
 json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user)
 {
         const Words words = { .engine = engine,
@@ -352,7 +361,7 @@ json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, c
                               .job = job_of(engine, reason, user) };
         g_autofree char *message =
                 say[reason->cause] ? say[reason->cause](&words) : g_strdup("is about to start");
-        json_t *object = json_pack("{s:s, s:s}", "cause", cause_name(reason->cause), "message", message);
+        json_t *object = own_reason(cause_name(reason->cause), message);
 
         add_figures(object, &words);
         if (words.job)
@@ -361,11 +370,6 @@ json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, c
 }
 
 /* ---- what the engine knows ---- */
-
-static json_t *own_reason(const char *cause, const char *message)
-{
-        return json_pack("{s:s, s:s}", "cause", cause, "message", message);
-}
 
 /* "job 'prep' (ID) to succeed, now running", "array 'sw' (ID) to end, 3 of its jobs are open". */
 static char *awaited_text(Engine *engine, const char *id, const char *verb)

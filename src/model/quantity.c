@@ -182,9 +182,20 @@ bool quantity_parse_nano(const char *what, const char *text, __int128 *ret_nano,
 
 /* ---- printing ---- */
 
+/* Digits without printf: every answer about a job has a dozen of them. */
 static char *integer_format(gint64 value, const char *suffix)
 {
-        return g_strdup_printf("%" G_GINT64_FORMAT "%s", value, suffix);
+        char digits[24], *at = digits + sizeof digits - 1;
+        guint64 left = value < 0 ? -(guint64)value : (guint64)value;
+
+        *at = '\0';
+        do {
+                *--at = (char)('0' + left % 10);
+                left /= 10;
+        } while (left);
+        if (value < 0)
+                *--at = '-';
+        return g_strconcat(at, suffix, NULL);
 }
 
 char *cpu_format(gint64 milli)
@@ -226,15 +237,14 @@ char *quantity_format(int kind, gint64 amount)
 /* 12500 thousandths are "12.5"; without trailing zeros. */
 static char *thousandths(gint64 value, const char *suffix)
 {
-        g_autoptr(GString) text = g_string_new(NULL);
+        char fraction[] = { '.', (char)('0' + ABS(value) % 1000 / 100), (char)('0' + ABS(value) % 100 / 10),
+                            (char)('0' + ABS(value) % 10), '\0' };
+        g_autofree char *tail = NULL;
 
-        g_string_printf(text, "%" G_GINT64_FORMAT ".%03" G_GINT64_FORMAT, value / 1000, ABS(value % 1000));
-        while (text->str[text->len - 1] == '0')
-                g_string_truncate(text, text->len - 1);
-        if (text->str[text->len - 1] == '.')
-                g_string_truncate(text, text->len - 1);
-        g_string_append(text, suffix);
-        return g_string_free(g_steal_pointer(&text), FALSE);
+        for (int end = 3; end > 0 && fraction[end] == '0'; end--)
+                fraction[end] = '\0';
+        tail = g_strconcat(fraction[1] ? fraction : "", suffix, NULL);
+        return integer_format(value / 1000, tail);
 }
 
 /* In the largest unit with a value of at least 1, with at most one decimal, rounded down: at least the
