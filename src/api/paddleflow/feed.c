@@ -36,7 +36,8 @@ static void wake(gint64 revision, void *arg)
 
         pthread_mutex_lock(&feed->mutex);
         feed->published = revision;
-        pthread_cond_signal(&feed->changed);
+        if (feed->listeners->len > 0)
+                pthread_cond_signal(&feed->changed);
         pthread_mutex_unlock(&feed->mutex);
 }
 
@@ -177,6 +178,8 @@ static void listen_to_jobs(HttpRequest *request, void *arg)
         listener = g_new0(Listener, 1);
         *listener = (Listener){ .feed = feed, .user = g_strdup(call.user), .root = call.root };
         pthread_mutex_lock(&feed->mutex);
+        if (feed->listeners->len == 0) /* the thread slept */
+                feed->sent = feed->published;
         g_ptr_array_add(feed->listeners, listener);
         pthread_cond_signal(&feed->changed);
         pthread_mutex_unlock(&feed->mutex);

@@ -53,8 +53,9 @@ static void on_publication(gint64 revision, void *arg)
 {
         Notifier *notifier = arg;
 
-        g_atomic_int_set(&notifier->published, 1);
-        ring(notifier);
+        if (!g_atomic_int_exchange(&notifier->published,
+                                   1)) /* else it has been rung for, and not been looked at */
+                ring(notifier);
 }
 
 static void unwatch(Notifier *notifier, int watch)
