@@ -48,8 +48,10 @@ void chain_append(ChainHead *head, const char *fields, GString *out)
 {
         gsize at = out->len;
 
-        g_string_append_printf(out, "{\"seq\":%" G_GINT64_FORMAT ",\"prev\":\"%s\",%s}", head->seq + 1,
-                               head->hash, fields);
+        g_string_append_printf(out, "{\"seq\":%" G_GINT64_FORMAT ",\"prev\":\"%s\",", head->seq + 1,
+                               head->hash);
+        g_string_append(out, fields);
+        g_string_append_c(out, '}');
         hash_text(out->str + at, out->len - at, head->hash);
         head->seq++;
         g_string_append_c(out, '\n');

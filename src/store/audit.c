@@ -261,7 +261,7 @@ static bool is_full(const Audit *audit)
 static void append_line(ChainHead *head, gint64 time, const char *fields, GString *out)
 {
         g_autofree char *when = clock_format(time);
-        g_autofree char *all = g_strdup_printf("\"time\":\"%s\",%s", when, fields);
+        g_autofree char *all = g_strconcat("\"time\":\"", when, "\",", fields, NULL);
 
         chain_append(head, all, out);
 }

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
-enum { TEXT_MAX = 200 };
+enum { TEXT_MAX = 200, LINE_SIZE = 512 /* about */ };
 
 struct Recorder {
         Audit *audit;
@@ -21,18 +21,19 @@ struct Recorder {
 
 /* ---- lines ---- */
 
+/* `name` needs no escapes. */
 static void add_text(GString *out, const char *name, const char *text)
 {
-        g_autofree char *start = NULL;
+        char start[TEXT_MAX + 1];
 
         if (!text)
                 return;
-        start = g_strndup(text, TEXT_MAX);
-        if (out->len)
-                g_string_append_c(out, ',');
-        json_quote(out, name);
-        g_string_append_c(out, ':');
-        json_quote(out, start);
+        if (g_strlcpy(start, text, sizeof start) > TEXT_MAX)
+                text = start;
+        g_string_append(out, out->len ? ",\"" : "\"");
+        g_string_append(out, name);
+        g_string_append(out, "\":");
+        json_quote(out, text);
 }
 
 static char *action_of(const HttpRoute *route)
@@ -44,8 +45,8 @@ static char *action_of(const HttpRoute *route)
         for (gsize i = 0; i < G_N_ELEMENTS(connections); i++)
                 if (g_str_has_suffix(route->path, connections[i]))
                         return g_strconcat("job ", connections[i] + 1, NULL);
-        return g_strdup_printf("%s %s", access_kind_name((AccessKind)route->kind),
-                               access_verb_name((AccessVerb)route->verb));
+        return g_strconcat(access_kind_name((AccessKind)route->kind), " ",
+                           access_verb_name((AccessVerb)route->verb), NULL);
 }
 
 /* What the path names: "JOB worker-0". */
@@ -69,7 +70,7 @@ static char *line_of(const HttpRequest *request, int status, const HttpNotes *no
 {
         const HttpRoute *route = http_request_route(request);
         const HttpCaller *caller = http_request_caller(request);
-        g_autoptr(GString) out = g_string_new(NULL);
+        g_autoptr(GString) out = g_string_sized_new(LINE_SIZE);
         g_autofree char *action = action_of(route), *from_path = NULL;
         bool login = route->kind == ACCESS_LOGIN;
         const char *user = login && status < 400 ? notes->user : caller->user, *subject = notes->subject;
