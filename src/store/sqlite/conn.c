@@ -2,6 +2,7 @@
 #include "store/sqlite/conn.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "base/err.h"
 
@@ -35,8 +36,18 @@ static bool fail(Conn *conn, GError **error)
                        "database '%s': %s (SQLite %d)", path, sqlite3_errmsg(conn->db), conn->failed);
 }
 
+/* SQLite's counts of its memory, which nothing here reads, cost a lock for each allocation. They can be switched off
+ * before SQLite is used for the first time in a process; later the call fails, and they stay. */
+static void forgo_statistics(void)
+{
+        (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 bool conn_open(Conn *conn, const char *path, int flags, GError **error)
 {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+        (void)pthread_once(&once, forgo_statistics);
         if (sqlite3_open_v2(path, &conn->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
                 err_set(error, ERR_FAILED, "cannot open database '%s': %s", path, sqlite3_errmsg(conn->db));
                 conn_close(conn);
