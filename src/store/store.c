@@ -1,6 +1,8 @@
 /* What the store hands out and takes in, and the calls into the implementation (see store.h). */
 #include "store/store.h"
 
+#include "store/guard.h"
+
 void event_free(Event *event)
 {
         if (!event)
@@ -86,57 +88,68 @@ void store_metrics(Store *store, StoreMetrics *ret)
 
 Job *store_job_by_id(Store *store, const char *id, GError **error)
 {
+        store_check_read();
         return store->ops->job_by_id(store, id, error);
 }
 
 Job *store_job_by_seq(Store *store, gint64 seq, GError **error)
 {
+        store_check_read();
         return store->ops->job_by_seq(store, seq, error);
 }
 
 Job *store_job_by_name(Store *store, const char *user, const char *name, GError **error)
 {
+        store_check_read();
         return store->ops->job_by_name(store, user, name, error);
 }
 
 Job *store_job_by_key(Store *store, const char *user, const char *idempotency_key, GError **error)
 {
+        store_check_read();
         return store->ops->job_by_key(store, user, idempotency_key, error);
 }
 
 GPtrArray *store_jobs(Store *store, const JobQuery *query, gint64 *ret_next, GError **error)
 {
+        store_check_read();
         return store->ops->jobs(store, query, ret_next, error);
 }
 
 bool store_jobs_count(Store *store, const JobQuery *query, int max, int *ret, GError **error)
 {
+        store_check_read();
         return store->ops->jobs_count(store, query, max, ret, error);
 }
 
 bool store_jobs_that_ran(Store *store, const char *queue, gint64 from, gint64 to,
                          bool (*func)(const Job *job, void *arg), void *arg, GError **error)
 {
+        store_check_read();
         return store->ops->jobs_that_ran(store, queue, from, to, func, arg, error);
 }
 
 bool store_array_count(Store *store, gint64 array_seq, ArrayCount *ret, GError **error)
 {
+        store_check_read();
         return store->ops->array_count(store, array_seq, ret, error);
 }
 
 bool store_array_by_name(Store *store, const char *user, const char *name, gint64 *ret, GError **error)
 {
+        store_check_read();
         return store->ops->array_by_name(store, user, name, ret, error);
 }
 
 GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int limit, GError **error)
 {
+        store_check_read();
         return store->ops->array_jobs(store, array_seq, states, limit, error);
 }
 
 GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)
 {
+        store_check_read();
         return store->ops->events(store, query, error);
 }
 
@@ -147,10 +160,12 @@ gint64 store_events_horizon(Store *store)
 
 Token *store_token_by_hash(Store *store, const char *hash, GError **error)
 {
+        store_check_read();
         return store->ops->token_by_hash(store, hash, error);
 }
 
 GPtrArray *store_tokens(Store *store, const char *user, GError **error)
 {
+        store_check_read();
         return store->ops->tokens(store, user, error);
 }

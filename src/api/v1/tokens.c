@@ -133,16 +133,43 @@ typedef struct {
         Token *token;
 } NewToken;
 
-/* The user is there; now the token. */
-static void user_done(Job *job, bool repeated, const GError *error, void *arg)
+static void put_token(NewToken *made)
 {
-        g_autofree NewToken *made = arg;
         g_autoptr(Token) token = made->token;
 
+        engine_put_token(made->change->api->engine, token, change_done, made->change);
+        g_free(made);
+}
+
+static void refuse_token(NewToken *made, const GError *error)
+{
+        token_free(made->token);
+        change_done(NULL, false, error, made->change);
+        g_free(made);
+}
+
+static void run_put_token(bool stopped, void *arg)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (!stopped) {
+                put_token(arg);
+                return;
+        }
+        err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        refuse_token(arg, error);
+}
+
+/* The user is there; now the token. Its parent is read from the store: not on this thread, which is the engine's. */
+static void user_done(Job *job, bool repeated, const GError *error, void *arg)
+{
+        NewToken *made = arg;
+        g_autoptr(GError) busy = NULL;
+
         if (error)
-                change_done(NULL, false, error, made->change);
-        else
-                engine_put_token(made->change->api->engine, token, change_done, made->change);
+                refuse_token(made, error);
+        else if (!thread_pool_push(made->change->api->threads, NULL, run_put_token, made, &busy))
+                refuse_token(made, busy);
 }
 
 /* The user as it is to be: kept when it is there and no more is asked for. NULL: nothing to put. */
@@ -253,7 +280,7 @@ static void create_token(HttpRequest *request, void *arg)
         if (user)
                 engine_put(api->engine, user, caller->user, user_done, made);
         else
-                user_done(NULL, false, NULL, made);
+                put_token(made);
 }
 
 static void drop_token(HttpRequest *request, void *arg)

@@ -2,8 +2,6 @@
  * overlapping readers starve the one who wants to hold them back. */
 #include "store/sqlite/pool.h"
 
-#include "store/guard.h"
-
 void pool_init(Pool *pool, const char *path, const char *const *sql, int n_sql)
 {
         *pool = (Pool){ .path = path, .sql = sql, .n_sql = n_sql };
@@ -52,7 +50,6 @@ Conn *pool_take(Pool *pool, GError **error)
 {
         Conn *conn = NULL;
 
-        store_check_read();
         pthread_mutex_lock(&pool->lock);
         while (pool->held || pool->n_taken == POOL_MAX)
                 pthread_cond_wait(&pool->changed, &pool->lock);

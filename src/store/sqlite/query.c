@@ -2,7 +2,6 @@
  * latest when the connection goes back. A user's events, which no index serves, are
  * read in windows, one short transaction each. Lists of jobs are in list.c. */
 #include "base/err.h"
-#include "store/guard.h"
 #include "store/sqlite/reader.h"
 
 #define ONE_JOB "SELECT " JOB_COLUMNS " FROM job" JOB_WITH_SPEC
@@ -110,7 +109,6 @@ Job *sqlite_job_by_id(Store *base, const char *id, GError **error)
         guint64 generation;
         Job *job;
 
-        store_check_read(); /* whether the cache has it or not */
         job = cache_get(&store->cache, id);
         if (job)
                 return job;
