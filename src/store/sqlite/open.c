@@ -158,6 +158,7 @@ Store *sqlite_open(const char *dir, GError **error)
         pool_init(&store->pool, store->path, reader_sql, reader_n_sql);
         wal_init(&store->wal, &store->pool);
         cache_init(&store->cache);
+        array_names_init(&store->arrays);
         if (take_lock(store, dir, error) && open_writer(store, dir, error) && start(store, error))
                 return &store->base;
         sqlite_close(&store->base);
@@ -174,6 +175,7 @@ void sqlite_close(Store *base)
         wal_clear(&store->wal);
         pool_clear(&store->pool);
         cache_clear(&store->cache);
+        array_names_clear(&store->arrays);
         if (store->in_doubt) /* the last connection would copy the log, and call durable what may not be */
                 (void)sqlite3_db_config(store->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         conn_close(&store->writer); /* copies and removes the log */

@@ -193,9 +193,10 @@ bool sqlite_array_count(Store *base, gint64 array_seq, ArrayCount *ret, GError *
         return step == STEP_DONE;
 }
 
-bool sqlite_array_by_name(Store *base, const char *user, const char *name, gint64 *ret, GError **error)
+/* 0: there is none. */
+static bool read_array_by_name(SqliteStore *store, const char *user, const char *name, gint64 *ret,
+                               GError **error)
 {
-        SqliteStore *store = sqlite_store(base);
         Conn *conn = pool_take(&store->pool, error);
         Step step;
 
@@ -206,8 +207,20 @@ bool sqlite_array_by_name(Store *base, const char *user, const char *name, gint6
         step = conn_step(conn, ARRAY_BY_NAME, error);
         *ret = step == STEP_ROW ? conn_int(conn, ARRAY_BY_NAME, 0) : 0;
         pool_give(&store->pool, conn);
-        return step != STEP_ERROR &&
-               (*ret > 0 || err_set(error, ERR_NOT_FOUND, "user '%s' has no array named '%s'", user, name));
+        return step != STEP_ERROR;
+}
+
+bool sqlite_array_by_name(Store *base, const char *user, const char *name, gint64 *ret, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        guint64 generation;
+
+        if (!array_names_get(&store->arrays, user, name, ret, &generation)) {
+                if (!read_array_by_name(store, user, name, ret, error))
+                        return false;
+                array_names_put(&store->arrays, user, name, *ret, generation);
+        }
+        return *ret > 0 || err_set(error, ERR_NOT_FOUND, "user '%s' has no array named '%s'", user, name);
 }
 
 GPtrArray *sqlite_array_jobs(Store *base, gint64 array_seq, guint32 states, int limit, GError **error)

@@ -205,6 +205,16 @@ static void cache_ended(SqliteStore *store, const void *data)
 static void forget_job(SqliteStore *store, const void *seq)
 {
         cache_drop(&store->cache, *(const gint64 *)seq);
+        array_names_forget(&store->arrays);
+}
+
+/* Its name means the new array from now on. */
+static void note_array(SqliteStore *store, const void *data)
+{
+        const Job *job = data;
+
+        if (job->array_seq == job->seq)
+                array_names_forget(&store->arrays);
 }
 
 /* ---- events ---- */
@@ -320,8 +330,10 @@ static void forget_user(SqliteStore *store, const void *data)
 {
         const Object *object = data;
 
-        if (object->kind == KIND_USER)
-                cache_empty(&store->cache);
+        if (object->kind != KIND_USER)
+                return;
+        cache_empty(&store->cache);
+        array_names_forget(&store->arrays);
 }
 
 /* ---- usage ---- */
@@ -400,7 +412,7 @@ const RecordRow record_rows[] = {
                   "WHERE phase = 1 ORDER BY job.seq",
           .read = read_job, .free = free_job },
         { RECORD_OBJECT, RECORD_DROP, .write = disown_subjects },
-        { RECORD_NEW_JOB, RECORD_PUT, .write = insert_job },
+        { RECORD_NEW_JOB, RECORD_PUT, .write = insert_job, .committed = note_array },
         { RECORD_EVENT, RECORD_PUT,
           .sql = "INSERT INTO event (revision, time, subject_kind, subject_seq, subject_id, user, kind, data)"
                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",

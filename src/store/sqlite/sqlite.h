@@ -1,6 +1,7 @@
 /* Shared by the files of this folder: the store itself, and the conversion of rows to jobs. */
 #pragma once
 
+#include "store/array-names.h"
 #include "store/cache.h"
 #include "store/sqlite/pool.h"
 #include "store/sqlite/wal.h"
@@ -14,6 +15,7 @@ typedef struct {
         Pool pool;
         Wal wal;
         JobCache cache;
+        ArrayNames arrays;
         bool in_doubt; /* the outcome of a commit is unknown: no further one is tried */
         _Atomic gint64 commits, committed_jobs, committed_events, horizon;
 } SqliteStore;

@@ -357,6 +357,53 @@ static void test_shared_spec(void)
         g_assert_cmpuint(state.loaded[RECORD_JOB]->len, ==, 2);
 }
 
+/* ---- arrays by name ---- */
+
+/* What the store answers twice is as true after the commits between them. 0: no such array. */
+static void assert_array(Store *store, const char *name, gint64 want)
+{
+        for (int i = 0; i < 2; i++) {
+                gint64 seq = 0;
+                g_autoptr(GError) error = NULL;
+                bool found = store_array_by_name(store, "ann", name, &seq, &error);
+
+                g_assert_cmpint(found ? seq : 0, ==, want);
+                g_assert_true(found || err_is(error, ERR_NOT_FOUND));
+        }
+}
+
+/* An array of one job that has ended. */
+static void commit_array(Store *store, gint64 seq)
+{
+        g_autoptr(Batch) batch = batch_new();
+        Job *job = make_job(seq, "ann", "sweep-0", JOB_SUCCEEDED);
+
+        job->spec_seq = job->array_seq = seq;
+        job->array_index = 0;
+        batch_put(batch, RECORD_NEW_JOB, job);
+        commit(store, batch);
+}
+
+static void test_array_names(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new();
+
+        assert_array(store, "sweep", 0);
+        commit_array(store, 1);
+        assert_array(store, "sweep", 1);
+        assert_array(store, "swee", 0);
+        commit_array(store, 2);
+        assert_array(store, "sweep", 2);
+        drop(store, 2);
+        assert_array(store, "sweep", 1);
+        batch_drop(batch, RECORD_OBJECT,
+                   object_new(KIND_USER, "ann")); /* a later user of that name has no jobs */
+        commit(store, batch);
+        assert_array(store, "sweep", 0);
+}
+
 /* ---- kept jobs ---- */
 
 static void test_cache(void)
@@ -456,6 +503,7 @@ int main(int argc, char **argv)
         g_test_add_func("/catalog/changes", test_changes);
         g_test_add_func("/catalog/far-apart", test_far_apart);
         g_test_add_func("/catalog/shared-spec", test_shared_spec);
+        g_test_add_func("/catalog/array-names", test_array_names);
         g_test_add_func("/catalog/cache", test_cache);
         g_test_add_func("/catalog/cache-bounds", test_cache_bounds);
         g_test_add_func("/catalog/ran", test_ran);
