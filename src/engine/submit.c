@@ -821,10 +821,14 @@ bool check_priority(const Engine *engine, const Queue *queue, const char *user, 
                     GError **error)
 {
         const Catalog *catalog = engine->batch.catalog;
-        const User *known = catalog_user(catalog, user);
-        int most = catalog_max_priority(catalog, queue, known);
+        const User *known;
+        int most;
 
-        if (admin || priority <= most)
+        if (admin)
+                return true;
+        known = catalog_user(catalog, user);
+        most = catalog_max_priority(catalog, queue, known);
+        if (priority <= most)
                 return true;
         if (known && known->admin)
                 return err_set(error, ERR_DENIED,

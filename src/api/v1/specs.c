@@ -178,8 +178,11 @@ static bool take_flavours(Api *api, json_t *object, GError **error)
         size_t i;
 
         json_array_foreach(roles, i, role) {
-                g_autofree char *where = g_strdup_printf("roles[%zu].", i);
+                g_autofree char *where = NULL;
 
+                if (!json_object_get(role, "flavour"))
+                        continue;
+                where = g_strdup_printf("roles[%zu].", i);
                 if (!take_flavour(catalog, queue ? queue->cluster : NULL, where, role, error))
                         return false;
         }
@@ -189,11 +192,15 @@ static bool take_flavours(Api *api, json_t *object, GError **error)
 /* An administrator may ask for anything. */
 static bool check_origin(Api *api, const HttpCaller *caller, const json_t *object, GError **error)
 {
-        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
-        const BaselinePlace place = baseline_place(catalog, queue_of(catalog, object),
-                                                   json_string_value(json_object_get(object, "namespace")));
+        g_autoptr(Catalog) catalog = NULL;
+        BaselinePlace place;
 
-        return caller->admin || baseline_check_origin(json_object_get(object, "origin"), &place, error);
+        if (caller->admin)
+                return true;
+        catalog = engine_catalog(api->engine);
+        place = baseline_place(catalog, queue_of(catalog, object),
+                               json_string_value(json_object_get(object, "namespace")));
+        return baseline_check_origin(json_object_get(object, "origin"), &place, error);
 }
 
 /* ---- all of it ---- */
