@@ -10,7 +10,10 @@
 
 #include "sched/pack.h"
 
-enum { SEARCHES_MAX = 8 };
+enum {
+        SEARCHES_MAX = 8,
+        INSERTED_MAX = 16, /* ends that are inserted one by one; of more the whole list is sorted */
+};
 
 void reservation_free(Reservation *reservation)
 {
@@ -532,23 +535,50 @@ static Resources job_holds(const Job *job)
         return sum;
 }
 
-/* Of the queue's own jobs, ascending. Starts add to it, everything else has it made anew. */
+/* Puts those from `sorted` on in their places, behind equal ones. Often there is one. */
+static void sort_ends(GArray *ends, guint sorted)
+{
+        JobEnd *all = (JobEnd *)(void *)ends->data;
+
+        if (ends->len - sorted > INSERTED_MAX) {
+                g_array_sort(ends, compare_job_ends);
+                return;
+        }
+        for (guint i = sorted; i < ends->len; i++) {
+                JobEnd end = all[i];
+                guint low = 0, high = i;
+
+                while (low < high) {
+                        guint middle = low + (high - low) / 2;
+
+                        if (all[middle].end > end.end)
+                                high = middle;
+                        else
+                                low = middle + 1;
+                }
+                memmove(&all[low + 1], &all[low], sizeof *all * (i - low));
+                all[low] = end;
+        }
+}
+
+/* Of the queue's own jobs, ascending. Starts add to it and ends take from it; other changes drop it. */
 static GArray *own_ends(QueueNode *queue)
 {
-        bool stale = !memo_fresh(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED);
+        QueueBackfill *of = &queue->backfill;
 
-        if (stale)
-                g_array_set_size(queue->backfill.ends, 0);
-        for (guint i = 0; stale && i < queue->running->len; i++) {
-                JobEnd end = { job_end(queue->running->pdata[i]), queue->running->pdata[i] };
+        if (!memo_fresh(&of->ends_memo, MEMO_UNTIL_DROPPED)) {
+                memo_keep(&of->ends_memo, MEMO_UNTIL_DROPPED);
+                g_array_set_size(of->ends, 0);
+                of->ends_sorted = 0;
+                for (guint i = 0; i < queue->running->len; i++) {
+                        JobEnd end = { job_end(queue->running->pdata[i]), queue->running->pdata[i] };
 
-                g_array_append_val(queue->backfill.ends, end);
+                        g_array_append_val(of->ends, end);
+                }
         }
-        if (stale || queue->backfill.ends_sorted < queue->backfill.ends->len)
-                g_array_sort(queue->backfill.ends, compare_job_ends);
-        queue->backfill.ends_sorted = queue->backfill.ends->len;
-        memo_keep(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED);
-        return queue->backfill.ends;
+        sort_ends(of->ends, of->ends_sorted);
+        of->ends_sorted = of->ends->len;
+        return of->ends;
 }
 
 /* A new reference. */
@@ -845,13 +875,16 @@ static bool plan_spares(const GArray *holds)
         return true;
 }
 
-static bool touches(const Plan *plan, const GArray *holds)
+/* Something is planned on a node on which something is held. */
+static bool touches(const Scheduler *s, const Plan *plan, const GArray *holds)
 {
-        for (guint i = 0; i < holds->len; i++)
-                for (guint j = 0; j < plan->placed->len; j++)
-                        if (g_array_index(plan->placed, Placement, j).node ==
-                            g_array_index(holds, Hold, i).node->id)
+        for (guint i = 0; i < plan->placed->len; i++) {
+                const Node *node = node_find(s, g_array_index(plan->placed, Placement, i).node);
+
+                for (guint j = 0; j < holds->len; j++)
+                        if (g_array_index(holds, Hold, j).node == node)
                                 return true;
+        }
         return false;
 }
 
@@ -860,31 +893,42 @@ static bool ends_before(const Scheduler *s, const Shape *shape, const Reservatio
         return shape->time_limit > 0 && r->time != G_MAXINT64 && s->now + shape->time_limit <= r->time;
 }
 
-/* Whether the shape may pass the head, as far as it is not a matter of nodes. Where it is, what is held is
- * added to `holds`. */
-static bool may_pass(const Scheduler *s, const Shape *shape, const Reservation *r, GArray *holds)
+/* Whether the shape may pass the head, as far as it is not a matter of nodes. */
+static bool may_pass(const Scheduler *s, const Shape *shape, const Reservation *r)
 {
         if (ends_before(s, shape, r))
                 return true;
         if (r->time == G_MAXINT64)
                 return (shape_gang(shape)->mask & r->lacking) == 0;
-        if (!maxima_let(s, r, shape))
-                return false;
+        return maxima_let(s, r, shape);
+}
+
+static void add_holds(GArray *holds, const Reservation *r)
+{
         for (guint i = 0; i < r->holds->len; i++) {
                 const Hold *hold = &g_array_index(r->holds, Hold, i);
 
                 hold_more(holds, hold->node, &hold->amount);
         }
-        return true;
 }
 
-/* What is planned leaves free what is held, perhaps after it was planned anew. */
-static bool plan_beside(Pass *pass, Gang *gang, const GArray *holds)
+/* What is planned leaves free what the reservations hold, perhaps after it was planned again. Either may be NULL.
+ * Most plans are on other nodes. */
+static bool plan_beside(Pass *pass, Gang *gang, const Reservation *own, const Reservation *guard)
 {
+        GArray *holds = pass->holds;
         Cause cause;
         bool fits;
 
-        if (!touches(&pass->plan, holds) || plan_spares(holds))
+        if (!(own && touches(pass->s, &pass->plan, own->holds)) &&
+            !(guard && touches(pass->s, &pass->plan, guard->holds)))
+                return true;
+        g_array_set_size(holds, 0);
+        if (own)
+                add_holds(holds, own);
+        if (guard)
+                add_holds(holds, guard);
+        if (plan_spares(holds))
                 return true;
         plan_undo(pass->s, &pass->plan, gang);
         hold_back(holds, true);
@@ -1038,17 +1082,16 @@ bool guards_let(Pass *pass, Shape *shape, DecisionRule rule)
         QueueNode *queue = shape_queue(shape), *by = guard_of(s, shape->group);
         const Reservation *own = rule == RULE_BACKFILL ? reservation_get(s, queue) : NULL;
         const Reservation *guard = by ? reservation_get(s, by) : NULL;
-        GArray *holds = pass->holds;
         bool alone, kept;
 
         if (mutant_is(s, MUTANT_BACKFILL_DELAYS_HEAD) || (!own && !guard))
                 return true;
-        g_array_set_size(holds, 0);
         /* a guard whose time is not known guards in its own queue only */
-        alone = own && !may_pass(s, shape, own, holds);
+        alone = own && !may_pass(s, shape, own);
         kept = !alone && guard && guard->time != G_MAXINT64;
-        if (!alone && (!kept || may_pass(s, shape, guard, holds)) &&
-            plan_beside(pass, shape_gang(shape), holds))
+        if (!alone && (!kept || may_pass(s, shape, guard)) &&
+            plan_beside(pass, shape_gang(shape), own && !ends_before(s, shape, own) ? own : NULL,
+                        kept && !ends_before(s, shape, guard) ? guard : NULL))
                 return true;
         plan_undo(s, &pass->plan, shape_gang(shape));
         if (kept)

@@ -79,7 +79,7 @@ typedef struct {
         int n_nodes, n_usable;
         Resources total, free; /* of usable nodes */
         Resources releasing, planned;
-        GPtrArray *active;   /* heap of queues without a parent that take part in a phase */
+        GArray *active;      /* Sibling: a heap of the queues without a parent that take part in a phase */
         GPtrArray *keepers;  /* QueueNode: queues with a reserved amount */
         guint32 version;     /* grows when nodes are added, removed or changed */
         QueueNode *guarding; /* the queue whose head guards its reservation in this pass */
@@ -90,7 +90,6 @@ typedef struct {
 } Cluster;
 
 Cluster *cluster_get(Scheduler *s, int id); /* created if missing */
-Cluster *cluster_find(const Scheduler *s, int id);
 
 /* ---- nodes.c: free resources ---- */
 void node_changed(Scheduler *s, Node *node);       /* its free resources have changed */

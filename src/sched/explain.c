@@ -560,7 +560,7 @@ static int position_of(const Question *question)
 
                 for (guint j = 0; j < group->shapes->len; j++) {
                         const Shape *shape = group->shapes->pdata[j];
-                        int order = shape_rank(s, shape, own);
+                        int order = shape_rank(s, shape_queue(own)->order, shape, own);
                         GSequenceIter *at;
 
                         if (order > 0)

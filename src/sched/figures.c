@@ -111,7 +111,7 @@ SchedulerFigures *scheduler_figures(const Scheduler *s, gint64 now)
 
 static bool comes_before(Scheduler *s, const Job *a, const Job *b)
 {
-        int order = shape_rank(s, a->shape, b->shape);
+        int order = shape_rank(s, job_queue(a)->order, a->shape, b->shape);
 
         return order != 0 ? order < 0 : job_compare_age(a, b, NULL) < 0;
 }
@@ -160,7 +160,7 @@ static const Job *job_behind(const Job *job)
 /* All jobs of the shape come after `job`. */
 static bool comes_after(Scheduler *s, const Shape *shape, const Job *job)
 {
-        int order = shape_rank(s, shape, job->shape);
+        int order = shape_rank(s, shape_queue(shape)->order, shape, job->shape);
 
         if (order == 0)
                 order = (shape->first_submitted > job->submitted) - (shape->first_submitted < job->submitted);

@@ -417,6 +417,21 @@ void job_release_going(Scheduler *s, Job *job)
                 }
 }
 
+/* The job leaves its queue's list of ends, if that is kept up to date. */
+static void forget_end(QueueNode *queue, const Job *job)
+{
+        GArray *ends = queue->backfill.ends;
+
+        if (!memo_fresh(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED))
+                return;
+        for (guint i = 0; i < ends->len; i++)
+                if (g_array_index(ends, JobEnd, i).job == job) {
+                        queue->backfill.ends_sorted -= i < queue->backfill.ends_sorted;
+                        (void)g_array_remove_index(ends, i);
+                        return;
+                }
+}
+
 void job_release(Scheduler *s, Job *job)
 {
         Run *run = job->run;
@@ -432,7 +447,7 @@ void job_release(Scheduler *s, Job *job)
         leave_elastic(s, job);
         last->run->index = run->index;
         (void)g_ptr_array_remove_index_fast(queue->running, run->index);
-        memo_drop(&queue->backfill.ends_memo);
+        forget_end(queue, job);
         count_running(s, job, -1);
         account_changed(s, job->shape->account);
         g_free(run->tasks);

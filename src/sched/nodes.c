@@ -243,26 +243,35 @@ static void heap_down(GArray *heap, guint at)
         entries[at] = moved;
 }
 
-static void heap_push(GArray *heap, Candidate entry)
+static void heap_up(Candidate *entries, guint at, Candidate entry)
 {
-        Candidate *entries;
-        guint at = heap->len;
-
-        g_array_append_val(heap, entry);
-        entries = (Candidate *)(void *)heap->data;
         for (; at > 0 && comes_first(&entry, &entries[(at - 1) / 2]); at = (at - 1) / 2)
                 entries[at] = entries[(at - 1) / 2];
         entries[at] = entry;
 }
 
+static void heap_push(GArray *heap, Candidate entry)
+{
+        g_array_append_val(heap, entry);
+        heap_up((Candidate *)(void *)heap->data, heap->len - 1, entry);
+}
+
+/* The last entry takes the place of the first. It most likely belongs near the leaves: the gap moves down to a leaf
+ * with one comparison a level, and the entry up from there. */
 static Candidate heap_pop(GArray *heap)
 {
-        Candidate first = g_array_index(heap, Candidate, 0);
+        Candidate *entries = (Candidate *)(void *)heap->data, first = entries[0], last = entries[heap->len - 1];
+        guint at = 0;
 
-        g_array_index(heap, Candidate, 0) = g_array_index(heap, Candidate, heap->len - 1);
         g_array_set_size(heap, heap->len - 1);
-        if (heap->len > 1)
-                heap_down(heap, 0);
+        if (heap->len == 0)
+                return first;
+        for (guint child; (child = 2 * at + 1) < heap->len; at = child) {
+                if (child + 1 < heap->len && comes_first(&entries[child + 1], &entries[child]))
+                        child++;
+                entries[at] = entries[child];
+        }
+        heap_up(entries, at, last);
         return first;
 }
 

@@ -18,11 +18,42 @@ void pass_decide_start(Pass *pass, DecisionRule rule, Job *job);
 void pass_decide_growth(Pass *pass, const Job *job);
 
 /* ---- start.c ---- */
-Job *shape_first(const Shape *shape);
-int shape_rank(Scheduler *s, const Shape *a, const Shape *b);    /* in one queue, by everything but age */
-int shape_compare(Scheduler *s, const Shape *a, const Shape *b); /* in one queue, by their first jobs */
-Cause shape_limited(const Shape *shape);                         /* the limit of its array or user that it has
-                                                                    reached; CAUSE_NONE: none */
+int account_compare(Scheduler *s, Account *a, Account *b); /* by what their users used of late */
+
+static inline Job *shape_first(const Shape *shape)
+{
+        return shape->first;
+}
+/* In one queue, whose order is `by`: by everything but age. */
+static inline int shape_rank(Scheduler *s, QueueOrder by, const Shape *a, const Shape *b)
+{
+        int order = by == QUEUE_ORDER_FAIR ? account_compare(s, a->account, b->account) : 0;
+
+        if (order == 0 && by != QUEUE_ORDER_FIFO)
+                order = (a->priority < b->priority) - (a->priority > b->priority);
+        return order;
+}
+/* The same, and then by their first jobs: a comes before b. */
+static inline bool shape_is_before(Scheduler *s, QueueOrder by, const Shape *a, const Shape *b)
+{
+        int order = shape_rank(s, by, a, b);
+
+        if (order != 0)
+                return order < 0;
+        return a->first_submitted != b->first_submitted ? a->first_submitted < b->first_submitted
+                                                        : a->first_key < b->first_key;
+}
+/* The limit of its array or user that it has reached; CAUSE_NONE: none. */
+static inline Cause shape_limited(const Shape *shape)
+{
+        const QueueNode *queue = shape_queue(shape);
+
+        if (shape->array && shape->array_max > 0 && shape->array->running >= shape->array_max)
+                return CAUSE_ARRAY_LIMIT;
+        if (queue->max_running_per_user > 0 && shape->account->running >= queue->max_running_per_user)
+                return CAUSE_USER_LIMIT;
+        return CAUSE_NONE;
+}
 /* The shape with the first waiting job in `queue` that may start; NULL: none. */
 Shape *queue_top(Scheduler *s, QueueNode *queue);
 /* The same behind its blocked head, of the shapes that were not tried in this pass. */

@@ -4,9 +4,15 @@
  * Siblings are compared by: priority; below their min before those above; the smaller dominant share (of the
  * min while below it, of the cluster's room by weight for what is above it); what was used of late by weight;
  * id. Fractions are compared by cross-multiplication. Each parent and each cluster has a heap of the children
- * that take part in a phase; the best leaf is found by going down along the best. What starts makes a share
- * grow, so only the path that was just served has to sink. */
+ * that take part in a phase; the best leaf is found by going down along the best. A start changes the shares
+ * on the path that was just served and no others, so only that path has to sink.
+ *
+ * An entry of a heap holds the quotient of the fraction, rounded down. Of two different quotients the smaller
+ * one has the smaller fraction; only equal ones are compared exactly. */
 #include "sched/state.h"
+
+enum { QUOTIENT_BITS = 40 };
+#define ABOVE_MIN ((guint64)1 << 63)
 
 bool queue_is_startable(const QueueNode *queue)
 {
@@ -148,12 +154,11 @@ static void raise_share(QueueNode *queue, gint64 num, gint64 den)
 
 /* A leaf above its min counts with all it holds beyond it; a queue of queues only with what it is asked for
  * next, so that one child's use of one kind does not keep another child from a kind that is hardly used. */
-static void work_out_share(const Scheduler *s, QueueNode *queue)
+static void work_out_fraction(const Scheduler *s, QueueNode *queue)
 {
         const Cluster *cluster = cluster_find(s, queue->cluster);
         guint32 named = queue->min_mask & queue->share.next;
 
-        memo_keep(&queue->share.memo, MEMO_UNTIL_DROPPED);
         queue->share.num = 0;
         queue->share.den = 1;
         FOR_KINDS(kind, named)
@@ -171,10 +176,23 @@ static void work_out_share(const Scheduler *s, QueueNode *queue)
         }
 }
 
-void queue_share(const Scheduler *s, QueueNode *queue)
+/* Those below their min come first. Above it the share counts by weight. */
+static guint64 quotient_of(const QueueNode *queue)
 {
-        if (!memo_fresh(&queue->share.memo, MEMO_UNTIL_DROPPED))
-                work_out_share(s, queue);
+        Wide num = (Wide)(guint64)queue->share.num << QUOTIENT_BITS, den = (Wide)(guint64)queue->share.den;
+
+        if (queue->share.below)
+                return (guint64)(num / den); /* below 2^QUOTIENT_BITS */
+        return ABOVE_MIN | (guint64)MIN(num / (den * (guint64)queue->weight), (Wide)(ABOVE_MIN - 1));
+}
+
+static void update_share(const Scheduler *s, QueueNode *queue)
+{
+        if (memo_fresh(&queue->share.memo, MEMO_UNTIL_DROPPED))
+                return;
+        memo_keep(&queue->share.memo, MEMO_UNTIL_DROPPED);
+        work_out_fraction(s, queue);
+        queue->share.quotient = quotient_of(queue);
 }
 
 /* a / b against c / d, each by its weight. */
@@ -204,18 +222,12 @@ static gint64 used_of_late(const Scheduler *s, QueueNode *queue)
         return queue->share.recent;
 }
 
-int queue_compare(const Scheduler *s, QueueNode *a, QueueNode *b)
+/* Two of the same priority whose quotients are equal, so that both are below their min, or none is. */
+static int compare_exactly(const Scheduler *s, QueueNode *a, QueueNode *b)
 {
-        int order;
+        int order = compare_fractions(a, a->share.num, a->share.den, b, b->share.num, b->share.den,
+                                      !a->share.below);
 
-        if (a->priority != b->priority)
-                return a->priority > b->priority ? -1 : 1;
-        queue_share(s, a);
-        queue_share(s, b);
-        if (a->share.below != b->share.below)
-                return a->share.below ? -1 : 1;
-        order = compare_fractions(a, a->share.num, a->share.den, b, b->share.num, b->share.den,
-                                  !a->share.below);
         if (order == 0)
                 order = compare_fractions(a, used_of_late(s, a), 1, b, used_of_late(s, b), 1, true);
         return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
@@ -232,33 +244,63 @@ int queue_depth(const QueueNode *queue)
         return n;
 }
 
-static void sift_down(const Scheduler *s, GPtrArray *heap, guint at)
+static Sibling *entries_of(GArray *heap)
 {
-        for (;;) {
-                guint best = at;
-
-                for (guint child = 2 * at + 1; child <= 2 * at + 2 && child < heap->len; child++)
-                        if (queue_compare(s, heap->pdata[child], heap->pdata[best]) < 0)
-                                best = child;
-                if (best == at)
-                        return;
-                gpointer moved = heap->pdata[at];
-
-                heap->pdata[at] = heap->pdata[best];
-                heap->pdata[best] = moved;
-                at = best;
-        }
+        return (Sibling *)(void *)heap->data;
 }
 
-static GPtrArray *heap_of(const Scheduler *s, const QueueNode *queue)
+static Sibling sibling_of(const Scheduler *s, QueueNode *queue)
+{
+        update_share(s, queue);
+        return (Sibling){ queue, queue->share.quotient, queue->priority };
+}
+
+static bool comes_first(const Scheduler *s, const Sibling *a, const Sibling *b)
+{
+        if (a->priority != b->priority)
+                return a->priority > b->priority;
+        if (a->quotient != b->quotient)
+                return a->quotient < b->quotient;
+        return compare_exactly(s, a->queue, b->queue) < 0;
+}
+
+static void sift_down(const Scheduler *s, GArray *heap, guint at)
+{
+        Sibling *entries = entries_of(heap), moved = entries[at];
+
+        for (guint child; (child = 2 * at + 1) < heap->len; at = child) {
+                if (child + 1 < heap->len && comes_first(s, &entries[child + 1], &entries[child]))
+                        child++;
+                if (!comes_first(s, &entries[child], &moved))
+                        break;
+                entries[at] = entries[child];
+        }
+        entries[at] = moved;
+}
+
+static GArray *heap_of(const Scheduler *s, const QueueNode *queue)
 {
         return queue->parent ? queue->parent->share.heap : cluster_find(s, queue->cluster)->active;
 }
 
-static void heapify(const Scheduler *s, GPtrArray *heap)
+static void heapify(const Scheduler *s, GArray *heap)
 {
+        for (guint i = 0; i < heap->len; i++)
+                entries_of(heap)[i] = sibling_of(s, entries_of(heap)[i].queue);
         for (guint i = heap->len / 2; i > 0; i--)
                 sift_down(s, heap, i - 1);
+}
+
+/* Its share is another one now. */
+static void first_changed(const Scheduler *s, GArray *heap)
+{
+        entries_of(heap)[0] = sibling_of(s, entries_of(heap)[0].queue);
+        sift_down(s, heap, 0);
+}
+
+static QueueNode *first_of(GArray *heap)
+{
+        return entries_of(heap)[0].queue;
 }
 
 static void set_next(QueueNode *queue, guint32 kinds)
@@ -274,14 +316,16 @@ static void settle(const Scheduler *s, QueueNode *queue)
 {
         heapify(s, queue->share.heap);
         if (!queue->share.serves && queue->share.heap->len > 0)
-                set_next(queue, ((QueueNode *)queue->share.heap->pdata[0])->share.next);
+                set_next(queue, first_of(queue->share.heap)->share.next);
 }
 
 static void enter_active(const Scheduler *s, QueueNode *queue)
 {
         for (; queue && !queue->share.is_active; queue = queue->parent) {
+                Sibling entry = { .queue = queue };
+
                 queue->share.is_active = true;
-                g_ptr_array_add(heap_of(s, queue), queue);
+                g_array_append_val(heap_of(s, queue), entry);
         }
 }
 
@@ -290,13 +334,13 @@ void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
         g_autoptr(GPtrArray) parents = g_ptr_array_new();
         guint32 kinds;
 
-        g_ptr_array_set_size(cluster->active, 0);
+        g_array_set_size(cluster->active, 0);
         for (guint i = 0; i < s->queues->len; i++) {
                 QueueNode *queue = s->queues->pdata[i];
 
                 if (!queue || queue->cluster != cluster->id)
                         continue;
-                g_ptr_array_set_size(queue->share.heap, 0);
+                g_array_set_size(queue->share.heap, 0);
                 queue->share.is_active = queue->share.serves = false;
                 if (queue->n_children > 0)
                         g_ptr_array_add(parents, queue);
@@ -319,10 +363,10 @@ void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
 
 QueueNode *active_best(const Cluster *cluster)
 {
-        QueueNode *queue = cluster->active->len > 0 ? cluster->active->pdata[0] : NULL;
+        QueueNode *queue = cluster->active->len > 0 ? first_of(cluster->active) : NULL;
 
         while (queue && !queue->share.serves)
-                queue = queue->share.heap->pdata[0];
+                queue = first_of(queue->share.heap);
         return queue;
 }
 
@@ -330,10 +374,10 @@ QueueNode *active_best(const Cluster *cluster)
 static void sink(const Scheduler *s, QueueNode *queue)
 {
         for (; queue; queue = queue->parent) {
-                sift_down(s, heap_of(s, queue), 0);
+                first_changed(s, heap_of(s, queue));
                 if (queue->parent && !queue->parent->share.serves)
                         set_next(queue->parent,
-                                 ((QueueNode *)queue->parent->share.heap->pdata[0])->share.next);
+                                 first_of(queue->parent->share.heap)->share.next);
         }
 }
 
@@ -341,16 +385,16 @@ void active_remove(Scheduler *s, QueueNode *queue)
 {
         queue->share.serves = false;
         while (queue && !queue->share.serves && queue->share.heap->len == 0) {
-                GPtrArray *heap = heap_of(s, queue);
+                GArray *heap = heap_of(s, queue);
 
                 queue->share.is_active = false;
-                (void)g_ptr_array_remove_index_fast(heap, 0);
+                (void)g_array_remove_index_fast(heap, 0);
                 if (heap->len > 0)
                         sift_down(s, heap, 0);
                 queue = queue->parent;
         }
         if (queue && queue->share.heap->len > 0 && !queue->share.serves)
-                set_next(queue, ((QueueNode *)queue->share.heap->pdata[0])->share.next);
+                set_next(queue, first_of(queue->share.heap)->share.next);
         sink(s, queue);
 }
 

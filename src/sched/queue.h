@@ -12,16 +12,24 @@ typedef struct {
 
 typedef struct Reservation Reservation;
 
+/* A queue in the heap of its parent or cluster, with what it is compared by. */
+typedef struct {
+        QueueNode *queue;
+        guint64 quotient;
+        int priority;
+} Sibling;
+
 /* queue-share.c: its share, which decides who is served first, and its place in a phase. */
 typedef struct {
         guint32 next; /* kinds that it will be asked for next */
         bool below;   /* it is below its min */
         gint64 num, den;
-        Memo memo;   /* of below, num, den */
+        guint64 quotient; /* of these, rounded down; in the order of queues of one priority */
+        Memo memo;        /* of below, num, den, quotient */
         Usage usage; /* for which `recent` was worked out */
         gint64 recent;
         Memo recent_memo;       /* key: the time */
-        GPtrArray *heap;        /* QueueNode: the children that take part in a phase */
+        GArray *heap;           /* Sibling: the children that take part in a phase */
         bool is_active, serves; /* it takes part; itself, not only children of it */
 } QueueShare;
 
@@ -156,8 +164,6 @@ QueueNode *queue_kept_from(const Scheduler *s, const QueueNode *queue, const Res
 bool queue_is_within_min(const QueueNode *queue, const QueueNode *apart, const Resources *want, guint32 mask);
 QueueNode *queue_common(QueueNode *a, QueueNode *b); /* the nearest queue that is or contains both; or
                                                            NULL */
-int queue_compare(const Scheduler *s, QueueNode *a, QueueNode *b); /* siblings: which is served first */
-void queue_share(const Scheduler *s, QueueNode *queue); /* updates share_num, share_den and below */
 /* Adds to alloc, up to the root; `mask`: the kinds of r that are not 0. */
 void queue_charge(QueueNode *queue, const Resources *r, guint32 mask, int sign);
 /* Changes when the use of the queue or one above it changes, in a kind that is limited or guaranteed. */

@@ -36,7 +36,7 @@ static void cluster_free(gpointer p)
 {
         Cluster *cluster = p;
 
-        g_ptr_array_unref(cluster->active);
+        g_array_unref(cluster->active);
         g_ptr_array_unref(cluster->keepers);
         g_free(cluster);
 }
@@ -85,7 +85,7 @@ static void queue_free(Scheduler *s, QueueNode *queue)
         g_ptr_array_unref(queue->backfill.noted);
         g_array_unref(queue->backfill.ends);
         g_ptr_array_unref(queue->running);
-        g_ptr_array_unref(queue->share.heap);
+        g_array_unref(queue->share.heap);
         g_ptr_array_unref(queue->grow.jobs);
         g_array_unref(queue->victim.victims);
         reservation_free(queue->backfill.reservation);
@@ -151,17 +151,6 @@ void scheduler_free(Scheduler *s)
 
 /* ---- finding ---- */
 
-Cluster *cluster_find(const Scheduler *s, int id)
-{
-        for (guint i = 0; i < s->clusters->len; i++) {
-                Cluster *cluster = s->clusters->pdata[i];
-
-                if (cluster->id == id)
-                        return cluster;
-        }
-        return NULL;
-}
-
 static int compare_clusters(gconstpointer a, gconstpointer b)
 {
         const Cluster *x = *(const Cluster *const *)a, *y = *(const Cluster *const *)b;
@@ -179,7 +168,7 @@ Cluster *cluster_get(Scheduler *s, int id)
         cluster->id = id;
         cluster->version = 1;
         cluster->guard = cluster->wanting = -1;
-        cluster->active = g_ptr_array_new();
+        cluster->active = g_array_new(FALSE, FALSE, sizeof(Sibling));
         cluster->keepers = g_ptr_array_new();
         g_ptr_array_add(s->clusters, cluster);
         g_ptr_array_sort(s->clusters, compare_clusters);
@@ -456,7 +445,7 @@ static QueueNode *queue_make(Scheduler *s, int id)
         queue->backfill.ends = g_array_new(FALSE, FALSE, sizeof(JobEnd));
         queue->preempt.lowest = G_MAXINT;
         queue->running = g_ptr_array_new();
-        queue->share.heap = g_ptr_array_new();
+        queue->share.heap = g_array_new(FALSE, FALSE, sizeof(Sibling));
         queue->grow.jobs = g_ptr_array_new();
         queue->start.ranking = g_ptr_array_new();
         queue->victim.victims = g_array_new(FALSE, FALSE, sizeof(Victim));

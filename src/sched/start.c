@@ -8,11 +8,6 @@ enum { CLOSED_IN_A_ROW = 8 };
 
 /* ---- order ---- */
 
-Job *shape_first(const Shape *shape)
-{
-        return shape->first;
-}
-
 /* The figures of the account as of this pass; what it holds counts as it is. */
 static void look_at(Scheduler *s, Account *account)
 {
@@ -22,7 +17,7 @@ static void look_at(Scheduler *s, Account *account)
         account->seen_usage = usage_now(s, &account->usage);
 }
 
-static int compare_users(Scheduler *s, Account *a, Account *b)
+int account_compare(Scheduler *s, Account *a, Account *b)
 {
         if (a == b)
                 return 0;
@@ -31,38 +26,6 @@ static int compare_users(Scheduler *s, Account *a, Account *b)
         if (a->seen_usage != b->seen_usage)
                 return a->seen_usage < b->seen_usage ? -1 : 1;
         return (a->usage.rate > b->usage.rate) - (a->usage.rate < b->usage.rate);
-}
-
-int shape_rank(Scheduler *s, const Shape *a, const Shape *b)
-{
-        QueueOrder by = shape_queue(a)->order;
-        int order = by == QUEUE_ORDER_FAIR ? compare_users(s, a->account, b->account) : 0;
-
-        if (order == 0 && by != QUEUE_ORDER_FIFO)
-                order = (a->priority < b->priority) - (a->priority > b->priority);
-        return order;
-}
-
-int shape_compare(Scheduler *s, const Shape *a, const Shape *b)
-{
-        int order = shape_rank(s, a, b);
-
-        if (order != 0)
-                return order;
-        if (a->first_submitted != b->first_submitted)
-                return a->first_submitted < b->first_submitted ? -1 : 1;
-        return (a->first_key > b->first_key) - (a->first_key < b->first_key);
-}
-
-Cause shape_limited(const Shape *shape)
-{
-        const QueueNode *queue = shape_queue(shape);
-
-        if (shape->array && shape->array_max > 0 && shape->array->running >= shape->array_max)
-                return CAUSE_ARRAY_LIMIT;
-        if (queue->max_running_per_user > 0 && shape->account->running >= queue->max_running_per_user)
-                return CAUSE_USER_LIMIT;
-        return CAUSE_NONE;
 }
 
 static void forget_behind(Group *group)
@@ -87,12 +50,14 @@ void shape_comes_earlier(Scheduler *s, Shape *shape)
                 return;
         forget_behind(group);
         group->shortest = MIN(group->shortest, shape_span(shape));
-        if (!group->top || shape_compare(s, shape, group->top) < 0)
+        if (!group->top || shape_is_before(s, queue->order, shape, group->top))
                 group->top = shape;
 }
 
 static Shape *group_top(Scheduler *s, Group *group)
 {
+        QueueOrder by = group->queue->order;
+
         if (memo_fresh(&group->top_memo, MEMO_UNTIL_DROPPED))
                 return group->top;
         group->top = NULL;
@@ -103,7 +68,7 @@ static Shape *group_top(Scheduler *s, Group *group)
                 Shape *shape = group->shapes->pdata[i];
 
                 group->shortest = MIN(group->shortest, shape_span(shape));
-                if ((!group->top || shape_compare(s, shape, group->top) < 0) &&
+                if ((!group->top || shape_is_before(s, by, shape, group->top)) &&
                     shape_limited(shape) == CAUSE_NONE)
                         group->top = shape;
         }
@@ -112,7 +77,7 @@ static Shape *group_top(Scheduler *s, Group *group)
 
 static int compare_ranks(gconstpointer a, gconstpointer b, gpointer s)
 {
-        return compare_users(s, *(Account *const *)a, *(Account *const *)b);
+        return account_compare(s, *(Account *const *)a, *(Account *const *)b);
 }
 
 /* The users that somebody waits for come in the order in which they came before. */
@@ -120,7 +85,7 @@ static bool is_ranked(Scheduler *s, const QueueNode *queue)
 {
         for (guint i = 1; i < queue->start.ranking->len; i++) {
                 Account *a = queue->start.ranking->pdata[i - 1], *b = queue->start.ranking->pdata[i];
-                int order = compare_users(s, a, b);
+                int order = account_compare(s, a, b);
 
                 if (order > 0 || (order == 0) != (a->rank == b->rank))
                         return false;
@@ -158,7 +123,7 @@ static void freshen_ranking(Scheduler *s, QueueNode *queue)
                 Account *account = queue->start.ranking->pdata[i],
                         *before = i > 0 ? queue->start.ranking->pdata[i - 1] : NULL;
 
-                account->rank = before && compare_users(s, before, account) == 0 ? before->rank : i;
+                account->rank = before && account_compare(s, before, account) == 0 ? before->rank : i;
         }
         memo_drop(&queue->start.tops);
 }
@@ -265,7 +230,7 @@ static Shape *first_by_users(Scheduler *s, QueueNode *queue, guint32 room)
                 if (is_hopeless(s, group, room))
                         continue;
                 shape = group_top(s, group);
-                if (shape && (!top || shape_compare(s, shape, top) < 0))
+                if (shape && (!top || shape_is_before(s, queue->order, shape, top)))
                         top = shape;
         }
         return top;
@@ -318,6 +283,7 @@ static bool is_kept_behind(const Shape *shape)
 
 static Shape *find_follower(Scheduler *s, Group *group)
 {
+        QueueOrder by = group->queue->order;
         DecisionRule rule = rule_behind(group->queue);
         Shape *best = NULL;
         bool failed = false;
@@ -330,7 +296,7 @@ static Shape *find_follower(Scheduler *s, Group *group)
                         continue;
                 if (shape->failed_pass == s->pass || is_kept_behind(shape))
                         failed = true;
-                else if (!best || shape_compare(s, shape, best) < 0)
+                else if (!best || shape_is_before(s, by, shape, best))
                         best = shape;
         }
         if (best || failed)
@@ -453,7 +419,7 @@ static Shape *first_behind_by_users(Scheduler *s, QueueNode *queue)
         for (guint i = 0; i < queue->groups->len; i++) {
                 Shape *shape = candidate_of(s, queue->groups->pdata[i]);
 
-                if (shape && (!best || shape_compare(s, shape, best) < 0))
+                if (shape && (!best || shape_is_before(s, queue->order, shape, best)))
                         best = shape;
         }
         return best;

@@ -83,6 +83,16 @@ struct Scheduler {
 
 void intern_init(Scheduler *s);
 void intern_clear(Scheduler *s);
+static inline Cluster *cluster_find(const Scheduler *s, int id) /* there are few */
+{
+        for (guint i = 0; i < s->clusters->len; i++) {
+                Cluster *cluster = s->clusters->pdata[i];
+
+                if (cluster->id == id)
+                        return cluster;
+        }
+        return NULL;
+}
 static inline Node *node_find(const Scheduler *s, int id)
 {
         return id >= 0 && (guint)id < s->nodes->len ? s->nodes->pdata[id] : NULL;
