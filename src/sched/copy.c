@@ -73,9 +73,9 @@ GPtrArray *queues_sorted(const Scheduler *s)
 
 /* ---- restoring ---- */
 
-void restore_past(Job *job, const Past *past)
+void restore_past(Scheduler *s, Job *job, const Past *past)
 {
-        *job_past(job) = *past;
+        *job_past(s, job) = *past;
 }
 
 bool restore_going(Scheduler *s, Job *job, const SchedTask *going)
@@ -134,7 +134,7 @@ static void copy_jobs(const Scheduler *s, Scheduler *clone)
                 (void)scheduler_put_job(clone, &view);
                 copy = job_find(clone, job->key);
                 if (job->past)
-                        restore_past(copy, job->past);
+                        restore_past(clone, copy, job->past);
                 if (job->run && job->run->going)
                         (void)restore_going(clone, copy, job->run->going);
                 copy->shape->cause = job->shape->cause;

@@ -4,7 +4,7 @@
 
 #include "sched/state.h"
 
-void restore_past(Job *job, const Past *past);
+void restore_past(Scheduler *s, Job *job, const Past *past);
 /* Tasks that were shrunk away and still use resources; false: they cannot be there. `going` is copied. */
 bool restore_going(Scheduler *s, Job *job, const SchedTask *going);
 /* Capacity that is being freed for a listed job; the nomination becomes the scheduler's. */

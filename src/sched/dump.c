@@ -251,7 +251,7 @@ static bool load_past(Loader *loader, Line *line)
             !(job = job_find(loader->s, key)))
                 return wrong(loader, "is not JOB VICTIM SAFE_UNTIL EVICTOR");
         past.victim = victim;
-        restore_past(job, &past);
+        restore_past(loader->s, job, &past);
         return true;
 }
 

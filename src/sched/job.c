@@ -470,10 +470,12 @@ void job_let_task_go(Scheduler *s, Job *job, int task)
         run->tasks[task] = (SchedTask){ .node = -1 };
 }
 
-Past *job_past(Job *job)
+Past *job_past(Scheduler *s, Job *job)
 {
-        if (!job->past)
+        if (!job->past) {
                 job->past = g_new0(Past, 1);
+                g_hash_table_add(s->with_past, job);
+        }
         return job->past;
 }
 

@@ -255,21 +255,17 @@ static void earlier(gint64 *due, gint64 now, gint64 time)
 gint64 scheduler_due(const Scheduler *s)
 {
         gint64 due = s->again ? s->now + 1 : 0;
+        GHashTableIter iter;
+        gpointer p;
 
         if (!g_sequence_is_empty(s->timers))
                 earlier(&due, s->now,
                         ((Job *)g_sequence_get(g_sequence_get_begin_iter(s->timers)))->not_before);
         for (guint i = 0; i < s->nominations->len; i++)
                 earlier(&due, s->now, ((Nomination *)s->nominations->pdata[i])->until);
-        for (guint i = 0; i < s->queues->len; i++) {
-                const QueueNode *queue = s->queues->pdata[i];
-
-                for (guint j = 0; queue && j < queue->running->len; j++) {
-                        const Job *job = queue->running->pdata[j];
-
-                        if (job->past)
-                                earlier(&due, s->now, job->past->safe_until);
-                }
-        }
+        g_hash_table_iter_init(&iter, s->with_past);
+        while (g_hash_table_iter_next(&iter, &p, NULL))
+                if (((const Job *)p)->run)
+                        earlier(&due, s->now, ((const Job *)p)->past->safe_until);
         return due;
 }

@@ -56,6 +56,7 @@ Scheduler *scheduler_new(const SchedulerConfig *config)
         s->domains = g_ptr_array_new_with_free_func(domain_free);
         s->domain_index = g_hash_table_new(g_str_hash, g_str_equal);
         s->jobs = g_hash_table_new(g_int64_hash, g_int64_equal);
+        s->with_past = g_hash_table_new(NULL, NULL);
         s->timers = g_sequence_new(NULL);
         s->nominations = g_ptr_array_new();
         s->sims = g_ptr_array_new();
@@ -97,6 +98,8 @@ static void queue_free(Scheduler *s, QueueNode *queue)
 static void job_free(Scheduler *s, Job *job)
 {
         shape_unref(s, job->shape);
+        if (job->past)
+                g_hash_table_remove(s->with_past, job);
         g_free(job->past);
         g_free(job);
 }
@@ -134,6 +137,7 @@ void scheduler_free(Scheduler *s)
                 sim_free(s->sims->pdata[i]);
         intern_clear(s);
         g_hash_table_unref(s->jobs);
+        g_hash_table_unref(s->with_past);
         g_hash_table_unref(s->domain_index);
         g_ptr_array_unref(s->domains);
         g_ptr_array_unref(s->clusters);
@@ -696,7 +700,7 @@ static bool job_is_sane(const Scheduler *s, const SchedJob *put, const Job *old)
 static void remember(Scheduler *s, Job *job, SchedJobState next)
 {
         if (job->run && job->run->going && next != SCHED_PENDING)
-                job_past(job)->safe_until = s->now + s->cooldown_ms;
+                job_past(s, job)->safe_until = s->now + s->cooldown_ms;
 }
 
 static bool is_unchanged(const Job *job, const Shape *shape, const SchedJob *put)

@@ -66,6 +66,7 @@ struct Scheduler {
         GHashTable *jobs;         /* &key -> Job */
         GHashTable *label_sets, *classes, *gangs, *groups, *shapes, *accounts,
                 *arrays;                         /* sets, by contents */
+        GHashTable *with_past;                   /* set of Job: those with a Past */
         GSequence *timers;                       /* Job: those that wait for their not_before */
         GPtrArray *nominations;                  /* oldest first */
         GPtrArray *elastic;                      /* Job: running below their full size; in no order */

@@ -256,7 +256,7 @@ guint32 lacking_later(const Scheduler *s, const Shape *nominee)
 
 static void evict(Scheduler *s, Pass *pass, Job *job, const Job *nominee, DecisionRule rule)
 {
-        Past *past = job_past(job);
+        Past *past = job_past(s, job);
 
         job->run->marked = false;
         job->state = SCHED_ENDING;
@@ -278,7 +278,7 @@ static void shrink(Scheduler *s, Pass *pass, const Marks *marks, Job *job, const
                         job_let_task_go(s, job, mark->task);
         }
         job->run->n_marked = 0;
-        job_past(job)->evictor = nominee->key;
+        job_past(s, job)->evictor = nominee->key;
         job_remark_elastic(s, job);
         pass_decide(pass, DECIDE_SHRINK, rule, job, nominee->key);
 }
