@@ -1,4 +1,4 @@
-/* Reservations, and which jobs must respect them; private to sched/. See backfill.c. */
+/* Reservations, and which jobs must respect them; private to sched/. */
 #pragma once
 
 #include "sched/pass.h"
@@ -24,6 +24,18 @@ struct Reservation {
         GArray *holds; /* Hold; none if the time is unknown */
 };
 
+/* ---- future.c: when nodes have capacity, if tasks end at their time limits ---- */
+bool node_all_end(Node *node);                       /* the ends of all its tasks are known */
+Resources node_released_by(Node *node, gint64 time); /* by tasks that end until then */
+Resources node_free_at(Node *node, gint64 time);     /* free then, and not planned for others */
+int gang_only_role(const Gang *gang);  /* the role of all tasks of its minimum; -1: there are several */
+bool gang_is_simple(const Gang *gang); /* one kind of task, without constraints on its place */
+/* When a simple gang fits; G_MAXINT64: unknown. Updates gang->future. */
+gint64 gang_future_time(Scheduler *s, Gang *gang, int role);
+
+/* ---- reservation.c ---- */
+void holds_add(GArray *holds, Node *node, const Resources *amount);
+
 /* Of this pass. It is worked out when it is asked for first: by the guard as soon as it guards, by others
  * before anything is backfilled, so that what is remembered from earlier passes makes no difference. */
 const Reservation *reservation_get(Scheduler *s, QueueNode *queue);
@@ -34,6 +46,10 @@ bool reservation_is_timed(Scheduler *s, const QueueNode *queue);
 /* The kinds that no job behind the queue's head may take, because the time at which the head will fit is
  * unknown. */
 guint32 reservation_denies(Scheduler *s, QueueNode *queue);
+/* True if no max above both queues keeps the head from starting at its time, if a job of `shape` starts now. */
+bool reservation_leaves_max(const Scheduler *s, const Reservation *r, const Shape *shape);
+
+/* ---- backfill.c ---- */
 /* True if trying is useless: it would delay a head that it has to respect. */
 bool is_known_to_delay(Scheduler *s, const Shape *shape, DecisionRule rule);
 /* True if this is known for some time limit in the group. */
