@@ -74,12 +74,32 @@ typedef struct {
 
 /* ---- clusters ---- */
 
+/* A queue among its siblings, with what it is compared by. */
+typedef struct {
+        QueueNode *queue;
+        guint64 quotient;
+        int priority;
+} Sibling;
+
+/* Queues of one parent, or of none, that take part in a phase: queue-share.c. */
+typedef struct {
+        GArray *line;   /* Sibling, in order: those from `next` on were not served yet */
+        GArray *served; /* Sibling, a heap */
+        guint next;
+        bool served_first; /* the best is in `served` */
+} Siblings;
+
+void siblings_init(Siblings *siblings);
+void siblings_clear(Siblings *siblings);
+
 typedef struct {
         int id;
         int n_nodes, n_usable;
         Resources total, free; /* of usable nodes */
         Resources releasing, planned;
-        GArray *active;      /* Sibling: a heap of the queues without a parent that take part in a phase */
+        Siblings active;     /* queues without a parent that take part in a phase */
+        GPtrArray *order;    /* QueueNode: all its queues, as they were in order last */
+        Memo order_memo;     /* of the queues in it; key: Scheduler.config_version */
         GPtrArray *keepers;  /* QueueNode: queues with a reserved amount */
         guint32 version;     /* grows when nodes are added, removed or changed */
         QueueNode *guarding; /* the queue whose head guards its reservation in this pass */

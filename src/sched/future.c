@@ -89,7 +89,7 @@ static int compare_slots(gconstpointer a, gconstpointer b)
 
         if (x->time != y->time)
                 return x->time < y->time ? -1 : 1;
-        return (x->node->id > y->node->id) - (x->node->id < y->node->id);
+        return (x->id > y->id) - (x->id < y->id);
 }
 
 /* When the node holds how many more, before `bound`; what is free now is at time 0. */
@@ -102,7 +102,7 @@ static void add_slots(GArray *slots, Node *node, const Class *class, int most, g
         amounts_subtract(&room, &node->planned);
         had = room_slots(&room, class, most);
         if (had > 0) {
-                FutureSlot slot = { 0, node, (int)had };
+                FutureSlot slot = { 0, node, (int)had, node->id };
 
                 g_array_append_val(slots, slot);
         }
@@ -111,7 +111,7 @@ static void add_slots(GArray *slots, Node *node, const Class *class, int most, g
         ends = ends_of(node);
         for (guint i = 0; i < ends->len && had < most; i++, had = has) {
                 const TaskEnd *end = &g_array_index(ends, TaskEnd, i);
-                FutureSlot slot = { end->time, node, 0 };
+                FutureSlot slot = { end->time, node, 0, node->id };
 
                 if (slot.time >= bound)
                         return;
@@ -178,7 +178,7 @@ static bool same_slots(const GArray *a, const GArray *b)
 /* All that is known are places that are free now, on nodes that come before it. */
 static bool is_beyond(const Gang *gang, const Node *node)
 {
-        return gang->future.cut && gang->future.last.time == 0 && node->id > gang->future.last.node->id;
+        return gang->future.cut && gang->future.last.time == 0 && node->id > gang->future.last.id;
 }
 
 static bool is_chosen(const Gang *gang, const Node *node)

@@ -5,8 +5,9 @@
 
 /* ---- kinds of tasks ---- */
 
+/* A node for a task, with the version of the node for which the score was worked out. */
 typedef struct {
-        gint32 score;
+        guint64 rank; /* the score, then the lower id: the larger one comes first */
         guint32 version;
         int node;
 } Candidate;
@@ -52,9 +53,10 @@ typedef struct {
         gint64 time;
         Node *node;
         int n;
+        int id; /* of the node */
 } FutureSlot;
 
-/* Where and when a gang of one role will fit: backfill.c. */
+/* Where and when a gang of one role will fit: future.c. */
 typedef struct {
         GArray *slots;   /* FutureSlot; NULL: not worked out yet */
         FutureSlot last; /* the slots up to this one are known, if `cut`; else all are */

@@ -351,6 +351,28 @@ static void count_running(Scheduler *s, Job *job, int sign)
                         others_may_start(s->queues->pdata[i]);
 }
 
+/* Behind equal ones. Only a max asks for the ends of a queue's jobs. */
+static void note_job_end(QueueNode *queue, const Job *job)
+{
+        GArray *ends = queue->backfill.ends;
+        JobEnd end = { job_end(job), job };
+        guint low = 0, high = ends->len;
+
+        if (!queue_has_max(queue))
+                memo_drop(&queue->backfill.ends_memo);
+        if (!memo_fresh(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED))
+                return;
+        while (low < high) {
+                guint middle = low + (high - low) / 2;
+
+                if (g_array_index(ends, JobEnd, middle).end > end.end)
+                        high = middle;
+                else
+                        low = middle + 1;
+        }
+        g_array_insert_val(ends, low, end);
+}
+
 static void begin_run(Scheduler *s, Job *job, SchedTask *tasks, gint64 started)
 {
         const Gang *gang = job_gang(job);
@@ -363,11 +385,7 @@ static void begin_run(Scheduler *s, Job *job, SchedTask *tasks, gint64 started)
         run->index = queue->running->len;
         g_ptr_array_add(queue->running, job);
         job->run = run;
-        if (memo_fresh(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED)) {
-                JobEnd end = { job_end(job), job };
-
-                g_array_append_val(queue->backfill.ends, end);
-        }
+        note_job_end(queue, job);
         for (int i = 0; i < gang->n_tasks; i++)
                 if (tasks[i].node >= 0)
                         add_task(s, job, i, &tasks[i]);
@@ -417,8 +435,7 @@ void job_release_going(Scheduler *s, Job *job)
                 }
 }
 
-/* The job leaves its queue's list of ends, if that is kept up to date. */
-static void forget_end(QueueNode *queue, const Job *job)
+static void forget_job_end(QueueNode *queue, const Job *job)
 {
         GArray *ends = queue->backfill.ends;
 
@@ -426,7 +443,6 @@ static void forget_end(QueueNode *queue, const Job *job)
                 return;
         for (guint i = 0; i < ends->len; i++)
                 if (g_array_index(ends, JobEnd, i).job == job) {
-                        queue->backfill.ends_sorted -= i < queue->backfill.ends_sorted;
                         (void)g_array_remove_index(ends, i);
                         return;
                 }
@@ -447,7 +463,7 @@ void job_release(Scheduler *s, Job *job)
         leave_elastic(s, job);
         last->run->index = run->index;
         (void)g_ptr_array_remove_index_fast(queue->running, run->index);
-        forget_end(queue, job);
+        forget_job_end(queue, job);
         count_running(s, job, -1);
         account_changed(s, job->shape->account);
         g_free(run->tasks);

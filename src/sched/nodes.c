@@ -221,7 +221,7 @@ void node_opened(Scheduler *s, Node *node)
 
 static bool comes_first(const Candidate *a, const Candidate *b)
 {
-        return a->score != b->score ? a->score > b->score : a->node < b->node;
+        return a->rank > b->rank;
 }
 
 static void heap_down(GArray *heap, guint at)
@@ -260,7 +260,8 @@ static void heap_push(GArray *heap, Candidate entry)
  * with one comparison a level, and the entry up from there. */
 static Candidate heap_pop(GArray *heap)
 {
-        Candidate *entries = (Candidate *)(void *)heap->data, first = entries[0], last = entries[heap->len - 1];
+        Candidate *entries = (Candidate *)(void *)heap->data, first = entries[0],
+                  last = entries[heap->len - 1];
         guint at = 0;
 
         g_array_set_size(heap, heap->len - 1);
@@ -292,7 +293,9 @@ static bool may_fit(const NodeRow *row, const Class *class)
 
 static Candidate candidate(const Node *node, const Class *class)
 {
-        return (Candidate){ node_score(node, class, &node->free), node->version, node->id };
+        guint64 score = (guint32)node_score(node, class, &node->free);
+
+        return (Candidate){ score << 32 | ~(guint32)node->id, node->version, node->id };
 }
 
 void class_clear_index(Class *class)

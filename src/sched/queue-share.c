@@ -3,15 +3,19 @@
  *
  * Siblings are compared by: priority; below their min before those above; the smaller dominant share (of the
  * min while below it, of the cluster's room by weight for what is above it); what was used of late by weight;
- * id. Fractions are compared by cross-multiplication. Each parent and each cluster has a heap of the children
- * that take part in a phase; the best leaf is found by going down along the best. A start changes the shares
- * on the path that was just served and no others, so only that path has to sink.
+ * id. Fractions are compared by cross-multiplication. Each parent and each cluster has its children
+ * that take part in a phase in order; the best leaf is found by going down along the best. A start changes the
+ * shares on the path that was just served and no others: those that were served and go on stand in a heap beside
+ * the line of the others. Most queues of most passes only leave the line, which costs no comparison.
  *
- * An entry of a heap holds the quotient of the fraction, rounded down. Of two different quotients the smaller
+ * An entry holds the quotient of the fraction, rounded down. Of two different quotients the smaller
  * one has the smaller fraction; only equal ones are compared exactly. */
 #include "sched/state.h"
 
-enum { QUOTIENT_BITS = 40 };
+enum {
+        QUOTIENT_BITS = 40,
+        MOVES_MAX = 16, /* of one entry, on average: more are sorted otherwise */
+};
 #define ABOVE_MIN ((guint64)1 << 63)
 
 bool queue_is_startable(const QueueNode *queue)
@@ -20,6 +24,14 @@ bool queue_is_startable(const QueueNode *queue)
                 if (queue->state != QUEUE_OPEN && queue->state != QUEUE_CLOSING)
                         return false;
         return true;
+}
+
+bool queue_has_max(const QueueNode *queue)
+{
+        for (; queue; queue = queue->parent)
+                if (queue->max_mask)
+                        return true;
+        return false;
 }
 
 void queue_stale(QueueNode *queue)
@@ -233,7 +245,19 @@ static int compare_exactly(const Scheduler *s, QueueNode *a, QueueNode *b)
         return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
 }
 
-/* ---- heaps ---- */
+/* ---- siblings that take part in a phase ---- */
+
+void siblings_init(Siblings *siblings)
+{
+        siblings->line = g_array_new(FALSE, FALSE, sizeof(Sibling));
+        siblings->served = g_array_new(FALSE, FALSE, sizeof(Sibling));
+}
+
+void siblings_clear(Siblings *siblings)
+{
+        g_array_unref(siblings->line);
+        g_array_unref(siblings->served);
+}
 
 int queue_depth(const QueueNode *queue)
 {
@@ -244,9 +268,9 @@ int queue_depth(const QueueNode *queue)
         return n;
 }
 
-static Sibling *entries_of(GArray *heap)
+static Sibling *entries_of(GArray *array)
 {
-        return (Sibling *)(void *)heap->data;
+        return (Sibling *)(void *)array->data;
 }
 
 static Sibling sibling_of(const Scheduler *s, QueueNode *queue)
@@ -278,29 +302,94 @@ static void sift_down(const Scheduler *s, GArray *heap, guint at)
         entries[at] = moved;
 }
 
-static GArray *heap_of(const Scheduler *s, const QueueNode *queue)
+static void sift_up(const Scheduler *s, GArray *heap, guint at)
 {
-        return queue->parent ? queue->parent->share.heap : cluster_find(s, queue->cluster)->active;
+        Sibling *entries = entries_of(heap), moved = entries[at];
+
+        for (; at > 0 && comes_first(s, &moved, &entries[(at - 1) / 2]); at = (at - 1) / 2)
+                entries[at] = entries[(at - 1) / 2];
+        entries[at] = moved;
 }
 
-static void heapify(const Scheduler *s, GArray *heap)
+static bool is_empty(const Siblings *siblings)
 {
-        for (guint i = 0; i < heap->len; i++)
-                entries_of(heap)[i] = sibling_of(s, entries_of(heap)[i].queue);
-        for (guint i = heap->len / 2; i > 0; i--)
-                sift_down(s, heap, i - 1);
+        return siblings->next == siblings->line->len && siblings->served->len == 0;
 }
 
-/* Its share is another one now. */
-static void first_changed(const Scheduler *s, GArray *heap)
+/* Not empty. */
+static QueueNode *first_of(const Siblings *siblings)
 {
-        entries_of(heap)[0] = sibling_of(s, entries_of(heap)[0].queue);
-        sift_down(s, heap, 0);
+        return siblings->served_first ? entries_of(siblings->served)[0].queue
+                                      : entries_of(siblings->line)[siblings->next].queue;
 }
 
-static QueueNode *first_of(GArray *heap)
+static void find_first(const Scheduler *s, Siblings *siblings)
 {
-        return entries_of(heap)[0].queue;
+        siblings->served_first =
+                siblings->served->len > 0 &&
+                (siblings->next == siblings->line->len ||
+                 comes_first(s, entries_of(siblings->served), &entries_of(siblings->line)[siblings->next]));
+}
+
+static void remove_first(const Scheduler *s, Siblings *siblings)
+{
+        if (!siblings->served_first) {
+                siblings->next++;
+        } else {
+                (void)g_array_remove_index_fast(siblings->served, 0);
+                if (siblings->served->len > 0)
+                        sift_down(s, siblings->served, 0);
+        }
+        find_first(s, siblings);
+}
+
+/* The share of the first has changed. */
+static void first_changed(const Scheduler *s, Siblings *siblings)
+{
+        Sibling entry = sibling_of(s, first_of(siblings));
+
+        if (siblings->served_first) {
+                entries_of(siblings->served)[0] = entry;
+                sift_down(s, siblings->served, 0);
+        } else {
+                siblings->next++;
+                g_array_append_val(siblings->served, entry);
+                sift_up(s, siblings->served, siblings->served->len - 1);
+        }
+        find_first(s, siblings);
+}
+
+static int compare_siblings(gconstpointer a, gconstpointer b, gpointer s)
+{
+        return comes_first(s, a, b) ? -1 : 1;
+}
+
+/* By insertion: they are entered in the order of the phase before, which is seldom far from the right one. False: it
+ * was the right one. */
+static bool sort_line(Scheduler *s, GArray *line)
+{
+        Sibling *entries = entries_of(line);
+        guint moves = 0;
+
+        for (guint i = 1; i < line->len; i++) {
+                Sibling moved = entries[i];
+                guint at = i;
+
+                for (; at > 0 && comes_first(s, &moved, &entries[at - 1]); at--)
+                        entries[at] = entries[at - 1];
+                entries[at] = moved;
+                moves += i - at;
+                if (moves <= MOVES_MAX * line->len)
+                        continue;
+                g_array_sort_with_data(line, compare_siblings, s);
+                return true;
+        }
+        return moves > 0;
+}
+
+static Siblings *siblings_at(const Scheduler *s, const QueueNode *queue)
+{
+        return queue->parent ? &queue->parent->share.children : &cluster_find(s, queue->cluster)->active;
 }
 
 static void set_next(QueueNode *queue, guint32 kinds)
@@ -311,62 +400,121 @@ static void set_next(QueueNode *queue, guint32 kinds)
         memo_drop(&queue->share.memo);
 }
 
-/* The children's heap, and what is asked of the parent by the best of them. */
-static void settle(const Scheduler *s, QueueNode *queue)
+static bool order(Scheduler *s, Siblings *siblings)
 {
-        heapify(s, queue->share.heap);
-        if (!queue->share.serves && queue->share.heap->len > 0)
-                set_next(queue, first_of(queue->share.heap)->share.next);
+        Sibling *entries = entries_of(siblings->line);
+
+        for (guint i = 0; i < siblings->line->len; i++)
+                entries[i] = sibling_of(s, entries[i].queue);
+        return sort_line(s, siblings->line);
 }
 
-static void enter_active(const Scheduler *s, QueueNode *queue)
+/* The children, and what is asked of the parent by the best of them. */
+static bool order_children(Scheduler *s, QueueNode *queue)
 {
-        for (; queue && !queue->share.is_active; queue = queue->parent) {
-                Sibling entry = { .queue = queue };
+        bool moved = order(s, &queue->share.children);
 
-                queue->share.is_active = true;
-                g_array_append_val(heap_of(s, queue), entry);
+        if (!queue->share.serves && !is_empty(&queue->share.children))
+                set_next(queue, first_of(&queue->share.children)->share.next);
+        return moved;
+}
+
+static void empty(Siblings *siblings)
+{
+        g_array_set_size(siblings->line, 0);
+        g_array_set_size(siblings->served, 0);
+        siblings->next = 0;
+        siblings->served_first = false;
+}
+
+/* No queue takes part. Adds the queues with children to `parents`. */
+static void reset(Scheduler *s, Cluster *cluster, GPtrArray *parents)
+{
+        empty(&cluster->active);
+        for (guint i = 0; i < cluster->order->len; i++) {
+                QueueNode *queue = cluster->order->pdata[i];
+
+                queue->share.is_active = queue->share.serves = false;
+                if (queue->n_children > 0)
+                        g_ptr_array_add(parents, queue);
+                if (queue->n_children > 0 || !is_empty(&queue->share.children))
+                        empty(&queue->share.children);
         }
+}
+
+/* All queues of the cluster, in whatever order they are now. */
+static void freshen_order(Scheduler *s, Cluster *cluster)
+{
+        if (memo_fresh(&cluster->order_memo, s->config_version))
+                return;
+        memo_keep(&cluster->order_memo, s->config_version);
+        g_ptr_array_set_size(cluster->order, 0);
+        for (guint i = 0; i < s->queues->len; i++) {
+                QueueNode *queue = s->queues->pdata[i];
+
+                if (queue && queue->cluster == cluster->id)
+                        g_ptr_array_add(cluster->order, queue);
+        }
+}
+
+static void enter(const Scheduler *s, const Cluster *cluster)
+{
+        for (guint i = 0; i < cluster->order->len; i++) {
+                Sibling entry = { .queue = cluster->order->pdata[i] };
+
+                if (entry.queue->share.is_active)
+                        g_array_append_val(siblings_at(s, entry.queue)->line, entry);
+        }
+}
+
+/* Those that take part change places among themselves, for the next phase. */
+static void keep_order(const Scheduler *s, Cluster *cluster, const GPtrArray *parents)
+{
+        for (guint i = 0; i < cluster->order->len; i++) {
+                const QueueNode *queue = cluster->order->pdata[i];
+                Siblings *siblings = siblings_at(s, queue);
+
+                if (queue->share.is_active)
+                        cluster->order->pdata[i] = entries_of(siblings->line)[siblings->next++].queue;
+        }
+        cluster->active.next = 0;
+        for (guint i = 0; i < parents->len; i++)
+                ((QueueNode *)parents->pdata[i])->share.children.next = 0;
 }
 
 void active_fill(Scheduler *s, Cluster *cluster, NextKinds next)
 {
         g_autoptr(GPtrArray) parents = g_ptr_array_new();
         guint32 kinds;
+        bool moved = false;
 
-        g_array_set_size(cluster->active, 0);
-        for (guint i = 0; i < s->queues->len; i++) {
-                QueueNode *queue = s->queues->pdata[i];
-
-                if (!queue || queue->cluster != cluster->id)
-                        continue;
-                g_array_set_size(queue->share.heap, 0);
-                queue->share.is_active = queue->share.serves = false;
-                if (queue->n_children > 0)
-                        g_ptr_array_add(parents, queue);
-        }
-        for (guint i = 0; i < s->queues->len; i++) {
+        freshen_order(s, cluster);
+        reset(s, cluster, parents);
+        for (guint i = 0; i < s->queues->len; i++) { /* in this order, whatever was before */
                 QueueNode *queue = s->queues->pdata[i];
 
                 if (!queue || queue->cluster != cluster->id || !next(s, queue, &kinds))
                         continue;
                 queue->share.serves = true;
                 set_next(queue, kinds);
-                enter_active(s, queue);
+                for (; queue; queue = queue->parent)
+                        queue->share.is_active = true;
         }
-        for (int depth = SCHED_DEPTH_MAX; depth >= 0; depth--)
+        enter(s, cluster);
+        for (int depth = SCHED_DEPTH_MAX; depth >= 0 && parents->len > 0; depth--)
                 for (guint i = 0; i < parents->len; i++)
                         if (queue_depth(parents->pdata[i]) == depth)
-                                settle(s, parents->pdata[i]);
-        heapify(s, cluster->active);
+                                moved = order_children(s, parents->pdata[i]) || moved;
+        if (order(s, &cluster->active) || moved)
+                keep_order(s, cluster, parents);
 }
 
 QueueNode *active_best(const Cluster *cluster)
 {
-        QueueNode *queue = cluster->active->len > 0 ? first_of(cluster->active) : NULL;
+        QueueNode *queue = is_empty(&cluster->active) ? NULL : first_of(&cluster->active);
 
         while (queue && !queue->share.serves)
-                queue = first_of(queue->share.heap);
+                queue = first_of(&queue->share.children);
         return queue;
 }
 
@@ -374,27 +522,22 @@ QueueNode *active_best(const Cluster *cluster)
 static void sink(const Scheduler *s, QueueNode *queue)
 {
         for (; queue; queue = queue->parent) {
-                first_changed(s, heap_of(s, queue));
+                first_changed(s, siblings_at(s, queue));
                 if (queue->parent && !queue->parent->share.serves)
-                        set_next(queue->parent,
-                                 first_of(queue->parent->share.heap)->share.next);
+                        set_next(queue->parent, first_of(&queue->parent->share.children)->share.next);
         }
 }
 
 void active_remove(Scheduler *s, QueueNode *queue)
 {
         queue->share.serves = false;
-        while (queue && !queue->share.serves && queue->share.heap->len == 0) {
-                GArray *heap = heap_of(s, queue);
-
+        while (queue && !queue->share.serves && is_empty(&queue->share.children)) {
                 queue->share.is_active = false;
-                (void)g_array_remove_index_fast(heap, 0);
-                if (heap->len > 0)
-                        sift_down(s, heap, 0);
+                remove_first(s, siblings_at(s, queue));
                 queue = queue->parent;
         }
-        if (queue && queue->share.heap->len > 0 && !queue->share.serves)
-                set_next(queue, first_of(queue->share.heap)->share.next);
+        if (queue && !is_empty(&queue->share.children) && !queue->share.serves)
+                set_next(queue, first_of(&queue->share.children)->share.next);
         sink(s, queue);
 }
 

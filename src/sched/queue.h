@@ -12,13 +12,6 @@ typedef struct {
 
 typedef struct Reservation Reservation;
 
-/* A queue in the heap of its parent or cluster, with what it is compared by. */
-typedef struct {
-        QueueNode *queue;
-        guint64 quotient;
-        int priority;
-} Sibling;
-
 /* queue-share.c: its share, which decides who is served first, and its place in a phase. */
 typedef struct {
         guint32 next; /* kinds that it will be asked for next */
@@ -26,10 +19,10 @@ typedef struct {
         gint64 num, den;
         guint64 quotient; /* of these, rounded down; in the order of queues of one priority */
         Memo memo;        /* of below, num, den, quotient */
-        Usage usage; /* for which `recent` was worked out */
+        Usage usage;      /* for which `recent` was worked out */
         gint64 recent;
         Memo recent_memo;       /* key: the time */
-        GArray *heap;           /* Sibling: the children that take part in a phase */
+        Siblings children;      /* those that take part in a phase */
         bool is_active, serves; /* it takes part; itself, not only children of it */
 } QueueShare;
 
@@ -47,7 +40,7 @@ typedef struct {
         Memo ranking_order; /* key: the pass */
 } QueueStart;
 
-/* backfill.c, start.c: its blocked head, and the jobs behind it. */
+/* reservation.c, backfill.c, start.c: its blocked head, and the jobs behind it. */
 typedef struct {
         gint64 head; /* the key of the first blocked job; 0: none */
         Shape *head_shape;
@@ -62,8 +55,7 @@ typedef struct {
         Resources then_alloc;  /* what the queue will use at `then` */
         gint64 then;
         Memo then_memo; /* key: charges */
-        GArray *ends;   /* JobEnd: of the jobs in `running`; the first ends_sorted of them are ascending */
-        guint ends_sorted;
+        GArray *ends;   /* JobEnd: of the jobs in `running`, ascending */
         Memo ends_memo;
 } QueueBackfill;
 
@@ -152,6 +144,7 @@ guint64 queue_judged_key(const Scheduler *s, const QueueNode *queue);
 
 /* ---- queue-share.c ---- */
 typedef enum { NOW, LATER } When;                /* LATER: after all releases and all planned starts */
+bool queue_has_max(const QueueNode *queue);      /* it or a queue above it */
 bool queue_is_startable(const QueueNode *queue); /* it and all queues above it are open or closing */
 /* The first queue, from this one upwards, whose max would be exceeded by `want` more; NULL: none. */
 QueueNode *queue_over_max(const Scheduler *s, QueueNode *queue, const Resources *want, guint32 mask,
@@ -190,5 +183,5 @@ void queue_has_less(QueueNode *queue, const Job *job);
 /* ---- settle.c ---- */
 void settled_clear(QueueSettled *settled);
 
-/* ---- backfill.c ---- */
+/* ---- reservation.c ---- */
 void reservation_free(Reservation *reservation); /* NULL is a no-op */

@@ -7,10 +7,7 @@
 
 #include "sched/pack.h"
 
-enum {
-        SEARCHES_MAX = 8,
-        INSERTED_MAX = 16, /* ends that are inserted one by one; of more the whole list is sorted */
-};
+enum { SEARCHES_MAX = 8 };
 
 void reservation_free(Reservation *reservation)
 {
@@ -241,50 +238,22 @@ static Resources job_holds(const Job *job)
         return sum;
 }
 
-/* Puts those from `sorted` on in their places, behind equal ones. Often there is one. */
-static void sort_ends(GArray *ends, guint sorted)
-{
-        JobEnd *all = (JobEnd *)(void *)ends->data;
-
-        if (ends->len - sorted > INSERTED_MAX) {
-                g_array_sort(ends, compare_job_ends);
-                return;
-        }
-        for (guint i = sorted; i < ends->len; i++) {
-                JobEnd end = all[i];
-                guint low = 0, high = i;
-
-                while (low < high) {
-                        guint middle = low + (high - low) / 2;
-
-                        if (all[middle].end > end.end)
-                                high = middle;
-                        else
-                                low = middle + 1;
-                }
-                memmove(&all[low + 1], &all[low], sizeof *all * (i - low));
-                all[low] = end;
-        }
-}
-
-/* Of the queue's own jobs, ascending. Starts add to it and ends take from it; other changes drop it. */
+/* Of the queue's own jobs, ascending. Where a max may ask for them, starts and ends keep them up to date. */
 static GArray *own_ends(QueueNode *queue)
 {
-        QueueBackfill *of = &queue->backfill;
+        GArray *ends = queue->backfill.ends;
 
-        if (!memo_fresh(&of->ends_memo, MEMO_UNTIL_DROPPED)) {
-                memo_keep(&of->ends_memo, MEMO_UNTIL_DROPPED);
-                g_array_set_size(of->ends, 0);
-                of->ends_sorted = 0;
-                for (guint i = 0; i < queue->running->len; i++) {
-                        JobEnd end = { job_end(queue->running->pdata[i]), queue->running->pdata[i] };
+        if (memo_fresh(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED))
+                return ends;
+        memo_keep(&queue->backfill.ends_memo, MEMO_UNTIL_DROPPED);
+        g_array_set_size(ends, 0);
+        for (guint i = 0; i < queue->running->len; i++) {
+                JobEnd end = { job_end(queue->running->pdata[i]), queue->running->pdata[i] };
 
-                        g_array_append_val(of->ends, end);
-                }
+                g_array_append_val(ends, end);
         }
-        sort_ends(of->ends, of->ends_sorted);
-        of->ends_sorted = of->ends->len;
-        return of->ends;
+        g_array_sort(ends, compare_job_ends);
+        return ends;
 }
 
 /* A new reference. */
@@ -389,14 +358,6 @@ static void deduct_released(Reservation *r)
         }
 }
 
-static bool has_max(const QueueNode *queue)
-{
-        for (; queue; queue = queue->parent)
-                if (queue->max_mask)
-                        return true;
-        return false;
-}
-
 /* A time that has come already is as good as now. */
 static void find_time(Scheduler *s, QueueNode *queue, Reservation *r)
 {
@@ -448,7 +409,7 @@ static bool still_holds(Scheduler *s, QueueNode *queue, const Reservation *r)
 
         return r->key == queue->backfill.head && r->gang == gang && reservation_is_simple(queue) &&
                r->config == s->config_version && (r->time != G_MAXINT64 || r->of_room == 0) &&
-               (r->charges == queue_charges(queue) || (r->time != G_MAXINT64 && !has_max(queue))) &&
+               (r->charges == queue_charges(queue) || (r->time != G_MAXINT64 && !queue_has_max(queue))) &&
                gang_future_time(s, gang, gang_only_role(gang)) != G_MAXINT64 &&
                r->slots_version == gang->future.version;
 }
@@ -496,7 +457,7 @@ bool reservation_is_timed(Scheduler *s, const QueueNode *queue)
         Class *class;
         int role;
 
-        if (!reservation_is_simple(queue) || has_max(queue))
+        if (!reservation_is_simple(queue) || queue_has_max(queue))
                 return false;
         role = gang_only_role(gang);
         class = gang->classes[role];

@@ -4,6 +4,8 @@
 #include "sched/turns.h"
 #include "sched/victim.h"
 
+enum { NODE_TASKS = 8 }; /* for which a node has memory from the start */
+
 /* ---- making ---- */
 
 static gint64 or_default(gint64 value, gint64 otherwise)
@@ -36,7 +38,8 @@ static void cluster_free(gpointer p)
 {
         Cluster *cluster = p;
 
-        g_array_unref(cluster->active);
+        siblings_clear(&cluster->active);
+        g_ptr_array_unref(cluster->order);
         g_ptr_array_unref(cluster->keepers);
         g_free(cluster);
 }
@@ -86,7 +89,7 @@ static void queue_free(Scheduler *s, QueueNode *queue)
         g_ptr_array_unref(queue->backfill.noted);
         g_array_unref(queue->backfill.ends);
         g_ptr_array_unref(queue->running);
-        g_array_unref(queue->share.heap);
+        siblings_clear(&queue->share.children);
         g_ptr_array_unref(queue->grow.jobs);
         g_array_unref(queue->victim.victims);
         reservation_free(queue->backfill.reservation);
@@ -172,7 +175,8 @@ Cluster *cluster_get(Scheduler *s, int id)
         cluster->id = id;
         cluster->version = 1;
         cluster->guard = cluster->wanting = -1;
-        cluster->active = g_array_new(FALSE, FALSE, sizeof(Sibling));
+        siblings_init(&cluster->active);
+        cluster->order = g_ptr_array_new();
         cluster->keepers = g_ptr_array_new();
         g_ptr_array_add(s->clusters, cluster);
         g_ptr_array_sort(s->clusters, compare_clusters);
@@ -285,8 +289,8 @@ static Node *node_make(Scheduler *s, int id)
         Node *node = g_new0(Node, 1);
 
         node->id = id;
-        node->tasks = g_array_new(FALSE, FALSE, sizeof(NodeTask));
-        node->ends = g_array_new(FALSE, FALSE, sizeof(TaskEnd));
+        node->tasks = g_array_sized_new(FALSE, FALSE, sizeof(NodeTask), NODE_TASKS);
+        node->ends = g_array_sized_new(FALSE, FALSE, sizeof(TaskEnd), NODE_TASKS);
         memo_keep(&node->ends_memo, MEMO_UNTIL_DROPPED);
         if (s->nodes->len <= (guint)id) {
                 g_ptr_array_set_size(s->nodes, id + 1);
@@ -449,7 +453,7 @@ static QueueNode *queue_make(Scheduler *s, int id)
         queue->backfill.ends = g_array_new(FALSE, FALSE, sizeof(JobEnd));
         queue->preempt.lowest = G_MAXINT;
         queue->running = g_ptr_array_new();
-        queue->share.heap = g_array_new(FALSE, FALSE, sizeof(Sibling));
+        siblings_init(&queue->share.children);
         queue->grow.jobs = g_ptr_array_new();
         queue->start.ranking = g_ptr_array_new();
         queue->victim.victims = g_array_new(FALSE, FALSE, sizeof(Victim));

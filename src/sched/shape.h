@@ -139,6 +139,6 @@ void job_let_task_go(Scheduler *s, Job *job, int task); /* moves it from tasks t
 void job_release_going(Scheduler *s, Job *job);
 void job_remark_elastic(Scheduler *s, Job *job);
 Past *job_past(Scheduler *s, Job *job); /* added if missing */
-gint64 task_end(const NodeTask *at); /* when it will have ended: as job_end, and 0 if it was shrunk away */
-gint64 job_end(const Job *job);      /* by its time limit; 0: at any moment, G_MAXINT64: unknown */
+gint64 task_end(const NodeTask *at);    /* when it will have ended: as job_end, and 0 if it was shrunk away */
+gint64 job_end(const Job *job);         /* by its time limit; 0: at any moment, G_MAXINT64: unknown */
 bool job_is_safe(const Scheduler *s, const Job *job);
