@@ -12,6 +12,7 @@
 typedef struct {
         Run *run;
         Action *action; /* the plan's */
+        char *label;    /* of what is created: its value of the label by which the caches know it; or NULL */
         KubeCall *call; /* or NULL */
 } Step;
 
@@ -109,7 +110,7 @@ static void warn_failed(const Step *step, const char *reason, const char *verb, 
 static char *obstacle(const Step *step, const json_t *object)
 {
         const Run *run = step->run;
-        const char *label = run->config.label, *wanted = kube_label(step->action->body, label);
+        const char *label = run->config.label, *wanted = step->label;
 
         if (!podspec_is_owned(object, run->uid))
                 return owner_problem(step->action->kind, object, run->config.kind, kube_name(run->job));
@@ -255,7 +256,10 @@ static void send_step(Step *step)
         case ACTION_SCALE: etcd_put(run->config.etcd, action->name, action->message, on_scaled, step); return;
         case ACTION_WARN: g_assert_not_reached();
         }
+        if (action->verb == ACTION_CREATE)
+                step->label = g_strdup(kube_label(action->body, run->config.label));
         step->call = kube_send(run->config.client, &request, done, step);
+        g_clear_pointer(&step->action->body, json_decref); /* the call has its text */
 }
 
 static void send_job_step(Run *run)
@@ -272,6 +276,7 @@ static void step_free(void *data)
 
         if (step->call)
                 kube_call_cancel(step->call);
+        g_free(step->label);
         g_free(step);
 }
 
