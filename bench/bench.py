@@ -112,25 +112,26 @@ def job_rate():
     }
 
 
+def submit_true(server, program, directory):
+    """Runs `paddle submit -- true`. Seconds of the command, and seconds from its start to the member's start."""
+    environment = {**os.environ, "PADDLE_SERVER": server.url, "HOME": str(server.state)}
+    start = time.time()
+    done = subprocess.run(
+        [program, "submit", "--", "true"], cwd=directory, env=environment, capture_output=True, text=True, check=True
+    )
+    took = time.time() - start
+    return took, parse_time(server.wait(done.stdout.split()[0])["running_at"]) - start
+
+
 def submit_latency():
     """`paddle submit -- true` from its start to the member's start, on a free machine; beside `srun true` and `curl --version`."""
     ours, srun, command = [], [], []
     with Scratch("--cpus", "8") as server, tempfile.TemporaryDirectory() as empty:
-        environment = {**os.environ, "PADDLE_SERVER": server.url, "HOME": str(server.state)}
         for i in range(60 * max(1, ROUNDS // 2)):
-            start = time.time()
-            done = subprocess.run(
-                [BIN / "paddle", "submit", "--", "true"],
-                cwd=empty,
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            command.append((time.time() - start) * 1000)
-            job = server.wait(done.stdout.split()[0])
+            took, to_running = submit_true(server, BIN / "paddle", empty)
+            command.append(took * 1000)
             if i >= 5:
-                ours.append(parse_time(job["running_at"]) * 1000 - start * 1000)
+                ours.append(to_running * 1000)
     curl = [timed(["curl", "--version"]) for _ in range(20)]
     with Slurm() as slurm:
         srun = slurm.srun_ms(15)

@@ -170,6 +170,14 @@ class Server:
         self.process.wait()
         self.process = None
 
+    def watched(self):
+        """The inode numbers of the directories that the server watches with inotify."""
+        found = []
+        for path in pathlib.Path(f"/proc/{self.process.pid}/fdinfo").iterdir():
+            with contextlib.suppress(OSError):  # it was closed meanwhile, and is not the inotify descriptor
+                found += re.findall(r"^inotify wd:\S+ ino:(\S+)", path.read_text(), re.M)
+        return [int(number, 16) for number in found]
+
     def agent_pid(self):
         """The agent of this state directory; None when there is none."""
         for entry in pathlib.Path("/proc").iterdir():

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 
 import pytest
 from conftest import BIN, ROOT, Server, wait_for
@@ -200,7 +199,8 @@ def test_a_build_that_waits_for_its_turn_is_followed_from_its_first_line(unasked
         wait_for(unasked.builds, what="the first build")
         links = [server.state / "jobs" / job["id"][:2] / job["id"] / "environment" for job in jobs]
         wait_for(lambda: all(link.is_symlink() for link in links), what="the links to the environments")
-        time.sleep(0.5)  # until the streams have looked, which shows nowhere: too short, it would only find less
+        # a stream watches the directory of all environments once it has found the link to one that does not exist yet
+        wait_for(lambda: (server.state / "envs").stat().st_ino in server.watched(), what="the watch of a stream")
         ((link, events),) = [(link, events) for link, events in zip(links, streams) if not link.exists()]
         directory = link.parent / link.readlink()
         directory.mkdir()

@@ -10,7 +10,6 @@ from conftest import BIN, ROOT
 
 PAGES = sorted((ROOT / "doc/guide").glob("*.md"))
 KINDS = ("queue", "flavour", "cluster", "user", "grant", "token", "secret", "audit", "storage", "sched", "job")
-ALIASES = {"--name": "--job-name", "--pservers": "--ps"}  # help shows the name that PaddlePaddle Cloud's client had
 
 
 def commands(text):
@@ -27,6 +26,13 @@ def commands(text):
 def help_of(verb):
     done = subprocess.run([BIN / "paddle", *verb.split(), "--help"], capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else None
+
+
+def has_option(text, option):
+    """Whether a help lists it: `--all`, or `--[no-]backfill`, which means both `--backfill` and `--no-backfill`."""
+    name = option.removeprefix("--")
+    switch = rf"--\[no-\]{re.escape(name.removeprefix('no-'))}"
+    return re.search(rf"(?:--{re.escape(name)}|{switch})(?![\w-])", text) is not None
 
 
 def words_of(command):
@@ -54,6 +60,6 @@ def test_verbs_and_options_exist(page):
             wrong.append(f"paddle {command}: no verb '{verb}'")
             continue
         for option in (word.split("=")[0] for word in words if word.startswith("--")):
-            if not re.search(rf"{option}\b|{ALIASES.get(option, option)}\b", text):
+            if not has_option(text, option):
                 wrong.append(f"paddle {command}: no option {option}")
     assert not wrong, "\n".join(wrong)

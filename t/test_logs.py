@@ -499,15 +499,6 @@ def below(server, place):
     return found
 
 
-def watched(server):
-    """How many directories the server has the kernel watch."""
-    total = 0
-    for path in pathlib.Path(f"/proc/{server.process.pid}/fdinfo").iterdir():
-        with contextlib.suppress(OSError):  # one that is closed meanwhile is not inotify's
-            total += path.read_text().count("inotify wd:")
-    return total
-
-
 def test_descriptors_of_a_stream_do_not_grow_with_members_and_attempts(server, gate):
     """A user decides how many of both there are, and the server's descriptors are everybody's."""
     members, attempts, streams = 16, 6, 8
@@ -520,7 +511,7 @@ def test_descriptors_of_a_stream_do_not_grow_with_members_and_attempts(server, g
             stream = stack.enter_context(follow_logs(server, job, **query))
             assert next(iter(stream)).kind  # it has looked at all files, and has more to send than we read
         assert len(below(server, "jobs")) <= 2 * 2 * streams, below(server, "jobs")
-        assert watched(server) <= 8, "each of the attempts is watched"
+        assert len(server.watched()) <= 8, "each of the attempts is watched"
         gate.touch()
     server.wait(job["id"])
 

@@ -301,9 +301,9 @@ const Verb verb_results = {
                 "reported, or with `-` in front by the greatest. -o csv and -o wide have the last, the "
                 "least and the greatest.",
         .examples =
-                "paddle submit --name sw --sweep lr=0.1,0.01 --sweep depth=2,3 -- python train.py\n"
-                "paddle results sw --sort loss\tthe least loss first\n"
-                "paddle results sw --sort=-accuracy -o csv\tthe greatest accuracy first, for a spreadsheet",
+                "paddle submit --job-name sw --sweep lr=0.1,0.01 --sweep depth=2,3 -- python train.py\n"
+                "paddle results sw --sort loss\tthe lowest loss first\n"
+                "paddle results sw --sort=-accuracy -o csv\tthe highest accuracy first, for a spreadsheet",
         .options = options,
         .size = sizeof(Results),
         .min_words = 1,

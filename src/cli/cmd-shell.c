@@ -181,7 +181,7 @@ const Verb verb_shell = {
         .examples = "paddle shell\ta shell in a copy of this directory\n"
                     "paddle shell --gpus 1 -- python\tPython with a GPU\n"
                     "paddle shell --cluster prod --memory 8Gi --time-limit 2h\ta pod, for two hours\n"
-                    "paddle shell --detach --name lab -- ipython\tfor `paddle attach lab`",
+                    "paddle shell --detach --job-name lab -- ipython\tfor `paddle attach lab`",
         .options = submission_shell_options,
         .size = sizeof(Submission),
         .stop_at_word = true,

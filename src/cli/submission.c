@@ -20,7 +20,7 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
 /* clang-format off */
 #define SEED_OPTIONS                                                                                         \
         { "job-name", 0, OPTION_STRING, FIELD(job_name), "NAME",                                             \
-          "name of the job, unique among your open jobs: lower-case letters, digits and '-'",                \
+          "name of the job, unique among your open jobs: lower-case letters, digits, '-'; also --name",      \
           .alias = "name" },                                                                                 \
         { "package-path", 0, OPTION_STRING, FIELD(package_path), "DIR",                                      \
           "directory with the program, sent to the server" },                                                \

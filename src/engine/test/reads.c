@@ -85,6 +85,31 @@ static void let_go(House *house)
         house_barrier(house);
 }
 
+/* Holds the engine. Its next batches submit the job ID with this key, and end it. */
+static void submit_and_end(House *house, const char *key, Outcome *ret)
+{
+        house_hold(house);
+        submit(house, ONE("a"), key, ID, ret);
+        next_batch(house);
+        exits(house, ID, 0);
+        next_batch(house);
+}
+
+/* Deletes the ended job ID, and submits with its key "k" again in a later batch: this creates a new job. */
+static void assert_key_free_after_delete(House *house)
+{
+        g_auto(Outcome) gone = { 0 }, second = { 0 };
+
+        act(house, ID, ACT_DELETE, &gone);
+        next_batch(house);
+        submit(house, ONE("a"), "k", NULL, &second);
+        let_go(house);
+        assert_ok(&gone);
+        assert_ok(&second);
+        g_assert_false(second.repeated);
+        g_assert_cmpstr(second.id, !=, ID);
+}
+
 /* ---- submissions ---- */
 
 /* Two submissions with one key: the first is committed, has ended and has left the memory when the second, which was
@@ -94,11 +119,7 @@ static void test_key_of_ended(void)
         House *house = house_new();
         g_auto(Outcome) first = { 0 }, second = { 0 }, other = { 0 };
 
-        house_hold(house);
-        submit(house, ONE("a"), "k", ID, &first);
-        next_batch(house);
-        exits(house, ID, 0);
-        next_batch(house);
+        submit_and_end(house, "k", &first);
         submit(house, ONE("a"), "k", NULL, &second);
         submit(house, ONE("b"), "k", NULL, &other);
         let_go(house);
@@ -132,21 +153,14 @@ static void test_key_of_live(void)
 static void test_key_of_deleted(void)
 {
         House *house = house_new();
-        g_auto(Outcome) first = { 0 }, gone = { 0 }, second = { 0 };
+        g_auto(Outcome) first = { 0 };
 
         submit(house, ONE("a"), "k", ID, &first);
         house_barrier(house);
         exits(house, ID, 0);
         house_barrier(house);
         house_hold(house);
-        act(house, ID, ACT_DELETE, &gone);
-        next_batch(house);
-        submit(house, ONE("a"), "k", NULL, &second);
-        let_go(house);
-        assert_ok(&gone);
-        assert_ok(&second);
-        g_assert_false(second.repeated);
-        g_assert_cmpstr(second.id, !=, ID);
+        assert_key_free_after_delete(house);
         house_free(house);
 }
 
@@ -154,20 +168,10 @@ static void test_key_of_deleted(void)
 static void test_key_comes_and_goes(void)
 {
         House *house = house_new();
-        g_auto(Outcome) first = { 0 }, gone = { 0 }, second = { 0 };
+        g_auto(Outcome) first = { 0 };
 
-        house_hold(house);
-        submit(house, ONE("a"), "k", ID, &first);
-        next_batch(house);
-        exits(house, ID, 0);
-        next_batch(house);
-        act(house, ID, ACT_DELETE, &gone);
-        next_batch(house);
-        submit(house, ONE("a"), "k", NULL, &second);
-        let_go(house);
-        assert_ok(&gone);
-        assert_ok(&second);
-        g_assert_false(second.repeated);
+        submit_and_end(house, "k", &first);
+        assert_key_free_after_delete(house);
         house_free(house);
 }
 
@@ -176,11 +180,7 @@ static void test_id_of_ended(void)
         House *house = house_new();
         g_auto(Outcome) first = { 0 }, second = { 0 };
 
-        house_hold(house);
-        submit(house, ONE("a"), NULL, ID, &first);
-        next_batch(house);
-        exits(house, ID, 0);
-        next_batch(house);
+        submit_and_end(house, NULL, &first);
         submit(house, ONE("b"), NULL, ID, &second);
         let_go(house);
         assert_ok(&first);
