@@ -86,7 +86,7 @@ def test_a_name_that_does_not_exist_is_refused(shared_server, line, says):
 def test_an_empty_table_is_a_sentence(make_server):
     server = make_server()
     for line, says in (
-        (["storage", "usage", "--all"], "no user holds anything"),
+        (["storage", "usage", "--all"], "no user has anything"),
         (["token", "list"], "there are no tokens"),
         (["list"], "no jobs yet"),
         (["grant", "list"], "there are no grants"),

@@ -333,7 +333,7 @@ MISSING = [
     (["python3", "missing.py"], ["'missing.py' is not in the package", "--force"]),
     (["python3", "trian.py"], ["'trian.py' is not in the package", "Did you mean 'train.py'?"]),
     (["trian.py"], ["'trian.py' is not in the package", "Did you mean 'train.py'?"]),
-    (["train.py"], ["'train.py' alone is looked for on PATH", "python train.py"]),
+    (["train.py"], ["'train.py' without a directory is searched on PATH", "python train.py"]),
     (["./train.py"], ["'./train.py' is not executable", "chmod +x train.py", "python train.py"]),
     (["./missing.sh"], ["'missing.sh' is not in the package"]),
     (["sh", "missing.sh"], ["'missing.sh' is not in the package"]),

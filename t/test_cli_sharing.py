@@ -46,7 +46,7 @@ def test_a_queue_from_its_making_to_its_end(room):
         *("--max-running-per-user", "3", "--priority", "-5", "--location", "rack=a"),
         check=0,
     )
-    assert (said.stdout, said.stderr) == ("", "queue 'vision' is made\n")
+    assert (said.stdout, said.stderr) == ("", "queue 'vision' is created\n")
     queue = listed(room, "queue", "show", "vision")
     assert queue["max"] == {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": 4}
     assert queue["min"] == {"cpu": "1", "nvidia.com/gpu": 2}

@@ -179,10 +179,10 @@ def test_top_outlives_its_server(make_server):
     terminal = Terminal(server, "top", "--interval", "100ms", width=100)
     terminal.read(lambda _: len(terminal.frames()) >= 1)
     server.stop()
-    terminal.read(lambda said: b"this is how it was" in said)
+    terminal.read(lambda said: b"not up to date" in said)
     seen = len(terminal.frames())
     server.start()
-    terminal.read(lambda _: any("this is how" not in frame for frame in terminal.frames()[seen + 1 :]))
+    terminal.read(lambda _: any("not up to date" not in frame for frame in terminal.frames()[seen + 1 :]))
     terminal.press(b"q")
     assert terminal.end() == 0
 
@@ -196,7 +196,7 @@ def test_a_password_is_asked_for_twice_and_not_shown(room):
     terminal.press(b"a long word\n")
     terminal.read(lambda said: said.endswith(b"once more: "))
     terminal.press(b"a long word\n")
-    terminal.read(lambda said: b"is made" in said)
+    terminal.read(lambda said: b"is created" in said)
     assert terminal.end() == 0
     assert b"a long word" not in terminal.said
     assert room.get("/v1/users/ann").json["has_password"] is True

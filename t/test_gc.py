@@ -226,13 +226,13 @@ def test_bytes_bound_a_kind_and_the_least_recently_used_goes_first(tmp_path):
         for i, upload in enumerate(uploads):
             age(5 - i, upload)
         table = kept.server.paddle("gc", "--dry-run", check=0)
-        assert "uploads hold 16." in table.stdout and "2 things would go, 8." in table.stderr
+        assert "uploads hold 16." in table.stdout and "2 items would be deleted, 8." in table.stderr
         assert [item["name"] for item in kept.gc(dry=True)["items"]] == [
             str(u.relative_to(kept.state)) for u in uploads[:2]
         ]
         done = kept.server.paddle("gc", "-o", "name", check=0)
         assert done.stdout.split() == [str(upload.relative_to(kept.state)) for upload in uploads[:2]]
-        assert "2 things are gone, 8." in done.stderr
+        assert "2 items deleted, 8." in done.stderr
         assert [upload.exists() for upload in uploads] == [False, False, True, True]
     finally:
         kept.server.destroy()
@@ -263,7 +263,7 @@ def test_it_happens_by_itself_and_a_crash_leaves_nothing_half(tmp_path):
             what="the upload's end",
         )
         assert not upload.exists()
-        wait_for(lambda: "removed what nothing needs" in server.log(), what="a word of it in the log")
+        wait_for(lambda: "removed unused files" in server.log(), what="a word of it in the log")
     finally:
         server.destroy()
 

@@ -231,8 +231,8 @@ def test_a_setup_may_make_the_program(served, project):
         ("truncate -s 5G large", "more than 4.0 GiB"),
         ("python3 -c 'for i in range(20001): open(f\"f{i}\", \"w\")'", "more than 20,000 files"),
         ("python3 -c 'import os; [os.mkdir(f\"d{i}\") for i in range(20001)]'", "more than 20,000 files and directories"),
-        ("n=65; while [ $n -gt 0 ]; do mkdir d; cd d; n=$((n - 1)); done", "more than 64 directories in each other"),
-        ("n=1500; while [ $n -gt 0 ]; do mkdir d; cd d; n=$((n - 1)); done", "more than 64 directories in each other"),
+        ("n=65; while [ $n -gt 0 ]; do mkdir d; cd d; n=$((n - 1)); done", "more than 64 levels of directories"),
+        ("n=1500; while [ $n -gt 0 ]; do mkdir d; cd d; n=$((n - 1)); done", "more than 64 levels of directories"),
     ],
 )  # fmt: skip
 def test_a_failure_fails_the_job_and_says_why(served, project, setup, says):
@@ -369,7 +369,7 @@ def test_what_a_user_puts_there_later_is_not_believed(served, ann, project):
         hostile()
         job, _ = submit_as(ann, project, f"later-{index}", setup, "cat", "made.txt")
         assert job["state"] == "failed" and says in job["reason"], job["reason"]
-        assert "Submit the job again: the setup runs again for it." in job["reason"], job["reason"]
+        assert "Submit the job again, and the setup runs again." in job["reason"], job["reason"]
         job, said = submit_as(ann, project, f"later-{index}-again", setup, "cat", "made.txt")
         assert said == "1\n", job["reason"]
 

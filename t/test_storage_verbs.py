@@ -172,7 +172,7 @@ def test_mkdir(shared_server, home):
     done = shared_server.paddle("storage", "mkdir", "a", check=3)
     assert f"'{ROOT_HOME}/a' exists already" in done.stderr
     done = shared_server.paddle("storage", "mkdir", "x/y", check=1)
-    assert f"'{ROOT_HOME}/x/y' cannot be made: there is no directory '{ROOT_HOME}/x'" in done.stderr
+    assert f"'{ROOT_HOME}/x/y' cannot be created: there is no directory '{ROOT_HOME}/x'" in done.stderr
     assert "mkdir -p" in done.stderr and not (home / "x").exists()
     shared_server.paddle("storage", "mkdir", "-p", "x/y/z", "a", check=0)
     assert (home / "x/y/z").is_dir()

@@ -121,7 +121,7 @@ static bool parse_target(const char *target, AllowAsk *ret, GError **error)
         path = authority + len;
         ret->port = HTTP_PORT;
         if (memchr(authority, '@', len)) /* skip the credentials: the client sends them as a header as well */
-                return err_set(error, ERR_INVALID, "a URL with credentials is not taken");
+                return err_set(error, ERR_INVALID, "a URL with credentials is refused");
         if (!split_host(authority, len, &ret->host, &ret->port, error))
                 return false;
         ret->target = g_strdup(target);
@@ -170,7 +170,8 @@ static bool parse_headers(char **lines, AllowAsk *ret, GError **error)
                 if (strpbrk(*line, "\r\n") || !is_header(*line))
                         return err_set(error, ERR_INVALID, "a header of the request cannot be read");
                 if (!ret->tunnel && has_body(*line))
-                        return err_set(error, ERR_DENIED, "only requests without a body go by http://");
+                        return err_set(error, ERR_DENIED,
+                                       "only requests without a body are allowed over http://");
                 if (!stays_here(*line))
                         g_string_append_printf(headers, "%s\r\n", *line);
         }
@@ -195,7 +196,7 @@ bool allow_ask_parse(const char *head, gsize len, AllowAsk *ret, GError **error)
                 if (!ask.port)
                         return err_set(error, ERR_INVALID, "'%.200s' has no port", words[1]);
         } else if (strcmp(words[0], "GET") != 0 && strcmp(words[0], "HEAD") != 0) {
-                return err_set(error, ERR_DENIED, "only GET and HEAD go by http://");
+                return err_set(error, ERR_DENIED, "only GET and HEAD are allowed over http://");
         } else if (!parse_target(words[1], &ask, error)) {
                 return false;
         }
@@ -234,7 +235,7 @@ bool allow_proxy_parse(const char *url, AllowProxy *ret, GError **error)
         AllowProxy proxy = { .port = HTTP_PORT };
 
         if (scheme && g_ascii_strncasecmp(url, "http://", strlen("http://")) != 0)
-                return err_set(error, ERR_INVALID, "a proxy is reached by http://, not '%.*s'",
+                return err_set(error, ERR_INVALID, "a proxy must have http://, not '%.*s'",
                                (int)(scheme - url), url);
         if (!split_host(host, len - (gsize)(host - authority), &proxy.host, &proxy.port, error))
                 return false;

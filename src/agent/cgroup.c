@@ -288,7 +288,7 @@ static bool bound_user(CgroupPool *pool, User *user, gint64 processes, GError **
         dir = user_dir(pool, user);
         text = processes > 0 ? g_strdup_printf("%" G_GINT64_FORMAT, processes) : g_strdup("max");
         if (!write_text(dir, "pids.max", text))
-                return err_set_errno(error, errno, "cannot bound the processes of its user");
+                return err_set_errno(error, errno, "cannot limit the processes of its user");
         user->processes = processes;
         return true;
 }
@@ -416,7 +416,8 @@ void cgroup_pool_bound(CgroupPool *pool, gint64 processes)
         g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, processes);
 
         if (parent && !write_text(parent, "pids.max", text))
-                log_warning("the processes of all members together are not bounded", "group", parent, NULL);
+                log_warning("the number of processes of all members together is not limited", "group", parent,
+                            NULL);
 }
 
 void cgroup_pool_slot(CgroupPool *pool, int number, Slot *ret)

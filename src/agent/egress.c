@@ -86,7 +86,8 @@ static bool read_rules(const json_t *list, GArray *ret, GError **error)
                     !json_get_int(item, "egress.", "port", 0, 65535, &port, error))
                         return false;
                 if (!address || !make_rule(address, (int)bits, (int)port, &rule))
-                        return err_set(error, ERR_INVALID, "egress[%" G_GSIZE_FORMAT "] is no address", i);
+                        return err_set(error, ERR_INVALID, "egress[%" G_GSIZE_FORMAT "] is not an address",
+                                       i);
                 g_array_append_val(ret, rule);
         }
         return true;
@@ -397,16 +398,15 @@ bool egress_apply(CgroupPool *pool, const char *mounts, const char *id, const js
                 return true;
         }
         if (group < 0)
-                return err_set(error, ERR_UNAVAILABLE,
-                               "what members may connect to cannot be limited: this machine has no cgroup of "
-                               "version 2 that is ours to use");
+                return err_set(
+                        error, ERR_UNAVAILABLE,
+                        "what members may connect to cannot be limited: this machine has no cgroup of version 2 that the agent may use");
         add_built_in(list);
         for (gsize i = 0; i < G_N_ELEMENTS(hooks); i++)
                 if (!attach(group, i, list))
                         return err_set_errno(
                                 error, errno,
-                                "what members may connect to cannot be limited: the kernel takes no "
-                                "program (BPF) at the cgroup '%s'",
+                                "what members may connect to cannot be limited: the kernel refuses a BPF program for the cgroup '%s'",
                                 above ? above : own);
         *ret_dir = g_steal_pointer(&own);
         return true;

@@ -59,7 +59,7 @@ static void on_linger(void *arg)
 {
         const Agent *agent = arg;
 
-        log_info("neither a task nor a server, ending", NULL);
+        log_info("there is no task and no server; ending", NULL);
         g_main_loop_quit(agent->loop);
 }
 
@@ -92,7 +92,7 @@ static void on_broken(const GError *error, void *arg)
 {
         Agent *agent = arg;
 
-        log_error("no spawner can be had, ending", "error", error->message, NULL);
+        log_error("a spawner cannot be started; ending", "error", error->message, NULL);
         agent->status = 1;
         g_main_loop_quit(agent->loop);
 }
@@ -115,7 +115,8 @@ static gboolean on_signal(gint fd, GIOCondition condition, gpointer arg)
         reap();
         if (info.ssi_signo == SIGCHLD)
                 return G_SOURCE_CONTINUE;
-        log_info("asked to end; members and keepers stay", "signal", strsignal((int)info.ssi_signo), NULL);
+        log_info("stopping; members and keepers keep running", "signal", strsignal((int)info.ssi_signo),
+                 NULL);
         g_main_loop_quit(agent->loop);
         return G_SOURCE_CONTINUE;
 }
@@ -292,7 +293,7 @@ int main(int argc, char **argv)
                 ok = run(&agent, &error);
         }
         if (!ok) {
-                log_error("paddle-agent cannot go on", "error", error->message, NULL);
+                log_error("paddle-agent cannot continue", "error", error->message, NULL);
                 agent.status = err_row(error)->exit;
         }
         agent_clear(&agent);

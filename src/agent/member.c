@@ -156,7 +156,7 @@ static void bind_directories(const Spawn *spawn, int log_fd)
 
                 at = target + strlen(target) + 1;
                 if (!make_mount_point(target) || mount(source, target, NULL, MS_BIND | MS_REC, NULL) < 0)
-                        note(log_fd, "paddle: '%s' is not to be seen as '%s': %s\n", source, target,
+                        note(log_fd, "paddle: '%s' is not visible as '%s': %s\n", source, target,
                              strerrordesc_np(errno));
                 if (spawn->head->as_user && strncmp(target, bind_root, sizeof bind_root - 1) == 0)
                         open_way(target);
@@ -173,7 +173,7 @@ static int leave_network(const Spawn *spawn, int gate, int log_fd)
                 return port;
         if (proxied_is_required(spawn))
                 fail(gate, EPERM, "cannot be kept from the machine's network: %s", why);
-        note(log_fd, "paddle: this member reaches all that this machine reaches: %s\n", why);
+        note(log_fd, "paddle: this member can connect to everything that this machine can: %s\n", why);
         return 0;
 }
 

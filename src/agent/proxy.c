@@ -261,8 +261,7 @@ static void tell(const AllowAsk *ask, const char *text)
 static void refuse_address(int here, const AllowAsk *ask)
 {
         g_autofree char *text = g_strdup_printf(
-                "a connection to '%s:%d' was refused: a build reaches only the addresses of the package "
-                "index; an administrator can add it (paddled --build-allow %s:%d)",
+                "a connection to '%s:%d' was refused: a build can connect only to the addresses of the package index; an administrator can add it (paddled --build-allow %s:%d)",
                 ask->host, ask->port, ask->host, ask->port);
 
         tell(ask, text);

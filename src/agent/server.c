@@ -91,7 +91,7 @@ static void close_connection(Connection *connection)
         g_idle_add_full(G_PRIORITY_HIGH, free_closed, server, NULL);
         if (server->current == connection) {
                 server->current = NULL;
-                log_info("the server is gone", NULL);
+                log_info("the server has disconnected", NULL);
                 server->changed(server->arg);
         }
 }

@@ -146,8 +146,7 @@ static void say_found(Cli *cli, const Found *found)
         else
                 cli_say(cli,
                         "%" G_GINT64_FORMAT " lines, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                        ", follow from each other\nKeep the head elsewhere: `paddle audit verify --head "
-                        "NUMBER:HASH` tells later whether the log still holds it.",
+                        ", are intact\nStore the head elsewhere: `paddle audit verify --head NUMBER:HASH` later checks that the log still has it.",
                         found->lines, found->first, found->last);
         cli->status = found->n_problems ? 1 : 0;
 }

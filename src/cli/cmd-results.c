@@ -14,7 +14,7 @@ typedef struct {
 
 static const Option options[] = {
         { "sort", 0, OPTION_STRING, offsetof(Results, sort), "NAME",
-          "best first: NAME for the least value ever reported, -NAME for the greatest" },
+          "best first: NAME for the lowest value ever reported, -NAME for the highest" },
         { "format", 'o', OPTION_STRING, offsetof(Results, format), "FORM",
           "table, wide, csv, json, yaml or name", .fallback = "table", .alias = "output" },
         COMMON_OPTIONS,
@@ -297,9 +297,7 @@ const Verb verb_results = {
                 "they append "
                 "to the file $PADDLE_PROGRESS_FILE. The table has a row for each job, with the parameters of "
                 "its sweep "
-                "and the last number of each name. With --sort the best come first: by the least number ever "
-                "reported, or with `-` in front by the greatest. -o csv and -o wide have the last, the "
-                "least and the greatest.",
+                "and the last number of each name. With --sort the best come first: by the lowest number ever reported, or with `-` in front by the highest. -o csv and -o wide have the last, the lowest and the highest.",
         .examples =
                 "paddle submit --job-name sw --sweep lr=0.1,0.01 --sweep depth=2,3 -- python train.py\n"
                 "paddle results sw --sort loss\tthe lowest loss first\n"

@@ -184,7 +184,7 @@ static bool run_replay(Cli *cli, const void *target, char *const *words, GError 
 const Verb verb_sched_decisions = {
         .name = "sched decisions",
         .args = "",
-        .summary = "List what the scheduler decided, newest last",
+        .summary = "List the decisions of the scheduler, newest last",
         .options = decisions_options,
         .size = sizeof(Sched),
         .run = run_decisions,

@@ -271,7 +271,8 @@ static bool check_is_below(const char *path, GError **error)
 
         if (count > (count > 3 && strcmp(parts[3], "home") == 0 ? 5U : 4U))
                 return true;
-        return err_set(error, ERR_DENIED, "'%s' itself cannot be removed\nRemove what is in it.", path);
+        return err_set(error, ERR_DENIED, "'%s' itself cannot be removed\nRemove its contents instead.",
+                       path);
 }
 
 static bool remove_tree(Run *run, const char *path, GError **error)

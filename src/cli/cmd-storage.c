@@ -23,7 +23,7 @@ static const Option usage_options[] = {
 
 static const Option gc_options[] = {
         { "dry-run", 0, OPTION_BOOL, offsetof(Storage, dry_run), NULL,
-          "remove nothing: list what would go, and why" },
+          "remove nothing: list the files that would be deleted, and why" },
         FORMAT_OPTION(offsetof(Storage, format)),
         COMMON_OPTIONS,
         { 0 },
@@ -143,9 +143,10 @@ static bool run_usage(Cli *cli, const void *target, char *const *words, GError *
                 listing_add(listing, item);
         listing_end(listing);
         if (json_array_size(json_object_get(reply, "items")) == 0)
-                cli_say(cli, "no user holds anything on the server's disk yet");
+                cli_say(cli, "no user has anything on the server's disk yet");
         if (!is_set(reply, "counted_at"))
-                cli_say(cli, "the server has not counted yet: only what it has written itself is known");
+                cli_say(cli,
+                        "the server has not counted yet: these figures have only files that it wrote itself");
         return true;
 }
 
@@ -176,7 +177,8 @@ static bool run_gc(Cli *cli, const void *target, char *const *words, GError **er
         }
         listing_end(listing);
         size = bytes_format((guint64)int_of(reply, "bytes"));
-        cli_say(cli, storage->dry_run ? "%u things would go, %s" : "%u things are gone, %s", things, size);
+        cli_say(cli, storage->dry_run ? "%u items would be deleted, %s" : "%u items deleted, %s", things,
+                size);
         return true;
 }
 
@@ -202,7 +204,7 @@ const Verb verb_gc = {
         .about = "Removes abandoned uploads, and packages, environments and logs that no open job needs, by "
                  "age and bytes, the least recently used first. The server does this every hour (paddled "
                  "--gc-every), by the rules of its --gc options. Administrators only.",
-        .examples = "paddle gc --dry-run\twhat would go, and why",
+        .examples = "paddle gc --dry-run\tthe files that would be deleted, and why",
         .options = gc_options,
         .size = sizeof(Storage),
         .run = run_gc,

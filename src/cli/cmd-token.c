@@ -201,7 +201,7 @@ static bool run_revoke(Cli *cli, const void *target, char *const *words, GError 
 const Verb verb_token_create = {
         .name = "token create",
         .args = "",
-        .summary = "Make a token for a server on TCP",
+        .summary = "Create a token for a server on TCP",
         .about = "The secret goes to standard output and is shown this once; the server keeps only its hash. "
                  "If it was created in a log-in, it ends when the password changes, like the log-in. If it "
                  "was created with another token, it has at most the rights and the lifetime of that one, "

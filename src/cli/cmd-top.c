@@ -139,7 +139,7 @@ static void look_again(Looker *looker)
         if (look(looker, &error))
                 return;
         text = err_text(error);
-        looker->trouble = g_strdup_printf("this is how it was: %s", text);
+        looker->trouble = g_strdup_printf("not up to date: %s", text);
 }
 
 static bool watch(Looker *looker, GError **error)

@@ -17,7 +17,7 @@ static const Option options[] = {
           "also listen on TCP, with tokens: 127.0.0.1:8999" },
         { "tls-cert", 0, OPTION_STRING, offsetof(Up, tls_cert), "FILE",
           "certificate (PEM) to speak TLS there, which --listen beyond this machine needs" },
-        { "tls-key", 0, OPTION_STRING, offsetof(Up, tls_key), "FILE", "its key (PEM)" },
+        { "tls-key", 0, OPTION_STRING, offsetof(Up, tls_key), "FILE", "private key (PEM) of --tls-cert" },
         { "plain-http", 0, OPTION_BOOL, offsetof(Up, plain_http), NULL,
           "listen beyond this machine without TLS" },
         { "stay", 0, OPTION_BOOL, offsetof(Up, stay), NULL,
@@ -53,7 +53,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (!started && (up->listen || up->stay))
                 return err_set(error, ERR_CONFLICT,
                                "the embedded server is up already (process %d); --%s was not applied\n"
-                               "`paddle down` stops it; jobs run on.",
+                               "`paddle down` stops it; jobs keep running.",
                                (int)embedded_pid(), up->listen ? "listen" : "stay");
         puts(url);
         cli_say(cli,

@@ -163,7 +163,7 @@ const Verb verb_queue_show =
 const Verb verb_queue_create = {
         .name = "queue create",
         .args = "NAME",
-        .summary = "Make a queue",
+        .summary = "Create a queue",
         .about = "A queue is a share of a cluster. min is guaranteed to its jobs: while they need less, "
                  "other queues borrow it, and give it back within one pass and the grace time of their jobs. "
                  "max limits all its jobs together. A resource that min does not name is 0 there; one that "
@@ -264,7 +264,7 @@ const Verb verb_flavour_show = SHOW_VERB("flavour", &flavour_act, "NAME", 1, "Sh
 const Verb verb_flavour_create = {
         .name = "flavour create",
         .args = "NAME",
-        .summary = "Make a flavour",
+        .summary = "Create a flavour",
         .about = "A flavour is a named size: `paddle submit --flavour NAME` requests it for each process.",
         .examples = "paddle flavour create big --cpu 16 --memory 64Gi --scalars gpu=2",
         .options = flavour_options,
@@ -382,7 +382,7 @@ const Verb verb_cluster_show = SHOW_VERB("cluster", &cluster_act, "NAME", 1, "Sh
 const Verb verb_cluster_create = {
         .name = "cluster create",
         .args = "NAME",
-        .summary = "Make a cluster known",
+        .summary = "Create a cluster: connect a Kubernetes cluster to the server",
         .examples =
                 "paddle cluster create lab --type Kubernetes --kubeconfig ~/.kube/config\ta cluster to run "
                 "jobs on",
@@ -489,7 +489,7 @@ const Verb verb_user_show = SHOW_VERB("user", &user_act, "NAME", 1, "Show a user
 const Verb verb_user_create = {
         .name = "user create",
         .args = "NAME",
-        .summary = "Make a user",
+        .summary = "Create a user",
         .about = "Without a password the user needs a token (`paddle token create --user NAME`), or access "
                  "to the server's Unix socket by its group.",
         .examples = "paddle user create ann --password\tasks for it twice\n"

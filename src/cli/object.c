@@ -162,7 +162,7 @@ bool object_create(Cli *cli, const void *options, char *const *words, GError **e
         if (!body || !cli_client(cli, error) ||
             !http_call_json(cli->client, "POST", kind->path, body, &reply, error))
                 return false;
-        say_outcome(cli, reply, format, name, "is made");
+        say_outcome(cli, reply, format, name, "is created");
         return true;
 }
 
@@ -216,8 +216,8 @@ static bool print_changes(const Cli *cli, const json_t *reply, Format format)
                 }
                 g_autofree char *checked = count_format(int_of(reply, "checked"), "job");
 
-                cli_say(cli, "%d of %s would fare differently; nothing is changed",
-                        (int)json_array_size(changes), checked);
+                cli_say(cli, "%d of %s would be affected; nothing is changed", (int)json_array_size(changes),
+                        checked);
         } else {
                 format_print(reply, format, "job");
         }

@@ -88,8 +88,7 @@ static char *ask(const char *what, GError **error)
 
         if (tty < 0) {
                 err_set(error, ERR_USAGE,
-                        "there is no terminal to ask for the password on\nPipe it in and say "
-                        "--password-stdin.");
+                        "there is no terminal to ask for the password on\nPipe it in and use --password-stdin.");
                 return NULL;
         }
         line = read_quietly(tty, prompt);
@@ -134,9 +133,7 @@ char *code_ask(const Cli *cli, const char *what, bool from_stdin, GError **error
                 return code;
         password_free(code);
         err_set(error, ERR_USAGE,
-                "a code of the second factor is needed, and there is no %s to read it from\nSay --otp CODE, "
-                "or set "
-                "PADDLE_OTP.",
+                "a code of the second factor is needed, and there is no %s to read it from\nUse --otp CODE, or set PADDLE_OTP.",
                 from_stdin ? "second line of standard input" : "terminal");
         return NULL;
 }

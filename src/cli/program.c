@@ -360,10 +360,10 @@ bool program_check(const json_t *command, GHashTable *paths, const char *dir, GE
                                "'%s' is a directory, so the job would fail\nName the program in it. " FORCE,
                                name);
         case PROGRAM_ALONE:
-                return err_set(error, ERR_USAGE,
-                               "'%s' alone is looked for on PATH, not in the package, so the job would fail\n"
-                               "Say %s %s. " FORCE,
-                               name, g_str_has_suffix(name, ".py") ? "python" : "sh", name);
+                return err_set(
+                        error, ERR_USAGE,
+                        "'%s' without a directory is searched on PATH, not in the package, so the job would fail\nWrite %s %s. " FORCE,
+                        name, g_str_has_suffix(name, ".py") ? "python" : "sh", name);
         case PROGRAM_NO_MODULE:
                 return err_set(error, ERR_USAGE,
                                "the package has no module '%s' that can be run, so the job would "
@@ -373,7 +373,7 @@ bool program_check(const json_t *command, GHashTable *paths, const char *dir, GE
         case PROGRAM_FILE_AS_MODULE:
                 return err_set(error, ERR_USAGE,
                                "'python -m' takes the name of a module, and '%s' is a file, so the job would "
-                               "fail\nSay python %s, or python -m %s. " FORCE,
+                               "fail\nWrite python %s, or python -m %s. " FORCE,
                                name, name, fault.near);
         default: return true;
         }

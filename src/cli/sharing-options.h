@@ -18,7 +18,7 @@
           "signal to send before the time limit and before a preemption: USR1@60s" },                        \
         { "flavour", 0, OPTION_STRING, FIELD(flavour), "NAME", "named size of one trainer" },                \
         { "resources", 0, OPTION_STRING, FIELD(resources), "LIST",                                           \
-          "what else a trainer needs: rdma/hca=1" },                                                         \
+          "other resources of a trainer: rdma/hca=1" },                                                         \
         { "node-label", 0, OPTION_LIST, FIELD(node_labels), "K=V", "run only on nodes with this label" },    \
         { "topology", 0, OPTION_STRING, FIELD(topology), "KEY",                                              \
           "keep the processes together within one value of this node label" },                               \

@@ -57,8 +57,7 @@ const char *submission_queue_of(const json_t *queues, const char *cluster, GErro
         } else {
                 err_set(error, ERR_DENIED,
                         "--cluster: no queue of a cluster '%s' takes jobs of yours\n"
-                        "'paddle queue list' shows the queues that do. An administrator makes one with "
-                        "'paddle queue create %s --cluster %s'.",
+                        "'paddle queue list' shows the queues that do. An administrator can create one with 'paddle queue create %s --cluster %s'.",
                         cluster, cluster, cluster);
         }
         return NULL;

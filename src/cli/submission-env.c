@@ -41,7 +41,7 @@ static bool put_variable(json_t *env, const char *what, const char *item, GError
         if (!value)
                 return err_set(error, ERR_USAGE,
                                "%s: '%s' has no value, and there is no such variable here\n"
-                               "Say %s=VALUE, or set it first.",
+                               "Write %s=VALUE, or set it first.",
                                what, name, name);
         if (!g_utf8_validate(value, -1, NULL))
                 return err_set(error, ERR_USAGE,

@@ -152,9 +152,9 @@ static bool check_gpus(const Submission *s, GError **error)
                 return err_set(error, ERR_USAGE, "--gpus=%d cannot be combined with --trainer-gpu-num=%d",
                                (int)s->gpus, (int)s->trainer_gpu_num);
         if (s->use_gpu && s->trainer_gpu_num == 0 && s->gpus == 0)
-                return err_set(error, ERR_USAGE,
-                               "--use-gpu=true needs --trainer-gpu-num\nSay how many GPUs a trainer gets: "
-                               "--trainer-gpu-num=1");
+                return err_set(
+                        error, ERR_USAGE,
+                        "--use-gpu=true needs --trainer-gpu-num\nSet the number of GPUs of a trainer: --trainer-gpu-num=1");
         if (!s->use_gpu && s->trainer_gpu_num > 0)
                 return err_set(error, ERR_USAGE, "--trainer-gpu-num=%d needs --use-gpu=true",
                                (int)s->trainer_gpu_num);
@@ -176,8 +176,7 @@ static bool check_memory(const Spec *spec, GError **error)
                         return err_set(
                                 error, ERR_USAGE,
                                 "memory: %" G_GINT64_FORMAT
-                                " bytes for each %s are too little for a program\nSay a unit: 4Gi for 4 "
-                                "gigabytes, 512Mi for 512 megabytes.",
+                                " bytes for each %s are too little for a program\nAdd a unit: 4Gi for 4 gigabytes, 512Mi for 512 megabytes.",
                                 memory, spec->roles[r].name);
         }
         return true;
@@ -219,14 +218,13 @@ static bool check_needed(const Submission *s, const json_t *file, GError **error
                 return err_set(error, ERR_USAGE,
                                "--job-name is missing\n`paddle submit` makes a name by itself.");
         if (!s->entry_point && !in_file(file, "command") && !in_file(file, "entry_point"))
-                return err_set(error, ERR_USAGE,
-                               "--entry-point is missing\nSay how a trainer is started: "
-                               "--entry-point=\"python train.py\"");
+                return err_set(
+                        error, ERR_USAGE,
+                        "--entry-point is missing\nSet the command of a trainer: --entry-point=\"python train.py\"");
         if (!s->package_path && !s->no_package && !in_file(file, "package_path") && !in_file(file, "package"))
                 return err_set(error, ERR_USAGE,
                                "--package-path is missing\nName the directory of the program "
-                               "(--package-path=.), or say "
-                               "--no-package.");
+                               "(--package-path=.), or use --no-package.");
         return true;
 }
 
@@ -259,7 +257,7 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
                                          "`command: [python, train.py]`.",
                                          s->file)
                                : err_set(error, ERR_USAGE,
-                                         "a command is missing\nSay what to run: paddle submit -- python "
+                                         "a command is missing\nName the command: paddle submit -- python "
                                          "train.py\n`paddle init` "
                                          "writes a job file, paddle.yaml, which `paddle submit` uses.");
         if (form == SUBMIT_WORDS && words[0] && !*words[0])

@@ -136,7 +136,7 @@ static bool check_tree(const Manifest *manifest, GHashTable *parents, GError **e
                 Entry *entry = manifest->entries->pdata[i];
 
                 if (!g_hash_table_insert(by_name, entry->path, entry))
-                        return err_set(error, ERR_INVALID, "'%s' is there twice", entry->path);
+                        return err_set(error, ERR_INVALID, "'%s' occurs twice", entry->path);
         }
         for (guint i = 0; i < manifest->entries->len; i++) {
                 const Entry *entry = manifest->entries->pdata[i];
@@ -342,10 +342,10 @@ static bool parse_text(Manifest *manifest, const char *text, gsize len, GError *
                 return false;
         canonical = manifest_format(manifest);
         if (strlen(canonical) != len || memcmp(canonical, text, len) != 0)
-                return err_set(error, ERR_INVALID,
-                               "it is not in canonical form: paths ascend by bytes, only empty directories "
-                               "stand there, numbers have no leading zeros, only newlines and backslashes "
-                               "are escaped");
+                return err_set(
+                        error, ERR_INVALID,
+                        "it is not in canonical form: paths ascend by bytes, only empty directories are listed, numbers have no leading zeros, only newlines and backslashes "
+                        "are escaped");
         return true;
 }
 

@@ -154,8 +154,7 @@ static bool copy_directory(Overlay *overlay, int from, int to, const char *name,
         if (source < 0 || fstat(source, &st) < 0)
                 return fail(overlay, errno, "open directory", error);
         if (overlay->depth == OVERLAY_DEPTH_MAX)
-                return err_set(error, ERR_TOO_LARGE, "more than %d directories in each other",
-                               OVERLAY_DEPTH_MAX);
+                return err_set(error, ERR_TOO_LARGE, "more than %d levels of directories", OVERLAY_DEPTH_MAX);
         if (!check_owner(overlay, &st, error) || !count(overlay, 0, 0, error) ||
             !clear_way(overlay, to, name, true, error))
                 return false;
@@ -215,7 +214,7 @@ bool overlay_copy(const char *made, const char *dest, const OverlayFor *whose, G
         bool ok;
 
         if (from < 0 && errno == ENOENT)
-                return err_set(error, ERR_NOT_FOUND, "it is not there any more");
+                return err_set(error, ERR_NOT_FOUND, "it no longer exists");
         if (from < 0 || fstat(from, &st) < 0)
                 return disk_error(error, errno, "open directory", made);
         if (to < 0)

@@ -28,8 +28,8 @@ bool owner_check(const char *user, GError **error)
 {
         if (*user && *user != '.' && !strchr(user, '/') && strlen(user) <= NAME_MAX)
                 return true;
-        return err_set(error, ERR_INVALID, "user '%.80s' can have no packages: it is no name of a directory",
-                       user);
+        return err_set(error, ERR_INVALID,
+                       "user '%.80s' cannot have packages: this name cannot name a directory", user);
 }
 
 static char *name_of(const char *user, OwnedKind kind, const char *hash)

@@ -333,9 +333,10 @@ static bool keep_blob(PackageStore *store, int fd, const char *hash, const char 
                 return disk_error(error, errno, "read content", hash);
         if (strcmp(found, hash) != 0) {
                 (void)unlinkat(store->root, upload, 0); /* the mismatch is reported */
-                return err_set(error, ERR_INVALID,
-                               "content '%s': what arrived has the hash %s; it is dropped\nSend it again.",
-                               hash, found);
+                return err_set(
+                        error, ERR_INVALID,
+                        "content '%s': the received bytes have the hash %s and are discarded\nSend it again.",
+                        hash, found);
         }
         if (fchmod(fd, 0444) < 0 || fsync(fd) < 0 || renameat(store->root, upload, store->root, blob) < 0)
                 return disk_error(error, errno, "keep content", hash);
@@ -364,7 +365,7 @@ static bool append_piece(PackageStore *store, const char *user, const char *hash
         if ((guint64)st.st_size != offset)
                 return err_set(error, ERR_CONFLICT,
                                "content '%s': %" G_GUINT64_FORMAT
-                               " bytes have arrived, so a piece at %" G_GUINT64_FORMAT " does not fit",
+                               " bytes were received, so a piece at %" G_GUINT64_FORMAT " does not fit",
                                hash, (guint64)st.st_size, offset);
         if (offset > store->bytes_max || (guint64)more.st_size > store->bytes_max - offset)
                 return err_set(error, ERR_TOO_LARGE, "content '%s' has more than %" G_GUINT64_FORMAT " bytes",
@@ -443,7 +444,8 @@ static bool copy_checked(FILE *in, int fd, guint64 size, const char *hash, GErro
         hash_final(&state, found);
         if (strcmp(found, hash) != 0)
                 return err_set(error, ERR_INVALID,
-                               "content '%s': what arrived has the hash %s\nSend it again.", hash, found);
+                               "content '%s': the received bytes have the hash %s\nSend it again.", hash,
+                               found);
         return true;
 }
 
@@ -650,7 +652,8 @@ Manifest *manifest_recall(PackageStore *store, const char *hash, GError **error)
         gsize len;
 
         if (access(path, F_OK) < 0 && errno == ENOENT) {
-                err_set(error, ERR_NOT_FOUND, "nothing is known of it\nOffer its manifest first.");
+                err_set(error, ERR_NOT_FOUND,
+                        "the server does not know it\nSend its manifest first (POST /v1/packages/offer).");
                 return NULL;
         }
         if (!file_read(path, MANIFEST_TEXT_MAX, &text, &len, error))
@@ -711,7 +714,9 @@ static bool commit_offered(PackageStore *store, const char *user, const char *ha
         g_autoptr(Manifest) manifest = NULL;
 
         if (!owner_has(store, user, OWNED_OFFERED, hash))
-                return err_set(error, ERR_NOT_FOUND, "nothing is known of it\nOffer its manifest first.");
+                return err_set(
+                        error, ERR_NOT_FOUND,
+                        "the server does not know it\nSend its manifest first (POST /v1/packages/offer).");
         manifest = manifest_recall(store, hash, error);
         return manifest && check_contents(store, user, manifest, error) &&
                make_counted(store, user, manifest, error) && give_package(store, user, manifest, error);
@@ -753,7 +758,7 @@ static bool read_inside(PackageStore *store, const char *hash, const char *name,
         gssize len;
 
         if (tree < 0 && errno == ENOENT)
-                return err_set(error, ERR_NOT_FOUND, "package '%s' is not here", hash);
+                return err_set(error, ERR_NOT_FOUND, "there is no package '%s'", hash);
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
                 return true;
         if (fd < 0 || fstat(fd, &st) < 0)
@@ -847,7 +852,7 @@ static bool remove_alone(PackageStore *store, const char *hash, GError **error)
         g_autofree char *path = g_build_filename(store->dir, gone, NULL);
 
         if (renameat(store->root, hash, store->root, gone) < 0)
-                return errno == ENOENT ? err_set(error, ERR_NOT_FOUND, "package '%s' is not here", hash)
+                return errno == ENOENT ? err_set(error, ERR_NOT_FOUND, "there is no package '%s'", hash)
                                        : disk_error(error, errno, "remove package", hash);
         (void)unlink(text); /* a manifest without a tree is only an offer */
         if (!file_remove_tree(path, error))

@@ -399,7 +399,7 @@ static char *note_of(const RequirementsFiles *files)
                 g_autofree char *text = files->read(conda[n], NEEDS_TEXT_MAX * 8, files->arg, NULL);
 
                 if (text)
-                        return g_strdup_printf("%s is not read: no conda environment is made\n"
+                        return g_strdup_printf("%s is ignored: conda environments are not supported\n"
                                                "List the packages that `pip` installs in requirements.txt.",
                                                conda[n]);
         }

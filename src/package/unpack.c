@@ -288,7 +288,7 @@ static bool read_archive(Unpack *unpack, GError **error)
                         return false;
         }
         if (unpack->headers == 0)
-                return err_set(error, ERR_INVALID, "it holds nothing");
+                return err_set(error, ERR_INVALID, "it is empty");
         return manifest_seal(unpack->manifest, error);
 }
 

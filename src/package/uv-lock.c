@@ -348,8 +348,7 @@ char *uv_lock_requirements(const char *text, GError **error)
                 return NULL;
         if (version != 1) {
                 err_set(error, ERR_INVALID,
-                        "uv.lock: its version is %d, and only 1 is known\n"
-                        "`uv export --no-dev -o requirements.txt` writes a file that is.",
+                        "uv.lock: its version is %d, and only 1 is supported\n`uv export --no-dev -o requirements.txt` writes a file that is read instead.",
                         (int)version);
                 return NULL;
         }

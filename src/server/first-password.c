@@ -95,9 +95,10 @@ bool first_password_make(Engine *engine, const char *path, GError **error)
         ((User *)draft)->password = hash;
         if (!put_and_wait(engine, (const User *)draft, error))
                 return err_prefix(error, "no password for '%s': ", SEEDED_USER);
-        log_info("the administrator's account has a password at random; the file goes when it is changed "
-                 "(paddle user set "
-                 "NAME --password)",
-                 "user", SEEDED_USER, "file", path, NULL);
+        log_info(
+                "the administrator's account has a random password; its file is deleted when the password is changed "
+                "(paddle user set "
+                "NAME --password)",
+                "user", SEEDED_USER, "file", path, NULL);
         return true;
 }

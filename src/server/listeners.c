@@ -58,11 +58,11 @@ static void reload(Tls *tls)
         g_autoptr(GError) error = NULL;
 
         if (!tls_reload(tls, &error)) {
-                log_warning("the new certificate cannot be used; going on with the one before", "error",
+                log_warning("the new certificate cannot be used; keeping the previous one", "error",
                             error->message, NULL);
                 return;
         }
-        log_info("read the certificate again; new connections get it", NULL);
+        log_info("read the certificate again; new connections use it", NULL);
         tell_expiry(tls);
 }
 

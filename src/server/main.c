@@ -886,7 +886,7 @@ static void serve(Server *server)
         idle_init(&server->idle, server->options.idle_ms, clock_monotonic_ms());
         watch_idleness(server);
         g_main_loop_run(server->loop);
-        log_info("stopping; jobs run on", NULL);
+        log_info("stopping; jobs keep running", NULL);
 }
 
 /* Connections, followers and uploads take a descriptor each, more than the usual soft limit of 1024. */

@@ -135,8 +135,8 @@ bool option_lists_check(const ServerOptions *options, GError **error)
                 g_auto(GStrv) items = text ? g_strsplit(text, ",", -1) : NULL;
 
                 if (rows[i].max && items && g_strv_length(items) > rows[i].max)
-                        return err_set(error, ERR_USAGE, "%s: %u directories; %u is the most", rows[i].option,
-                                       g_strv_length(items), rows[i].max);
+                        return err_set(error, ERR_USAGE, "%s: %u directories; at most %u are allowed",
+                                       rows[i].option, g_strv_length(items), rows[i].max);
                 for (char **item = items; item && *item; item++) {
                         if (!**item)
                                 return err_set(

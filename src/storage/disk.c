@@ -190,8 +190,7 @@ bool disk_error(GError **error, int err, const char *what, const char *name)
         if (err == ENOSPC || err == EDQUOT)
                 return err_set(
                         error, ERR_NO_SPACE,
-                        "cannot %s '%s': %s\nFree some space on that disk, then do the same again: what has "
-                        "arrived whole is kept.",
+                        "cannot %s '%s': %s\nFree some space on that disk, then do the same again: complete parts are kept.",
                         what, shown, g_strerror(err));
         return err_set_errno(error, err, "cannot %s '%s'", what, shown);
 }

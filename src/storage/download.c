@@ -103,8 +103,7 @@ static bool fetch_chunk(Download *download, const Item *item, int fd, guint64 si
         if (strcmp(hash, wanted) != 0)
                 return err_set(
                         error, ERR_CONFLICT,
-                        "'%s' changed while it was read, or was damaged on the way\nTry again: what is right "
-                        "is kept.",
+                        "'%s' changed while it was read, or was damaged on the way\nTry again: correct parts are kept.",
                         item->remote);
         if (!write_at(fd, transfer->buffer, len, index * STORAGE_CHUNK))
                 return disk_error(error, errno, "write", item->local);

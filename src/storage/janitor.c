@@ -228,8 +228,8 @@ static void remove_one(Janitor *janitor, const GcThing *thing, JanitorRemoval *r
         g_autoptr(GError) failure = NULL;
 
         if (!drops[thing->kind](janitor, thing, &removal->gone, &failure))
-                log_warning("what nothing needs could not be removed; it is tried again in the next round",
-                            "what", thing->name, "error", failure->message, NULL);
+                log_warning("unused files could not be removed; retrying in the next round", "what",
+                            thing->name, "error", failure->message, NULL);
 }
 
 /* Leaves `survey` unchanged. */
@@ -273,7 +273,7 @@ static void tell_removed(const GPtrArray *removals)
                 return;
         count = g_strdup_printf("%u", gone);
         shown = bytes_format((guint64)bytes);
-        log_info("removed what nothing needs", "things", count, "size", shown, NULL);
+        log_info("removed unused files", "things", count, "size", shown, NULL);
 }
 
 /* ---- surveys ---- */
@@ -305,8 +305,9 @@ static void publish(Janitor *janitor, Survey *survey)
         g_autoptr(GError) failure = NULL;
 
         if (survey && !ledger_save(janitor->config.ledger, janitor->ledger_file, &failure))
-                log_warning("what users hold could not be written; it is counted again at the next start",
-                            "error", failure->message, NULL);
+                log_warning(
+                        "the disk usage of users could not be stored; it is counted again at the next start",
+                        "error", failure->message, NULL);
         pthread_mutex_lock(&janitor->mutex);
         survey_free(janitor->last);
         janitor->last = survey;

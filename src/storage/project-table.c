@@ -28,7 +28,7 @@ bool project_range_parse(const char *option, const char *text, ProjectRange *ret
             !number_parse(option, dash + 1, 1, G_MAXUINT32 - 1, &last, error))
                 return false;
         if (first > last)
-                return err_set(error, ERR_INVALID, "%s: '%s' must go upwards", option, text);
+                return err_set(error, ERR_INVALID, "%s: '%s' must ascend", option, text);
         *ret = (ProjectRange){ (guint32)first, (guint32)last };
         return true;
 }
@@ -70,7 +70,7 @@ static bool parse_line(ProjectTable *table, const char *line, GError **error)
         if (!number_parse("project id", digits, 1, G_MAXUINT32 - 1, &id, error))
                 return false;
         if (project_table_user(table, (guint32)id) || project_table_id(table, space + 1))
-                return err_set(error, ERR_INVALID, "'%s': this id or user has been there before", line);
+                return err_set(error, ERR_INVALID, "'%s': this id or user occurs twice", line);
         put(table, (guint32)id, space + 1);
         return true;
 }

@@ -148,7 +148,7 @@ static guint32 id_new_of(Projects *projects, const char *user)
         if (id || add(projects, user, &id, &failure))
                 return id;
         if (!projects->told)
-                log_warning("a user has no project id, so the accounting alone keeps their limit of the disk",
+                log_warning("a user has no project id, so the disk limit is enforced by counting alone",
                             "user", user, "error", failure->message, NULL);
         projects->told = true;
         return 0;
@@ -234,9 +234,9 @@ bool projects_label(Projects *projects, const char *user, const char *path, bool
         if (!labels.err && fsetxattr(top, MARK, mark, strlen(mark), 0) < 0)
                 labels.err = errno;
         if (labels.err)
-                log_warning("a tree does not carry its user's project id as a whole; the accounting counts "
-                            "it, and the next survey tries again",
-                            "tree", path, "user", user, "error", g_strerror(labels.err), NULL);
+                log_warning(
+                        "some files of a tree lack their user's project id; they are counted, and the next survey retries",
+                        "tree", path, "user", user, "error", g_strerror(labels.err), NULL);
         projects_refresh(projects, user);
         return true;
 }
@@ -255,7 +255,7 @@ static void set_limit(Projects *projects, guint32 id, const DiskAmount *limit)
         else if (!was || was->bytes >= 0) {
                 const DiskAmount failed = { -1, -1 };
 
-                log_warning("a limit of the disk could not be given to the kernel; trying again", "user",
+                log_warning("a user's disk limit could not be set in the kernel; retrying", "user",
                             project_table_user(projects->table, id), "error", g_strerror(errno), NULL);
                 g_hash_table_insert(projects->set, GUINT_TO_POINTER(id), g_memdup2(&failed, sizeof failed));
         }
@@ -367,7 +367,7 @@ bool projects_open(const ProjectConfig *config, Projects **ret, GError **error)
         }
         lacks = find_lack(projects);
         if (!lacks && config->policy != PROJECT_QUOTA_OFF) {
-                log_info("the file system keeps the users' limits of the disk", "by", "project quota", NULL);
+                log_info("the file system enforces the disk limits of users", "by", "project quota", NULL);
                 *ret = projects;
                 return true;
         }
@@ -375,7 +375,7 @@ bool projects_open(const ProjectConfig *config, Projects **ret, GError **error)
         projects_free(projects);
         if (config->policy == PROJECT_QUOTA_ON)
                 return err_set(error, ERR_USAGE, "--project-quota on: %s", lacks);
-        log_info("the users' limits of the disk are kept by counting", "why",
+        log_info("the disk limits of users are enforced by counting", "why",
                  lacks ? lacks : "--project-quota off", NULL);
         return true;
 }

@@ -19,11 +19,10 @@
 
 static bool not_theirs(const Place *place, GError **error)
 {
-        return err_set(error, ERR_DENIED,
-                       "'%s' belongs to another user, and only administrators can take away what others have "
-                       "in public\nYou can take away what your own jobs have written there, and all that is "
-                       "in your home.",
-                       place->shown);
+        return err_set(
+                error, ERR_DENIED,
+                "'%s' belongs to another user, and only administrators can remove or move files of others in public\nYou can do so with files that your own jobs have written there, and with all files in your home.",
+                place->shown);
 }
 
 /* Removing */
@@ -95,9 +94,8 @@ static bool remove_own_dir(const Place *place, int parent, const char *name, Fil
                 return true;
         return err_set(
                 error, ERR_DENIED,
-                "'%s' is not removed as a whole: %" G_GUINT64_FORMAT
-                " entries in it belong to other users and stay\nTheir owners, or an administrator, can "
-                "remove them. All else in it is gone.",
+                "'%s' was removed only in part: %" G_GUINT64_FORMAT
+                " entries in it belong to other users\nTheir owners, or an administrator, can remove them. All other entries are deleted.",
                 place->shown, removal->left);
 }
 
@@ -115,7 +113,7 @@ static bool remove_name(Storage *storage, const Place *place, int parent, const 
         if (!recursive)
                 return err_set(
                         error, ERR_CONFLICT,
-                        "directory '%s' is not empty\nRemove it recursively to remove all that is in it.",
+                        "directory '%s' is not empty\nRemove it recursively, together with its contents.",
                         place->shown);
         return place->bound ? remove_own_dir(place, parent, name, removal, error)
                             : remove_home_dir(storage, place, parent, name, removal, error);
@@ -133,8 +131,8 @@ bool storage_remove(Storage *storage, const char *pfs_path, const StorageAccess 
         if (!place_open(&place, storage, pfs_path, access, PLACE_TAKE, error))
                 return false;
         if (place_is_root(&place))
-                return err_set(error, ERR_DENIED, "'%s' itself cannot be removed\nRemove what is in it.",
-                               place.shown);
+                return err_set(error, ERR_DENIED,
+                               "'%s' itself cannot be removed\nRemove its contents instead.", place.shown);
         parent = place_parent(&place, false, &name, error);
         if (parent < 0)
                 return false;
@@ -168,10 +166,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Move, move_clear)
 
 static bool exists_already(const Move *move, GError **error)
 {
-        return err_set(error, ERR_EXISTS,
-                       "'%s' exists already, and '%s' is not moved\nChoose another name, or have it replaced "
-                       "(paddle storage mv --force).",
-                       move->target.shown, move->source.shown);
+        return err_set(
+                error, ERR_EXISTS,
+                "'%s' exists already, so '%s' was not moved\nChoose another name, or replace it with `paddle storage mv --force`.",
+                move->target.shown, move->source.shown);
 }
 
 static bool move_error(const Move *move, int err, GError **error)
@@ -387,7 +385,7 @@ static bool open_ends(Move *move, const char *from, const char *to, const Storag
         if (!place_open(&move->source, move->storage, from, access, PLACE_TAKE, error))
                 return false;
         if (place_is_root(&move->source))
-                return err_set(error, ERR_DENIED, "'%s' itself cannot be moved\nMove what is in it.",
+                return err_set(error, ERR_DENIED, "'%s' itself cannot be moved\nMove its contents instead.",
                                move->source.shown);
         if (!place_open(&move->target, move->storage, to, access, PLACE_WRITE, error))
                 return false;

@@ -223,7 +223,7 @@ static json_t *file_chunks(const Place *place, GError **error)
         }
         if (st.st_size / STORAGE_CHUNK >= SHOWN_MAX) {
                 err_set(error, ERR_TOO_LARGE,
-                        "'%s' has more than %d chunks, as many as are hashed for one answer", place->shown,
+                        "'%s' has more than %d chunks, the most that one request can hash", place->shown,
                         SHOWN_MAX);
                 return NULL;
         }
@@ -324,7 +324,8 @@ static bool read_chunk(const char *file, const char *hash, char *buffer, gsize *
         hash_bytes(buffer, (gsize)got, found);
         if (strcmp(found, hash) != 0)
                 return err_set(error, ERR_INVALID,
-                               "what arrived has the hash %s, not '%.80s'\nSend it again.", found, hash);
+                               "the received bytes have the hash %s, not '%.80s'\nSend it again.", found,
+                               hash);
         *ret_len = (gsize)got;
         return true;
 }

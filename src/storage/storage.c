@@ -124,11 +124,10 @@ static bool is_owned_by(const struct stat *st, const Owner *owner)
 static bool foreign_home(const Storage *storage, const char *user, const struct stat *st, const Owner *owner,
                          GError **error)
 {
-        return err_set(error, ERR_DENIED,
-                       "the home of '%s' belongs to uid %u, but '%s' is uid %u now\nAn administrator of this "
-                       "machine gives it over (chown -R %u:%u) or moves it away: '%s/%s/home/%s'.",
-                       user, st->st_uid, user, owner->uid, owner->uid, owner->gid, storage->dir, storage->dc,
-                       user);
+        return err_set(
+                error, ERR_DENIED,
+                "the home of '%s' belongs to uid %u, but '%s' is uid %u now\nAn administrator of this machine can give it to the user (chown -R %u:%u), or move it away: '%s/%s/home/%s'.",
+                user, st->st_uid, user, owner->uid, owner->uid, owner->gid, storage->dir, storage->dc, user);
 }
 
 /* Gives a home of the server away as a whole. The top directory is given last, so an interrupted call starts
@@ -229,7 +228,8 @@ static bool place_name(Place *place, const Storage *storage, char **parts, const
         if (!path_check(all, error))
                 return false;
         if (count > 1 && strcmp(parts[1], storage->dc) != 0)
-                return err_set(error, ERR_NOT_FOUND, "no datacenter '%s' here; this one is '%s'", parts[1],
+                return err_set(error, ERR_NOT_FOUND,
+                               "there is no datacenter '%s'; the one of this server is '%s'", parts[1],
                                storage->dc);
         if (count < head || (head == 3 && strcmp(parts[2], "public") != 0))
                 return err_set(error, ERR_INVALID, "'%s' is neither in a home nor in public" PATH_HINT,
@@ -414,8 +414,7 @@ int place_parent_of_new(const Place *place, const char **ret_name, GError **erro
                 return fd;
         if (err_is(failure, ERR_NOT_FOUND))
                 err_set(error, ERR_NOT_FOUND,
-                        "'%s' cannot be made: there is no directory '%.*s'\nMake that directory first "
-                        "(paddle storage mkdir -p).",
+                        "'%s' cannot be created: there is no directory '%.*s'\nCreate that directory first (paddle storage mkdir -p).",
                         place->shown, (int)(strrchr(place->shown, '/') - place->shown), place->shown);
         else
                 g_propagate_error(error, g_steal_pointer(&failure));

@@ -55,7 +55,7 @@ static bool give_entries(int dir, const Owner *owner, int depth, GError **error)
                 return disk_error(error, err, "list", ".");
         }
         if (depth > DEPTH_MAX)
-                ok = err_set(error, ERR_TOO_LARGE, "more than %d directories in each other", DEPTH_MAX);
+                ok = err_set(error, ERR_TOO_LARGE, "more than %d levels of directories", DEPTH_MAX);
         for (struct dirent *entry; ok && (entry = readdir(stream));)
                 if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
                         ok = give_entry(dir, entry->d_name, owner, depth, error);

@@ -373,7 +373,7 @@ def test_an_administrator_sets_it(served):
 
 def test_without_project_quotas_the_server_counts(served, tmp_path):
     """The kernel that runs the tests has none; test_project_quota.py has a kernel that does."""
-    assert re.search(r"info the users' limits of the disk are kept by counting why=\"", served.log())
+    assert re.search(r"info the disk limits of users are enforced by counting why=\"", served.log())
     assert Limited(served, "ann-counted").usage(count=False)["enforced_by"] == "counting"
     server = Server(tmp_path / "state", "--project-quota", "on")
     for options, says in (

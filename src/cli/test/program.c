@@ -120,8 +120,8 @@ static void test_words(void)
                   "Make it so (chmod +x train.py), or name its interpreter: python train.py. "
                   "--force submits it anyway." },
                 { "\"train.py\"",
-                  "'train.py' alone is looked for on PATH, not in the package, so the job would "
-                  "fail\nSay python train.py. --force submits it anyway." },
+                  "'train.py' without a directory is searched on PATH, not in the package, so the job would "
+                  "fail\nWrite python train.py. --force submits it anyway." },
                 { "\"python train.py\"", NULL },
         };
         g_autoptr(GHashTable) paths = make_paths();

@@ -45,7 +45,7 @@ static const struct {
         { SUBMIT_WORDS, "--framework plain -n 3 --ps 0 true", NULL,
           "{\"framework\":\"plain\",\"command\":[\"true\"],\"roles\":[{\"name\":\"worker\",\"replicas\":3}]}",
           NULL },
-        { SUBMIT_WORDS, "", NULL, NULL, "a command is missing\nSay what to run" },
+        { SUBMIT_WORDS, "", NULL, NULL, "a command is missing\nName the command" },
         { SUBMIT_WORDS, "--", NULL, NULL, "a command is missing" },
         { SUBMIT_WORDS, "-- ''", NULL, NULL, "the command is an empty word" },
         { SUBMIT_WORDS, "--entry-point=x y", NULL, NULL,

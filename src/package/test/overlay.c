@@ -271,7 +271,7 @@ static void depth_is_limited(void)
                 g_string_append(path, "d/");
         g_string_append(path, "x");
         put_file(trees->made, path->str, "", 0644);
-        check_refused(trees, (uid_t)-1, ERR_TOO_LARGE, "directories in each other");
+        check_refused(trees, (uid_t)-1, ERR_TOO_LARGE, "levels of directories");
 }
 
 static void what_is_gone_is_said(void)

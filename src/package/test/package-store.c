@@ -292,9 +292,9 @@ static void test_blob_refused(Fixture *fixture, gconstpointer unused)
                        "64 lower-case hex");
         g_assert_true(send_bytes(fixture, hash, 0, "abc", 3, false, &error));
         assert_refused(send_bytes(fixture, hash, 0, "abc", 3, false, error_), ERR_CONFLICT,
-                       "3 bytes have arrived");
+                       "3 bytes were received");
         assert_refused(send_bytes(fixture, hash, 4, "ef", 2, true, error_), ERR_CONFLICT,
-                       "3 bytes have arrived");
+                       "3 bytes were received");
         assert_refused(send_bytes(fixture, hash, 3, "xyz", 3, true, error_), ERR_INVALID, "dropped");
         g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 0);
         g_assert_true(send_bytes(fixture, hash, 0, "abcdef", 6, true, &error));
@@ -424,7 +424,8 @@ static void test_remove(Fixture *fixture, gconstpointer unused)
         tree = package_store_path(fixture->store, two->hash);
         text = get(tree, "shared");
         g_assert_cmpstr(text, ==, "shared");
-        assert_refused(package_store_remove(fixture->store, one->hash, error_), ERR_NOT_FOUND, "is not here");
+        assert_refused(package_store_remove(fixture->store, one->hash, error_), ERR_NOT_FOUND,
+                       "there is no package");
         g_assert_true(package_send(fixture->files, one, &wire_ops, &wire, NULL, NULL, &error));
         g_assert_true(package_store_has(fixture->store, "ann", one->hash));
 }

@@ -90,7 +90,7 @@ static char *ask_interpreter(const char *python, GError **error)
         }
         if (!g_spawn_check_wait_status(status, &failure) || !strchr(out, '\n')) {
                 err_set(error, ERR_FAILED, "python interpreter '%s' does not work: %s", python,
-                        failure ? g_strstrip(*err ? err : failure->message) : "it says nothing");
+                        failure ? g_strstrip(*err ? err : failure->message) : "it prints nothing");
                 return NULL;
         }
         return g_strdup(g_strstrip(out));
@@ -462,7 +462,7 @@ static bool check_reach(const char *option, const char *what, const char *progra
         return !closed ||
                err_set(error, ERR_DENIED,
                        "the server's %s '%s' is in '%s', which this user may not enter\n"
-                       "An administrator starts the server with one that all users can run: paddled %s.",
+                       "Ask an administrator to start the server with one that all users can run: paddled %s.",
                        what, program, closed, option);
 }
 

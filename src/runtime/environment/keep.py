@@ -53,7 +53,7 @@ def walk(work, is_new, max_depth):
         dirs = [os.path.join(below, name) for name in sorted(inside - {"__pycache__"})]
         for path in dirs:
             if path.count("/") >= max_depth and is_new(path):
-                refuse(f"it made more than {max_depth} directories in each other")
+                refuse(f"it made more than {max_depth} levels of directories")
         yield below, dirs, [entry.name for entry in entries if entry.name not in inside]
         waiting += reversed(dirs)
 

@@ -104,12 +104,12 @@ static bool check(const char *line, guint number, bool urls, GError **error)
                                "List the packages themselves. The job's own package is on PYTHONPATH anyway.",
                                number, line);
         if (!urls && names_place(line))
-                return err_set(error, ERR_INVALID,
-                               "requirements, line %u: '%s' says where a package comes from, and this server "
-                               "takes packages only from its own index\n"
-                               "Name the package and its version. An index belongs into the server's pip "
-                               "settings (pip.conf); `paddled --requirement-urls` allows such lines.",
-                               number, line);
+                return err_set(
+                        error, ERR_INVALID,
+                        "requirements, line %u: '%s' says where a package comes from, and this server "
+                        "takes packages only from its own index\n"
+                        "Name the package and its version. Set an index in the server's pip settings (pip.conf); `paddled --requirement-urls` allows such lines.",
+                        number, line);
         return true;
 }
 

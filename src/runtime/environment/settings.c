@@ -454,7 +454,8 @@ char **settings_proxies(char *const *environ_list, GError **error)
                 if (!value || !*value)
                         continue;
                 if (strstr(value, "://") && g_ascii_strncasecmp(value, "http://", 7) != 0) {
-                        err_set(error, ERR_INVALID, "the proxy in %s is not reached by http://", names[i]);
+                        err_set(error, ERR_INVALID, "the proxy in %s needs another protocol than http://",
+                                names[i]);
                         return NULL;
                 }
                 entry = g_strconcat(names[i], "=", value, NULL);

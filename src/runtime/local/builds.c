@@ -218,8 +218,8 @@ static char **proxy_of(const Builds *builds, const Build *build, GError **error)
                 return NULL;
         }
         if (!proxies) {
-                log_warning("builds of environments reach all that this machine reaches", "reason",
-                            failure->message, NULL);
+                log_warning("builds of environments can connect to everything that this machine can",
+                            "reason", failure->message, NULL);
                 return NULL;
         }
         index = settings_addresses(here);

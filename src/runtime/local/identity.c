@@ -56,8 +56,8 @@ bool uid_pool_parse(const char *option, const char *text, UidPool *ret, GError *
                 return false;
         if (first > last || (first <= UNIX_UID_NOBODY && last >= UNIX_UID_NOBODY))
                 return err_set(error, ERR_INVALID,
-                               "%s: '%s' must go upwards and leave out %d, which is nobody's", option, text,
-                               UNIX_UID_NOBODY);
+                               "%s: '%s' must ascend and leave out %d, the uid of the user 'nobody'", option,
+                               text, UNIX_UID_NOBODY);
         *ret = (UidPool){ (uid_t)first, (uid_t)last };
         return true;
 }
@@ -216,7 +216,7 @@ static bool password_entry_find(PasswordEntry *ret, const char *name, uid_t uid,
         for (gsize i = 0; i < G_N_ELEMENTS(means_none); i++)
                 if (err == means_none[i])
                         return true;
-        return err_set(error, ERR_UNAVAILABLE, "the machine cannot say who it is just now: %s",
+        return err_set(error, ERR_UNAVAILABLE, "this machine cannot look up its Unix users now: %s",
                        g_strerror(err));
 }
 
@@ -253,10 +253,10 @@ static bool check_map(const char *map, const char *what, const char *file, guint
 {
         if (id_map_has(map, id))
                 return true;
-        return err_set(error, ERR_DENIED,
-                       "%s %u is none that the kernel has here (/proc/self/%s)\nName a range of it to the "
-                       "server (--job-uids FIRST-LAST), or give this container more of them.",
-                       what, id, file);
+        return err_set(
+                error, ERR_DENIED,
+                "%s %u does not exist in this container (/proc/self/%s)\nStart the server with a range that does (--job-uids FIRST-LAST), or give the container more of them.",
+                what, id, file);
 }
 
 /* If a directory server is down, the user has fewer groups, which is safe. */

@@ -149,9 +149,7 @@ bool agent_link_check_users(AgentLink *link, GError **error)
                 return true;
         return err_set(
                 error, ERR_CONFLICT,
-                "the agent that runs is not root's, or of an older version, and cannot run anything as "
-                "another user\nStop it (SIGTERM to paddle-agent; members run on): the server starts a new "
-                "one.");
+                "the running agent is not root's, or has an older version, and cannot run anything as another user\nStop it (SIGTERM to paddle-agent; members keep running): the server starts a new one.");
 }
 
 bool agent_link_check_egress(AgentLink *link, GError **error)
@@ -163,8 +161,7 @@ bool agent_link_check_egress(AgentLink *link, GError **error)
         pthread_mutex_unlock(&link->lock);
         return !why ||
                err_set(error, ERR_UNAVAILABLE,
-                       "the server limits what members may connect to (--egress), and it does not hold: "
-                       "%s\nAsk an administrator.",
+                       "the server limits what members may connect to (--egress), and cannot enforce it: %s\nAsk an administrator.",
                        why);
 }
 
@@ -411,8 +408,8 @@ static void set_syncing(AgentLink *link, const Message *hello)
         unlimited = g_strdup(link->unlimited);
         pthread_mutex_unlock(&link->lock);
         if (unlimited)
-                log_error("--egress does not hold, so no member of a user is started", "reason", unlimited,
-                          NULL);
+                log_error("--egress cannot be enforced, so no member of a user is started", "reason",
+                          unlimited, NULL);
         if (lacking)
                 log_warning(
                         "the agent cannot give members all parts of a sandbox: this machine lacks them, or "
@@ -546,7 +543,7 @@ static bool take_line(AgentLink *link, const char *line, gsize len, GError **err
         Message message;
 
         if (!message_parse(line, len, &message, error))
-                return err_prefix(error, "the agent says what cannot be read: ");
+                return err_prefix(error, "a message of the agent cannot be read: ");
         if (message.kind == MESSAGE_REFUSED)
                 return err_set(error, ERR_GONE,
                                "the agent serves a newer server (epoch %" G_GINT64_FORMAT

@@ -619,7 +619,7 @@ static bool plan_environment(LocalRuntime *local, const RuntimeAttempt *attempt,
         if (!environment_is_ready(&config, key))
                 return err_set(
                         error, ERR_NOT_FOUND,
-                        "the Python environment 'envs/%s' is gone\nSubmit the job again to have it built.",
+                        "the Python environment 'envs/%s' no longer exists\nSubmit the job again to have it built.",
                         key);
         plan->environment = environment_path(&config, key);
         if (attempt->job->spec->setup)

@@ -407,11 +407,10 @@ static bool check_count(const Target *target, GError **error)
 {
         if (count_of(target->terminals, target->task) < TERMINALS_MEMBER_MAX)
                 return true;
-        return err_set(
-                error, ERR_UNAVAILABLE,
-                "the member has %d commands and connections beside it, as many as it may have\nEnd one "
-                "of them, or try again in some seconds if they have just ended.",
-                TERMINALS_MEMBER_MAX);
+        return err_set(error, ERR_UNAVAILABLE,
+                       "the member has %d commands and connections beside it, which is the maximum\nEnd one "
+                       "of them, or try again in some seconds if they have just ended.",
+                       TERMINALS_MEMBER_MAX);
 }
 
 static bool start(RuntimeExec *exec, const ExecStart *start, void *arg, GError **error)

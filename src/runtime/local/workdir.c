@@ -138,8 +138,7 @@ static bool refuse_made(const WorkdirSource *source, GError *failure, GError **e
                         continue;
                 environment_spoil(source->made);
                 err_set(error, spoiled[i],
-                        "what the setup made cannot be used: %s\n"
-                        "Something has changed it since. Submit the job again: the setup runs again for it.",
+                        "the result of the setup cannot be used: %s\nIt was changed after the setup. Submit the job again, and the setup runs again.",
                         failure->message);
                 g_error_free(failure);
                 return false;

@@ -49,7 +49,7 @@ static void on_done(int status, const GError *error, void *arg)
 
         g_mutex_lock(&room->mutex);
         room->over++;
-        if (error && error->code == ERR_UNAVAILABLE && strstr(error->message, "as many as it may have"))
+        if (error && error->code == ERR_UNAVAILABLE && strstr(error->message, "which is the maximum"))
                 room->refused++;
         g_cond_broadcast(&room->changed);
         g_mutex_unlock(&room->mutex);

@@ -17,7 +17,7 @@ static void test_range(void)
                 { "5-4294967294", 5, 4294967294u, NULL },
                 { PROJECT_IDS_DEFAULT, 1879100000, 1879999999, NULL },
                 { "7", 0, 0, "--p: '7' is not FIRST-LAST" },
-                { "9-8", 0, 0, "'9-8' must go upwards" },
+                { "9-8", 0, 0, "'9-8' must ascend" },
                 { "0-8", 0, 0, "--p" },          /* the id of all unlabelled files */
                 { "1-4294967295", 0, 0, "--p" }, /* not a valid id */
                 { "1-x", 0, 0, "--p" },

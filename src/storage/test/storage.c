@@ -49,8 +49,8 @@ static void test_refused(Fixture *fixture, gconstpointer unused)
                 { "/pfs/local/home", "neither in a home nor in public", ERR_INVALID, false },
                 { "/pfs/local/etc/x", "neither in a home nor in public", ERR_INVALID, false },
                 { "/pfs/local/.upload/x", "neither in a home nor in public", ERR_INVALID, false },
-                { "/pfs/mars/home/ann/x", "no datacenter 'mars' here; this one is 'local'", ERR_NOT_FOUND,
-                  false },
+                { "/pfs/mars/home/ann/x", "there is no datacenter 'mars'; the one of this server is 'local'",
+                  ERR_NOT_FOUND, false },
                 { "/pfs/local/home/bob/secret", "'/pfs/local/home/bob/secret' belongs to 'bob'", ERR_DENIED,
                   false },
                 { "/pfs/local/home/ann/../bob/secret", "'.' and '..'", ERR_INVALID, false },
@@ -511,7 +511,7 @@ static void test_upload_refused(Fixture *fixture, gconstpointer unused)
 
         hash_bytes("other", 5, hash);
         assert_refused(put_chunk(fixture, path, 0, "abc", 3, hash, error_), ERR_INVALID,
-                       "what arrived has the hash");
+                       "the received bytes have the hash");
         assert_refused(put_chunk(fixture, path, 0, "abc", 0, NULL, error_), ERR_INVALID, "1 to");
         assert_refused(put_chunk(fixture, path, 0, large, STORAGE_CHUNK + 1, NULL, error_), ERR_TOO_LARGE,
                        "1 to");
