@@ -113,7 +113,8 @@ static bool (*const acts[ACTIONS])(Life *life, const char *by, GError **error) =
         [ACT_RELEASE] = release, [ACT_REQUEUE] = life_requeue, [ACT_SAVED] = saved,
 };
 
-/* Who sends a job back into its queue asks for its priority anew: a right may have been taken back since. */
+/* A requeue checks the job's priority again: the user's right to it may have been revoked since the
+ * submission. */
 static void limit_priority(Engine *engine, Life *life, const char *by)
 {
         const Catalog *catalog = engine->batch.catalog;

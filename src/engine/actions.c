@@ -1,7 +1,7 @@
-/* What the runtime is asked to do: the difference between a published view and the one before it. Runs after
- * the commit only, so that every action has a durable reason; all actions may be repeated. Against no view
- * before (after the runtime has connected) it asks for everything that the job wants: that is how engine and
- * runtime converge. */
+/* Actions for the runtime: the difference between a published view and the one before it. Runs after the
+ * commit only, so that every action has a durable reason; all actions may be repeated. Against no view before
+ * (after the runtime has connected) it asks for everything that the job wants: that is how engine and runtime
+ * converge. */
 #include "engine/state.h"
 
 #include <string.h>
@@ -444,8 +444,8 @@ static void mark_members(Runtime *runtime, const Job *was, const Job *now)
         }
 }
 
-/* Who waits in a cluster with an order of its own takes another place in it. Members that are started now
- * were told already. */
+/* Tells a cluster that orders waiting jobs itself (Volcano) about a changed priority. Members that start now
+ * got it with their start. */
 static void reprioritize(const Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
 

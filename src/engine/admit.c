@@ -90,7 +90,7 @@ static void lacks_ports(Engine *engine, Live *live)
         feed_again(engine, live);
 }
 
-/* What the scheduler was told of it (feed.c). */
+/* The scheduler's copy of the job (feed.c). */
 static void give_shares(Engine *engine, Job *job)
 {
         const Catalog *catalog = engine_catalog_now(engine);

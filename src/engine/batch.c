@@ -288,7 +288,7 @@ static void restore_ports(Engine *engine, Live *live)
         live->leased = false;
 }
 
-/* What is new goes; what changed is as it was. */
+/* Removes a new job; restores the old view of a changed one. */
 static void restore_view(Engine *engine, Live *live)
 {
         Job *draft = live->job;

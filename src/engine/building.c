@@ -48,7 +48,7 @@ void building_clear(Engine *engine)
         g_hash_table_unref(engine->build_groups);
 }
 
-/* A queue that could never give it gives what it has: nobody would be served by a build that never starts. */
+/* Reduces the request to what the job's queues have in all, so that a build can always start. */
 static void clamp(const Catalog *catalog, const char *name, Resources *wants)
 {
         const Queue *queue = catalog_queue(catalog, name);

@@ -78,7 +78,7 @@ static void take_list(char ***at, char ***list)
         *at = g_strdupv(*list);
 }
 
-/* What another cluster's runtime has prepared is of no use. */
+/* Moves the job. An environment that the runtime of another cluster has built cannot be used. */
 static void move(Engine *engine, Job *job, const Queue *queue)
 {
         const RuntimeSlot *was = slot_of(engine, job), *slot;

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "model/array.h"
 
-/* Who waits for one job or array. */
+/* The jobs that wait for one job or array. */
 typedef struct {
         char id[ARRAY_ID_LEN + 1];
         GArray *seqs; /* gint64: of the waiting jobs */

@@ -43,7 +43,7 @@ struct Disk {
         Ledger *ledger;
         DiskParts parts;
         Projects *projects;       /* NULL: the accounting alone keeps the limits */
-        _Atomic(Engine *) engine; /* of parts; NULL: nobody has a limit yet */
+        _Atomic(Engine *) engine; /* of parts; NULL: limits do not apply yet */
         Janitor *janitor;
 };
 

@@ -353,7 +353,7 @@ Engine *engine_new(const EngineConfig *config, GError **error)
         return g_steal_pointer(&engine);
 }
 
-/* What users used of late, once more. What a commit that fails here loses is at most a minute's. */
+/* Stores the recent usage of users once more. If this commit fails, at most a minute of it is lost. */
 static void store_usage(Engine *engine)
 {
         g_autoptr(GPtrArray) usage = g_ptr_array_new_with_free_func((GDestroyNotify)usage_free);

@@ -214,7 +214,7 @@ static SchedTask *tasks_of(Engine *engine, const Job *job)
         return tasks;
 }
 
-/* What an attempt gave its members stays so. */
+/* The shares of undeclared members. They do not change during an attempt. */
 static SpecShare share_of(Engine *engine, const Job *job)
 {
         const Catalog *catalog = engine_catalog_now(engine);
@@ -377,7 +377,8 @@ static bool declares_all(const Spec *spec)
         return true;
 }
 
-/* What an attempt or a build was given stays so. */
+/* True if a change of the queues' shares changes the job's request. That of an attempt or a build does not
+ * change. */
 static bool depends_on_shares(const Live *live)
 {
         if (building_leads(live))

@@ -82,7 +82,7 @@ static bool is_done(const Member *member)
         return member->state == MEMBER_EXITED && member->exit_code == 0 && !member->signal && !member->error;
 }
 
-/* Surplus members are missed by nobody, and so is one that is leaving. */
+/* False for a surplus member and for one that is leaving: the job continues without them. */
 static bool is_missed(const Member *member)
 {
         return member->state != MEMBER_SURPLUS && member->state != MEMBER_STOPPING;
@@ -352,7 +352,7 @@ static void conclude(Life *life)
         }
 }
 
-/* What never began, or was to begin now, needs no time to save anything. */
+/* True if the member runs. Any other needs no time to save its work. */
 static bool is_working(const Member *member)
 {
         return member->state == MEMBER_RUNNING || member->state == MEMBER_READY;

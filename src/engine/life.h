@@ -95,7 +95,7 @@ void life_member_placed(Life *life, int index, const char *node);
 /* The start was requested, but the member does not run yet: why. */
 void life_member_waits(Life *life, int index, const char *why);
 void life_member_ready(Life *life, int index, gint64 time);
-/* What the member reported (model/results.h). Call it before life_member_ended. */
+/* Stores the results that the member reported (model/results.h). Call it before life_member_ended. */
 void life_member_reported(Life *life, int index, const char *text);
 void life_member_ended(Life *life, int index, const MemberEnd *end);
 

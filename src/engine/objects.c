@@ -104,7 +104,7 @@ static void note_event(Engine *engine, const char *what, const Object *object, c
                 *ret_version = revision;
 }
 
-/* What members get that declare nothing may be another amount. A new object has no jobs. */
+/* True if the change may alter the share of members that declare nothing. A new object has no jobs. */
 static bool shares_differ(const Object *was, const Object *now)
 {
         const Queue *a = (const Queue *)was, *b = (const Queue *)now;
@@ -335,7 +335,7 @@ void engine_drop(Engine *engine, ObjectKind kind, const char *name, gint64 versi
 
 /* ---- start ---- */
 
-/* What a new server begins with, as far as it is not there. */
+/* Creates the objects of a new server that do not exist yet. */
 static bool seed(Engine *engine, GPtrArray *objects, GError **error)
 {
         g_autoptr(GPtrArray) seeds = catalog_seed(CLUSTER_LOCAL, engine_now(engine));

@@ -1,6 +1,6 @@
-/* Observations: what the runtime tells, matched with what the jobs say. Each is applied once: an end that is
- * recorded already is only confirmed again. What the runtime should know and does not, once it has told all,
- * is lost. */
+/* Observations: applies the reports of a runtime to the jobs. Each is applied once: an end that is already
+ * recorded is only confirmed again. When the runtime has reported all its members, those that it does not
+ * know are lost. */
 #include "engine/state.h"
 
 #include "base/log.h"
@@ -172,8 +172,8 @@ static bool should_run(const Member *member)
                member->state == MEMBER_STOPPING;
 }
 
-/* What was intended and is not known never ran: it is asked for again. What was confirmed and is not known is
- * lost. */
+/* Handles the members that the runtime did not report. One whose start was only intended never ran, and is
+ * started again. One whose start was confirmed is lost. */
 static void lose_unseen(Engine *engine, RuntimeSlot *slot, Live *live)
 {
         for (int i = 0; i < live->job->n_members; i++) {

@@ -29,7 +29,8 @@ void read_begin(Engine *engine, Read *read);
 /* Call it when the command is freed. Any thread. */
 void read_end(Read *read);
 
-/* What the engine knows of the time after the command's read. The engine's thread; results are borrowed. */
+/* Changes since the command's read, as the engine knows them. On the engine's thread; results are borrowed.
+ * */
 
 /* A job that has ended since, and was not deleted; or NULL. */
 const Job *read_ended(const Read *read, const char *id);

@@ -10,7 +10,7 @@
 enum {
         KEEP_EVENTS = 1000000,
         EVENTS_STEP = 1000,  /* dropped in one batch */
-        EVENTS_LATE = 16384, /* so many too many: trimmed even when the engine is busy */
+        EVENTS_LATE = 16384, /* excess at which a busy engine trims, too */
         JOBS_PAGE = 100,
         JOBS_REST_MAX_MS = 3600 * 1000,
 };

@@ -93,7 +93,7 @@ static gint64 portion(gint64 amount, gint64 part, gint64 whole)
         return whole > 0 ? (gint64)((__int128)amount * MIN(part, whole) / whole) : 0;
 }
 
-/* What fits for each of the undeclared members into every limit above them. */
+/* The largest share of each undeclared member that fits into every limit above it. */
 static gint64 cap_of(const SharePlace *place, const Undeclared *sum)
 {
         gint64 cap = RESOURCE_UNLIMITED;

@@ -286,7 +286,7 @@ static char *node_key(const RuntimeSlot *slot, const char *name)
         return slot_is_local(slot) ? g_strdup(LOCAL_NODE) : g_strdup_printf("%s/%s", slot->name, name);
 }
 
-/* What is left of it beside what others hold. */
+/* The node's capacity, minus what other tenants hold. */
 static Resources room_of(const RuntimeNode *node)
 {
         Resources room = node->allocatable;
@@ -554,7 +554,7 @@ static void end_runtime(RuntimeSlot *slot)
 {
         Runtime *runtime = g_steal_pointer(&slot->runtime);
 
-        slot->source = NULL; /* what is still in the inbox is nobody's */
+        slot->source = NULL; /* drops its observations in the inbox */
         runtime_free(runtime);
 }
 
@@ -588,7 +588,7 @@ static bool same_words(const char *const *a, const char *const *b)
         return a && b ? g_strv_equal(a, b) : a == b;
 }
 
-/* What a runtime was opened with. */
+/* True if a runtime that was opened for `a` also serves `b`. */
 static bool is_same(const Cluster *a, const Cluster *b)
 {
         return a->type == b->type && g_strcmp0(a->credential, b->credential) == 0 &&

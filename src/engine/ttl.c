@@ -3,9 +3,9 @@
 
 #include "base/number.h"
 
-enum { SECONDS_MAX = 100 * 366 * 24 * 3600LL }; /* beyond it nobody waits */
+enum { SECONDS_MAX = 100 * 366 * 24 * 3600LL }; /* a longer time means this one */
 
-/* What is no number of seconds says nothing. */
+/* False if the annotation is missing, or not a number of seconds. */
 static bool take_annotation(const Job *job, gint64 *ret_ms)
 {
         const char *text = labels_get(job_annotations(job), TTL_ANNOTATION);

@@ -24,7 +24,7 @@ typedef struct {
 } QueueView;
 
 typedef struct {
-        int open, holding; /* so many of its jobs are open, hold something */
+        int open, holding; /* numbers of its jobs that are open, and that hold resources */
         gint64 revision;   /* of the last change of any of them */
 } ArrayView;
 
@@ -260,7 +260,7 @@ static void swap(Views *views, const ViewChange *change)
                 g_hash_table_add(views->by_name, change->now);
                 g_hash_table_add(views->by_id, change->now);
         } else if (change->was) {
-                g_hash_table_remove(views->by_name, change->was); /* nobody has the name before this commit */
+                g_hash_table_remove(views->by_name, change->was); /* the name was free before this commit */
                 g_hash_table_remove(views->by_seq, change->was);
                 g_hash_table_remove(views->by_id, change->was);
         }

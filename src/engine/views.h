@@ -21,7 +21,7 @@ typedef struct {
 
 enum { VIEW_PORTLESS_MAX = 8 };
 
-/* What is published besides the jobs. */
+/* Published state other than the jobs. */
 typedef struct {
         gint64 revision;
         bool ready;     /* loaded, runtime connected and synced */

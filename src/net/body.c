@@ -12,7 +12,7 @@
 
 enum {
         HOLD_STEP = 1 << 20, /* bytes of a body of unknown length that are held at once */
-        STRANGER_SHARE = 8,  /* of the bytes for bodies of unknown callers one in so many is one holder's */
+        STRANGER_SHARE = 8,  /* one holder gets 1/N of the bytes for bodies of unknown callers */
 };
 
 bool body_announced(const HttpRequest *request, gint64 *ret, GError **error)

@@ -1,4 +1,4 @@
-/* Who calls, by a token, a certificate or the Unix socket, and whether the route is for them. */
+/* Finds the caller by token, certificate or Unix socket, and checks access to the route. */
 #include "net/connection.h"
 
 #include "base/clock.h"

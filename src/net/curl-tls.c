@@ -28,7 +28,7 @@ static const struct {
           "PADDLE_CERT and PADDLE_KEY are the paths of a certificate and its key, PEM files." },
 };
 
-/* What the TLS libraries that libcurl is built with say of an answer that is no TLS. */
+/* Messages of libcurl's TLS libraries for a reply that is not TLS. */
 static bool is_plain(const char *text)
 {
         static const char *const words[] = { "wrong version number", "unexpected TLS packet", "packet length",

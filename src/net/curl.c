@@ -152,7 +152,7 @@ static void set_options(const Transport *transport, const char *url, struct curl
         set_body(transport, transfer->call);
 }
 
-/* What the library's failures mean; the rest is a connection that broke. */
+/* Meanings of libcurl's failures. Any other is a broken connection. */
 static const struct {
         CURLcode curl;
         ErrCode code;

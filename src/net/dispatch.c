@@ -62,7 +62,7 @@ static void call_handler(HttpRequest *request)
         request->entry->route->handler(request, request->face ? request->face->face.arg : server->arg);
 }
 
-/* Does nobody wait for the answer any more (CancelFunc)? A client that closes even half of its connection
+/* True if the client no longer waits for the answer (CancelFunc). A client that closes half of its connection
  * counts as gone. */
 static bool is_over(void *arg)
 {
@@ -208,7 +208,7 @@ static void request_detach(HttpRequest *request)
 
         pthread_mutex_lock(&request->mutex);
         request->connection = NULL;
-        request->answered = true; /* nobody is there to answer to */
+        request->answered = true; /* the client has gone */
         HttpStreamHandle *unread = g_steal_pointer(&request->reply.stream);
         WebSocket *unopened = g_steal_pointer(&request->reply.socket);
         pthread_mutex_unlock(&request->mutex);

@@ -10,7 +10,7 @@
 
 enum {
         CREDENTIALS_MS = 1000,   /* between two looks at whether followers may stay */
-        SOCKETS_OUT_FACTOR = 64, /* all WebSockets together may leave so many times unread what one may */
+        SOCKETS_OUT_FACTOR = 64, /* limit of unread bytes of all WebSockets, in limits of one */
 };
 
 /* Counts a follower, or refuses it; with the mutex held. */

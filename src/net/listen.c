@@ -28,7 +28,9 @@ static int open_socket(int family, const struct sockaddr *address, socklen_t len
                 return -1;
         }
         if (family == AF_UNIX)
-                (void)fchmod(fd, mode); /* the file is made with it, so nobody slips in before */
+                (void)fchmod(
+                        fd,
+                        mode); /* bind creates the file with this mode: no other user can connect earlier */
         else
                 (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (bind(fd, address, len) != 0 || listen(fd, BACKLOG) != 0) {
@@ -114,7 +116,7 @@ int listen_tcp(const char *listen, int *ret_port, GError **error)
         return fd;
 }
 
-/* A socket file nobody listens on is left from a server that was killed. */
+/* A socket file without a listener was left by a server that was killed. */
 static bool remove_stale(const char *path, const struct sockaddr_un *address, GError **error)
 {
         fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -74,7 +74,7 @@ void reply_clear(Reply *reply)
         *reply = (Reply){ .fd = -1 };
 }
 
-/* What the body held of its user's quota. */
+/* Returns the bytes that the body held of its user's quota. */
 static void release_held(HttpRequest *request)
 {
         if (request->held_bytes > 0)
@@ -287,7 +287,7 @@ static bool answer_locked(HttpRequest *request, Reply *reply)
         return true;
 }
 
-/* What was held goes. Called with the mutex held. */
+/* Sends the held reply. Called with the mutex held. */
 static void release_locked(HttpRequest *request)
 {
         Reply held = request->held;
@@ -482,8 +482,7 @@ static bool parse_position(const char *text, gsize len, guint64 *ret)
         return len > 0 && len < 20 && g_ascii_string_to_unsigned(copy, 10, 0, G_MAXINT64, ret, NULL);
 }
 
-/* RFC 9110, section 14: one range of bytes. What is malformed, or asks for several, is as if it were not
- * there. */
+/* RFC 9110, section 14: one range of bytes. A malformed header, or one with several ranges, is ignored. */
 static RangeKind parse_range(const char *text, guint64 size, guint64 *ret_at, guint64 *ret_len)
 {
         guint64 first = 0, last = G_MAXINT64;

@@ -22,7 +22,7 @@
 
 enum {
         CONNECTION_MEMORY = 32 << 10, /* of the library, per connection: bounds the request's head, too */
-        LOCAL_SHARE = 8,              /* one of so many connections is kept for the Unix socket */
+        LOCAL_SHARE = 8,              /* 1/N of the connections is reserved for the Unix socket */
         STOP_MS = 5000,               /* replies under way may take so long when stopping */
 };
 
@@ -130,7 +130,7 @@ static bool open_faces(HttpServer *server, GError **error)
         return true;
 }
 
-/* Two threads of one user that compute would leave a machine of two cores to nobody else. */
+/* The most threads of one user. Two that compute would use a machine of two cores completely. */
 static int share_of_pool(int threads)
 {
         return MAX(1, MIN(threads / 4, (int)g_get_num_processors() / 2));

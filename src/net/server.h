@@ -19,7 +19,7 @@ typedef struct HttpServer HttpServer;
 typedef struct HttpRequest HttpRequest;
 typedef void (*HttpHandler)(HttpRequest *request, void *arg);
 
-/* Who may reach the handler of a route. The handler itself checks what depends on the object. */
+/* The callers that may reach the handler of a route. The handler itself checks access to the object. */
 typedef enum {
         HTTP_PUBLIC, /* no credentials needed, and none are checked */
         HTTP_USER,   /* any authenticated caller */

@@ -30,7 +30,7 @@ const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-AL
                               "-CIPHER-ALL:+AES-128-GCM:+CHACHA20-POLY1305:+AES-256-GCM:-MAC-ALL:+AEAD:"
                               "%SERVER_PRECEDENCE";
 
-/* What was read at one time; shared by the connections that began with it. */
+/* The certificate and key of one reading; shared by the connections that began with them. */
 typedef struct {
         atomic_int refs;
         gnutls_certificate_credentials_t credentials;
@@ -53,7 +53,7 @@ struct TlsConnection {
         char held[HEAD_MAX];
 };
 
-/* What tells a file from its next version. */
+/* Identifies the version of a file. */
 typedef struct {
         dev_t dev;
         ino_t ino;
@@ -331,7 +331,7 @@ static bool keep(TlsConnection *connection, const giovec_t *pieces, int n)
         return true;
 }
 
-/* A gnutls_vec_push_func. What is held counts as sent already. */
+/* A gnutls_vec_push_func. Held bytes count as sent. */
 static ssize_t push(gnutls_transport_ptr_t arg, const giovec_t *pieces, int n)
 {
         TlsConnection *connection = arg;

@@ -13,7 +13,7 @@
 
 enum {
         IDLE_FACTOR = 6, /* a kept connection may idle this many header deadlines */
-        PACE_FACTOR = 3, /* the pace of a body is looked at every so many graces */
+        PACE_FACTOR = 3, /* the pace of a body is checked once in N graces */
         LINGER_STEP_MS = 20,
 };
 

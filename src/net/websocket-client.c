@@ -1,6 +1,6 @@
 /* The client's side of a WebSocket (see websocket-client.h): the connection is libcurl's (TLS, Unix sockets,
- * proxies), made with CONNECT_ONLY; what goes over it is ours. What the library was given and did not take
- * all of is given again as it was, at the same place: TLS wants that. */
+ * proxies), made with CONNECT_ONLY; the frames are made here. If the library takes only part of a buffer, the
+ * rest is passed again unchanged, at the same address: TLS requires that. */
 #include "net/websocket-client.h"
 
 #include <poll.h>

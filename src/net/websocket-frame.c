@@ -81,7 +81,7 @@ static guint header_size(const guint8 *header)
         return 2 + (len == 126 ? 2 : len == 127 ? 8 : 0) + (header[1] & BIT_MASK ? 4 : 0);
 }
 
-/* What the first two bytes can be refused for. */
+/* Checks the first two bytes. */
 static int check_start(const FrameDecoder *decoder)
 {
         guint8 first = decoder->header[0], len = decoder->header[1] & 0x7f;

@@ -33,7 +33,7 @@ static void each_job(void (*one)(const json_t *job, void *one_arg), void *one_ar
         view_each_job(controller->view, one, one_arg);
 }
 
-/* The port that a job of Host mode has already, whoever gave it, is nobody else's; 0: none yet. */
+/* Reserves the port that a job of Host mode already has, from whatever source. 0: none yet. */
 static gint64 note_host_port(Controller *controller, const PaddleJob *job)
 {
         const json_t *map = view_find(controller->view, &kube_config_maps, job->namespace, job->name);

@@ -133,7 +133,7 @@ static bool ask_endpoint(Call *call, Endpoint *endpoint, GError **error)
         return true;
 }
 
-/* What a pass writes is still written when the operator stops. */
+/* Writes of a pass are finished even if the operator stops. */
 static bool is_dropped(const Call *call)
 {
         return g_atomic_int_get(&call->etcd->freed) ||

@@ -46,7 +46,7 @@ void expect_take(Expect *expect, GPtrArray *list)
         timer_set(&expect->timer, NULL, EXPECT_MS, on_timeout, expect);
 }
 
-/* Versions of one server count up, though nobody promises it: a pass that begins too early does no harm. */
+/* Versions of one server ascend, but this is not guaranteed. A pass that begins too early does no harm. */
 static bool version_reached(const char *have, const char *want)
 {
         size_t a = strlen(have), b = strlen(want);

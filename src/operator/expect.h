@@ -1,6 +1,6 @@
-/* What a pass has done to a job and the caches do not show yet. Until they do, or 5 s have passed, the
- * job is not to be looked at: two looks at the same view would make everything twice. Embedded in what a
- * controller remembers of a job; on the client's thread. */
+/* Changes of a pass that the caches do not show yet. Until they do, or 5 s have passed, the job must not be
+ * looked at: a second pass over the same view would create everything twice. Embedded in what a controller
+ * remembers of a job; on the client's thread. */
 #pragma once
 
 #include <glib.h>

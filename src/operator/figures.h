@@ -1,4 +1,4 @@
-/* What a controller counts, for /metrics. Plain data. */
+/* The counts of a controller, for /metrics. Plain data. */
 #pragma once
 
 #include <glib.h>

@@ -333,8 +333,8 @@ static void send_delete(Guard *guard, const Guarded *object)
                                 on_step, guard);
 }
 
-/* What stays loses its owner, too; its version is said, so that nothing is let go that is being deleted since
- * the plan was made. */
+/* Removes the finalizer, and the owner of an object that stays. The patch names the version, so that it fails
+ * if the object has been deleted since the plan was made. */
 static json_t *strip_patch(const Guard *guard, const Step *step)
 {
         const Guarded *object = &guard->objects[step->of];

@@ -11,11 +11,11 @@ typedef struct {
         KubeClient *client;
         const char *binding;        /* the ClusterRoleBinding's name */
         void (*held)(void *arg);    /* once; before that no job may get a finalizer */
-        void (*leaving)(void *arg); /* once: somebody takes the rights away; perhaps instead of `held` */
+        void (*leaving)(void *arg); /* once: the rights are being deleted; perhaps instead of `held` */
         void *arg;
 } GuardConfig;
 
-/* Callbacks are never called from within. What fails is tried again. */
+/* Callbacks are never called from within. Failed requests are retried. */
 Guard *guard_new(const GuardConfig *config);
 void guard_free(Guard *guard);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Guard, guard_free)

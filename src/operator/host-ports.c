@@ -62,7 +62,7 @@ static bool is_free(const HostPorts *ports, gint64 base)
         return true;
 }
 
-/* The next base after the last one whose ports nobody has; around once. */
+/* The next base after the last one whose ports are free; searches the range once. */
 static gint64 find_free(HostPorts *ports)
 {
         gint64 base = ports->last;

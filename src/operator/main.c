@@ -219,7 +219,7 @@ static void on_lingered(void *arg)
         g_main_loop_quit(op->loop);
 }
 
-/* Nothing more is written to jobs, and the lease is somebody else's. */
+/* Another operator has the lease: this one writes no more to jobs. */
 static void on_released(void *arg)
 {
         Operator *op = arg;

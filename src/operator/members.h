@@ -22,7 +22,7 @@ json_t *paddlejob_service(const PaddleJob *job, JobRole role, gint64 index);
 /* ERR_INVALID when a template's requests are no quantities. */
 json_t *member_pod_group(const PaddleJob *job, GError **error);
 
-/* The port that a job's ConfigMap says; 0: there is none. Who was started by it keeps it, and so do all. */
+/* The port in a job's ConfigMap; 0: there is none. Pods that were started with it keep it, so all keep it. */
 gint64 member_port(const json_t *map);
 /* The first of a job's ports on its hosts (Host mode): what its pods were started by, its ConfigMap or NULL,
  * else what its annotation says; 0: none yet. */

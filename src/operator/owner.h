@@ -1,4 +1,4 @@
-/* Whose an object is that stands under a name which a job wants. Pure. */
+/* The owner of an object whose name a job needs. Pure. */
 #pragma once
 
 #include <jansson.h>

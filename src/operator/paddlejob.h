@@ -66,7 +66,7 @@ typedef struct {
         const char *queue, *priority_class; /* or NULL */
         const json_t *min_resources;        /* or NULL */
         bool heter_trainer;
-        bool has_group; /* JOB_GROUP: its PodGroup is somebody else's to make and to take away */
+        bool has_group; /* JOB_GROUP: another controller creates and deletes its PodGroup */
 } PaddleJob;
 
 /* Never fails: what is missing or of a wrong type reads as absent. `ret` borrows from `object`. */

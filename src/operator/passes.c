@@ -183,7 +183,7 @@ static void on_run_done(Run *run, WorkResult result, GPtrArray *expected, void *
         keep_refusal(state, run_refusal(run));
         run_free(run);
         state->run = NULL;
-        if (state->gone) /* nobody waits for what was done for it */
+        if (state->gone) /* its results are not awaited */
                 g_ptr_array_set_size(expected, 0);
         expect_take(&state->expect, expected);
         result = end_pass(state, state->failed ? WORK_RETRY : result);
@@ -300,7 +300,7 @@ void *passes_arg(const JobState *state)
 
 /* ---- what happens ---- */
 
-/* What is remembered of the job ends. */
+/* Forgets the job. */
 static void drop(Passes *passes, const char *key)
 {
         JobState *state = g_hash_table_lookup(passes->states, key);
@@ -317,7 +317,7 @@ bool passes_is_gone(const json_t *old, const json_t *new)
         return old && (!new || strcmp(kube_uid(old), kube_uid(new)) != 0);
 }
 
-/* What its owner asks for is not what it was. */
+/* True if the job's spec has changed, or its deletion has begun. */
 static bool asks_anew(const json_t *old, const json_t *new)
 {
         return !old || kube_is_deleting(old) != kube_is_deleting(new) ||

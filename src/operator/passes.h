@@ -31,8 +31,8 @@ typedef struct {
         const KubeKind *kind;  /* of the jobs */
         const char *label;     /* by which the caches know what jobs own */
         Etcd *etcd;            /* for ACTION_SCALE; or NULL */
-        bool keeps_refusal; /* what the server refuses for good is remembered, and the job looked at anew */
-        ExpectFind find;    /* of the jobs and all that they own, as the caches have it */
+        bool keeps_refusal;    /* remember permanent refusals of the server, and look at the job again */
+        ExpectFind find;       /* of the jobs and all that they own, as the caches have it */
         void (*each)(void (*one)(const json_t *job, void *one_arg), void *one_arg, void *arg);
         /* Looks at a job: returns what passes_act does, or WORK_LATER and calls passes_go_on some time. */
         WorkResult (*begin)(JobState *state, const json_t *job, void *arg);
@@ -49,9 +49,9 @@ void passes_synced(Passes *passes); /* the caches have seen everything once */
 /* Begins no further pass; `done` is called once those under way have ended. */
 void passes_stop(Passes *passes, void (*done)(void *arg), void *arg);
 
-/* What a cache tells of a job, and of what belongs to the job `key` ("namespace/name"): `old` or `new` is
- * NULL where there is none. A back-off ends when what stood in the way may stand there no more: the job asks
- * for something else, something has come or gone. Any other change keeps it. */
+/* A cache reports a change of a job, or of an object of the job `key` ("namespace/name"): `old` or `new` is
+ * NULL where there is none. A back-off ends when its cause may be gone: the job's spec has changed, or an
+ * object was created or deleted. Any other change keeps it. */
 void passes_see_job(Passes *passes, const json_t *old, const json_t *new);
 void passes_see_owned(Passes *passes, const char *key, const json_t *old, const json_t *new);
 /* The job `old` is there no more; `new`: one of its name, or NULL. After a watch that broke off one may stand

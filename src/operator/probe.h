@@ -1,4 +1,4 @@
-/* What the operator says of itself over HTTP: /metrics, and /healthz and /readyz. */
+/* The operator's own HTTP server: /metrics, /healthz and /readyz. */
 #pragma once
 
 #include <glib.h>
@@ -8,7 +8,7 @@
 #include "operator/controller.h"
 #include "operator/training_controller.h"
 
-/* What /metrics shows; on the main loop. */
+/* The text of /metrics; on the main loop. */
 typedef struct {
         Controller *controller;
         TrainingController *training;

@@ -153,7 +153,8 @@ static void add_finalizer(Pass *pass)
         add_patch(pass, ACTION_JSON_PATCH, patch);
 }
 
-/* By its place, tested: a finalizer that somebody took away meanwhile takes no other with it. */
+/* Removes the finalizer by its index, after a test of its value: if it is gone by then, no other is removed.
+ * */
 static void remove_finalizer(Pass *pass)
 {
         const json_t *list = kube_get(pass->job.object, "metadata.finalizers"), *item;
@@ -239,7 +240,7 @@ static void clean(Pass *pass)
                 (void)delete_all(pass, &kube_services, pass->services, some ? has_no_pod : NULL);
 }
 
-/* What the job says is due at `at`, in ms since 1970: is it? */
+/* True if the time `at` (ms since 1970) has come; else sets the next look. */
 static bool is_due(Pass *pass, gint64 at)
 {
         gint64 left = at - pass->seen->now_ms;
@@ -266,8 +267,8 @@ static void suspend(Pass *pass)
 
 /* ---- the gang ---- */
 
-/* True when pods may be made. The gate stands before the first pod: Volcano calls a group that has lost a
- * member Unknown until somebody makes that member again. */
+/* True if pods may be created. Only the first pod waits for the group's admission: Volcano calls a group that
+ * has lost a member Unknown until that member exists again. */
 static bool pass_gate(Pass *pass)
 {
         static const char *const open[] = { "Running", "Inqueue", "Completed" };

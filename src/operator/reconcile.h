@@ -1,6 +1,6 @@
-/* What to do about a PaddleJob: a pure function of the job and what was seen of its objects. Actions are to
- * be done in their order as far as they are of the job itself; children may be made and deleted side by side.
- * With equal input the answer is equal, and once everything is as it should be there is no action. */
+/* The actions for a PaddleJob: a pure function of the job and its observed objects. Actions on the job itself
+ * are done in their order; its objects may be created and deleted concurrently. With equal input the answer
+ * is equal, and once everything is as it should be there is no action. */
 #pragma once
 
 #include <glib.h>
@@ -10,8 +10,8 @@
 #include "kube/kind.h"
 #include "operator/members.h"
 
-/* What was seen. Trees are borrowed. The lists hold the objects that the job controls, and those of other
- * owners which stand under a name that the job wants (as far as they were seen). */
+/* The observed objects. Trees are borrowed. The lists hold the objects that the job controls, and those of
+ * other owners whose name the job needs (as far as they were seen). */
 typedef struct {
         const json_t *job;
         const GPtrArray *pods, *services;

@@ -30,7 +30,7 @@ struct Run {
 
 /* ---- results ---- */
 
-/* What will not change by trying again gives way to what may. */
+/* Keeps the worst result: one that a retry may change replaces one that it cannot. */
 static void worsen(Run *run, WorkResult result)
 {
         if (run->result == WORK_DONE || result == WORK_RETRY)
@@ -121,8 +121,8 @@ static char *obstacle(const Step *step, const json_t *object)
                                step->action->kind->kind, step->action->name, label, wanted);
 }
 
-/* Somebody made it before us: this operator, and the view does not show it yet; a job of the same name before
- * this one; or somebody else, whose it stays. */
+/* The object exists already. It was created by this operator, and the view does not show it yet; or by an
+ * earlier job of the same name; or by another owner, who keeps it. */
 static void on_found(const KubeReply *reply, void *arg)
 {
         Step *step = arg;

@@ -26,10 +26,10 @@ typedef struct {
         void *arg;
 } RunConfig;
 
-/* What the queue is told of a plan all of whose actions succeed. */
+/* The result of a plan, for the queue, if all its actions succeed. */
 WorkResult plan_result(const Plan *plan);
 /* `done` is never called from within. NULL when there is nothing to send. */
 Run *run_start(const RunConfig *config);
 /* In `done`: what the server says of a creation that it refuses for good, NULL: none; borrowed. */
 const char *run_refusal(const Run *run);
-void run_free(Run *run); /* before `done`: what was sent may still arrive, and nobody hears of it */
+void run_free(Run *run); /* before `done`: requests that were sent may still take effect, without a report */

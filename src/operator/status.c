@@ -87,7 +87,7 @@ static int by_index(gconstpointer a, gconstpointer b, gpointer arg)
                        : strcmp(kube_name(*(json_t *const *)a), kube_name(*(json_t *const *)b));
 }
 
-/* The annotation says the role; a pod that somebody has taken it from is known by its name. */
+/* The role by the annotation; without the annotation by the pod's name. */
 static JobRole pod_role(const PaddleJob *job, const json_t *pod)
 {
         JobRole role = job_role_find(kube_annotation(pod, JOB_RESOURCE_ROLE));
@@ -96,9 +96,9 @@ static JobRole pod_role(const PaddleJob *job, const json_t *pod)
         return role < ROLES || job_pod_parse(job, kube_name(pod), &role, &index) ? role : ROLES;
 }
 
-/* Kubernetes lets a pod fail before it deletes it for the sake of something else: its node has gone, a pod of
- * higher priority needs the place, somebody drains the node. Another one will stand in its place. What a
- * kubelet ends because its node lacks something (TerminationByKubelet) is deleted by nobody. */
+/* Kubernetes lets a pod fail before it deletes it because its node has gone, a pod of higher priority needs
+ * its place, or the node is drained. Such a pod is replaced. A pod that a kubelet ends because its node lacks
+ * a resource (TerminationByKubelet) is not deleted. */
 static bool is_doomed(const json_t *pod)
 {
         static const char *const reasons[] = { "DeletionByPodGC", "DeletionByTaintManager",

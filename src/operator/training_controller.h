@@ -10,8 +10,8 @@
 
 typedef struct TrainingController TrainingController;
 
-/* `namespace`: NULL: all. What it has asked the client dies with the client: free it, then the client, and
- * run no loop in between. */
+/* `namespace`: NULL: all. Its open requests end with the client: free it, then the client, and run no loop in
+ * between. */
 TrainingController *training_controller_new(KubeClient *client, const char *namespace);
 void training_controller_free(TrainingController *controller);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TrainingController, training_controller_free)

@@ -1,5 +1,5 @@
-/* What to do about a TrainingJob: a pure function of the job and what was seen of its objects, in the terms
- * of reconcile.h. With equal input the answer is equal, and once everything is as it should be there is no
+/* The actions for a TrainingJob: a pure function of the job and its observed objects, in the terms of
+ * reconcile.h. With equal input the answer is equal, and once everything is as it should be there is no
  * action. */
 #pragma once
 

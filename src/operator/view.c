@@ -170,7 +170,7 @@ static void on_owned(KubeCache *cache, const json_t *old, const json_t *new, voi
         view->events.owned(key, old, new, view->events.arg);
 }
 
-/* One that somebody else makes for a job (JOB_GROUP) is called as that. */
+/* A group that another controller creates for a job (JOB_GROUP) has the job's name. */
 static void on_group(KubeCache *cache, const json_t *old, const json_t *new, void *arg)
 {
         View *view = arg;

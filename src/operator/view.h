@@ -1,5 +1,5 @@
-/* What the operator sees of a cluster: caches of PaddleJobs and of the objects that jobs own, cut down to
- * what is read. Keys are "namespace/name" of a job. On the client's thread. */
+/* The operator's view of a cluster: caches of PaddleJobs and of the objects that jobs own, cut down to what
+ * is read. Keys are "namespace/name" of a job. On the client's thread. */
 #pragma once
 
 #include <glib.h>
@@ -37,7 +37,7 @@ void view_observe(const View *view, const json_t *job, Observed *ret, GPtrArray 
 
 char *view_key(const char *namespace, const char *name); /* the caller's */
 
-/* What caches of jobs and their objects have in common. */
+/* Common fields of the caches of jobs and of their objects. */
 void view_keep(json_t *object, const char *const *names); /* drops the members of other names */
 void view_trim_job(json_t *job);                          /* of kubectl's copy of the whole job */
 void view_trouble(KubeCache *cache, const GError *error, gint64 retry_ms, void *arg); /* logs it */

@@ -80,7 +80,8 @@ static void on_stripped(const KubeReply *reply, void *arg)
         end_page(wipe);
 }
 
-/* By its place, tested: a finalizer that somebody took away meanwhile takes no other with it. */
+/* Removes the finalizer by its index, after a test of its value: if it is gone by then, no other is removed.
+ * */
 static json_t *make_patch(const json_t *job)
 {
         const json_t *list = kube_get(job, "metadata.finalizers"), *item;

@@ -1,5 +1,5 @@
-/* Takes the operator's finalizer off all jobs, so that they can be deleted when nobody looks after them any
- * more. On the client's thread; the passes of controllers have ended before. */
+/* Removes the operator's finalizer from all jobs, so that they can be deleted after the operator is
+ * uninstalled. On the client's thread; the passes of controllers have ended before. */
 #pragma once
 
 #include "kube/client.h"

@@ -231,8 +231,8 @@ static void ignore_done(Job *job, bool repeated, const GError *error, void *arg)
 {
 }
 
-/* Who comes by the socket for the first time is a user from now on: the engine has it before whatever this
- * very request asks for. Another request may have been faster; that is well, too. */
+/* Creates a user for the first request of a Unix user over the socket. The engine has the user before it
+ * handles this request. Another request may have created the user already. */
 static void welcome(Auth *auth, const char *name, bool admin)
 {
         g_autoptr(Object) object = object_new(KIND_USER, name);
@@ -243,7 +243,7 @@ static void welcome(Auth *auth, const char *name, bool admin)
         engine_put(auth->config.engine, object, name, ignore_done, NULL);
 }
 
-/* Who has the machine is not kept out. */
+/* The caller by Unix user. Root and the server's own user are always administrators, and cannot be disabled. */
 static bool by_socket(Auth *auth, uid_t uid, char **ret_user, HttpRight *ret_right, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(auth->config.engine);

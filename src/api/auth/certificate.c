@@ -1,5 +1,5 @@
-/* Who calls, by a certificate of TLS that the server has checked (auth.h): the user whom it names. It stands
- * for them as a token does that is not of a log-in; it is taken back by disabling the account. */
+/* The caller by a TLS certificate that the server has checked (auth.h): the user whom it names. It has the
+ * rights of a token that is not from a log-in. To revoke it, disable the account. */
 #include <string.h>
 
 #include "api/auth/internal.h"

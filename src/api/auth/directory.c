@@ -328,7 +328,7 @@ static int bind_as(LDAP *ldap, const char *dn, const char *password)
         return ldap_sasl_bind_s(ldap, dn, LDAP_SASL_SIMPLE, &secret, NULL, NULL, NULL);
 }
 
-/* LDAP_NO_SUCH_OBJECT: nobody, or more than one. */
+/* LDAP_NO_SUCH_OBJECT: no user, or more than one. */
 static int find_dn(const Directory *directory, LDAP *ldap, const char *user, char **ret_dn)
 {
         static char *no_attributes[] = { (char *)LDAP_NO_ATTRS, NULL };

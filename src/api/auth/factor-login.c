@@ -99,7 +99,7 @@ static bool renew(Storing *storing)
         return true;
 }
 
-/* Why what was to be stored is not: somebody else was faster. */
+/* Sets the error for a change that was not stored because another request changed the account first. */
 static bool set_late(const Storing *storing, GError **error)
 {
         Attempting *at = storing->at;

@@ -258,7 +258,7 @@ static Known *read_documents(const Oidc *oidc, GError **error)
         return g_steal_pointer(&known);
 }
 
-/* What is known and younger than `age_ms`; NULL: nothing. */
+/* The issuer's data if they are younger than `age_ms`; else NULL. */
 static Known *look(Oidc *oidc, gint64 age_ms)
 {
         Known *known = NULL;
@@ -412,7 +412,7 @@ static bool set_refused(const Oidc *oidc, const HttpReply *reply, const json_t *
         return passes ? set_away(oidc, cause, error) : set_wrong(oidc, cause, error);
 }
 
-/* What a person is shown and sent to. */
+/* The code and address that a person is shown. */
 static bool check_device(const Oidc *oidc, const json_t *body, json_t **ret, GError **error)
 {
         const char *device = jwt_text(body, "device_code", DEVICE_CODE_MAX);

@@ -43,8 +43,8 @@ bool password_make_random(char ret[PASSWORD_RANDOM_LEN + 1], char **ret_hash, GE
         return *ret_hash != NULL;
 }
 
-/* Of a password nobody knows: what an account without one is compared with, so that it takes as long. Made by
- * the first comparison, whatever that is about. */
+/* The hash of a random password. Log-ins to accounts without a password are compared with it, so that they
+ * take as long. Created by the first comparison of any account. */
 static const char *nobodys_hash(void)
 {
         static char *hash;

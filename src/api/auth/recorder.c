@@ -49,7 +49,7 @@ static char *action_of(const HttpRoute *route)
                            access_verb_name((AccessVerb)route->verb), NULL);
 }
 
-/* What the path names: "JOB worker-0". */
+/* The object that the path names: "JOB worker-0". */
 static char *subject_of_path(const HttpRequest *request, const char *path)
 {
         g_autoptr(GString) out = g_string_new(NULL);
@@ -64,8 +64,8 @@ static char *subject_of_path(const HttpRequest *request, const char *path)
         return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
 }
 
-/* Who asked: what a log-in that was good says, else the caller. Of those whom nobody knows nothing is written
- * but where they are: what they send may be somebody's secret in the wrong field, and is endless. */
+/* The user of a line: the one of a successful log-in, else the caller. For an unknown caller only the address
+ * is written: the text that they send may be a secret in the wrong field, and has no limit. */
 static char *line_of(const HttpRequest *request, int status, const HttpNotes *notes)
 {
         const HttpRoute *route = http_request_route(request);

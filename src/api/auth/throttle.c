@@ -23,7 +23,7 @@ typedef struct {
 struct Throttle {
         GMutex lock;
         Table pairs, addresses, accounts;
-        Table known; /* pairs that have succeeded: nobody makes them go by failing */
+        Table known; /* pairs that have succeeded; failures do not evict them */
 };
 
 static void entry_free(void *arg)
@@ -164,7 +164,7 @@ static gint64 turn_of(const Asked *asked, gint64 now)
         return asked->known ? turn : MAX(turn, MAX(asked->address->next, asked->account->next));
 }
 
-/* Without a spacing nobody behind waits: also when this turn is a late one, for another reason. */
+/* Without a spacing the next attempts do not wait, even if this turn is late for another reason. */
 static void take(Entry *entry, gint64 turn, gint64 spacing)
 {
         entry->running++;

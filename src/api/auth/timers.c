@@ -30,7 +30,7 @@ static void call(Waiter *waiter, bool stopped)
         g_free(waiter);
 }
 
-/* With the mutex, which is off while somebody is called. */
+/* Called with the mutex held; releases it during the call of the waiter. */
 static void call_next(Timers *timers)
 {
         Waiter *waiter = g_queue_pop_head(&timers->waiters);
@@ -71,7 +71,7 @@ void timers_stop(Timers *timers)
         g_mutex_unlock(&timers->mutex);
         if (thread)
                 g_thread_join(thread);
-        while ((waiter = g_queue_pop_head(&timers->waiters))) /* nobody adds any more */
+        while ((waiter = g_queue_pop_head(&timers->waiters))) /* no more are added */
                 call(waiter, true);
 }
 

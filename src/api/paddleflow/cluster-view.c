@@ -133,7 +133,7 @@ static json_t *raw_amounts(const Resources *amounts)
         return object;
 }
 
-/* What a member's process is to those who know pods. */
+/* The status of a pod that corresponds to the member's state. */
 static CensusStatus pod_status(const Member *member)
 {
         switch (member->state) {

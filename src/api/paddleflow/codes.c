@@ -12,7 +12,7 @@ static const struct {
 #undef CODE_ROW
 };
 
-/* What errors mean where nobody says otherwise. */
+/* The default codes of errors. */
 static const CodeMap usual[] = {
         { ERR_INVALID, CODE_InvalidArguments },
         { ERR_UNAUTHENTICATED, CODE_AuthInvalidToken },

@@ -74,7 +74,7 @@ bool paddleflow_set(GError **error, Code code, const char *format, ...) G_GNUC_P
                 false;                                                                                       \
         })
 
-/* What the engine's errors are called where they come from; ends with a row of `from` ERR_CODES. */
+/* Codes for the engine's errors at one place; ends with a row of `from` ERR_CODES. */
 typedef struct {
         ErrCode from;
         Code to;

@@ -1,4 +1,4 @@
-/* Changes of the catalog's objects: a copy is changed and put; when somebody was faster, again.
+/* Changes of the catalog's objects: changes a copy and puts it; retries if the object changed meanwhile.
  *
  *   copy ─▶ apply ─▶ engine_put ─▶ committed: answer
  *     ▲                  │

@@ -19,8 +19,7 @@ static json_t *show_flavour(PaddleFlow *flow, const Catalog *catalog, const Obje
                          "updateTime", updated);
 }
 
-/* What a body says, on top of what the flavour has; the engine checks the same, so that this gives the code.
- */
+/* Applies the body to the flavour. The engine makes the same checks; this one chooses the code. */
 static bool apply(const PaddleFlow *flow, const Catalog *catalog, Object *draft, const json_t *body,
                   GError **error)
 {
@@ -87,7 +86,7 @@ static const Flavour *find_flavour(const Call *call, const char *name, GError **
         return flavour;
 }
 
-/* Who made it may change it, and root. */
+/* Only the creator and root may change a flavour. */
 static bool check_drop(const Call *call, const char *name, GError **error)
 {
         const Flavour *flavour = find_flavour(call, name, error);

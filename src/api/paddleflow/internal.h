@@ -1,4 +1,4 @@
-/* What the files of this room share. */
+/* Declarations that the files of this directory share. */
 #pragma once
 
 #include "base/thread-pool.h"
@@ -62,7 +62,7 @@ typedef struct {
         GError *unread;
 } Call;
 
-/* False when it was answered: who calls may not say that they are somebody else. */
+/* False if the request was answered: the caller may not act as another user. */
 bool call_begin(Call *call, HttpRequest *request, void *arg);
 void call_end(Call *call);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Call, call_end)
@@ -100,8 +100,8 @@ void paddleflow_defer_ask(HttpRequest *request, PaddleFlow *flow, HttpHandler ha
 /* The cluster's answer; waits for it: on the thread pool of askers only. NULL with why not. `ask` is borrowed, but
  * for `answer` and `arg`, which it sets. */
 json_t *paddleflow_ask(PaddleFlow *flow, const char *cluster, const RuntimeAsk *ask, GError **error);
-/* What a cluster has: an object, name -> node as census.h has it (this machine's, too); `pods`: with what
- * runs there. NULL with why it cannot be seen. Waits, as paddleflow_ask. */
+/* The nodes of a cluster: an object, name -> node as in census.h (also for this machine); `pods`: with the
+ * pods on them. NULL with the reason if they cannot be read. Waits, as paddleflow_ask. */
 json_t *cluster_sight(PaddleFlow *flow, const Cluster *cluster, bool pods, GError **error);
 
 /* ---- pages ---- */
@@ -178,7 +178,7 @@ bool amounts_take(const char *what, const json_t *object, bool merge, ResourceLi
 json_t *amounts_format(const Resources *amounts, guint32 kinds);
 guint32 amounts_kinds(const Resources *amounts); /* those above 0 */
 
-/* What uses a queue now; zeros when that is not known. */
+/* The current usage of a queue; zeros if unknown. */
 Resources queue_used(PaddleFlow *flow, const char *queue);
 bool paddleflow_has_user(PaddleFlow *flow, const char *user);
 /* Can the caller see it, and submit to it? */
@@ -190,10 +190,11 @@ bool key_open(PaddleFlow *flow, const char *state_dir, GError **error);
 /* A marker for position `at` of a list, and back; false: it is none of this list. */
 char *marker_format(const PaddleFlow *flow, const char *list, gint64 at);
 bool marker_parse(const PaddleFlow *flow, const char *list, const char *marker, gint64 *ret);
-/* What a log-in gives: a token of auth.h with its user and expiry, signed. */
+/* The token of a log-in: a token of auth.h with its user and expiry, signed. */
 char *login_format(const PaddleFlow *flow, const AuthLogin *login);
 bool login_check(PaddleFlow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error);
-/* What stands for a token that login_check takes (HttpServerConfig.credential); the caller's, or NULL. */
+/* The credential of a token that login_check accepts (HttpServerConfig.credential). The caller frees it; or
+ * NULL. */
 char *login_credential(const PaddleFlow *flow, const char *token);
 /* Given by a log-in with a password of late? */
 enum { LOGIN_FRESH_MS = 15 * 60 * 1000 };
@@ -220,7 +221,8 @@ Job *paddleflow_find_job(PaddleFlow *flow, const char *id);
 /* The one that is named, if the caller may see it: JobNotFound, ActionNotAllowed. */
 Job *call_job(const Call *call, const char *id, Code denied, GError **error);
 
-/* What was asked for, kept with the specification; NULL: it came by another face. A new reference. */
+/* The request body, stored with the specification; NULL if the job came by another interface. A new
+ * reference. */
 json_t *job_asked(const Job *job);
 /* The object of doc/reference/paddleflow-api.md, "A job as it is shown"; `detail`: with what runs. */
 json_t *job_show(PaddleFlow *flow, const Catalog *catalog, const Job *job, bool detail);

@@ -166,7 +166,7 @@ static json_t *scalars_copy(const json_t *object)
         return scalars ? json_deep_copy(scalars) : json_object();
 }
 
-/* What is not said, in whole, is one core and 1Gi. */
+/* If neither is given, the flavour is one core and 1Gi. */
 static json_t *inline_flavour(const json_t *said)
 {
         bool whole = *go_text(said, "cpu") && *go_text(said, "mem");
@@ -190,7 +190,7 @@ static json_t *named_flavour(const Asking *asking, const char *name, GError **er
                          "scalarResources", labels_format(flavour->scalars));
 }
 
-/* A scalar that nobody knows may be asked for in no amount only. */
+/* An unknown resource may only be requested with amount 0. */
 static bool take_scalars(const json_t *flavour, Resources *ret, GError **error)
 {
         const char *name;
@@ -678,7 +678,7 @@ static bool restarts(const json_t *env)
         return strcmp(policy, "Always") == 0 || strcmp(policy, "OnFailure") == 0;
 }
 
-/* What does not depend on how the job runs. */
+/* Adds the members that are the same for all kinds of jobs. */
 static void add_common(const Asking *asking, const char *id, const json_t *kept, json_t *spec)
 {
         static const char *const maps[] = { "labels", "annotations" };
@@ -781,7 +781,7 @@ static bool check_kept(const json_t *kept, GError **error)
                                              len, (int)SPEC_ORIGIN_MAX);
 }
 
-/* What its row or its commands break is the cluster's affair. */
+/* A job that breaks a rule of its framework is accepted, and fails on the cluster. */
 static bool make(const Asking *asking, Asked *ret, GError **error)
 {
         const char *id = go_text(asking->body, "id");

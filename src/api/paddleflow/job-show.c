@@ -71,7 +71,7 @@ static json_t *member_of(const Spec *spec, const Role *role)
                          labels_format(role->env ? role->env : spec->env));
 }
 
-/* What a client of this face would have said. */
+/* The request that a client of this interface would have sent for the job. */
 static json_t *translated(const Job *job)
 {
         const Spec *spec = job->spec;

@@ -264,7 +264,7 @@ static void wanted_clear(Wanted *wanted)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Wanted, wanted_clear)
 
-/* What is there, with what is said on top. */
+/* The present map, with the given values replaced or added. */
 static bool merge_map(const char *name, char *const *now, const json_t *said, char ***ret, GError **error)
 {
         g_autoptr(json_t) map = labels_format(now);
@@ -320,7 +320,7 @@ static void modify(const Call *call, const Job *job, const json_t *body)
                 paddleflow_reply_empty(call->request);
 }
 
-/* What can be said against it without the job. */
+/* The checks of a change that do not need the job. */
 static bool check_modify(const json_t *body, GError **error)
 {
         g_auto(Wanted) wanted = { 0 };

@@ -49,7 +49,7 @@ static json_t *get(const Reading *reading, const char *version, const char *kind
 
 /* ---- beside the logs ---- */
 
-/* What of the answer is missing, and why, among the events. */
+/* Adds an event that says which part of the answer is missing, and why. */
 static void note(Reading *reading, const char *reason, const char *message)
 {
         g_autofree char *now = clock_format(clock_now_ms());
@@ -104,7 +104,7 @@ static void read_events(Reading *reading, const json_t *object)
 
 /* ---- the log of a container ---- */
 
-/* What is asked for, within what is read at most and what still fits into the reply. */
+/* The requested part of a log, within the limits of one log and of the reply. */
 static LogWindow reach_of(const Reading *reading)
 {
         LogWindow reach = *reading->window;

@@ -350,7 +350,7 @@ static void show_one(HttpRequest *request, void *arg)
         call_fail(&call, error);
 }
 
-/* The built-in queue of the newer interface is open to all, and nobody here asks for it. */
+/* The built-in queue of `/v1` is open to all users; clients of this interface do not expect it in lists. */
 static bool is_listed(const Call *call, const Object *object, void *arg)
 {
         const char *name = arg;

@@ -1,5 +1,5 @@
-/* What jobs have used (doc/reference/paddleflow-api.md, "Statistics"): from the runtime for what runs, from
- * the job for what has ended, from samples for what was in between. What nobody measures is 0. */
+/* The usage of jobs (doc/reference/paddleflow-api.md, "Statistics"): of running members from the runtime, of
+ * ended ones from the job, of times in between from samples. Figures that are not measured are 0. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { STEP = 60, POINTS_MAX = 1000, AHEAD_S = 600, QUEUES_MAX = 1000, CARD_JOBS
 
 typedef enum { AS_RATE, AS_BYTES, AS_BYTES_PER_S } Unit;
 
-/* What one member, or all of them, used and may use. */
+/* Usage and limits of one member, or of all. */
 typedef struct {
         double cpu_us;  /* used in `span_us` */
         double span_us; /* times cores asked for */
@@ -132,7 +132,7 @@ typedef struct {
         bool truncated;
 } Span;
 
-/* What the query says; 0: nothing. */
+/* The query's values; 0: not given. */
 static bool take_span(const Call *call, Span *ret, GError **error)
 {
         *ret = (Span){ 0 };
@@ -144,7 +144,7 @@ static bool take_span(const Call *call, Span *ret, GError **error)
                paddleflow_set(error, CODE_InvalidURI, "start is after end");
 }
 
-/* What it does not say is the job's. */
+/* Missing values come from the job. */
 static void complete_span(const Job *job, Span *span)
 {
         if (!span->start)
@@ -157,7 +157,7 @@ static void complete_span(const Job *job, Span *span)
         span->truncated = (span->end - span->start) / span->step >= POINTS_MAX;
 }
 
-/* What was used between the sample before and this one. */
+/* The usage between the previous sample and this one. */
 static Use use_at(const GArray *samples, guint i, const Resources *asked)
 {
         const Sample *now = &g_array_index(samples, Sample, i);

@@ -236,8 +236,8 @@ static void list_users(HttpRequest *request, void *arg)
                 page_reply(&call, KIND_USER, "userList", is_listed, NULL, show_user);
 }
 
-/* The body has no old password, so somebody who stole a token could keep the account: only who has just said
- * the password changes it. The older client logs in before each command. */
+/* The body has no old password, so the thief of a token could take over the account. Therefore only a token
+ * of a recent log-in may change the password. The older client logs in before each command. */
 static bool check_fresh(const Call *call, GError **error)
 {
         return login_is_fresh(call->flow, http_request_header(call->request, "x-pf-authorization")) ||

@@ -109,7 +109,7 @@ static bool runs_here(const Api *api, const Job *job)
         return !cluster || cluster->type == CLUSTER_LOCAL;
 }
 
-/* What a person should know of a job beside its state: sentences. */
+/* Remarks about a job beside its state: sentences. */
 static json_t *job_notes(const Api *api, const Job *job)
 {
         const RuntimeOps *ops = api->runtime->ops;

@@ -128,7 +128,7 @@ static void question_free(Question *question)
         g_free(question);
 }
 
-/* The scheduler only holds it for somebody else, or until a time, or knows no node: the engine knows why. */
+/* True if only the engine knows the full reason: the job is held, waits for a time, or has no node. */
 static bool is_the_engines(const Reason *reason)
 {
         return reason->cause == CAUSE_HELD || reason->cause == CAUSE_NOT_BEFORE ||
@@ -141,7 +141,7 @@ static const char *reader(const HttpCaller *caller)
         return caller->admin ? NULL : caller->user;
 }
 
-/* What the scheduler says of the job; or the engine. */
+/* The reasons from the scheduler, or from the engine. */
 static json_t *reasons_of(Api *api, const HttpCaller *caller, const Job *job, const Scheduler *clone,
                           gint64 now, gint64 key, int *ret_position)
 {
@@ -281,7 +281,7 @@ static json_t *victim_format(const HttpCaller *caller, const Job *job, bool shri
                          told ? job->name : NULL, "user", told ? job->user : NULL, "shrinks", shrinks);
 }
 
-/* Who would have to make room. */
+/* The jobs that would be evicted. */
 static json_t *evicts_format(Api *api, const HttpCaller *caller, const Decisions *all, gint64 key)
 {
         json_t *evicts = json_array();

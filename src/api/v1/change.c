@@ -93,7 +93,7 @@ static const struct {
         { "/saved", ACT_SAVED },
 };
 
-/* The view of a job that is forgotten is nobody's business any more. */
+/* A deleted job is not shown in the reply. */
 static void forgotten(Job *job, bool repeated, const GError *error, void *arg)
 {
         api_answer_job(NULL, repeated, error, arg);

@@ -141,7 +141,7 @@ static void on_output(int fd, const char *data, gsize len, void *arg)
                 pass_output(session, fd, data, len);
 }
 
-/* What is around the input is nobody's to know of. */
+/* The client is told only of its own bytes, not of the framing around them. */
 static void on_taken(gsize len, void *arg)
 {
         Session *session = arg;
@@ -459,7 +459,7 @@ static void greet(Session *session, const ExecStart *start, guint64 position)
         terminal_frames_attach(frames, position);
         if (start->columns > 0 && start->rows > 0)
                 terminal_frames_size(frames, start->columns, start->rows);
-        session->wrapped += frames->len; /* nobody else has it yet */
+        session->wrapped += frames->len; /* not shared yet */
         exec_write(session->exec, frames->str, frames->len);
 }
 

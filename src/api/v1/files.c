@@ -132,7 +132,7 @@ static void send_file(Api *api, HttpRequest *request, const Target *target)
         }
 }
 
-/* What is asked of a path; without any of it: its bytes. */
+/* The form of the answer about a path; if all are false: the file's bytes. */
 typedef struct {
         bool list, recursive, all, stat, count, each, chunks, upload;
 } Asked;

@@ -33,8 +33,8 @@
 enum {
         PIECE = 32 * 1024,      /* bytes of one event's text at most, and of a pull, roughly */
         BUILD_BACK = 64 * 1024, /* bytes of an environment's log in which its last build is looked for */
-        PASSES = 64,      /* pieces of a pull at most, some of which only passed over what nobody sees */
-        PARTIAL_MS = 100, /* between two rounds of unended lines */
+        PASSES = 64,            /* the most pieces of one pull, including skipped ones */
+        PARTIAL_MS = 100,       /* between two rounds of unended lines */
 };
 
 /* ---- a member's file ---- */
@@ -145,8 +145,8 @@ static void log_stream_close(void *arg)
         g_free(stream);
 }
 
-/* The offsets of a cursor, which may have one for each member of a large job. What is no offset counts as
- * none. */
+/* The offsets of a cursor, which may have one for each member of a large job. An invalid offset is ignored.
+ * */
 static GHashTable *cursor_parse(const char *cursor)
 {
         GHashTable *offsets = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, g_free);
@@ -266,7 +266,7 @@ static void skip_earlier_builds(LogStream *stream, LogFile *file, const Job *job
         file->built = job_environment(job) == PREPARATION_READY && stream->options.tail != 0 ? written : 0;
 }
 
-/* What there is when the stream begins, and is not asked for, is passed over. */
+/* Skips the lines that existed when the stream began and that `tail` or `since` exclude. */
 static void skip_beginning(LogStream *stream, LogFile *file)
 {
         const LogStreamOptions *options = &stream->options;
@@ -368,7 +368,7 @@ static bool member_is_over(const Job *job, const LogFile *file)
         return false;
 }
 
-/* Nothing is added to its last line, as far as can be told; or nobody waits for it. */
+/* True if the last line of the file will not grow, or the stream does not wait for it. */
 static bool is_over(const LogStream *stream, const Job *job, const LogFile *file)
 {
         if (!stream->options.follow || job_state_is_final(job->state))
@@ -671,7 +671,7 @@ static void send_state(LogStream *stream, const Job *job, GString *out)
         send_event(stream, out, "state", data);
 }
 
-/* What was written by now comes before the state. */
+/* Lines that are written by now are sent before the new state. */
 static void notice_change(LogStream *stream, const Job *job)
 {
         stream->state_due = true;

@@ -11,7 +11,7 @@ static gsize without_returns(const char *line, gsize len)
         return len;
 }
 
-/* The CR in front of the last state; NULL: the line was never begun anew. */
+/* The CR in front of the last state; NULL: the line was not redrawn. */
 static const char *last_return(const char *line, gsize len)
 {
         return memrchr(line, '\r', without_returns(line, len));

@@ -12,8 +12,8 @@ enum { LOG_PARTIAL_MAX = 1024 }; /* bytes of an unended line that are shown */
 /* Appends `text`, line by line, each redrawn line as its last state. A last line may have no end. */
 void log_text_settle(const char *text, gsize len, GString *out);
 
-/* Of the beginning of a line that goes on: how many bytes are earlier states only. What follows them begins
- * with the CR that marks it. */
+/* For the beginning of an unfinished line: the number of bytes that are only earlier states. The rest begins
+ * with the CR that marks a redrawn line. */
 gsize log_text_stale(const char *text, gsize len);
 
 /* Without the beginning of a character that goes on behind `text`. */

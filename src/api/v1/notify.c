@@ -40,7 +40,7 @@ struct Notifier {
         int event_fd, inotify_fd;
         gint published, stopping;
         bool blind;   /* a directory that is there could not be watched */
-        bool stopped; /* nobody is called any more */
+        bool stopped; /* no more calls */
 };
 
 static void ring(Notifier *notifier)

@@ -204,7 +204,7 @@ static GHashTable *survey_jobs(Api *api, const Catalog *catalog, GError **error)
         return g_steal_pointer(&loads);
 }
 
-/* What is shown of each node comes from these. */
+/* The sources of a node's row. */
 typedef struct {
         Api *api;
         const Scheduler *clone;

@@ -8,8 +8,8 @@
 
 enum { BODY_MAX = 512 * 1024 /* 64 KiB may be written as six characters a byte */ };
 
-/* Whose secrets the request is about: the caller's, or for an administrator those of ?user=. NULL: the
- * request has been answered. */
+/* The owner of the secrets: the caller, or for an administrator the user in ?user=. NULL: the request has
+ * been answered. */
 static const char *owner_of(Api *api, HttpRequest *request)
 {
         const HttpCaller *caller = http_request_caller(request);

@@ -1,5 +1,5 @@
-/* What a submission says besides its specification's own rules: paths are made absolute and must be the
- * caller's, the package must be here, and a flavour's name becomes what it stands for. */
+/* Checks of a submission beyond the specification's own rules: paths become absolute and must belong to the
+ * caller, the package must exist, and a flavour's name is replaced by its values. */
 #include "api/v1/internal.h"
 
 #include <string.h>

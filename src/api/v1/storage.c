@@ -1,4 +1,4 @@
-/* What users hold on the server's disk, and what nothing needs: /v1/storage/... */
+/* Disk usage of users, and garbage collection: /v1/storage/... */
 #include "api/v1/internal.h"
 
 #include <string.h>

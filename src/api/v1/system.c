@@ -1,4 +1,4 @@
-/* What the server says of itself: health, version, its own description. */
+/* The server's health, version and description of the API. */
 #include "api/v1/internal.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What running members use now: measured when it is asked for, and stored nowhere. */
+/* The current usage of running members: measured for each request, and not stored. */
 #pragma once
 
 #include "base/json.h"

@@ -72,8 +72,8 @@ bool api_is_vouched_for(const HttpRequest *request)
                !http_request_header(request, "Authorization");
 }
 
-/* Who changes their own says the present one: a stolen token is not enough, whatever way it comes by. On the
- * Unix socket the machine vouches for who shows none. */
+/* Users must give their old password to change it, so that a stolen token is not enough. A request over the
+ * Unix socket without a token needs none: the kernel tells who the user is. */
 static bool needs_old(const HttpRequest *request, const User *user, const char *old, GError **error)
 {
         const HttpCaller *caller = http_request_caller(request);
