@@ -344,7 +344,7 @@ def test_files_that_say_what_is_needed(builder, package, request, files, version
 @pytest.mark.parametrize(
     "name, text, says",
     [
-        ("environment.yml", "name: x\n", "environment.yml is not read"),
+        ("environment.yml", "name: x\n", "environment.yml is ignored"),
         ("pyproject.toml", "[tool.poetry.dependencies]\nsix = '*'\n", "poetry export"),
     ],
 )

@@ -279,7 +279,7 @@ static void what_is_gone_is_said(void)
         g_autoptr(Trees) trees = trees_new();
 
         g_assert_cmpint(rmdir(trees->made), ==, 0);
-        check_refused(trees, (uid_t)-1, ERR_NOT_FOUND, "not there");
+        check_refused(trees, (uid_t)-1, ERR_NOT_FOUND, "no longer exists");
 }
 
 int main(int argc, char **argv)

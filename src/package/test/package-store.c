@@ -295,7 +295,7 @@ static void test_blob_refused(Fixture *fixture, gconstpointer unused)
                        "3 bytes were received");
         assert_refused(send_bytes(fixture, hash, 4, "ef", 2, true, error_), ERR_CONFLICT,
                        "3 bytes were received");
-        assert_refused(send_bytes(fixture, hash, 3, "xyz", 3, true, error_), ERR_INVALID, "dropped");
+        assert_refused(send_bytes(fixture, hash, 3, "xyz", 3, true, error_), ERR_INVALID, "discarded");
         g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 0);
         g_assert_true(send_bytes(fixture, hash, 0, "abcdef", 6, true, &error));
         g_assert_cmpuint(package_store_blob_size(fixture->store, "ann", hash), ==, 6);
@@ -348,7 +348,7 @@ static void test_lies(Fixture *fixture, gconstpointer unused)
                        "said to have 5 bytes");
         g_assert_false(package_store_has(fixture->store, "ann", manifest->hash));
         assert_refused(package_store_commit(fixture->store, "ann", hash, error_), ERR_NOT_FOUND,
-                       "nothing is known");
+                       "does not know it");
 }
 
 static GPtrArray *offer_as(const Fixture *fixture, const char *user, const Manifest *manifest)
@@ -379,7 +379,7 @@ static void test_owners(Fixture *fixture, gconstpointer unused)
         g_assert_false(package_store_has(fixture->store, "bob", manifest->hash));
         g_assert_cmpuint(package_store_blob_size(fixture->store, "bob", hash), ==, 0);
         assert_refused(package_store_commit(fixture->store, "bob", manifest->hash, error_), ERR_NOT_FOUND,
-                       "nothing is known");
+                       "does not know it");
         before = offer_as(fixture, "bob", manifest);
         g_assert_cmpuint(before->len, ==, 1);
         assert_refused(package_store_commit(fixture->store, "bob", manifest->hash, error_), ERR_CONFLICT,

@@ -141,7 +141,7 @@ static const struct {
           "pyproject.toml: project.dependencies[0] is not a text",
           NULL },
         /* advice for common mistakes */
-        { { { "environment.yml", "name: x\n" } }, NULL, NULL, "environment.yml is not read" },
+        { { { "environment.yml", "name: x\n" } }, NULL, NULL, "environment.yml is ignored" },
         { { { "pyproject.toml", "[tool.poetry.dependencies]\nnumpy = '*'\n" } }, NULL, NULL, "Poetry" },
         { { { "pyproject.toml", "[project]\nname='x'\ndynamic = ['dependencies']\n" } },
           NULL,
