@@ -271,7 +271,7 @@ static int become(const Target *target)
                                     spaces[i].file);
         raise_oom_score();
         if (target->sandboxed && !sandbox_drop_rights())
-                return fail(EXIT_NOT_RUN, "the command cannot be kept from capabilities: %m");
+                return fail(EXIT_NOT_RUN, "the command cannot drop its capabilities: %m");
         if (!target->is_ours && (setgroups(target->n_groups, target->groups) < 0 ||
                                  setresgid(target->gid, target->gid, target->gid) < 0 ||
                                  setresuid(target->uid, target->uid, target->uid) < 0))
@@ -327,7 +327,7 @@ static int run(const Target *target, char **argv, char **env)
         (void)umask(022);
         reset_signals();
         if (target->sandboxed && !sandbox_filter_calls())
-                return fail(EXIT_NOT_RUN, "the command cannot be kept from system calls: %m");
+                return fail(EXIT_NOT_RUN, "the command cannot limit its system calls: %m");
         environ = env;
         if (strcmp(argv[ARG_STREAMS], "relay") == 0)
                 return relay(target, argv[ARG_WORDS]);

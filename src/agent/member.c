@@ -172,7 +172,7 @@ static int leave_network(const Spawn *spawn, int gate, int log_fd)
         if (spawn->head->n_proxy == 0 || proxied_enter(spawn, &port, why, sizeof why))
                 return port;
         if (proxied_is_required(spawn))
-                fail(gate, EPERM, "cannot be kept from the machine's network: %s", why);
+                fail(gate, EPERM, "cannot be separated from the machine's network: %s", why);
         note(log_fd, "paddle: this member can connect to everything that this machine can: %s\n", why);
         return 0;
 }
@@ -236,7 +236,7 @@ static void become_user(const Spawn *spawn, int gate, pid_t keeper)
 static void confine(int gate)
 {
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                fail(gate, errno, "cannot be kept from gaining rights by set-uid programs: %m");
+                fail(gate, errno, "cannot be prevented from gaining rights by set-uid programs: %m");
 }
 
 /* The holder has created it. */
@@ -254,8 +254,7 @@ static void enter(const Spawn *spawn, int gate)
                 return;
         if (errno == EACCES && spawn->head->as_user)
                 fail(gate, errno,
-                     "cannot enter the directory '%s' as user %u: %m; every directory on the "
-                     "way has to be passable for everybody (chmod o+x)",
+                     "cannot enter the directory '%s' as user %u: %m; all users must be able to enter every directory on the way (chmod o+x)",
                      dir, spawn->head->uid);
         fail(gate, errno, "cannot enter the directory '%s': %m", dir);
 }
@@ -347,7 +346,7 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         limit_data(spawn);
         raise_oom_score(); /* while the file in /proc is still owned by us */
         if (spawn->head->sandbox & SANDBOX_RIGHTS && !sandbox_drop_rights())
-                fail(gate, errno, "cannot be kept from capabilities: %m");
+                fail(gate, errno, "cannot drop its capabilities: %m");
         if (spawn->head->as_user)
                 become_user(spawn, gate, keeper);
         if (spawn->head->confined)
@@ -355,6 +354,6 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         enter(spawn, gate);
         reset_signals();
         if (spawn->head->sandbox & SANDBOX_CALLS && !sandbox_filter_calls())
-                fail(gate, errno, "cannot be kept from system calls: %m");
+                fail(gate, errno, "cannot limit its system calls: %m");
         execute(spawn, gate, self, proxy_port);
 }

@@ -45,7 +45,7 @@ static Finding check_config(Patient *patient)
         if (!config)
                 return finding(BAD, "correct the file, or move it away", "%s", error->message);
         if (access(path, F_OK) < 0)
-                return finding(GOOD, NULL, "no '%s'; none is needed for an embedded server", path);
+                return finding(GOOD, NULL, "there is no '%s'; an embedded server needs none", path);
         return finding(GOOD, NULL, "'%s' names %s", path, config->server ? config->server : "no server");
 }
 
@@ -105,7 +105,8 @@ static Finding check_agent(Patient *patient)
                 g_autofree char *path = program_find(programs[i]);
 
                 if (!path)
-                        return finding(BAD, "install the whole package: its programs stand in one directory",
+                        return finding(BAD,
+                                       "install the whole package: its programs must be in one directory",
                                        "'%s' is neither beside this program nor in PATH", programs[i]);
         }
         return finding(GOOD, NULL, "paddled, paddle-agent and paddle-spawner are there");
@@ -174,7 +175,7 @@ static Finding check_uv(Patient *patient)
         if (version)
                 return finding(GOOD, NULL, "%s", version);
         if (pip)
-                return finding(DOUBT, "pip install uv (environments are made many times faster)",
+                return finding(DOUBT, "pip install uv (environments are built many times faster)",
                                "no uv; pip will be used");
         return finding(BAD, "install uv or python3-pip: a package with requirements.txt needs one",
                        "neither uv nor pip3 is in PATH");
@@ -275,7 +276,7 @@ static Finding check_clock(Patient *patient)
 
         if (clock_now_ms() < G_GINT64_CONSTANT(1735689600000)) /* 2025-01-01: older than this program */
                 return finding(BAD, "set the clock: timedatectl set-ntp true",
-                               "it is %s here, which cannot be", now);
+                               "this machine's clock says %s, which is wrong", now);
         if (!date || !strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &parts))
                 return finding(GOOD, NULL, "%s", now);
         off = ABS(timegm(&parts) - clock_now_ms() / 1000);

@@ -184,8 +184,7 @@ Finding doctor_gpus(const char *root)
                                driver);
         if (n > 0)
                 return finding(DOUBT, "install NVIDIA's driver, or load its module: modprobe nvidia",
-                               "%u device%s, but the driver does not say that it is there", n,
-                               n == 1 ? "" : "s");
+                               "%u device%s, but the driver is not loaded", n, n == 1 ? "" : "s");
         if (has_card(root))
                 return finding(DOUBT, "install NVIDIA's driver: jobs cannot use the card without it",
                                "there is an NVIDIA card, but no device /dev/nvidia0");

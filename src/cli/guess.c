@@ -280,8 +280,7 @@ static const struct {
         { "tensorflow", "chief, workers and parameter servers; TF_CONFIG tells a process its role" },
         { "mpi", "ranks, started by mpirun on the master" },
         { "spark", "a driver and executors" },
-        { "plain",
-          "processes that know nothing of each other; more than one runs the same program several times" },
+        { "plain", "independent processes; more than one runs the same program several times" },
 };
 
 static void append_framework(GString *out, const Guess *guess)
@@ -339,7 +338,7 @@ char *guess_format(const Guess *guess, const char *name)
                              "changed.\n# setup: make -C ops\n");
         g_string_append_printf(
                 out,
-                "\n# Kept on the server's storage: what the program writes to $PADDLE_OUTPUT.\n"
+                "\n# The server's storage keeps files that the program writes to $PADDLE_OUTPUT.\n"
                 "# `paddle download %s ../%s` brings it here.\n# output: %s\n",
                 name, name, name);
         g_string_append(out, "\n# input: data          # a directory of the storage, as $PADDLE_INPUT\n"

@@ -153,7 +153,7 @@ const HttpRoute grant_rows[] = {
           "Grant a queue, a user or a file system to a user.", .request = "NewGrant", .reply = "GrantMade" },
         { "GET", PADDLEFLOW_BASE "/grant", ACCESS_GRANT, VERB_LIST, list_grants, "List grants.",
           .query = list_grants_query, .reply = "GrantList" },
-        { "DELETE", PADDLEFLOW_BASE "/grant", ACCESS_GRANT, VERB_DELETE, drop_grant, "Take a grant back.",
+        { "DELETE", PADDLEFLOW_BASE "/grant", ACCESS_GRANT, VERB_DELETE, drop_grant, "Revoke a grant.",
           .query = drop_grant_query },
         { 0 },
 };

@@ -571,7 +571,7 @@ static const HttpParameter object_query[] = {
 
 const HttpRoute node_rows[] = {
         { "GET", PADDLEFLOW_BASE "/cluster/resource", ACCESS_NODE, VERB_LIST, show_rooms,
-          "Show what clusters have.", .query = show_rooms_query, .reply = "Rooms" },
+          "Show the resources of clusters.", .query = show_rooms_query, .reply = "Rooms" },
         { "POST", PADDLEFLOW_BASE "/cluster/resource", ACCESS_NODE, VERB_LIST, filter_nodes,
           "Show the nodes of clusters by a filter.", .request = "NodeFilter", .reply = "Nodes" },
         { "GET", PADDLEFLOW_BASE "/cluster/{clusterName}/nodeInfos", ACCESS_NODE, VERB_LIST, show_nodes,

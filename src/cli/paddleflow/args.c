@@ -10,7 +10,7 @@ enum { HELP_INDENT = 26 };
 
 static const PaddleFlowParam front_options[] = {
         { "pf_config", NULL, PADDLEFLOW_TEXT, NULL, "the path of the configuration file" },
-        { "output", NULL, PADDLEFLOW_TEXT, NULL, "the form of what is printed", .fallback = "table",
+        { "output", NULL, PADDLEFLOW_TEXT, NULL, "the output format", .fallback = "table",
           .choices = "table|json|text" },
         { 0 },
 };

@@ -15,7 +15,7 @@ const PaddleFlowGroup paddleflow_groups[] = {
         { "cluster", "Manage clusters, and see what they have." },
         { "job", "Create, watch and stop jobs." },
         { "log", "Show logs." },
-        { "statistics", "Show what jobs used." },
+        { "statistics", "Show the usage of jobs." },
         { 0 },
 };
 
@@ -385,7 +385,7 @@ static const PaddleFlowColumn job_show_columns[] = {
 #define LOG_LIMITS                                                                                           \
         { "readfromtail", "-r", PADDLEFLOW_TEXT, "readFromTail", "true: from the end" },                           \
         { "line_limit", "-l", PADDLEFLOW_TEXT, "lineLimit", "at most this many lines" },                           \
-        { "size_limit", "-s", PADDLEFLOW_TEXT, "sizeLimit", "at most so much: 100M" }
+        { "size_limit", "-s", PADDLEFLOW_TEXT, "sizeLimit", "at most this size: 100M" }
 /* clang-format on */
 static const PaddleFlowParam run_word[] = { { "RUNID" }, { 0 } };
 static const PaddleFlowParam log_run_options[] = {
@@ -523,7 +523,7 @@ const PaddleFlowCommand paddleflow_commands[] = {
           .done = "queue[{0}] delete success" },
         { "queue", "grant", "Let a user use a queue.", grant_words, NULL, "POST", "/grant", PADDLEFLOW_BODY,
           .fixed = "{\"resourceType\": \"queue\"}", .done = "user[{0}] is granted queue[{1}]" },
-        { "queue", "ungrant", "Take a grant back.", grant_words, NULL, "DELETE", "/grant", PADDLEFLOW_QUERY,
+        { "queue", "ungrant", "Revoke a grant.", grant_words, NULL, "DELETE", "/grant", PADDLEFLOW_QUERY,
           .fixed = "{\"resourceType\": \"queue\"}", .done = "user[{0}] is ungranted queue[{1}]" },
         { "queue", "grantlist", "List grants on queues.", NULL, grant_list_options, "GET", "/grant",
           .rows = queue_grants, .columns = grant_columns },
@@ -543,16 +543,16 @@ const PaddleFlowCommand paddleflow_commands[] = {
           .items = "clusterList", .columns = cluster_columns, .marker = true },
         { "cluster", "show", "Show a cluster.", cluster_word, NULL, "GET", "/cluster/{0}",
           .columns = cluster_show_columns },
-        { "cluster", "create", "Make a cluster known.", cluster_create_words, cluster_create_options, "POST",
+        { "cluster", "create", "Create a cluster.", cluster_create_words, cluster_create_options, "POST",
           "/cluster", PADDLEFLOW_BODY, .done = "cluster[{0}] create success, cluster id[{id}]" },
         { "cluster", "update", "Change a cluster.", cluster_word, cluster_update_options, "PUT",
           "/cluster/{0}", PADDLEFLOW_BODY, .done = "cluster[{0}] update success, cluster id[{id}]" },
         { "cluster", "delete", "Delete a cluster.", cluster_word, NULL, "DELETE", "/cluster/{0}",
           .done = "cluster[{0}] delete success" },
-        { "cluster", "resource", "Show what clusters have.", NULL, cluster_resource_options, "GET",
+        { "cluster", "resource", "Show the resources of clusters.", NULL, cluster_resource_options, "GET",
           "/cluster/resource", .rows = resource_rows, .columns = cluster_resource_columns },
-        { "cluster", "statistic", "Show what the nodes of clusters have.", NULL, cluster_statistic_options,
-          "POST", "/cluster/resource", PADDLEFLOW_BODY, .rows = statistic_rows,
+        { "cluster", "statistic", "Show the resources of the nodes of clusters.", NULL,
+          cluster_statistic_options, "POST", "/cluster/resource", PADDLEFLOW_BODY, .rows = statistic_rows,
           .columns = cluster_statistic_columns },
 
         { "job", "create", "Create a job from a JSON file.", job_create_words, NULL, "POST", "/job/{0}",
@@ -579,7 +579,7 @@ const PaddleFlowCommand paddleflow_commands[] = {
         { "log", "showlimit", "Show logs within limits.", NULL, log_limit_options, "GET", "/log/job",
           .print = print_job_log },
 
-        { "statistics", "job", "Show what a job used.", job_word, statistics_options, "GET",
+        { "statistics", "job", "Show the usage of a job.", job_word, statistics_options, "GET",
           "/statistics/job/{0}", .detail_path = "/statistics/jobDetail/{0}", .rows = metric_rows,
           .columns = metric_columns },
         { "statistics", "card-time", "Show the GPU hours of queues.", NULL, card_options, "POST",

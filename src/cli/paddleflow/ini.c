@@ -11,7 +11,7 @@
 enum { INI_MAX = 256 * 1024, PORT = 8999, PORT_MAX = 65535 };
 
 static const char fallback_text[] = "[user]\n"
-                                    "# this password holds only with `paddled --published-password`\n"
+                                    "# this password is valid only with `paddled --published-password`\n"
                                     "name = root\n"
                                     "password = paddleflow\n"
                                     "\n"

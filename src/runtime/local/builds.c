@@ -214,7 +214,7 @@ static char **proxy_of(const Builds *builds, const Build *build, GError **error)
         proxies = settings_proxies(here, &failure);
         if (!proxies && bounds->network == BUILD_NETWORK_INDEX) {
                 g_propagate_prefixed_error(error, g_steal_pointer(&failure),
-                                           "a build can not be kept to the package index: ");
+                                           "a build cannot be limited to the package index: ");
                 return NULL;
         }
         if (!proxies) {
