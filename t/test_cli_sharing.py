@@ -287,7 +287,7 @@ def test_what_if(full):
     done = full.paddle("queue", "set", "default", "--max", "cpu=2", "--what-if", check=0)
     changed = {row["JOB"]: row for row in rows(done)}
     assert "waiter" in changed and changed["waiter"]["NOW"] != changed["waiter"]["THEN"]
-    assert done.stderr.endswith("jobs would fare differently; nothing is changed\n")
+    assert done.stderr.endswith("jobs would be affected; nothing is changed\n")
     assert listed(full, "queue", "show", "default")["max"] == {}
     reply = listed(full, "queue", "set", "default", "--max", "cpu=2", "--what-if")
     assert reply["checked"] >= len(reply["changes"]) >= 1
