@@ -310,7 +310,7 @@ static void test_blobs_refused(Fixture *fixture, gconstpointer unused)
                 const char *format, *says;
         } cases[] = {
                 { "%s 4\nabc", "ends after 3 of 4" },
-                { "%s 3\nabd", "has the hash" },
+                { "%s 3\nabd", "have the hash" },
                 { "%s -3\nabc", "is not '<64 hex digits> <size>'" },
                 { "%s 3 \nabc", "is not '<64 hex digits> <size>'" },
                 { "%s 99999999999999999999\nabc", "is not '<64 hex digits> <size>'" },

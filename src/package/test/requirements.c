@@ -224,7 +224,7 @@ static const struct {
           NULL, "uv.lock: it has no package 'gone'" },
         { HEAD "[[package]]\nname = \"a\"\nversion = \"1\"\n" REGISTRY, NULL,
           "no package of this directory" },
-        { "version = 2\n", NULL, "its version is 2, and only 1 is known" },
+        { "version = 2\n", NULL, "its version is 2, and only 1 is supported" },
         { "version = \n", NULL, "uv.lock, line 1: " },
         { HEAD "[[package]]\nname = \"demo\"\nsource = { virtual = \".\" }\n[[package]]\nname = 5\n", NULL,
           "package[1] has no name" },
