@@ -209,8 +209,6 @@ static bool sweep_task(Keep *keep, Task *task, gint64 now)
         return true;
 }
 
-static void watch_sweep(Keep *keep);
-
 static void on_sweep(void *arg)
 {
         Keep *keep = arg;
@@ -515,8 +513,6 @@ static bool is_orphan(const Task *task)
 {
         return task->state == TASK_ORPHAN;
 }
-
-static void watch_orphans(Keep *keep);
 
 static void on_orphans(void *arg)
 {

@@ -10,46 +10,46 @@ struct Timer {
 
 static gboolean dispatch(GSource *source, GSourceFunc unused, void *data)
 {
-        Timer *timer = (Timer *)source;
+        const Timer *self = (Timer *)source;
 
-        g_clear_pointer((GSource **)timer->at, g_source_unref);
-        timer->func(timer->arg); /* the loop holds the source */
+        g_clear_pointer((GSource **)self->at, g_source_unref);
+        self->func(self->arg); /* the loop holds the source */
         return G_SOURCE_REMOVE;
 }
 
 static GSourceFuncs funcs = { .dispatch = dispatch };
 
-void timer_set_at(Timer **at, GMainContext *context, gint64 us, void (*func)(void *arg), void *arg)
+void timer_set_at(Timer **timer, GMainContext *context, gint64 us, void (*func)(void *arg), void *arg)
 {
-        Timer *timer = *at;
+        Timer *self = *timer;
 
         if (us < 0) {
-                timer_clear(at);
+                timer_clear(timer);
                 return;
         }
-        if (!timer) {
-                timer = *at = (Timer *)g_source_new(&funcs, sizeof *timer);
-                g_source_attach(&timer->base, context);
+        if (!self) {
+                self = *timer = (Timer *)g_source_new(&funcs, sizeof *self);
+                g_source_attach(&self->base, context);
         }
-        timer->at = at;
-        timer->func = func;
-        timer->arg = arg;
-        g_source_set_ready_time(&timer->base, us);
+        self->at = timer;
+        self->func = func;
+        self->arg = arg;
+        g_source_set_ready_time(&self->base, us);
 }
 
-void timer_set(Timer **at, GMainContext *context, gint64 ms, void (*func)(void *arg), void *arg)
+void timer_set(Timer **timer, GMainContext *context, gint64 ms, void (*func)(void *arg), void *arg)
 {
-        timer_set_at(at, context, ms < 0 ? -1 : g_get_monotonic_time() + ms * 1000, func, arg);
+        timer_set_at(timer, context, ms < 0 ? -1 : g_get_monotonic_time() + ms * 1000, func, arg);
 }
 
-void timer_clear(Timer **at)
+void timer_clear(Timer **timer)
 {
-        Timer *timer = g_steal_pointer(at);
+        Timer *self = g_steal_pointer(timer);
 
-        if (!timer)
+        if (!self)
                 return;
-        g_source_destroy(&timer->base);
-        g_source_unref(&timer->base);
+        g_source_destroy(&self->base);
+        g_source_unref(&self->base);
 }
 
 gint64 timer_due_at(const Timer *timer)
