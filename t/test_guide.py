@@ -9,7 +9,20 @@ import pytest
 from conftest import BIN, ROOT
 
 PAGES = sorted((ROOT / "doc/guide").glob("*.md"))
-KINDS = ("queue", "flavour", "cluster", "user", "grant", "token", "secret", "audit", "storage", "sched", "job")
+KINDS = (
+    "queue",
+    "flavour",
+    "cluster",
+    "user",
+    "grant",
+    "token",
+    "secret",
+    "audit",
+    "storage",
+    "sched",
+    "job",
+    "pipeline",
+)
 
 
 def commands(text):

@@ -23,6 +23,9 @@ const Verb *const cli_verbs[] = {
         &verb_release,
         &verb_requeue,
         &verb_set,
+        &verb_pipeline_lint,
+        &verb_pipeline_show,
+        &verb_pipeline_render,
         &verb_top,
         &verb_nodes,
         &verb_queue_list,
@@ -86,6 +89,11 @@ const Verb *const cli_verbs[] = {
 };
 
 const VerbGroup cli_groups[] = {
-        { "Jobs", &verb_submit },       { "Sharing", &verb_top },           { "Files", &verb_upload },
-        { "Who you are", &verb_login }, { "Server and program", &verb_up }, { 0 },
+        { "Jobs", &verb_submit },
+        { "Pipelines", &verb_pipeline_lint },
+        { "Sharing", &verb_top },
+        { "Files", &verb_upload },
+        { "Who you are", &verb_login },
+        { "Server and program", &verb_up },
+        { 0 },
 };

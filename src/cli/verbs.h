@@ -9,9 +9,9 @@ extern const Verb verb_audit_list, verb_audit_verify, verb_cancel, verb_delete, 
         verb_down, verb_download, verb_events, verb_exec, verb_explain, verb_help, verb_hold, verb_init,
         verb_job_submit, verb_list, verb_login, verb_logs, verb_release, verb_requeue, verb_results,
         verb_sched_decisions, verb_sched_journal, verb_sched_replay, verb_set, verb_sim, verb_status,
-        verb_submit, verb_secret_set, verb_secret_list, verb_secret_delete, verb_token_create, verb_top,
-        verb_token_list, verb_token_revoke, verb_train, verb_up, verb_upload, verb_version, verb_wait,
-        verb_whoami, verb_storage_usage, verb_gc;
+        verb_submit, verb_pipeline_lint, verb_pipeline_render, verb_pipeline_show, verb_secret_set,
+        verb_secret_list, verb_secret_delete, verb_token_create, verb_top, verb_token_list, verb_token_revoke,
+        verb_train, verb_up, verb_upload, verb_version, verb_wait, verb_whoami, verb_storage_usage, verb_gc;
 
 extern const Verb verb_storage_ls, verb_storage_du, verb_storage_rm, verb_storage_mv, verb_storage_mkdir;
 

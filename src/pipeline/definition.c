@@ -116,7 +116,8 @@ static gsize add(gsize *size, const GArray *array, gsize item)
 
 static void *put(char *block, gsize at, const GArray *array, gsize item)
 {
-        memcpy(block + at, array->data, array->len * item);
+        if (array->len) /* without items there may be no memory */
+                memcpy(block + at, array->data, array->len * item);
         return block + at;
 }
 

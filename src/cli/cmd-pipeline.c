@@ -1,0 +1,151 @@
+/* paddle pipeline lint, show: checks and draws a definition. Needs no server. */
+#include "base/err.h"
+#include "base/word.h"
+#include "cli/listing.h"
+#include "cli/pipeline-file.h"
+#include "cli/verbs.h"
+#include "pipeline/show.h"
+
+/* ---- lint ---- */
+
+static const Option lint_options[] = {
+        PIPELINE_OPTIONS,
+        { "format", 'o', OPTION_STRING, offsetof(PipelineOptions, format), "FORM", "table, json or yaml",
+          .fallback = "table", .alias = "output" },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static json_t *problem_json(const Problem *problem)
+{
+        g_autofree char *sentence = problem_sentence(problem);
+        const char *hint = problem_hint(problem);
+
+        return json_pack("{s:s, s:i, s:i, s:s, s:s, s:s}", "class", problem_class_name(problem->class),
+                         "line", (int)problem->line, "column", (int)problem->column, "path", problem->path,
+                         "message", sentence, "hint", hint ? hint : "");
+}
+
+static void print_json(const Problems *problems, Format format)
+{
+        g_autoptr(json_t) list = json_array(), value = NULL;
+
+        for (guint i = 0; i < problems->list->len; i++)
+                json_array_append_new(list, problem_json(problems->list->pdata[i]));
+        value = json_pack("{s:b, s:i, s:O}", "valid", problems->n == 0, "errors", (int)problems->n,
+                          "problems", list);
+        format_print(value, format, NULL);
+}
+
+/* FILE:LINE:COLUMN, as editors and compilers write it. */
+static void print_problem(const Problem *problem, const char *file)
+{
+        g_autofree char *sentence = problem_sentence(problem), *at = NULL;
+        const char *hint = problem_hint(problem);
+        g_autofree char *path = text_visible(problem->path);
+
+        at = problem->line ? g_strdup_printf(":%u:%u", problem->line, problem->column) : g_strdup("");
+        printf("%s%s: %s%s%s (%s)\n", file, at, path, *path ? ": " : "", sentence,
+               problem_class_name(problem->class));
+        if (hint)
+                printf("  %s\n", hint);
+}
+
+static void print_problems(Cli *cli, const Problems *problems, const char *file)
+{
+        g_autofree char *count = count_format(problems->n, "error");
+
+        for (guint i = 0; i < problems->list->len; i++)
+                print_problem(problems->list->pdata[i], file);
+        if (problems->n > problems->list->len)
+                cli_say(cli, "only the first %u are shown", problems->list->len);
+        cli_say(cli, "%s: %s", file, count);
+}
+
+static bool run_lint(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const PipelineOptions *options = target;
+        g_autoptr(Definition) definition = NULL;
+        g_auto(Problems) problems = { 0 };
+        g_autofree char *count = NULL;
+        Format format;
+
+        problems_init(&problems);
+        if (!format_parse(options->format, &format, error) ||
+            !pipeline_file_parse(options, words[0], &problems, &definition, error))
+                return false;
+        problems_sort(&problems);
+        cli->status = problems.n ? 1 : 0;
+        if (format == FORMAT_JSON || format == FORMAT_YAML) {
+                print_json(&problems, format);
+        } else if (problems.n) {
+                print_problems(cli, &problems, pipeline_file_name(words[0]));
+        } else {
+                count = definition_count(definition);
+                printf("%s: valid (%s)\n", pipeline_file_name(words[0]), count);
+        }
+        return true;
+}
+
+const Verb verb_pipeline_lint = {
+        .name = "pipeline lint",
+        .args = "FILE",
+        .summary = "Check the definition of a pipeline and print all its errors",
+        .about =
+                "FILE is YAML or JSON; '-' is standard input. Each error has its line and column, and its class "
+                "(PE-10). The exit status is 1 if there are errors. No server is needed.\n\n"
+                "The options set what a run could set: an image, a main file system, parameters.",
+        .examples = "paddle pipeline lint pipeline.yaml\n"
+                    "paddle pipeline lint -p epochs=3 --image python:3.11 pipeline.yaml",
+        .options = lint_options,
+        .size = sizeof(PipelineOptions),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_FILES,
+        .run = run_lint,
+};
+
+/* ---- show ---- */
+
+static const Option show_options[] = {
+        PIPELINE_OPTIONS,
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool run_show(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        g_autoptr(Definition) definition = NULL;
+        g_autofree char *text = NULL;
+        g_auto(GStrv) lines = NULL;
+
+        if (!pipeline_file_load(target, words[0], &definition, error))
+                return false;
+        text = definition_show(definition, cli->terminal.utf8);
+        lines = g_strsplit(text, "\n", -1);
+        for (int i = 0; lines[i] && (lines[i + 1] || *lines[i]); i++) {
+                g_autofree char *visible = text_visible(lines[i]);
+                g_autofree char *cut = cli->terminal.out_is_terminal
+                                               ? text_cut(visible, cli->terminal.width, cli->terminal.utf8)
+                                               : g_strdup(visible);
+
+                printf("%s\n", cut);
+        }
+        return true;
+}
+
+const Verb verb_pipeline_show = {
+        .name = "pipeline show",
+        .args = "FILE",
+        .summary = "Draw the components of a pipeline as a tree",
+        .about =
+                "Each line is a step or a DAG, with what it waits for (after), its loop, its condition (if) and the "
+                "component that it uses. post_process and the library follow. No server is needed.",
+        .examples = "paddle pipeline show pipeline.yaml",
+        .options = show_options,
+        .size = sizeof(PipelineOptions),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_FILES,
+        .run = run_show,
+};

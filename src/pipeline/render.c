@@ -1,0 +1,700 @@
+/* Rendering (see render.h).
+ *
+ * A parameter may take its value from that of a sibling, and so on along a chain as long as the text. So
+ * they are resolved with a stack of their own, and each only once. */
+#include "pipeline/render.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/keyed-hash.h"
+#include "pipeline/value.h"
+
+#define DEFAULT_MOUNT "/home/paddleflow/storage/mnt/"
+
+void rendered_clear(Rendered *rendered)
+{
+        json_decref(rendered->parameters);
+        json_decref(rendered->inputs);
+        json_decref(rendered->outputs);
+        json_decref(rendered->env);
+        g_free(rendered->command);
+        g_free(rendered->condition);
+        *rendered = (Rendered){ 0 };
+}
+
+/* ---- values ---- */
+
+static json_t *json_of(const Definition *definition, const Value *value)
+{
+        json_t *list;
+
+        switch ((ValueKind)value->kind) {
+        case VALUE_INT: return json_integer(value->whole);
+        case VALUE_FLOAT: return json_real(value->real);
+        case VALUE_TEXT: return json_string(definition_text(definition, value->text.text));
+        case VALUE_LIST:
+                list = json_array();
+                for (guint32 i = 0; i < value->list.count; i++)
+                        json_array_append_new(list,
+                                              json_of(definition, &definition->items[value->list.first + i]));
+                return list;
+        default: return json_string("");
+        }
+}
+
+static void write_text(GString *out, const json_t *value)
+{
+        const json_t *item;
+        size_t i;
+
+        if (json_is_integer(value)) {
+                g_string_append_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        } else if (json_is_real(value)) {
+                value_write_real(out, json_real_value(value));
+        } else if (json_is_array(value)) {
+                g_string_append_c(out, '[');
+                json_array_foreach(value, i, item) {
+                        g_string_append(out, i ? " " : "");
+                        write_text(out, item);
+                }
+                g_string_append_c(out, ']');
+        } else {
+                g_string_append(out, json_is_string(value) ? json_string_value(value) : "");
+        }
+}
+
+char *render_text(const json_t *value)
+{
+        GString *out = g_string_new(NULL);
+
+        write_text(out, value);
+        return g_string_free(out, FALSE);
+}
+
+static bool fits(const GString *text, GError **error)
+{
+        return text->len <= RENDER_TEXT_MAX ||
+               err_set(error, ERR_INVALID, "RE-03: a text with its templates is longer than %d bytes",
+                       RENDER_TEXT_MAX);
+}
+
+static const char *text_at(const RenderContext *context, guint32 text)
+{
+        return definition_text(context->definition, text);
+}
+
+/* ---- parameters ---- */
+
+/* A parameter of a component in an instance of a DAG. */
+typedef struct {
+        const RenderDag *dag;
+        guint32 component, name;
+} Need;
+
+static guint need_hash(const void *data)
+{
+        const Need *need = data;
+        guint64 mixed = (guint64)GPOINTER_TO_SIZE(need->dag) ^ ((guint64)need->component << 32 | need->name);
+
+        return (guint)((mixed * 0x9e3779b97f4a7c15ULL) >> 32);
+}
+
+static gboolean need_equal(const void *a, const void *b)
+{
+        const Need *one = a, *two = b;
+
+        return one->dag == two->dag && one->component == two->component && one->name == two->name;
+}
+
+typedef struct {
+        const RenderContext *context;
+        GHashTable *known; /* Need * -> json_t * */
+        GArray *stack;     /* Need */
+} Resolver;
+
+/* The parameter that a piece refers to. */
+static bool need_of(const Piece *piece, const Need *of, Need *ret)
+{
+        if (piece->kind == PIECE_SIBLING_PARAMETER)
+                *ret = (Need){ of->dag, piece->component, piece->name };
+        else if (piece->kind == PIECE_PARENT_PARAMETER)
+                *ret = (Need){ of->dag->parent, of->dag->component, piece->name };
+        else
+                return false;
+        return true;
+}
+
+static json_t *item_or_empty(const json_t *item)
+{
+        return item ? json_incref((json_t *)item) : json_string("");
+}
+
+/* A piece of a parameter. PF_LOOP_ARGUMENT is that of the DAG around, as text. */
+static json_t *piece_value(const Resolver *resolver, const Piece *piece, const Need *of)
+{
+        const RenderContext *context = resolver->context;
+        Need need;
+
+        if (need_of(piece, of, &need))
+                return json_incref(g_hash_table_lookup(resolver->known, &need));
+        if (piece->kind == PIECE_PARENT_LOOP)
+                return item_or_empty(of->dag->item);
+        if (piece->kind != PIECE_SYSTEM)
+                return json_stringn(text_at(context, piece->at), piece->len);
+        switch ((SystemVariable)piece->component) {
+        case SYSTEM_RUN_ID: return json_string(context->run_id);
+        case SYSTEM_USER_NAME: return json_string(context->user);
+        case SYSTEM_STEP_NAME: return json_string(component_name(context->definition, of->component));
+        default: {
+                g_autofree char *text = of->dag->item ? render_text(of->dag->item) : g_strdup("");
+
+                return json_string(text);
+        }
+        }
+}
+
+static json_t *resolve_pieces(const Resolver *resolver, const Text *text, const Need *of, GError **error)
+{
+        const Piece *piece = &resolver->context->definition->pieces[text->pieces];
+        g_autoptr(GString) out = NULL;
+
+        if (piece->last)
+                return piece_value(resolver, piece, of); /* one template: the value keeps its type */
+        out = g_string_new(NULL);
+        for (;; piece++) {
+                g_autoptr(json_t) value = piece_value(resolver, piece, of);
+
+                write_text(out, value);
+                if (!fits(out, error))
+                        return NULL;
+                if (piece->last)
+                        return json_string(out->str);
+        }
+}
+
+static bool has_type(const json_t *value, ValueType type)
+{
+        switch (type) {
+        case TYPE_INT: return json_is_integer(value);
+        case TYPE_FLOAT: return json_is_number(value);
+        case TYPE_STRING:
+        case TYPE_PATH: return json_is_string(value);
+        case TYPE_LIST: return json_is_array(value);
+        default: return true;
+        }
+}
+
+/* The type that the target at the end of the chain declares. */
+static bool check_type(const RenderContext *context, const Need *need, const json_t *value, GError **error)
+{
+        guint32 target = component_target(context->definition, need->component);
+        guint32 at = component_find(context->definition, target, ROLE_PARAMETER, need->name);
+
+        if (at == (guint32)DEFINITION_NONE || has_type(value, context->definition->variables[at].type))
+                return true;
+        return err_set(error, ERR_INVALID, "RE-03: the parameter '%s' of '%s' has not its declared type",
+                       text_at(context, need->name), component_name(context->definition, need->component));
+}
+
+/* True if another parameter has to be known first; it is then on the stack. */
+static bool push_missing(Resolver *resolver, const Text *text, const Need *of)
+{
+        Need need;
+
+        for (const Piece *piece = &resolver->context->definition->pieces[text->pieces];; piece++) {
+                if (need_of(piece, of, &need) && !g_hash_table_contains(resolver->known, &need)) {
+                        g_array_append_val(resolver->stack, need);
+                        return true;
+                }
+                if (piece->last)
+                        return false;
+        }
+}
+
+static bool resolve_top(Resolver *resolver, GError **error)
+{
+        Need need = g_array_index(resolver->stack, Need, resolver->stack->len - 1);
+        const Definition *definition = resolver->context->definition;
+        guint32 owner;
+        const Value *value = component_parameter(definition, need.component, need.name, &owner);
+        bool templates = value && value->kind == VALUE_TEXT && value->text.pieces;
+        json_t *result;
+
+        if (templates && push_missing(resolver, &value->text, &need))
+                return true;
+        if (!value)
+                return err_set(error, ERR_INVALID, "RE-03: '%s' has no parameter '%s'",
+                               component_name(definition, need.component),
+                               definition_text(definition, need.name));
+        result =
+                templates ? resolve_pieces(resolver, &value->text, &need, error) : json_of(definition, value);
+        if (!result)
+                return false;
+        g_hash_table_insert(resolver->known, g_memdup2(&need, sizeof(need)), result);
+        g_array_set_size(resolver->stack, resolver->stack->len - 1);
+        return !templates || check_type(resolver->context, &need, result, error);
+}
+
+static json_t *resolve(Resolver *resolver, Need need, GError **error)
+{
+        g_array_append_val(resolver->stack, need);
+        while (resolver->stack->len)
+                if (!resolve_top(resolver, error))
+                        return NULL;
+        return json_incref(g_hash_table_lookup(resolver->known, &need));
+}
+
+static bool resolve_all(Resolver *resolver, const RenderDag *dag, guint32 component, json_t *ret,
+                        GError **error)
+{
+        const Definition *definition = resolver->context->definition;
+        guint32 target = component_target(definition, component);
+
+        for (guint32 k = definition->components[target].variables;
+             k < definition->components[target + 1].variables; k++) {
+                const Value *variable = &definition->variables[k];
+                json_t *value;
+
+                if (variable->role != ROLE_PARAMETER)
+                        continue;
+                value = resolve(resolver, (Need){ dag, component, variable->name }, error);
+                if (!value)
+                        return false;
+                json_object_set_new(ret, definition_text(definition, variable->name), value);
+        }
+        return true;
+}
+
+json_t *render_parameters(const RenderContext *context, const RenderDag *dag, guint32 component,
+                          GError **error)
+{
+        Resolver resolver = { .context = context, .stack = g_array_new(FALSE, FALSE, sizeof(Need)) };
+        json_t *parameters = json_object();
+
+        resolver.known = g_hash_table_new_full(need_hash, need_equal, g_free, (GDestroyNotify)json_decref);
+        if (!resolve_all(&resolver, dag, component, parameters, error))
+                g_clear_pointer(&parameters, json_decref);
+        g_hash_table_unref(resolver.known);
+        g_array_unref(resolver.stack);
+        return parameters;
+}
+
+/* ---- loops ---- */
+
+static json_t *list_of(const json_t *value, GError **error)
+{
+        g_autoptr(json_t) parsed = NULL;
+
+        if (json_is_array(value))
+                return json_incref((json_t *)value);
+        if (json_is_string(value))
+                parsed = json_parse(json_string_value(value), json_string_length(value), NULL);
+        if (json_is_array(parsed))
+                return g_steal_pointer(&parsed);
+        (void)err_set(error, ERR_INVALID, "RE-02: the value of loop_argument is not a list");
+        return NULL;
+}
+
+json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
+                    const char **ret_input, GError **error)
+{
+        const Definition *definition = context->definition;
+        const Value *loop = &component_extra(definition, component_target(definition, component))->loop;
+        const Piece *piece;
+
+        if (loop->kind == VALUE_LIST)
+                return json_of(definition, loop);
+        piece = &definition->pieces[loop->text.pieces];
+        if (piece->kind == PIECE_INPUT) {
+                *ret_input = definition_text(definition, piece->name);
+                return NULL;
+        }
+        return list_of(json_object_get(parameters, definition_text(definition, piece->name)), error);
+}
+
+static guint32 instances_of(const RenderContext *context, const RenderDag *dag, guint32 component)
+{
+        guint32 target = component_target(context->definition, component);
+        g_autoptr(json_t) parameters = NULL, list = NULL;
+        const char *input;
+
+        if (context->instances)
+                return context->instances(context, dag, component);
+        if (!context->definition->components[target].loops)
+                return 1;
+        parameters = render_parameters(context, dag, component, NULL);
+        list = parameters ? render_loop(context, component, parameters, &input, NULL) : NULL;
+        return list ? (guint32)json_array_size(list) : 1;
+}
+
+/* ---- artifacts ---- */
+
+static void write_runtime(GString *out, const RenderContext *context, const RenderDag *dag)
+{
+        const Definition *definition = context->definition;
+
+        if (!dag->parent) {
+                g_string_append_printf(out, "%s.%s", definition_text(definition, definition->name),
+                                       dag->component == DEFINITION_POST ? "post_process" : "entry_points");
+                return;
+        }
+        write_runtime(out, context, dag->parent);
+        g_string_append_printf(out, ".%s", component_name(definition, dag->component));
+        if (dag->seq)
+                g_string_append_printf(out, "-%u", dag->seq);
+}
+
+char *render_runtime_name(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq)
+{
+        GString *out = g_string_new(NULL);
+
+        write_runtime(out, context, dag);
+        g_string_append_printf(out, ".%s", component_name(context->definition, component));
+        if (seq)
+                g_string_append_printf(out, "-%u", seq);
+        return g_string_free(out, FALSE);
+}
+
+/* The sub path of the main file system without slashes at its end. */
+static char *sub_path_of(const RenderContext *context)
+{
+        char *path = g_strdup(text_at(context, context->definition->main_fs.sub_path));
+        gsize len = strlen(path);
+
+        while (len && path[len - 1] == '/')
+                path[--len] = '\0';
+        return path;
+}
+
+char *render_output_path(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
+                         const char *name)
+{
+        const Definition *definition = context->definition;
+        g_autofree char *runtime = render_runtime_name(context, dag, component, seq),
+                        *sub = sub_path_of(context);
+        g_autofree char *md5 = g_compute_checksum_for_string(G_CHECKSUM_MD5, runtime, -1);
+
+        return g_strdup_printf("%s%s.pipeline/%s/%s/%s-%u-%s/%s", sub, *sub ? "/" : "", context->run_id,
+                               definition_text(definition, definition->name),
+                               component_name(definition, component), seq, md5, name);
+}
+
+static char *mount_path_of(const RenderContext *context)
+{
+        const Mount *main_fs = &context->definition->main_fs;
+
+        if (main_fs->mount_path)
+                return g_strdup(text_at(context, main_fs->mount_path));
+        return g_strdup_printf(DEFAULT_MOUNT "fs-%s-%s", context->user, text_at(context, main_fs->name));
+}
+
+char *render_container_paths(const RenderContext *context, const char *paths)
+{
+        g_autofree char *mount = mount_path_of(context), *sub = sub_path_of(context);
+        g_auto(GStrv) parts = g_strsplit(paths, ",", -1);
+        gsize len = strlen(sub);
+        GString *out = g_string_new(NULL);
+
+        for (int i = 0; parts[i]; i++) {
+                const char *path = parts[i];
+
+                g_string_append(out, i ? "," : "");
+                if (!*path)
+                        continue;
+                if (len && g_str_has_prefix(path, sub) && path[len] == '/')
+                        path += len + 1;
+                g_string_append_printf(out, "%s%s%s", mount, g_str_has_suffix(mount, "/") ? "" : "/", path);
+        }
+        return g_string_free(out, FALSE);
+}
+
+static bool write_outputs(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
+                          guint32 name, GError **error);
+
+/* Paths of a DAG's output: those of the child that it names, in one instance of the DAG. */
+static bool write_child(GString *out, const RenderContext *context, const RenderDag *dag, guint32 target,
+                        guint32 name, GError **error)
+{
+        const Definition *definition = context->definition;
+        guint32 at = component_find(definition, target, ROLE_OUTPUT, name);
+        const Piece *piece;
+
+        if (at == (guint32)DEFINITION_NONE)
+                return err_set(error, ERR_INVALID, "RE-03: '%s' has no output '%s'",
+                               component_name(definition, target), definition_text(definition, name));
+        piece = &definition->pieces[definition->variables[at].text.pieces];
+        return write_outputs(out, context, dag, piece->component, piece->name, error);
+}
+
+/* All instances of a component, in the order of their numbers. */
+static bool write_outputs(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
+                          guint32 name, GError **error)
+{
+        guint32 n = instances_of(context, dag, component),
+                target = component_target(context->definition, component);
+
+        for (guint32 seq = 0; seq < n; seq++) {
+                RenderDag inner = { dag, component, seq, NULL };
+                g_autofree char *path = NULL;
+
+                g_string_append(out, seq ? "," : "");
+                if (context->definition->components[target].dag) {
+                        if (!write_child(out, context, &inner, target, name, error))
+                                return false;
+                } else {
+                        path = render_output_path(context, dag, component, seq, text_at(context, name));
+                        g_string_append(out, path);
+                }
+                if (!fits(out, error))
+                        return false;
+        }
+        return true;
+}
+
+/* The input `name` of a component; that of the nearest reference counts. */
+static bool write_input(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
+                        guint32 name, GError **error)
+{
+        const Definition *definition = context->definition;
+        guint32 at = component_find(definition, component, ROLE_INPUT, name);
+        const Piece *piece;
+
+        if (at == (guint32)DEFINITION_NONE || !definition->variables[at].text.pieces)
+                return true; /* an input of the library that nobody gives */
+        piece = &definition->pieces[definition->variables[at].text.pieces];
+        if (piece->kind == PIECE_PARENT_INPUT)
+                return write_input(out, context, dag->parent, dag->component, piece->name, error);
+        return write_outputs(out, context, dag, piece->component, piece->name, error);
+}
+
+static json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint32 component,
+                             GError **error)
+{
+        const Definition *definition = context->definition;
+        g_autoptr(json_t) inputs = json_object();
+
+        for (guint32 k = definition->components[component].variables;
+             k < definition->components[component + 1].variables; k++) {
+                g_autoptr(GString) paths = g_string_new(NULL);
+
+                if (definition->variables[k].role != ROLE_INPUT)
+                        continue;
+                if (!write_input(paths, context, dag, component, definition->variables[k].name, error))
+                        return NULL;
+                json_object_set_new(inputs, definition_text(definition, definition->variables[k].name),
+                                    json_string(paths->str));
+        }
+        return g_steal_pointer(&inputs);
+}
+
+static json_t *render_outputs(const RenderContext *context, const RenderDag *dag, guint32 component,
+                              guint32 seq, GError **error)
+{
+        const Definition *definition = context->definition;
+        guint32 target = component_target(definition, component);
+        g_autoptr(json_t) outputs = json_object();
+
+        for (guint32 k = definition->components[target].variables;
+             k < definition->components[target + 1].variables; k++) {
+                RenderDag inner = { dag, component, seq, NULL };
+                guint32 name = definition->variables[k].name;
+                g_autoptr(GString) paths = g_string_new(NULL);
+                g_autofree char *path = NULL;
+
+                if (definition->variables[k].role != ROLE_OUTPUT)
+                        continue;
+                if (definition->components[target].dag) {
+                        if (!write_child(paths, context, &inner, target, name, error))
+                                return NULL;
+                } else {
+                        path = render_output_path(context, dag, component, seq,
+                                                  definition_text(definition, name));
+                        g_string_append(paths, path);
+                }
+                json_object_set_new(outputs, definition_text(definition, name), json_string(paths->str));
+        }
+        return g_steal_pointer(&outputs);
+}
+
+/* ---- texts of one instance ---- */
+
+typedef struct {
+        const RenderContext *context;
+        guint32 component; /* as it is written */
+        const json_t *item;
+        const Rendered *rendered;
+        const json_t *contents; /* for a condition; otherwise artifacts are paths in the container */
+        bool condition;
+        bool unknown; /* set when a content is missing */
+} Instance;
+
+static void write_artifact(GString *out, const Instance *instance, const json_t *paths, const char *name)
+{
+        const char *path = json_string_value(json_object_get(paths, name));
+        g_autofree char *text = render_container_paths(instance->context, path ? path : "");
+
+        g_string_append(out, text);
+}
+
+static void write_system(GString *out, const Instance *instance, SystemVariable variable)
+{
+        g_autofree char *item = NULL;
+
+        switch (variable) {
+        case SYSTEM_RUN_ID: g_string_append(out, instance->context->run_id); break;
+        case SYSTEM_USER_NAME: g_string_append(out, instance->context->user); break;
+        case SYSTEM_STEP_NAME:
+                g_string_append(out, component_name(instance->context->definition, instance->component));
+                break;
+        default:
+                item = instance->item ? render_text(instance->item) : g_strdup("");
+                g_string_append(out, item);
+        }
+}
+
+static void write_content(GString *out, Instance *instance, const Piece *piece, const char *name)
+{
+        const json_t *content = json_object_get(instance->contents, name);
+
+        if (content) {
+                g_string_append(out, json_string_value(content));
+                return;
+        }
+        instance->unknown = true;
+        g_string_append_len(out, text_at(instance->context, piece->at), piece->len);
+}
+
+static void write_piece(GString *out, Instance *instance, const Piece *piece)
+{
+        const char *name = text_at(instance->context, piece->name);
+
+        switch ((PieceKind)piece->kind) {
+        case PIECE_SYSTEM: write_system(out, instance, (SystemVariable)piece->component); break;
+        case PIECE_PARAMETER: write_text(out, json_object_get(instance->rendered->parameters, name)); break;
+        case PIECE_INPUT:
+                if (instance->condition)
+                        write_content(out, instance, piece, name);
+                else
+                        write_artifact(out, instance, instance->rendered->inputs, name);
+                break;
+        case PIECE_OUTPUT: write_artifact(out, instance, instance->rendered->outputs, name); break;
+        default: g_string_append_len(out, text_at(instance->context, piece->at), piece->len);
+        }
+}
+
+static char *instance_text(Instance *instance, const Text *text, GError **error)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        if (!text->pieces)
+                return g_strdup(text_at(instance->context, text->text));
+        for (const Piece *piece = &instance->context->definition->pieces[text->pieces];; piece++) {
+                write_piece(out, instance, piece);
+                if (!fits(out, error))
+                        return NULL;
+                if (piece->last)
+                        return g_string_free(g_steal_pointer(&out), FALSE);
+        }
+}
+
+/* ---- variables ---- */
+
+static void set_system(const Instance *instance, json_t *env)
+{
+        for (SystemVariable i = 0; i < SYSTEM_VARIABLES; i++) {
+                g_autoptr(GString) text = g_string_new(NULL);
+
+                write_system(text, instance, i);
+                json_object_set_new(env, system_variables[i], json_string(text->str));
+        }
+}
+
+static void set_artifacts(const Instance *instance, json_t *env, const json_t *paths, const char *prefix)
+{
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *)paths, name, value) {
+                g_autofree char *upper = g_ascii_strup(name, -1),
+                                *variable = g_strconcat(prefix, upper, NULL);
+                g_autoptr(GString) text = g_string_new(NULL);
+
+                write_artifact(text, instance, paths, name);
+                json_object_set_new(env, variable, json_string(text->str));
+        }
+}
+
+static json_t *render_env(Instance *instance, guint32 target, GError **error)
+{
+        const Definition *definition = instance->context->definition;
+        g_autoptr(json_t) env = json_object();
+
+        for (guint32 k = definition->components[target].variables;
+             k < definition->components[target + 1].variables; k++) {
+                const Value *variable = &definition->variables[k];
+                g_autofree char *text = NULL;
+
+                if (variable->role != ROLE_ENV)
+                        continue;
+                text = instance_text(instance, &variable->text, error);
+                if (!text)
+                        return NULL;
+                json_object_set_new(env, definition_text(definition, variable->name), json_string(text));
+        }
+        set_system(instance, env);
+        set_artifacts(instance, env, instance->rendered->inputs, "PF_INPUT_ARTIFACT_");
+        set_artifacts(instance, env, instance->rendered->outputs, "PF_OUTPUT_ARTIFACT_");
+        return g_steal_pointer(&env);
+}
+
+/* ---- one instance ---- */
+
+static bool render_condition(Instance *instance, guint32 target, Rendered *ret, GError **error)
+{
+        const Text *condition = &component_extra(instance->context->definition, target)->condition;
+
+        if (!condition->text)
+                return true;
+        instance->condition = true;
+        ret->condition = instance_text(instance, condition, error);
+        instance->condition = false;
+        ret->condition_known = !instance->unknown;
+        return ret->condition != NULL;
+}
+
+static bool render_all(Instance *instance, const RenderDag *dag, guint32 seq, Rendered *ret, GError **error)
+{
+        const RenderContext *context = instance->context;
+        guint32 target = component_target(context->definition, instance->component);
+
+        ret->parameters = render_parameters(context, dag, instance->component, error);
+        ret->inputs = ret->parameters ? render_inputs(context, dag, instance->component, error) : NULL;
+        ret->outputs = ret->inputs ? render_outputs(context, dag, instance->component, seq, error) : NULL;
+        if (!ret->outputs || !render_condition(instance, target, ret, error))
+                return false;
+        if (context->definition->components[target].dag)
+                return true;
+        ret->env = render_env(instance, target, error);
+        ret->command =
+                ret->env ? instance_text(instance, &context->definition->components[target].command, error)
+                         : NULL;
+        return ret->command != NULL;
+}
+
+bool render_instance(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
+                     const json_t *item, const json_t *contents, Rendered *ret, GError **error)
+{
+        g_auto(Rendered) rendered = { 0 };
+        Instance instance = { .context = context,
+                              .component = component,
+                              .item = item,
+                              .contents = contents,
+                              .rendered = &rendered };
+
+        if (!render_all(&instance, dag, seq, &rendered, error))
+                return false;
+        *ret = rendered;
+        rendered = (Rendered){ 0 };
+        return true;
+}

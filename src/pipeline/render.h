@@ -1,0 +1,66 @@
+/* What a run would do: parameters, variables, command and artifact paths of an instance of a component.
+ * Pure: nothing is read from a file system. The rules: doc/reference/pipelines.md, "Templates" and
+ * "Artifacts".
+ *
+ * Values are JSON: integers, reals, strings and arrays of these. */
+#pragma once
+
+#include "pipeline/definition.h"
+
+enum { RENDER_TEXT_MAX = 1024 * 1024 }; /* bytes of one resolved text */
+
+/* An instance of a DAG, as the components in it see it. */
+typedef struct RenderDag {
+        const struct RenderDag *parent; /* NULL for the entry points and the holder of post_process */
+        guint32 component;  /* as it is written: a reference step may stand for a DAG; else a root */
+        guint32 seq;        /* number in its loop */
+        const json_t *item; /* of its loop, or NULL */
+} RenderDag;
+
+typedef struct RenderContext {
+        const Definition *definition;
+        const char *run_id, *user;
+        /* The number of instances of a component in this DAG. NULL: as the definition says, and 1 where
+         * only the run can know. */
+        guint32 (*instances)(const struct RenderContext *context, const RenderDag *dag, guint32 component);
+        void *arg;
+} RenderContext;
+
+/* One instance of a component. */
+typedef struct {
+        json_t *parameters;       /* name -> value */
+        json_t *inputs, *outputs; /* name -> path on the main file system; loops are joined by commas */
+        json_t *env;              /* name -> text, with system variables and artifact paths */
+        char *command;            /* NULL for a DAG */
+        char *condition;      /* NULL: none. Templates of inputs whose content is unknown stay as they are */
+        bool condition_known; /* it has no such templates */
+} Rendered;
+void rendered_clear(Rendered *rendered);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Rendered, rendered_clear)
+
+/* The parameters of a component, before its loop. NULL with ERR_INVALID ("RE-03: ..."). */
+json_t *render_parameters(const RenderContext *context, const RenderDag *dag, guint32 component,
+                          GError **error);
+
+/* The list of a loop, a new array. NULL with no error if it comes from an input artifact, whose name is
+ * *ret_input (borrowed from the definition); NULL with an error if it is no list ("RE-02: ..."). */
+json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
+                    const char **ret_input, GError **error);
+
+/* One instance. `item` is that of its own loop, or NULL. `contents` has the text of input artifacts by
+ * their names, for the condition; NULL: unknown. */
+bool render_instance(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
+                     const json_t *item, const json_t *contents, Rendered *ret, GError **error);
+
+/* "a.entry_points.outer-1.leaf", of which the path of an artifact has the MD5; the caller's. */
+char *render_runtime_name(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq);
+
+/* The path of an output of a step on the main file system; the caller's. */
+char *render_output_path(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
+                         const char *name);
+
+/* Paths joined by commas, as the container sees them; "" stays "". The caller's. */
+char *render_container_paths(const RenderContext *context, const char *paths);
+
+/* A value as text; the caller's. */
+char *render_text(const json_t *value);

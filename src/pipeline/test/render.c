@@ -1,0 +1,264 @@
+/* What a run would do: doc/reference/pipelines.md, "Templates" and "Artifacts". The expected values are those of the
+ * conformance cases. */
+#include "pipeline/render.h"
+
+#include <string.h>
+
+#include "pipeline/condition.h"
+#include "pipeline/test/parse.h"
+
+typedef struct {
+        Definition *definition;
+        RenderContext context;
+        RenderDag root;
+} Run;
+
+static void run_init(Run *run, const char *body)
+{
+        *run = (Run){ .definition = parse_valid(body, NULL), .root = { .component = DEFINITION_ROOT } };
+        run->context =
+                (RenderContext){ .definition = run->definition, .run_id = "run-000007", .user = "root" };
+}
+
+static Rendered render(const Run *run, const RenderDag *dag, const char *path, guint32 seq,
+                       const json_t *item, const json_t *contents)
+{
+        Rendered rendered = { 0 };
+        g_autoptr(GError) error = NULL;
+
+        (void)render_instance(&run->context, dag, component_named(run->definition, path), seq, item, contents,
+                              &rendered, &error);
+        g_assert_no_error(error);
+        return rendered;
+}
+
+static const char *text_in(const json_t *object, const char *name)
+{
+        return json_string_value(json_object_get(object, name));
+}
+
+/* C048, C049, and which variables hide which. */
+static void test_texts(void)
+{
+        g_auto(Rendered) rendered = { 0 };
+        Run run;
+
+        run_init(
+                &run,
+                "entry_points: {a: {command: 'echo {{p1}}_{{p6}} {{{PF_STEP_NAME}}} {{a.b.c}}', parameters: {p1: 1, p6: "
+                "1234567890.67, p2: [1, 2, 3, 4], PF_USER_NAME: mine}, env: {e: 'e3_{{PF_RUN_ID}}_{{p2}}', "
+                "PF_RUN_ID: mine, u: '{{PF_USER_NAME}}', l: '<{{PF_LOOP_ARGUMENT}}>'}}}");
+        rendered = render(&run, &run.root, "a", 0, NULL, NULL);
+        g_assert_cmpstr(rendered.command, ==, "echo 1_1234567890.67 {a} {{a.b.c}}");
+        g_assert_cmpstr(text_in(rendered.env, "e"), ==, "e3_run-000007_[1 2 3 4]");
+        g_assert_cmpstr(text_in(rendered.env, "PF_RUN_ID"), ==, "run-000007");
+        g_assert_cmpstr(text_in(rendered.env, "PF_STEP_NAME"), ==, "a");
+        g_assert_cmpstr(text_in(rendered.env, "PF_LOOP_ARGUMENT"), ==, "");
+        g_assert_cmpstr(text_in(rendered.env, "u"), ==, "root");
+        g_assert_cmpstr(text_in(rendered.env, "l"), ==, "<>");
+        definition_free(run.definition);
+}
+
+/* C050 to C052: one template keeps the type; several become text. */
+static void test_types(void)
+{
+        g_autoptr(json_t) item = json_integer(11);
+        g_auto(Rendered) rendered = { 0 };
+        RenderDag dag;
+        Run run;
+
+        run_init(
+                &run,
+                "entry_points: {step1: {parameters: {s1p1: 10}}, d: {deps: step1, loop_argument: [11, 12], parameters: "
+                "{dp1: 0, dp2: 1, dp3: '{{step1.s1p1}}', dp4: [1, [2]]}, entry_points: {k: {parameters: {c: "
+                "'{{PF_PARENT.dp1}}_{{PF_PARENT.dp2}}', i: '{{PF_PARENT.PF_LOOP_ARGUMENT}}', t: "
+                "'{{PF_LOOP_ARGUMENT}}', p: '{{PF_PARENT.dp3}}', l: '{{PF_PARENT.dp4}}', n: "
+                "'{{PF_STEP_NAME}}'}}}}}");
+        dag = (RenderDag){ &run.root, component_named(run.definition, "d"), 0, item };
+        rendered = render(&run, &dag, "d.k", 0, NULL, NULL);
+        g_assert_cmpstr(text_in(rendered.parameters, "c"), ==, "0_1");
+        g_assert_cmpint(json_integer_value(json_object_get(rendered.parameters, "i")), ==, 11);
+        g_assert_true(json_is_integer(json_object_get(rendered.parameters, "i")));
+        g_assert_cmpstr(text_in(rendered.parameters, "t"), ==, "11"); /* of the DAG, as text */
+        g_assert_cmpstr(text_in(rendered.parameters, "n"), ==, "k");
+        g_assert_cmpint(json_integer_value(json_object_get(rendered.parameters, "p")), ==, 10);
+        g_assert_cmpuint(json_array_size(json_object_get(rendered.parameters, "l")), ==, 2);
+        definition_free(run.definition);
+}
+
+/* C057, C064, C065, C066. */
+static void test_paths(void)
+{
+        g_autofree char *component =
+                g_compute_checksum_for_string(G_CHECKSUM_MD5, "a.entrypoint.data-preprocess", -1);
+        g_auto(Rendered) use = { 0 }, dag = { 0 };
+        g_autofree char *runtime = NULL;
+        Run run;
+
+        g_assert_cmpstr(component, ==, "2578f927d74c8ef09add007179d6d227");
+        run_init(
+                &run,
+                "fs_options: {main_fs: {name: xd, sub_path: testcase/, mount_path: /mnt}}\n"
+                "entry_points: {lp: {loop_argument: [a, b], artifacts: {output: [o]}}, use: {deps: lp, artifacts: {input: "
+                "{data: '{{lp.o}}'}, output: [out]}, command: '{{data}} {{out}}'}, d: {artifacts: {output: {x: "
+                "'{{in.y}}'}}, entry_points: {in: {loop_argument: [1, 2], artifacts: {output: [y]}}}}}");
+        runtime = render_runtime_name(&run.context, &run.root, component_named(run.definition, "lp"), 1);
+        g_assert_cmpstr(runtime, ==, "demo.entry_points.lp-1");
+        use = render(&run, &run.root, "use", 0, NULL, NULL);
+        g_assert_cmpstr(text_in(use.inputs, "data"), ==,
+                        "testcase/.pipeline/run-000007/demo/lp-0-79888b82899826b721ba213caf990e5f/o,"
+                        "testcase/.pipeline/run-000007/demo/lp-1-8e858410f9edc4d1171d796e80276ac3/o");
+        g_assert_true(g_str_has_prefix(use.command, "/mnt/.pipeline/run-000007/demo/lp-0-"));
+        g_assert_nonnull(strstr(use.command, ",/mnt/.pipeline/run-000007/demo/lp-1-"));
+        g_assert_true(g_str_has_prefix(text_in(use.env, "PF_OUTPUT_ARTIFACT_OUT"),
+                                       "/mnt/.pipeline/run-000007/demo/use-0-"));
+        g_assert_nonnull(text_in(use.env, "PF_INPUT_ARTIFACT_DATA"));
+        dag = render(&run, &run.root, "d", 0, NULL, NULL);
+        g_assert_nonnull(strstr(text_in(dag.outputs, "x"), ",")); /* both iterations of the child */
+        definition_free(run.definition);
+}
+
+/* The MD5 of an instance in a loop, as it is in the contract; the default mount path. */
+static void test_default_mount(void)
+{
+        g_autofree char *path = NULL, *inside = NULL, *empty = NULL;
+        Run run;
+
+        run_init(&run, "entry_points: {a: {}}");
+        definition_free(run.definition);
+        run.definition =
+                parse_valid("!name: e1\ndocker_env: i\nfs_options: {main_fs: {name: xd}}\nentry_points: {lp: "
+                            "{loop_argument: [a, b], artifacts: {output: [o]}}}",
+                            NULL);
+        run.context.definition = run.definition;
+        path = render_output_path(&run.context, &run.root, component_named(run.definition, "lp"), 1, "o");
+        g_assert_cmpstr(path, ==, ".pipeline/run-000007/e1/lp-1-34430ff26490bfde63d328a99084b1c8/o");
+        inside = render_container_paths(&run.context, path);
+        g_assert_cmpstr(inside, ==,
+                        "/home/paddleflow/storage/mnt/fs-root-xd/.pipeline/run-000007/e1/"
+                        "lp-1-34430ff26490bfde63d328a99084b1c8/o");
+        empty = render_container_paths(&run.context, "");
+        g_assert_cmpstr(empty, ==, "");
+        definition_free(run.definition);
+}
+
+/* C074, C075. */
+static void test_loops(void)
+{
+        static const struct {
+                const char *keys, *list; /* NULL: RE-02 */
+        } cases[] = {
+                { "parameters: {p: [1, [2], x]}, loop_argument: '{{p}}'", "[1,[2],\"x\"]" },
+                { "parameters: {p: '[1, 2, \"D3\", 4]'}, loop_argument: '{{p}}'", "[1,2,\"D3\",4]" },
+                { "loop_argument: '[1, 2.5]'", "[1,2.5]" },
+                { "loop_argument: []", "[]" },
+                { "parameters: {p: 5}, loop_argument: '{{p}}'", NULL },
+                { "parameters: {p: x}, loop_argument: '{{p}}'", NULL },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *body = g_strdup_printf("entry_points: {a: {%s}}", cases[i].keys),
+                                *text = NULL;
+                g_autoptr(json_t) parameters = NULL, list = NULL;
+                g_autoptr(GError) error = NULL;
+                const char *input = NULL;
+                guint32 a;
+                Run run;
+
+                run_init(&run, body);
+                a = component_named(run.definition, "a");
+                parameters = render_parameters(&run.context, &run.root, a, NULL);
+                list = render_loop(&run.context, a, parameters, &input, &error);
+                text = list ? json_format(list) : NULL;
+                g_assert_cmpstr(text, ==, cases[i].list);
+                g_assert_true(list || g_str_has_prefix(error->message, "RE-02"));
+                definition_free(run.definition);
+        }
+}
+
+/* C079, C082: a condition with the content of an artifact. */
+static void test_conditions(void)
+{
+        g_autoptr(json_t) contents = json_pack("{s:s}", "in1", "[10,12,13,14]");
+        g_auto(Rendered) known = { 0 }, unknown = { 0 };
+        g_autoptr(GError) error = NULL;
+        bool value;
+        Run run;
+
+        run_init(
+                &run,
+                "fs_options: {main_fs: {name: xd}}\nentry_points: {a: {artifacts: {output: [o]}}, b: {deps: a, parameters: "
+                "{p1: 1}, artifacts: {input: {in1: '{{a.o}}'}}, condition: 'b{{in1}}_{{p1}} == 10'}}");
+        known = render(&run, &run.root, "b", 0, NULL, contents);
+        g_assert_true(known.condition_known);
+        g_assert_cmpstr(known.condition, ==, "b[10,12,13,14]_1 == 10");
+        g_assert_false(condition_eval(known.condition, &value, &error));
+        unknown = render(&run, &run.root, "b", 0, NULL, NULL);
+        g_assert_false(unknown.condition_known);
+        definition_free(run.definition);
+}
+
+/* C085, R-24. */
+static void test_references(void)
+{
+        g_auto(Rendered) rendered = { 0 };
+        g_autoptr(GError) error = NULL;
+        Run run;
+
+        run_init(
+                &run,
+                "components: {cp3: {command: '{{p1}} {{p3}} {{p4}} {{PF_STEP_NAME}}', parameters: {p1: 3, p3: 3, p4: 5}}, "
+                "cp2: {reference: {component: cp3}, parameters: {p1: 2, p3: 5}}, cp1: {reference: {component: "
+                "cp2}, parameters: {p1: 1}}, t: {parameters: {n: {type: int, default: 1}}}}\n"
+                "entry_points: {ref1: {reference: {component: cp1}, parameters: {p1: 10}}, bad: {reference: {component: "
+                "t}, parameters: {n: '{{PF_RUN_ID}}'}}}");
+        rendered = render(&run, &run.root, "ref1", 0, NULL, NULL);
+        g_assert_cmpstr(rendered.command, ==, "10 5 5 ref1");
+        g_assert_null(
+                render_parameters(&run.context, &run.root, component_named(run.definition, "bad"), &error));
+        g_assert_true(g_str_has_prefix(error->message, "RE-03"));
+        definition_free(run.definition);
+}
+
+/* A chain of values as long as the text needs no deep recursion; a value that doubles each time is bounded. */
+static void test_long_chains(void)
+{
+        g_autoptr(GString) chain = g_string_new("entry_points:\n  s0: {parameters: {p: 7}}\n");
+        g_autoptr(GString) bomb = g_string_new("entry_points:\n  s0: {parameters: {p: xxxx}}\n");
+        g_autoptr(json_t) parameters = NULL;
+        g_autoptr(GError) error = NULL;
+        Run run;
+
+        for (int i = 1; i < 3000; i++)
+                g_string_append_printf(chain, "  s%d: {deps: s%d, parameters: {p: '{{s%d.p}}'}}\n", i, i - 1,
+                                       i - 1);
+        run_init(&run, chain->str);
+        parameters =
+                render_parameters(&run.context, &run.root, component_named(run.definition, "s2999"), &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(json_integer_value(json_object_get(parameters, "p")), ==, 7);
+        definition_free(run.definition);
+        for (int i = 1; i < 60; i++)
+                g_string_append_printf(bomb, "  s%d: {deps: s%d, parameters: {p: '{{s%d.p}}{{s%d.p}}'}}\n", i,
+                                       i - 1, i - 1, i - 1);
+        run_init(&run, bomb->str);
+        g_assert_null(
+                render_parameters(&run.context, &run.root, component_named(run.definition, "s59"), &error));
+        g_assert_nonnull(strstr(error->message, "RE-03"));
+        definition_free(run.definition);
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        json_init();
+        g_test_add_func("/render/texts", test_texts);
+        g_test_add_func("/render/types", test_types);
+        g_test_add_func("/render/paths", test_paths);
+        g_test_add_func("/render/default-mount", test_default_mount);
+        g_test_add_func("/render/loops", test_loops);
+        g_test_add_func("/render/conditions", test_conditions);
+        g_test_add_func("/render/references", test_references);
+        g_test_add_func("/render/long-chains", test_long_chains);
+        return g_test_run();
+}
