@@ -299,11 +299,17 @@ static void read_reference(Draft *draft, guint32 map, guint32 component, Extra *
         extra->reference = target;
 }
 
-static bool is_given(const Extra *extra)
+/* True if a component has one of the keys of an Extra. */
+static bool needs_extra(const guint32 *keys)
 {
-        static const Extra none;
+        static const Key rare[] = { KEY_CONDITION,  KEY_LOOP_ARGUMENT, KEY_REFERENCE,
+                                    KEY_PACKAGE,    KEY_REQUIREMENTS,  KEY_EXTRA_FS,
+                                    KEY_TIME_LIMIT, KEY_RETRIES,       KEY_CACHE };
 
-        return memcmp(extra, &none, sizeof(none)) != 0;
+        for (size_t i = 0; i < G_N_ELEMENTS(rare); i++)
+                if (keys[rare[i]])
+                        return true;
+        return false;
 }
 
 /* What a step has beside command, image and values. */
@@ -482,7 +488,7 @@ static void compile_component(Draft *draft, guint32 i)
                 return;
         }
         read_body(draft, i, body, &extra);
-        if (is_given(&extra)) {
+        if (needs_extra(draft_keys(draft, i))) {
                 draft_component(draft, i)->extra = draft->extras->len;
                 g_array_append_val(draft->extras, extra);
         }
