@@ -1,5 +1,7 @@
 /* A store is a table of operations: the functions of store.h reach another implementation than SQLite's. */
 #include "base/err.h"
+#include "base/test/sanitized.h"
+#include "store/guard.h"
 #include "store/test/help.h"
 
 /* A store that forwards to SQLite's, counts the calls, and refuses commits while it is `full`. */
@@ -57,6 +59,13 @@ static Job *forward_job_by_id(Store *store, const char *id, GError **error)
         return store_job_by_id(forward_of(store)->real, id, error);
 }
 
+/* An answer from memory: SQLite's functions are not reached. */
+static Job *forward_job_by_name(Store *store, const char *user, const char *name, GError **error)
+{
+        err_set(error, ERR_NOT_FOUND, "there is no job '%s' of '%s'", name, user);
+        return NULL;
+}
+
 static GPtrArray *forward_events(Store *store, const EventQuery *query, GError **error)
 {
         forward_of(store)->reads++;
@@ -70,6 +79,7 @@ static const StoreOps forward = {
         .load = forward_load,
         .commit = forward_commit,
         .job_by_id = forward_job_by_id,
+        .job_by_name = forward_job_by_name,
         .events = forward_events,
 };
 
@@ -120,10 +130,31 @@ static void test_open_fails(void)
         store_close(NULL);
 }
 
+/* Where a thread must not read, it must not read from any implementation. */
+static void test_forbidden_read(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = NULL;
+        g_autoptr(Job) job = NULL;
+
+        if (!g_test_subprocess()) {
+                g_test_trap_subprocess(NULL, 0, 0);
+                g_test_trap_assert_failed();
+                g_test_trap_assert_stderr("*the store is read by 'a test'*");
+                return;
+        }
+        store = store_open_as(&forward, dir, NULL);
+        g_assert_null(store_job_by_name(store, "ann", "digits", NULL));
+        store_forbid_reads("a test");
+        job = store_job_by_name(store, "ann", "digits", NULL);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/ops/second-row", test_second_row);
+        if (IS_SANITIZED)
+                g_test_add_func("/ops/forbidden-read", test_forbidden_read);
         g_test_add_func("/ops/open-fails", test_open_fails);
         return g_test_run();
 }
