@@ -1,4 +1,4 @@
-/* The journal's two files (see journal.h): the only place of this room that touches the disk. */
+/* The journal's two files (see journal.h): the only file of the journal that touches the disk. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

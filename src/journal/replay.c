@@ -13,7 +13,7 @@ typedef struct Player Player;
 struct Player {
         const char *at, *end;
         gint64 line_number;
-        LineRoom room;
+        LineMemory memory;
         Scheduler *scheduler; /* of this generation; NULL before its dump */
         Decisions decisions;  /* of the last pass */
         guint compared;       /* of them */
@@ -35,21 +35,22 @@ static bool play_node(Player *player, Line *line)
 {
         SchedNode node;
 
-        return line_read_node(line, &player->room, &node) && scheduler_put_node(player->scheduler, &node);
+        return line_read_node(line, &player->memory, &node) && scheduler_put_node(player->scheduler, &node);
 }
 
 static bool play_queue(Player *player, Line *line)
 {
         SchedQueue queue;
 
-        return line_read_queue(line, &player->room, &queue) && scheduler_put_queue(player->scheduler, &queue);
+        return line_read_queue(line, &player->memory, &queue) &&
+               scheduler_put_queue(player->scheduler, &queue);
 }
 
 static bool play_job(Player *player, Line *line)
 {
         SchedJob job;
 
-        return line_read_job(line, &player->room, &job) && scheduler_put_job(player->scheduler, &job);
+        return line_read_job(line, &player->memory, &job) && scheduler_put_job(player->scheduler, &job);
 }
 
 static bool play_drop_node(Player *player, Line *line)
@@ -152,7 +153,7 @@ static bool play_decision(Player *player, Line *line, DecisionKind kind, const c
         Decision decision;
         g_autofree char *recorded = g_strndup(start, (gsize)(line->end - start)), *replayed = NULL;
 
-        if (!line_read_decision(line, &player->room, kind, &decision))
+        if (!line_read_decision(line, &player->memory, kind, &decision))
                 return false;
         replayed = next_decision(player, &key);
         player->report->decisions++;
@@ -177,7 +178,7 @@ static bool play_decided(Player *player, Line *line)
 
 static bool play_kinds(Player *player, Line *line)
 {
-        return line_read_kinds(line, &player->room);
+        return line_read_kinds(line, &player->memory);
 }
 
 static bool play_start(Player *player, Line *line)
@@ -219,7 +220,7 @@ static bool list_decision(Player *player, Line *line, DecisionKind kind)
         Decision decision;
         Entry *entry;
 
-        if (!line_read_decision(line, &player->room, kind, &decision))
+        if (!line_read_decision(line, &player->memory, kind, &decision))
                 return false;
         if (player->last_max == 0)
                 return true;
@@ -231,7 +232,7 @@ static bool list_decision(Player *player, Line *line, DecisionKind kind)
         entry = &g_array_index(player->last, Entry, player->listed++ % player->last_max);
         entry->entry = (JournalEntry){ .pass = player->pass, .now = player->now, .decision = decision };
         g_array_set_size(entry->tasks, 0);
-        g_array_append_vals(entry->tasks, player->room.tasks->data, player->room.tasks->len);
+        g_array_append_vals(entry->tasks, player->memory.tasks->data, player->memory.tasks->len);
         entry->entry.tasks = (const SchedTask *)(void *)entry->tasks->data;
         return true;
 }
@@ -341,7 +342,7 @@ static bool play_all(Player *player, GError **error)
 
 static void player_clear(Player *player)
 {
-        line_room_clear(&player->room);
+        line_memory_clear(&player->memory);
         decisions_clear(&player->decisions);
         scheduler_free(player->scheduler);
         g_clear_error(&player->error);
@@ -353,7 +354,7 @@ bool journal_replay(const char *text, gsize len, JournalReport *ret, GError **er
         Player player = { .at = text, .end = text + len, .report = &report };
         bool ok;
 
-        line_room_init(&player.room);
+        line_memory_init(&player.memory);
         decisions_init(&player.decisions);
         ok = play_all(&player, error);
         player_clear(&player);
@@ -377,7 +378,7 @@ bool journal_list(const char *text, gsize len, int last, void (*func)(const Jour
         bool ok;
 
         player.last = g_array_new(false, true, sizeof(Entry));
-        line_room_init(&player.room);
+        line_memory_init(&player.memory);
         decisions_init(&player.decisions);
         ok = play_all(&player, error);
         for (guint i = 0; i < player.last->len; i++) {

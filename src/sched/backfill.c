@@ -107,7 +107,7 @@ static guint64 guard_version(Scheduler *s, const Shape *shape)
         return guard ? reservation_get(s, guard)->version : 0;
 }
 
-/* What was noted in an earlier pass still holds: neither have the reservations changed, nor has room become
+/* What was noted in an earlier pass still holds: neither have the reservations changed, nor has capacity become
  * free where it would fit. */
 static bool lasts(Scheduler *s, const Shape *shape, DecisionRule rule)
 {
@@ -209,7 +209,7 @@ static bool keeps(Scheduler *s, Plan *plan, const Shape *shape)
         return guard && guard->time != G_MAXINT64 && note_kept(s, plan, shape, guard);
 }
 
-bool finds_no_room(Scheduler *s, const Shape *shape)
+bool finds_no_capacity(Scheduler *s, const Shape *shape)
 {
         Gang *gang = shape_gang(shape);
         Plan plan;

@@ -15,7 +15,7 @@ struct Reservation {
         const Gang *gang; /* its request */
         guint32 slots_version;
         gint64 time;     /* when it fits, possibly in the past; G_MAXINT64: unknown */
-        gint64 of_room;  /* the same, by the capacity of nodes alone; 0: now */
+        gint64 by_nodes; /* the same, by the capacity of nodes alone; 0: now */
         guint64 charges; /* of its queue, and ... */
         guint32 config;  /* ... the version of the queues' configuration, for which it holds */
         guint32 lacking; /* kinds that it lacks now */
@@ -59,7 +59,7 @@ bool is_known_to_delay_at_all(Scheduler *s, const Group *group, DecisionRule rul
 bool is_kept_by_guard(Scheduler *s, const Group *group, gint64 *ret_span);
 /* True if no nodes have capacity for `shape`, or only nodes that the guard reserves. The result is recorded
  * for all jobs with the same request. */
-bool finds_no_room(Scheduler *s, const Shape *shape);
+bool finds_no_capacity(Scheduler *s, const Shape *shape);
 /* Checks the planned gang of `shape`. True: it delays no head that it has to respect, possibly after it was
  * planned again. False: the plan was undone. */
 bool guards_let(Pass *pass, Shape *shape, DecisionRule rule);

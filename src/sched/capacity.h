@@ -118,24 +118,24 @@ void node_changed_later(Scheduler *s, Node *node); /* only planned or releasing 
 void node_take(Scheduler *s, Node *node, const Class *class, guint64 devices);
 void node_give(Scheduler *s, Node *node, const Class *class, guint64 devices);
 void node_plan(Scheduler *s, Node *node, const Class *class, int sign); /* promised to a nominated job */
-void node_roomier(Node *node);              /* later: jobs that run there may again help as victims */
+void node_has_more(Node *node);             /* later: jobs that run there may again help as victims */
 void node_opened(Scheduler *s, Node *node); /* resources may have become free: opens gangs */
 guint64 node_pick_devices(const Scheduler *s, const Node *node, gint64 n);
 /* True if the sums stay within their limits. */
 bool job_can_hold(const Node *node, const Resources *each);
-static inline Resources node_room(const Node *node) /* free and not planned for others */
+static inline Resources node_available(const Node *node) /* free and not planned for others */
 {
-        Resources room = node->free;
+        Resources available = node->free;
 
         for (int i = 0; node->n_planned > 0 && i < RESOURCE_KINDS_MAX; i++)
-                room.amount[i] -= MAX(0, node->planned.amount[i] - node->releasing.amount[i]);
-        return room;
+                available.amount[i] -= MAX(0, node->planned.amount[i] - node->releasing.amount[i]);
+        return available;
 }
 static inline Resources node_later(const Node *node) /* free after all releases and planned starts */
 {
-        Resources room = node->free;
+        Resources available = node->free;
 
-        amounts_add(&room, &node->releasing);
-        amounts_subtract(&room, &node->planned);
-        return room;
+        amounts_add(&available, &node->releasing);
+        amounts_subtract(&available, &node->planned);
+        return available;
 }

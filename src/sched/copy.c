@@ -108,7 +108,7 @@ void restore_nomination(Scheduler *s, Nomination *nomination)
 
 /* ---- cloning ---- */
 
-/* What the last pass found, until the next one judges anew. */
+/* What the last pass found, until the next one judges again. */
 static void restore_hopeless(Group *copy, const Group *group)
 {
         if (copy->hopeless != group->hopeless)

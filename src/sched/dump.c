@@ -166,7 +166,7 @@ bool scheduler_dump(const Scheduler *s, GString *out)
 
 typedef struct {
         Scheduler *s;
-        LineRoom room;
+        LineMemory memory;
         gint64 lines;
         bool ended;
         const char *what; /* is wrong with the line */
@@ -202,7 +202,7 @@ static bool load_config(Loader *loader, Line *line)
 
 static bool load_kinds(Loader *loader, Line *line)
 {
-        return line_read_kinds(line, &loader->room) ||
+        return line_read_kinds(line, &loader->memory) ||
                wrong(loader, "does not name this process's kinds of resources in their order");
 }
 
@@ -216,7 +216,7 @@ static bool load_node(Loader *loader, Line *line)
 {
         SchedNode node;
 
-        return (line_read_node(line, &loader->room, &node) && !node_find(loader->s, node.id) &&
+        return (line_read_node(line, &loader->memory, &node) && !node_find(loader->s, node.id) &&
                 scheduler_put_node(loader->s, &node)) ||
                wrong(loader, "is not a node, or one that is there already, or too large");
 }
@@ -225,7 +225,7 @@ static bool load_queue(Loader *loader, Line *line)
 {
         SchedQueue queue;
 
-        return (line_read_queue(line, &loader->room, &queue) && !queue_find(loader->s, queue.id) &&
+        return (line_read_queue(line, &loader->memory, &queue) && !queue_find(loader->s, queue.id) &&
                 scheduler_put_queue(loader->s, &queue)) ||
                wrong(loader, "is not a queue, or one that is there already, or below none");
 }
@@ -234,7 +234,7 @@ static bool load_job(Loader *loader, Line *line)
 {
         SchedJob job;
 
-        return (line_read_job(line, &loader->room, &job) && !job_find(loader->s, job.key) &&
+        return (line_read_job(line, &loader->memory, &job) && !job_find(loader->s, job.key) &&
                 scheduler_put_job(loader->s, &job)) ||
                wrong(loader, "is not a job of a queue, or one that is there already, or stands nowhere");
 }
@@ -472,9 +472,9 @@ Scheduler *scheduler_load(const char *text, gsize len, GError **error)
         Loader loader = { 0 };
         bool ok;
 
-        line_room_init(&loader.room);
+        line_memory_init(&loader.memory);
         ok = load(&loader, text, len);
-        line_room_clear(&loader.room);
+        line_memory_clear(&loader.memory);
         if (ok)
                 return loader.s;
         scheduler_free(loader.s);

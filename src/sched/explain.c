@@ -33,7 +33,7 @@ const char *cause_name(Cause cause)
 
 /* ---- the main cause ---- */
 
-static bool is_about_room(Cause cause)
+static bool is_about_capacity(Cause cause)
 {
         return cause == CAUSE_RESERVED || cause == CAUSE_LENT || cause == CAUSE_RESOURCES ||
                cause == CAUSE_FRAGMENTED || cause == CAUSE_TOPOLOGY || cause == CAUSE_NONE;
@@ -75,7 +75,7 @@ static Cause shape_cause(const Scheduler *s, const Shape *shape)
         if (is_behind_head(shape) &&
             ((shape_queue(shape)->backfill.denied & gang->mask) || is_kept_behind_head(shape)))
                 return CAUSE_RESERVED;
-        return is_about_room(shape->cause) ? shape->cause : CAUSE_NONE;
+        return is_about_capacity(shape->cause) ? shape->cause : CAUSE_NONE;
 }
 
 static Cause job_cause(const Scheduler *s, const Job *job)
@@ -93,12 +93,12 @@ static Cause job_cause(const Scheduler *s, const Job *job)
         if (job->place == PLACE_NOMINATED)
                 return CAUSE_NOMINATED;
         cause = shape_cause(s, job->shape);
-        if (is_about_room(cause) && job_queue(job)->backfill.head != 0 &&
+        if (is_about_capacity(cause) && job_queue(job)->backfill.head != 0 &&
             job_queue(job)->backfill.head != job->key &&
             (cause == CAUSE_NONE || !g_sequence_iter_is_begin(job->iter)))
                 return CAUSE_BEHIND;
         if (cause == CAUSE_NONE && job_queue(job)->backfill.head == job->key)
-                return job->shape->cause; /* room below a max was made after the pass had looked at it */
+                return job->shape->cause; /* a job below that max ended after the pass had looked at it */
         return cause;
 }
 
@@ -510,16 +510,16 @@ static void explain_fragmented(Question *question)
 
         for (guint i = 0; i < question->s->nodes->len; i++) {
                 const Node *node = question->s->nodes->pdata[i];
-                Resources room;
+                Resources available;
 
                 if (!is_eligible(question, node))
                         continue;
-                room = node_room(node);
+                available = node_available(node);
                 for (int role = 0; role < question->gang->n_roles; role++)
                         FOR_KINDS(kind,
                                   question->gang->need[role] > 0 ? question->gang->classes[role]->mask : 0)
-                                nodes[kind] +=
-                                        room.amount[kind] < question->gang->roles[role].each.amount[kind];
+                                nodes[kind] += available.amount[kind] <
+                                               question->gang->roles[role].each.amount[kind];
         }
         FOR_KINDS(kind, question->gang->mask)
                 if (most < 0 || nodes[kind] > nodes[most])
@@ -532,7 +532,7 @@ static void explain_fragmented(Question *question)
         reason->total = question->cluster->total.amount[most];
 }
 
-static void explain_room(Question *question)
+static void explain_capacity(Question *question)
 {
         if (!question->gang->closed || question->job->place == PLACE_NOMINATED)
                 return;
@@ -614,7 +614,7 @@ int scheduler_explain(const Scheduler *s, gint64 key, gint64 now, Reason ret[REA
                 explain_limits(&question);
                 explain_nomination(&question);
                 explain_reserved(&question);
-                explain_room(&question);
+                explain_capacity(&question);
                 explain_position(&question);
         }
         put_first(&question.answer, job_cause(s, job));

@@ -13,7 +13,7 @@ void scheduler_figures_unref(SchedulerFigures *figures)
                 g_free(figures);
 }
 
-/* What is said of sums that may have wrapped around. */
+/* The largest number stands in for sums that may have wrapped around. */
 static gint64 sum_or_most(gint64 a, gint64 b)
 {
         gint64 sum;

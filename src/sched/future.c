@@ -56,11 +56,11 @@ Resources node_released_by(Node *node, gint64 time)
 
 Resources node_free_at(Node *node, gint64 time)
 {
-        Resources room = node_released_by(node, time);
+        Resources available = node_released_by(node, time);
 
-        amounts_add(&room, &node->free);
-        amounts_subtract(&room, &node->planned);
-        return room;
+        amounts_add(&available, &node->free);
+        amounts_subtract(&available, &node->planned);
+        return available;
 }
 
 /* ---- gangs of one kind of task ---- */
@@ -96,17 +96,17 @@ static int compare_slots(gconstpointer a, gconstpointer b)
 static void add_slots(GArray *slots, Node *node, const Class *class, int most, gint64 bound)
 {
         const GArray *ends;
-        Resources room = node->free;
+        Resources available = node->free;
         gint64 had, has;
 
-        amounts_subtract(&room, &node->planned);
-        had = room_slots(&room, class, most);
+        amounts_subtract(&available, &node->planned);
+        had = free_slots(&available, class, most);
         if (had > 0) {
                 FutureSlot slot = { 0, node, (int)had, node->id };
 
                 g_array_append_val(slots, slot);
         }
-        if (had == most || first_end(node) >= bound || room_slots(&node->total, class, 1) == 0)
+        if (had == most || first_end(node) >= bound || free_slots(&node->total, class, 1) == 0)
                 return;
         ends = ends_of(node);
         for (guint i = 0; i < ends->len && had < most; i++, had = has) {
@@ -115,8 +115,8 @@ static void add_slots(GArray *slots, Node *node, const Class *class, int most, g
 
                 if (slot.time >= bound)
                         return;
-                amounts_add(&room, end->each);
-                has = MAX(had, room_slots(&room, class, most));
+                amounts_add(&available, end->each);
+                has = MAX(had, free_slots(&available, class, most));
                 slot.n = (int)(has - had);
                 if (slot.n > 0)
                         g_array_append_val(slots, slot);

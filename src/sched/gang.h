@@ -35,16 +35,16 @@ struct Class {
 };
 
 void class_sync(Scheduler *s, Class *class);
-bool class_has_room(Scheduler *s, Class *class); /* now, on some node */
-Node *class_best(Scheduler *s, Class *class);    /* the best node on which a task fits; NULL: none */
+bool class_has_capacity(Scheduler *s, Class *class); /* now, on some node */
+Node *class_best(Scheduler *s, Class *class);        /* the best node on which a task fits; NULL: none */
 void class_clear_index(Class *class);
 /* By node: whether the class may use it. Works it out if the index was given up for another class, which happens to a
  * class that was synced when many others were synced since. */
 const guint8 *class_eligible(Scheduler *s, Class *class);
 /* True if one task fits now, beside the planned and reserved amounts. */
 bool node_fits(const Node *node, const Class *class);
-gint32 node_score(const Node *node, const Class *class, const Resources *room);
-gint64 room_slots(const Resources *room, const Class *class, gint64 most); /* number of tasks that fit */
+gint32 node_score(const Node *node, const Class *class, const Resources *available);
+gint64 free_slots(const Resources *available, const Class *class, gint64 most); /* number of tasks that fit */
 
 /* ---- gangs ---- */
 
@@ -84,13 +84,13 @@ struct Gang {
         Resources need_total, full_total;
         guint32 mask, full_mask; /* kinds of need_total; of full_total */
         bool closed;
-        Cause cause;       /* why it is closed */
-        Cause hopeless;    /* why it can never fit; CAUSE_NONE: it may */
-        Memo judged;       /* of hopeless; key: version of the cluster */
-        bool has_room;     /* some node has capacity for one task of each role */
-        Memo room_memo;    /* key: Scheduler.versions */
-        guint32 lacking;   /* kinds */
-        Memo lacking_memo; /* key: Scheduler.versions */
+        Cause cause;        /* why it is closed */
+        Cause hopeless;     /* why it can never fit; CAUSE_NONE: it may */
+        Memo judged;        /* of hopeless; key: version of the cluster */
+        bool has_capacity;  /* some node has capacity for one task of each role */
+        Memo capacity_memo; /* key: Scheduler.versions */
+        guint32 lacking;    /* kinds */
+        Memo lacking_memo;  /* key: Scheduler.versions */
         Future future;
         /* Beside the holds of a guard there is no capacity for a job that takes as long as `span`, until capacity
          * becomes free where it fits: backfill.c. */

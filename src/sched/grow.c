@@ -19,7 +19,7 @@ static bool somebody_waits(Scheduler *s, const Group *group)
         return false;
 }
 
-/* The kinds that the group waits for in the whole room; what it waits for below a queue's max is noted there.
+/* The kinds that the group waits for in the whole cluster; what it waits for below a queue's max is noted there.
  */
 static guint32 wanted_by(Scheduler *s, Group *group)
 {

@@ -261,7 +261,7 @@ static void remove_task(Scheduler *s, Job *job, int task, const SchedTask *at)
         amounts_add_kinds(&job->shape->account->alloc, &class->each, class->mask, -1);
         node_give(s, node, class, at->devices);
         node_opened(s, node);
-        node_roomier(node);
+        node_has_more(node);
 }
 
 static bool is_below_full(const Job *job)

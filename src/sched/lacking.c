@@ -1,5 +1,5 @@
-/* What there is not enough of: whether a gang could fit one day, and which kinds of resources it lacks now.
- * Worked out when somebody wants to know, and remembered until the room changes. */
+/* What lacks: whether a gang could fit one day, and which kinds of resources it lacks now.
+ * Worked out when it is asked for, and remembered until free resources change. */
 #include "sched/state.h"
 
 /* ---- for ever ---- */
@@ -14,7 +14,7 @@ static Cause role_hopeless(Scheduler *s, const Gang *gang, int role)
                 const Node *node = s->nodes->pdata[i];
 
                 if (class->index.eligible[i])
-                        slots += room_slots(&node->total, class, gang->need[role]);
+                        slots += free_slots(&node->total, class, gang->need[role]);
         }
         if (slots == 0)
                 return CAUSE_NO_NODE_FITS;
@@ -85,13 +85,13 @@ static guint32 short_of_places(Scheduler *s, const Gang *gang, int role)
 
         class_sync(s, class);
         for (guint i = 0; i < s->nodes->len; i++) {
-                Resources room;
+                Resources available;
 
                 if (!class->index.eligible[i])
                         continue;
-                room = node_room(s->nodes->pdata[i]);
+                available = node_available(s->nodes->pdata[i]);
                 FOR_KINDS(kind, class->mask)
-                        slots[kind] += MAX(0, room.amount[kind]) / class->each.amount[kind];
+                        slots[kind] += MAX(0, available.amount[kind]) / class->each.amount[kind];
         }
         FOR_KINDS(kind, class->mask)
                 lacking |= (guint32)(slots[kind] < gang->need[role]) << kind;

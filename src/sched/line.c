@@ -1,12 +1,12 @@
 /* Lines of the journal (see line.h). Writing is on the path of every submission: numbers go straight
- * into the text, and nothing is allocated but the text's own room. Reading trusts nothing: every number has a
+ * into the text, and nothing is allocated but the text's own memory. Reading trusts nothing: every number has a
  * range, and a placement has as many tasks as its roles have replicas. */
 #include "sched/line.h"
 
 #include <string.h>
 
 enum {
-        NUMBER_ROOM = 24, /* characters of any number, its sign and a separator */
+        NUMBER_BYTES = 24, /* characters of any number, its sign and a separator */
         ID_MAX = 1 << 20,
         REPLICAS_MAX = 1 << 20,
         ROLES_MAX = 64,
@@ -36,12 +36,12 @@ const char *decision_rule_name(DecisionRule rule)
 
 /* ---- writing ---- */
 
-static char *reserve(GString *out, gsize room)
+static char *reserve(GString *out, gsize size)
 {
         gsize len = out->len;
 
-        if (out->allocated_len - len <= room) {
-                g_string_set_size(out, len + MAX(room, len));
+        if (out->allocated_len - len <= size) {
+                g_string_set_size(out, len + MAX(size, len));
                 out->len = len;
         }
         return out->str + len;
@@ -49,7 +49,7 @@ static char *reserve(GString *out, gsize room)
 
 static void put_unsigned(GString *out, char before, guint64 number, unsigned base)
 {
-        char *at = reserve(out, NUMBER_ROOM), digits[NUMBER_ROOM];
+        char *at = reserve(out, NUMBER_BYTES), digits[NUMBER_BYTES];
         int n = 0;
 
         *at++ = before;
@@ -258,28 +258,28 @@ void line_decision(GString *out, const Decision *decision, const SchedTask *task
 
 /* ---- reading ---- */
 
-void line_room_init(LineRoom *room)
+void line_memory_init(LineMemory *memory)
 {
-        *room = (LineRoom){ .strings = g_string_chunk_new(1024),
-                            .labels = g_ptr_array_new(),
-                            .roles = g_array_new(false, true, sizeof(SchedRole)),
-                            .tasks = g_array_new(false, true, sizeof(SchedTask)) };
+        *memory = (LineMemory){ .strings = g_string_chunk_new(1024),
+                                .labels = g_ptr_array_new(),
+                                .roles = g_array_new(false, true, sizeof(SchedRole)),
+                                .tasks = g_array_new(false, true, sizeof(SchedTask)) };
 }
 
-void line_room_clear(LineRoom *room)
+void line_memory_clear(LineMemory *memory)
 {
-        g_string_chunk_free(room->strings);
-        g_ptr_array_unref(room->labels);
-        g_array_unref(room->roles);
-        g_array_unref(room->tasks);
+        g_string_chunk_free(memory->strings);
+        g_ptr_array_unref(memory->labels);
+        g_array_unref(memory->roles);
+        g_array_unref(memory->tasks);
 }
 
-static void room_empty(LineRoom *room)
+static void memory_empty(LineMemory *memory)
 {
-        g_string_chunk_clear(room->strings);
-        g_ptr_array_set_size(room->labels, 0);
-        g_array_set_size(room->roles, 0);
-        g_array_set_size(room->tasks, 0);
+        g_string_chunk_clear(memory->strings);
+        g_ptr_array_set_size(memory->labels, 0);
+        g_array_set_size(memory->roles, 0);
+        g_array_set_size(memory->tasks, 0);
 }
 
 bool line_done(const Line *line)
@@ -363,7 +363,7 @@ static bool read_bool(Line *line, bool *ret)
 }
 
 /* Of what put_text writes, and nothing else. */
-static bool read_text(LineRoom *room, const char *word, gsize len, char **ret)
+static bool read_text(LineMemory *memory, const char *word, gsize len, char **ret)
 {
         g_autoptr(GString) text = g_string_sized_new(len);
 
@@ -388,17 +388,17 @@ static bool read_text(LineRoom *room, const char *word, gsize len, char **ret)
                 g_string_append_c(text, (char)byte);
                 c += 2;
         }
-        *ret = g_string_chunk_insert_len(room->strings, text->str, (gssize)text->len);
+        *ret = g_string_chunk_insert_len(memory->strings, text->str, (gssize)text->len);
         return true;
 }
 
-static bool read_name(Line *line, LineRoom *room, const char **ret)
+static bool read_name(Line *line, LineMemory *memory, const char **ret)
 {
         const char *word;
         char *name;
         gsize len;
 
-        if (!line_word(line, &word, &len) || !read_text(room, word, len, &name))
+        if (!line_word(line, &word, &len) || !read_text(memory, word, len, &name))
                 return false;
         *ret = name;
         return true;
@@ -434,7 +434,7 @@ static bool read_resources(Line *line, Resources *ret)
         }
 }
 
-static bool read_labels(Line *line, LineRoom *room, const char *const **ret)
+static bool read_labels(Line *line, LineMemory *memory, const char *const **ret)
 {
         const char *word, *end;
         gsize len;
@@ -448,18 +448,18 @@ static bool read_labels(Line *line, LineRoom *room, const char *const **ret)
                 const char *comma = memchr(word, ',', (gsize)(end - word));
                 char *label;
 
-                if (!read_text(room, word, (gsize)((comma ? comma : end) - word), &label) ||
-                    room->labels->len == LABELS_MAX)
+                if (!read_text(memory, word, (gsize)((comma ? comma : end) - word), &label) ||
+                    memory->labels->len == LABELS_MAX)
                         return false;
-                g_ptr_array_add(room->labels, label);
+                g_ptr_array_add(memory->labels, label);
                 word = comma ? comma + 1 : end + 1;
         }
-        g_ptr_array_add(room->labels, NULL);
-        *ret = (const char *const *)room->labels->pdata;
+        g_ptr_array_add(memory->labels, NULL);
+        *ret = (const char *const *)memory->labels->pdata;
         return true;
 }
 
-static bool read_tasks(Line *line, LineRoom *room)
+static bool read_tasks(Line *line, LineMemory *memory)
 {
         const char *word, *end;
         gint64 node;
@@ -480,43 +480,44 @@ static bool read_tasks(Line *line, LineRoom *room)
                         if (!take_unsigned(&word, end, 16, G_MAXUINT64, &task.devices))
                                 return false;
                 }
-                g_array_append_val(room->tasks, task);
+                g_array_append_val(memory->tasks, task);
                 if (word == end)
                         return true;
-                if (*word != ',' || room->tasks->len > REPLICAS_MAX)
+                if (*word != ',' || memory->tasks->len > REPLICAS_MAX)
                         return false;
         }
 }
 
-bool line_read_kinds(Line *line, LineRoom *room)
+bool line_read_kinds(Line *line, LineMemory *memory)
 {
         const char *name;
 
-        room_empty(room);
+        memory_empty(memory);
         for (int kind = 0; !line_done(line); kind++) {
-                if (!read_name(line, room, &name) || resource_intern("the journal", name, NULL) != kind)
+                if (!read_name(line, memory, &name) || resource_intern("the journal", name, NULL) != kind)
                         return false;
         }
         return true;
 }
 
-bool line_read_node(Line *line, LineRoom *room, SchedNode *ret)
+bool line_read_node(Line *line, LineMemory *memory, SchedNode *ret)
 {
         *ret = (SchedNode){ 0 };
-        room_empty(room);
+        memory_empty(memory);
         return read_int(line, 0, ID_MAX, &ret->id) && read_int(line, 0, ID_MAX, &ret->cluster) &&
-               read_bool(line, &ret->usable) && read_name(line, room, &ret->name) &&
-               read_resources(line, &ret->total) && read_labels(line, room, &ret->labels) && line_done(line);
+               read_bool(line, &ret->usable) && read_name(line, memory, &ret->name) &&
+               read_resources(line, &ret->total) && read_labels(line, memory, &ret->labels) &&
+               line_done(line);
 }
 
-bool line_read_queue(Line *line, LineRoom *room, SchedQueue *ret)
+bool line_read_queue(Line *line, LineMemory *memory, SchedQueue *ret)
 {
         int state, preemption, order;
 
         *ret = (SchedQueue){ 0 };
-        room_empty(room);
+        memory_empty(memory);
         if (!read_int(line, 0, ID_MAX, &ret->id) || !read_int(line, 0, ID_MAX, &ret->cluster) ||
-            !read_int(line, -1, ID_MAX, &ret->parent) || !read_name(line, room, &ret->name) ||
+            !read_int(line, -1, ID_MAX, &ret->parent) || !read_name(line, memory, &ret->name) ||
             !read_int(line, 0, QUEUE_STATES - 1, &state) || !read_resources(line, &ret->min) ||
             !read_resources(line, &ret->max) || !read_resources(line, &ret->reserved) ||
             !read_int(line, 1, G_MAXINT, &ret->weight) ||
@@ -524,7 +525,7 @@ bool line_read_queue(Line *line, LineRoom *room, SchedQueue *ret)
             !read_int(line, 0, QUEUE_PREEMPTIONS - 1, &preemption) ||
             !read_int(line, 0, QUEUE_ORDERS - 1, &order) || !read_bool(line, &ret->backfill) ||
             !read_int(line, 0, G_MAXINT, &ret->max_running_per_user) ||
-            !read_labels(line, room, &ret->labels) || !line_done(line))
+            !read_labels(line, memory, &ret->labels) || !line_done(line))
                 return false;
         ret->state = (QueueState)state;
         ret->preemption = (QueuePreemption)preemption;
@@ -532,7 +533,7 @@ bool line_read_queue(Line *line, LineRoom *room, SchedQueue *ret)
         return true;
 }
 
-static bool read_roles(Line *line, LineRoom *room, SchedJob *ret)
+static bool read_roles(Line *line, LineMemory *memory, SchedJob *ret)
 {
         gint64 total = 0;
 
@@ -545,13 +546,13 @@ static bool read_roles(Line *line, LineRoom *room, SchedJob *ret)
                     !read_int(line, 0, role.replicas, &role.min))
                         return false;
                 total += role.replicas;
-                g_array_append_val(room->roles, role);
+                g_array_append_val(memory->roles, role);
         }
-        ret->roles = (const SchedRole *)(void *)room->roles->data;
+        ret->roles = (const SchedRole *)(void *)memory->roles->data;
         return total <= REPLICAS_MAX;
 }
 
-static bool read_state(Line *line, LineRoom *room, SchedJob *ret)
+static bool read_state(Line *line, LineMemory *memory, SchedJob *ret)
 {
         int state;
 
@@ -561,16 +562,16 @@ static bool read_state(Line *line, LineRoom *room, SchedJob *ret)
         if (ret->state == SCHED_PENDING)
                 return true;
         if (!line_int(line, 0, G_MAXINT64, &ret->started) || !line_int(line, 0, G_MAXINT64, &ret->saved) ||
-            !read_tasks(line, room))
+            !read_tasks(line, memory))
                 return false;
-        ret->tasks = (const SchedTask *)(void *)room->tasks->data;
-        return (int)room->tasks->len == count_replicas(ret);
+        ret->tasks = (const SchedTask *)(void *)memory->tasks->data;
+        return (int)memory->tasks->len == count_replicas(ret);
 }
 
-bool line_read_job(Line *line, LineRoom *room, SchedJob *ret)
+bool line_read_job(Line *line, LineMemory *memory, SchedJob *ret)
 {
         *ret = (SchedJob){ 0 };
-        room_empty(room);
+        memory_empty(memory);
         return line_int(line, 1, G_MAXINT64, &ret->key) && read_int(line, 0, ID_MAX, &ret->queue) &&
                read_int(line, 0, G_MAXINT, &ret->user) &&
                read_int(line, -SCHED_PRIORITY_MAX, SCHED_PRIORITY_MAX, &ret->priority) &&
@@ -580,17 +581,17 @@ bool line_read_job(Line *line, LineRoom *room, SchedJob *ret)
                line_int(line, 0, G_MAXINT64, &ret->grace_ms) && read_bool(line, &ret->held) &&
                read_bool(line, &ret->preemptable) && read_int(line, 0, G_MAXINT, &ret->array) &&
                read_int(line, 0, G_MAXINT, &ret->array_max) && read_int(line, -1, ID_MAX, &ret->topology) &&
-               read_bool(line, &ret->topology_required) && read_labels(line, room, &ret->labels) &&
-               read_roles(line, room, ret) && read_state(line, room, ret) && line_done(line);
+               read_bool(line, &ret->topology_required) && read_labels(line, memory, &ret->labels) &&
+               read_roles(line, memory, ret) && read_state(line, memory, ret) && line_done(line);
 }
 
-bool line_read_decision(Line *line, LineRoom *room, DecisionKind kind, Decision *ret)
+bool line_read_decision(Line *line, LineMemory *memory, DecisionKind kind, Decision *ret)
 {
         const char *rule;
         gsize len;
 
         *ret = (Decision){ .kind = (guint8)kind, .rule = RULES };
-        room_empty(room);
+        memory_empty(memory);
         if (!line_word(line, &rule, &len))
                 return false;
         for (int i = 0; i < RULES; i++) {
@@ -600,8 +601,8 @@ bool line_read_decision(Line *line, LineRoom *room, DecisionKind kind, Decision 
                         ret->rule = (guint8)i;
         }
         if (ret->rule == RULES || !line_int(line, 1, G_MAXINT64, &ret->key) ||
-            !line_int(line, 0, G_MAXINT64, &ret->for_key) || !read_tasks(line, room))
+            !line_int(line, 0, G_MAXINT64, &ret->for_key) || !read_tasks(line, memory))
                 return false;
-        ret->n_tasks = (int)room->tasks->len;
+        ret->n_tasks = (int)memory->tasks->len;
         return line_done(line);
 }

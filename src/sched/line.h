@@ -22,10 +22,10 @@ typedef struct {
         GStringChunk *strings;
         GPtrArray *labels; /* char *, NULL-terminated */
         GArray *roles, *tasks;
-} LineRoom;
+} LineMemory;
 
-void line_room_init(LineRoom *room);
-void line_room_clear(LineRoom *room);
+void line_memory_init(LineMemory *memory);
+void line_memory_clear(LineMemory *memory);
 
 /* One line while it is read: words between single blanks. */
 typedef struct {
@@ -36,10 +36,10 @@ bool line_word(Line *line, const char **ret, gsize *ret_len);
 bool line_int(Line *line, gint64 min, gint64 max, gint64 *ret);
 bool line_done(const Line *line);
 
-/* Reads the rest of a line after its first word. False for a malformed line. Results refer to `room` until
+/* Reads the rest of a line after its first word. False for a malformed line. Results refer to `memory` until
  * the next call. */
-bool line_read_node(Line *line, LineRoom *room, SchedNode *ret);
-bool line_read_queue(Line *line, LineRoom *room, SchedQueue *ret);
-bool line_read_job(Line *line, LineRoom *room, SchedJob *ret);
-bool line_read_kinds(Line *line, LineRoom *room);
-bool line_read_decision(Line *line, LineRoom *room, DecisionKind kind, Decision *ret);
+bool line_read_node(Line *line, LineMemory *memory, SchedNode *ret);
+bool line_read_queue(Line *line, LineMemory *memory, SchedQueue *ret);
+bool line_read_job(Line *line, LineMemory *memory, SchedJob *ret);
+bool line_read_kinds(Line *line, LineMemory *memory);
+bool line_read_decision(Line *line, LineMemory *memory, DecisionKind kind, Decision *ret);

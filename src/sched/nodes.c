@@ -15,7 +15,7 @@ void node_changed_later(Scheduler *s, Node *node)
         s->versions++;
         g_array_append_val(s->changes, node->id);
         if (s->changes->len > 4 * s->nodes->len + 2048) {
-                guint old = s->changes->len / 2; /* who reads seldom starts anew, who reads often goes on */
+                guint old = s->changes->len / 2; /* a class that reads seldom builds its index again */
 
                 g_array_remove_range(s->changes, 0, old);
                 s->changes_base += old;
@@ -116,39 +116,39 @@ bool node_fits(const Node *node, const Class *class)
 {
         if (node->n_planned > 0 || node->hold)
                 FOR_KINDS(kind, class->mask) {
-                        gint64 room = node->free.amount[kind];
+                        gint64 available = node->free.amount[kind];
 
-                        room -= MAX(0, node->planned.amount[kind] - node->releasing.amount[kind]);
+                        available -= MAX(0, node->planned.amount[kind] - node->releasing.amount[kind]);
                         if (node->hold)
-                                room -= node->hold->amount[kind];
-                        if (class->each.amount[kind] > room)
+                                available -= node->hold->amount[kind];
+                        if (class->each.amount[kind] > available)
                                 return false;
                 }
         return fits_free(node, class);
 }
 
-gint64 room_slots(const Resources *room, const Class *class, gint64 most)
+gint64 free_slots(const Resources *available, const Class *class, gint64 most)
 {
         FOR_KINDS(kind, class->mask) {
-                if (class->each.amount[kind] > room->amount[kind])
+                if (class->each.amount[kind] > available->amount[kind])
                         return 0;
-                if (room->amount[kind] / most < class->each.amount[kind])
-                        most = room->amount[kind] / class->each.amount[kind];
+                if (available->amount[kind] / most < class->each.amount[kind])
+                        most = available->amount[kind] / class->each.amount[kind];
         }
         return most;
 }
 
 /* How full the node would be, a sum of parts of 2^20 by weight: doc/reference/scheduling.md, "Binpack".
- * `room`: what is free. */
-gint32 node_score(const Node *node, const Class *class, const Resources *room)
+ * `available`: what is free. */
+gint32 node_score(const Node *node, const Class *class, const Resources *available)
 {
         static const gint32 weights[RESOURCE_STORAGE] = { 1, 1, 10 };
         gint32 score = 0;
 
         FOR_KINDS(kind, class->mask & ((1u << RESOURCE_STORAGE) - 1)) {
                 guint64 total = (guint64)node->total.amount[kind];
-                guint64 used =
-                        (guint64)(node->total.amount[kind] - room->amount[kind] + class->each.amount[kind]);
+                guint64 used = (guint64)(node->total.amount[kind] - available->amount[kind] +
+                                         class->each.amount[kind]);
                 int shift = 64 - __builtin_clzll(total | 1);
 
                 shift = MAX(0, shift - 40);
@@ -180,7 +180,7 @@ void gang_open(Gang *gang)
                 gang->classes[i]->n_closed--;
 }
 
-void node_roomier(Node *node)
+void node_has_more(Node *node)
 {
         for (guint i = 0; i < node->tasks->len; i++) {
                 QueueNode *queue = job_queue(g_array_index(node->tasks, NodeTask, i).job);
@@ -370,7 +370,7 @@ static void read_changes(Scheduler *s, Class *class)
         class->index.cursor = s->changes_base + s->changes->len;
 }
 
-/* Room for one more index, if need be by giving up the one that was not used for longest. */
+/* Frees the index that was not used for longest, if there are as many as may be. */
 static void limit_indices(Scheduler *s)
 {
         GHashTableIter iter;
@@ -432,7 +432,7 @@ Node *class_best(Scheduler *s, Class *class)
         return best;
 }
 
-bool class_has_room(Scheduler *s, Class *class)
+bool class_has_capacity(Scheduler *s, Class *class)
 {
         if (memo_fresh(&class->full, s->versions))
                 return false;

@@ -1,4 +1,4 @@
-/* Room that is being made for a job: it is promised to it until those who have to go have gone, so that
+/* Capacity that is being freed for a job: it is reserved for the job until its victims have ended, so that
  * nobody else takes what they leave. What is promised beyond what is being released counts as taken for
  * everybody else, on the nodes and in the queues. */
 #include "sched/state.h"
@@ -60,7 +60,7 @@ void nomination_end(Scheduler *s, Nomination *nomination)
 
         for (int i = 0; i < job_gang(job)->n_tasks; i++)
                 if (node_find(s, nomination->tasks[i].node))
-                        node_roomier(node_find(s, nomination->tasks[i].node));
+                        node_has_more(node_find(s, nomination->tasks[i].node));
 
         g_ptr_array_remove(s->nominations, nomination);
         if (job->place == PLACE_NOMINATED) {

@@ -18,16 +18,16 @@ typedef struct {
 
 static int beside(const Pack *pack, const PackSpot *spot, int tasks)
 {
-        Resources room = spot->room;
+        Resources available = spot->available;
 
-        amounts_add_times(&room, &pack->a->each, -tasks);
-        return (int)room_slots(&room, pack->b, pack->need_b);
+        amounts_add_times(&available, &pack->a->each, -tasks);
+        return (int)free_slots(&available, pack->b, pack->need_b);
 }
 
 static void add_spot(Pack *pack, int at)
 {
         const PackSpot *spot = &pack->spots[at];
-        int fit = (int)room_slots(&spot->room, pack->a, pack->need_a);
+        int fit = (int)free_slots(&spot->available, pack->a, pack->need_a);
         g_autofree int *had = g_memdup2(pack->most, sizeof(int) * (gsize)(pack->need_a + 1));
         guint16 *taken = pack->taken + (gsize)at * (gsize)(pack->need_a + 1);
 
@@ -121,12 +121,12 @@ bool pack_gang(const Gang *gang, const PackSpot *spots, int n, PackPut put, void
         return true;
 }
 
-void pack_add(GArray *spots, const Gang *gang, Node *node, const Resources *room)
+void pack_add(GArray *spots, const Gang *gang, Node *node, const Resources *available)
 {
-        PackSpot spot = { node, *room };
+        PackSpot spot = { node, *available };
 
         for (int role = 0; role < gang->n_roles; role++)
-                if (gang->need[role] > 0 && room_slots(room, gang->classes[role], 1) > 0) {
+                if (gang->need[role] > 0 && free_slots(available, gang->classes[role], 1) > 0) {
                         g_array_append_val(spots, spot);
                         return;
                 }

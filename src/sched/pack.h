@@ -5,13 +5,13 @@
 
 typedef struct {
         Node *node;
-        Resources room;
+        Resources available;
 } PackSpot;
 
 /* True if the gang has exactly two roles; *ret_a is the one with fewer tasks. */
 bool pack_roles(const Gang *gang, int *ret_a, int *ret_b);
-/* Adds the node if a task of the gang fits into `room`. */
-void pack_add(GArray *spots, const Gang *gang, Node *node, const Resources *room);
+/* Adds the node if a task of the gang fits into `available`. */
+void pack_add(GArray *spots, const Gang *gang, Node *node, const Resources *available);
 /* Puts `n` tasks of the role on `node`; false: they do not fit after all. */
 typedef bool (*PackPut)(Node *node, int role, int n, void *arg);
 /* Calls `put` for each place of the packing. False: the gang does not have two roles, or does not fit, or

@@ -116,8 +116,8 @@ static void forget_heads(Scheduler *s, const Cluster *cluster)
         }
 }
 
-/* The room itself is what the head lacks. */
-static bool waits_for_room(const Shape *head)
+/* The head lacks free nodes, not a quota. */
+static bool waits_for_capacity(const Shape *head)
 {
         return head->cause == CAUSE_RESOURCES || head->cause == CAUSE_FRAGMENTED ||
                head->cause == CAUSE_TOPOLOGY;
@@ -160,9 +160,9 @@ static void set_head(Pass *pass, QueueNode *queue, Shape *shape, NextKinds next)
 
         queue->backfill.head = shape_first(shape)->key;
         queue->backfill.head_shape = shape;
-        if (queue->has_backfill && !cluster->guarding && waits_for_room(shape)) {
+        if (queue->has_backfill && !cluster->guarding && waits_for_capacity(shape)) {
                 cluster->guarding = queue;
-                (void)reservation_get(pass->s, queue); /* as the room is now, whoever asks for it later */
+                (void)reservation_get(pass->s, queue); /* by what is free now, whoever asks for it later */
         }
         active_moved(pass->s, queue, next);
 }

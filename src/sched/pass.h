@@ -7,7 +7,7 @@ typedef struct {
         Scheduler *s;
         Decisions *ret;
         Plan plan;
-        GArray *holds; /* Hold: room to work in for guards_let */
+        GArray *holds; /* Hold: scratch memory of guards_let */
 } Pass;
 
 /* Records a decision about `job` in its current state. */

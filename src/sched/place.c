@@ -99,16 +99,16 @@ static bool pack(Scheduler *s, Plan *plan, Gang *gang, const Domain *domain)
         spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
         for (guint i = 0; i < s->nodes->len; i++) {
                 Node *node = s->nodes->pdata[i];
-                Resources room;
+                Resources available;
 
                 if (!class->index.eligible[i] ||
                     (domain && (node->domains[domain->level] < 0 ||
                                 s->domains->pdata[node->domains[domain->level]] != domain)))
                         continue;
-                room = node_room(node);
+                available = node_available(node);
                 if (node->hold)
-                        amounts_subtract(&room, node->hold);
-                pack_add(spots, gang, node, &room);
+                        amounts_subtract(&available, node->hold);
+                pack_add(spots, gang, node, &available);
         }
         if (pack_gang(gang, (PackSpot *)(void *)spots->data, (int)spots->len, put_some, &putting))
                 return true;
@@ -158,7 +158,7 @@ static gint64 slots_in(Scheduler *s, const Domain *domain, Class *class, gint64 
                 const Node *node = domain->nodes->pdata[i];
 
                 if (eligible[node->id] && node_fits(node, class))
-                        slots += room_slots(&node->free, class, most);
+                        slots += free_slots(&node->free, class, most);
         }
         return slots;
 }

@@ -1,4 +1,4 @@
-/* Preemption inside a queue: its first blocked job gets room from jobs of the queue. First surplus tasks of
+/* Preemption inside a queue: capacity is freed for its first blocked job, by jobs of the queue. First surplus tasks of
  * elastic jobs whose priority is not higher: a minimum comes before any surplus, whatever the queue says
  * about preemption. Then, where the queue allows it, whole jobs of strictly lower priority. */
 #include "sched/victim.h"
@@ -80,9 +80,10 @@ static bool has_lower(const Scheduler *s, QueueNode *queue, const Shape *nominee
                may_evict(s, queue, nominee);
 }
 
-/* The first job found no room before, and since then nobody of the queue came, went or became fair game.
+/* No capacity was found for the first job before, and since then no job of the queue started, ended or became a
+ * possible victim.
  * Where a queue's max was in the way, what those queues use is what it was; else on no node on which the
- * queue has tasks there will be more room, and on the others there are no more places. */
+ * queue has tasks more will be free, and on the others there are no more places. */
 static bool will_fail_again(Scheduler *s, QueueNode *queue, const Shape *nominee)
 {
         Gang *gang = shape_gang(nominee);
@@ -153,7 +154,7 @@ static void note_failed(Scheduler *s, QueueNode *queue, const Shape *nominee, bo
 /* ---- the phase ---- */
 
 /* False: *ret_by_max says whether it is a queue's max that is in the way, whoever goes. */
-static bool look_for_room(Pass *pass, QueueNode *queue, Shape *nominee, bool *ret_by_max)
+static bool find_capacity(Pass *pass, QueueNode *queue, Shape *nominee, bool *ret_by_max)
 {
         Scheduler *s = pass->s;
         guint32 lacking = lacking_later(s, nominee);
@@ -175,7 +176,7 @@ static bool look_for_room(Pass *pass, QueueNode *queue, Shape *nominee, bool *re
         return found;
 }
 
-static bool make_room(Pass *pass, QueueNode *queue, Shape *nominee)
+static bool free_capacity(Pass *pass, QueueNode *queue, Shape *nominee)
 {
         Scheduler *s = pass->s;
         bool by_max;
@@ -184,13 +185,13 @@ static bool make_room(Pass *pass, QueueNode *queue, Shape *nominee)
                 return false;
         if (nominee_fits(s, nominee))
                 return false; /* when those have gone that are going already */
-        if (look_for_room(pass, queue, nominee, &by_max))
+        if (find_capacity(pass, queue, nominee, &by_max))
                 return true;
         note_failed(s, queue, nominee, by_max);
         return false;
 }
 
-/* Only where somebody is blocked, and somebody might make room. */
+/* Only if a job is blocked, and another might be shrunk or evicted for it. */
 static bool next_blocked(Scheduler *s, QueueNode *queue, guint32 *ret_kinds)
 {
         const Shape *top;
@@ -211,7 +212,7 @@ void phase_preempt(Pass *pass, Cluster *cluster)
 
         active_fill(s, cluster, next_blocked);
         while ((queue = active_best(cluster)))
-                if (make_room(pass, queue, queue_top(s, queue)))
+                if (free_capacity(pass, queue, queue_top(s, queue)))
                         active_moved(s, queue, next_blocked);
                 else
                         active_remove(s, queue);

@@ -2,7 +2,7 @@
  * served first. doc/guide/scheduling.md 3.
  *
  * Siblings are compared by: priority; below their min before those above; the smaller dominant share (of the
- * min while below it, of the cluster's room by weight for what is above it); what was used of late by weight;
+ * min while below it, of the cluster's total by weight for what is above it); what was used of late by weight;
  * id. Fractions are compared by cross-multiplication. Each parent and each cluster has its children
  * that take part in a phase in order; the best leaf is found by going down along the best. A start changes the
  * shares on the path that was just served and no others: those that were served and go on stand in a heap beside
@@ -115,11 +115,11 @@ QueueNode *queue_kept_from(const Scheduler *s, const QueueNode *queue, const Res
         if (!first)
                 return NULL;
         FOR_KINDS(kind, mask) {
-                gint64 room = cluster->free.amount[kind];
+                gint64 available = cluster->free.amount[kind];
 
                 if (when == LATER)
-                        room += cluster->releasing.amount[kind] - cluster->planned.amount[kind];
-                if (kept.amount[kind] > 0 && want->amount[kind] > room - kept.amount[kind]) {
+                        available += cluster->releasing.amount[kind] - cluster->planned.amount[kind];
+                if (kept.amount[kind] > 0 && want->amount[kind] > available - kept.amount[kind]) {
                         *ret_kind = (int)kind;
                         return first;
                 }

@@ -64,7 +64,7 @@ typedef struct {
         Memo head;              /* key: the head; of all that follows */
         Memo listings;          /* key: queue->listings */
         Memo charges;           /* key: queue_charges */
-        Memo room;              /* key: queue_judged_key */
+        Memo judged;            /* key: queue_judged_key */
         Memo reserved, guarded; /* key: version of the queue's own reservation; of the guard's */
         const QueueNode *guard;
         bool by_reservation, by_guard; /* the cause was the queue's own reservation; the guard's */

@@ -59,7 +59,7 @@ static bool is_within(const Scheduler *s, const Node *node, const Domain *domain
 }
 
 /* As gangs are placed: what is promised to a head has to come true. */
-static Node *best_fit(Scheduler *s, Class *class, const Resources *rooms, const Domain *within)
+static Node *best_fit(Scheduler *s, Class *class, const Resources *available, const Domain *within)
 {
         const guint8 *eligible = class_eligible(s, class);
         Node *best = NULL;
@@ -69,9 +69,9 @@ static Node *best_fit(Scheduler *s, Class *class, const Resources *rooms, const 
                 Node *node = s->nodes->pdata[i];
                 gint32 score;
 
-                if (!eligible[i] || room_slots(&rooms[i], class, 1) == 0 || !is_within(s, node, within))
+                if (!eligible[i] || free_slots(&available[i], class, 1) == 0 || !is_within(s, node, within))
                         continue;
-                score = node_score(node, class, &rooms[i]);
+                score = node_score(node, class, &available[i]);
                 if (!best || score > best_score) {
                         best = node;
                         best_score = score;
@@ -80,19 +80,20 @@ static Node *best_fit(Scheduler *s, Class *class, const Resources *rooms, const 
         return best;
 }
 
-static bool place_at(Scheduler *s, Reservation *r, const Gang *gang, Resources *rooms, const Domain *within)
+static bool place_at(Scheduler *s, Reservation *r, const Gang *gang, Resources *available,
+                     const Domain *within)
 {
         g_array_set_size(r->holds, 0);
         for (int i = 0; i < gang->n_roles; i++) {
                 int role = gang->order[i];
 
                 for (int left = gang->need[role]; left > 0;) {
-                        Node *node = best_fit(s, gang->classes[role], rooms, within);
-                        gint64 n = node ? room_slots(&rooms[node->id], gang->classes[role], left) : 0;
+                        Node *node = best_fit(s, gang->classes[role], available, within);
+                        gint64 n = node ? free_slots(&available[node->id], gang->classes[role], left) : 0;
 
                         if (!node)
                                 return false;
-                        amounts_add_times(&rooms[node->id], &gang->roles[role].each, -n);
+                        amounts_add_times(&available[node->id], &gang->roles[role].each, -n);
                         add_hold(r, node, &gang->roles[role].each, (int)n);
                         left -= (int)n;
                 }
@@ -113,7 +114,7 @@ static bool hold_some(Node *node, int role, int n, void *arg)
         return true;
 }
 
-static bool pack_at(Scheduler *s, Reservation *r, const Gang *gang, const Resources *rooms,
+static bool pack_at(Scheduler *s, Reservation *r, const Gang *gang, const Resources *available,
                     const Domain *within)
 {
         g_autoptr(GArray) spots = g_array_new(FALSE, FALSE, sizeof(PackSpot));
@@ -125,31 +126,31 @@ static bool pack_at(Scheduler *s, Reservation *r, const Gang *gang, const Resour
                 return false;
         for (guint i = 0; i < s->nodes->len; i++)
                 if (gang->classes[a]->index.eligible[i] && is_within(s, s->nodes->pdata[i], within))
-                        pack_add(spots, gang, s->nodes->pdata[i], &rooms[i]);
+                        pack_add(spots, gang, s->nodes->pdata[i], &available[i]);
         return pack_gang(gang, (PackSpot *)(void *)spots->data, (int)spots->len, hold_some, &holding);
 }
 
-static bool gang_fits(Scheduler *s, Reservation *r, const Gang *gang, const Resources *rooms,
+static bool gang_fits(Scheduler *s, Reservation *r, const Gang *gang, const Resources *available,
                       const Domain *within)
 {
-        g_autofree Resources *left = g_memdup2(rooms, sizeof *rooms * s->nodes->len);
+        g_autofree Resources *left = g_memdup2(available, sizeof *available * s->nodes->len);
 
-        return place_at(s, r, gang, left, within) || pack_at(s, r, gang, rooms, within);
+        return place_at(s, r, gang, left, within) || pack_at(s, r, gang, available, within);
 }
 
 static bool fits_at(Scheduler *s, Reservation *r, const Gang *gang, gint64 time)
 {
-        g_autofree Resources *rooms = g_new0(Resources, s->nodes->len);
+        g_autofree Resources *available = g_new0(Resources, s->nodes->len);
 
         for (guint i = 0; i < s->nodes->len; i++)
                 if (s->nodes->pdata[i])
-                        rooms[i] = node_free_at(s->nodes->pdata[i], time);
+                        available[i] = node_free_at(s->nodes->pdata[i], time);
         if (!gang->topology_required)
-                return gang_fits(s, r, gang, rooms, NULL);
+                return gang_fits(s, r, gang, available, NULL);
         for (guint i = 0; i < s->domains->len; i++) {
                 const Domain *domain = s->domains->pdata[i];
 
-                if (domain->level == gang->topology && gang_fits(s, r, gang, rooms, domain))
+                if (domain->level == gang->topology && gang_fits(s, r, gang, available, domain))
                         return true;
         }
         return false;
@@ -300,7 +301,7 @@ static void note_alloc(QueueNode *queue, const GArray *ends, guint at, Resources
         memo_keep(&queue->backfill.then_memo, queue->charges);
 }
 
-/* When `queue` itself has room for `need` below its max. */
+/* When `queue` itself can take `need` below its max. */
 static gint64 time_of_max(const Scheduler *s, QueueNode *queue, const Resources *need, guint32 mask)
 {
         g_autoptr(GArray) ends = NULL;
@@ -371,7 +372,7 @@ static void find_time(Scheduler *s, QueueNode *queue, Reservation *r)
         } else {
                 r->time = time_by_search(s, r, gang);
         }
-        r->of_room = r->time;
+        r->by_nodes = r->time;
         for (QueueNode *above = queue; above && r->time != G_MAXINT64; above = above->parent)
                 r->time = MAX(r->time, time_of_max(s, above, &gang->need_total, gang->mask));
         if (r->time != G_MAXINT64) {
@@ -380,7 +381,7 @@ static void find_time(Scheduler *s, QueueNode *queue, Reservation *r)
         }
         g_array_set_size(r->holds, 0);
         r->lacking = over_max_kinds(queue, gang);
-        if (r->of_room > 0)
+        if (r->by_nodes > 0)
                 r->lacking |= gang_lacking(s, gang);
 }
 
@@ -402,13 +403,13 @@ bool reservation_is_simple(const QueueNode *queue)
 }
 
 /* Nothing that it depends on has changed: the head's future slots, and where a maximum is in play, what its
- * queues use. Of an unknown time it depends on the whole room what is lacking, unless that is a maximum. */
+ * queues use. Of an unknown time what is lacking depends on all nodes, unless that is a maximum. */
 static bool still_holds(Scheduler *s, QueueNode *queue, const Reservation *r)
 {
         Gang *gang = shape_gang(queue->backfill.head_shape);
 
         return r->key == queue->backfill.head && r->gang == gang && reservation_is_simple(queue) &&
-               r->config == s->config_version && (r->time != G_MAXINT64 || r->of_room == 0) &&
+               r->config == s->config_version && (r->time != G_MAXINT64 || r->by_nodes == 0) &&
                (r->charges == queue_charges(queue) || (r->time != G_MAXINT64 && !queue_has_max(queue))) &&
                gang_future_time(s, gang, gang_only_role(gang)) != G_MAXINT64 &&
                r->slots_version == gang->future.version;
@@ -464,13 +465,13 @@ bool reservation_is_timed(Scheduler *s, const QueueNode *queue)
         class_sync(s, class);
         for (guint i = 0; i < s->nodes->len && slots < gang->need[role]; i++) {
                 Node *node = s->nodes->pdata[i];
-                Resources room;
+                Resources available;
 
-                if (!class->index.eligible[i] || room_slots(&node->total, class, 1) == 0 ||
+                if (!class->index.eligible[i] || free_slots(&node->total, class, 1) == 0 ||
                     !node_all_end(node))
                         continue;
-                room = node_free_at(node, G_MAXINT64);
-                slots += room_slots(&room, class, gang->need[role]);
+                available = node_free_at(node, G_MAXINT64);
+                slots += free_slots(&available, class, gang->need[role]);
         }
         return slots >= gang->need[role];
 }
@@ -482,7 +483,7 @@ guint32 reservation_denies(Scheduler *s, QueueNode *queue)
         return r->time == G_MAXINT64 ? r->lacking : 0;
 }
 
-/* Where a max above both is short, there is room for both at the head's time. */
+/* Where a max above both is short, both fit at the head's time. */
 bool reservation_leaves_max(const Scheduler *s, const Reservation *r, const Shape *shape)
 {
         const Gang *gang = shape_gang(shape);

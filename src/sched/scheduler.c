@@ -257,7 +257,7 @@ static void enter_domains(Scheduler *s, Node *node)
 }
 
 /* The cluster's total stays in bounds. */
-static bool room_is_sane(const Scheduler *s, const SchedNode *node, const Node *old)
+static bool total_is_sane(const Scheduler *s, const SchedNode *node, const Node *old)
 {
         const Cluster *cluster = cluster_find(s, node->cluster);
 
@@ -318,7 +318,7 @@ static void open_gangs(Scheduler *s, int cluster)
                         gang_open(p);
 }
 
-/* The room has changed: shares of it, and which preemptions failed. */
+/* Nodes have changed, and with them shares, and which preemptions fail. */
 static void stale_queues(Scheduler *s)
 {
         for (guint i = 0; i < s->queues->len; i++) {
@@ -336,7 +336,7 @@ bool scheduler_put_node(Scheduler *s, const SchedNode *put)
         Node *node = node_find(s, put->id);
         LabelSet *labels;
 
-        if (put->id < 0 || put->id >= SCHED_ID_MAX || put->cluster < 0 || !room_is_sane(s, put, node) ||
+        if (put->id < 0 || put->id >= SCHED_ID_MAX || put->cluster < 0 || !total_is_sane(s, put, node) ||
             (node && node->cluster != put->cluster && (node->tasks->len > 0 || node->n_planned > 0)))
                 return false;
         labels = labels_intern(s, put->labels);
@@ -525,8 +525,8 @@ static int compare_jobs(gconstpointer a, gconstpointer b)
         return (x->key > y->key) - (x->key < y->key);
 }
 
-/* The queue's labels have changed, so its jobs ask for something else. Those that are being shrunk will be
- * put anew in any case. */
+/* The queue's labels have changed, so its jobs request something else. Those that are being shrunk will be
+ * put again in any case. */
 static void reshape_jobs(Scheduler *s, QueueNode *queue)
 {
         g_autoptr(GPtrArray) jobs = g_ptr_array_new();
@@ -700,7 +700,7 @@ static bool job_is_sane(const Scheduler *s, const SchedJob *put, const Job *old)
         return (put->tasks || tasks == 0) && tasks_are_sane(s, put, old);
 }
 
-/* What the scheduler itself remembers when a job that stood on nodes is put anew. */
+/* What the scheduler itself remembers when a job that was on nodes is put again. */
 static void remember(Scheduler *s, Job *job, SchedJobState next)
 {
         if (job->run && job->run->going && next != SCHED_PENDING)

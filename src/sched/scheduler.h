@@ -289,7 +289,7 @@ typedef struct {
         Resources want;             /* of its minimum */
         Resources most;             /* of its cluster, when all its nodes can be used */
         Resources total, free;      /* of its cluster now */
-        guint32 told;               /* kinds, as bits, of which it was said already that they lack */
+        guint32 told;               /* kinds, as bits, that are already reported as lacking */
         const WaitingQueue *queues; /* its own first, then those above it; at least one */
         int n_queues;
         int array_running, array_max; /* jobs of its array; max 0: no limit */

@@ -97,7 +97,7 @@ void queue_settle(Scheduler *s, QueueNode *queue)
         memo_keep(&settled->head, (guint64)queue->backfill.head);
         memo_keep(&settled->listings, queue->listings);
         memo_keep(&settled->charges, queue_charges(queue));
-        memo_keep(&settled->room, queue_judged_key(s, queue));
+        memo_keep(&settled->judged, queue_judged_key(s, queue));
         settled->guard = guard_now(s, queue);
         memo_keep(&settled->guarded, settled->by_guard ? guarded_now(s, queue) : 0);
         memo_keep(&settled->reserved, settled->by_reservation ? reservation_get(s, queue)->version : 0);
@@ -112,7 +112,7 @@ static bool is_unchanged(const Scheduler *s, const QueueNode *queue)
 
         return memo_fresh(&settled->head, (guint64)queue->backfill.head) &&
                memo_fresh(&settled->listings, queue->listings) &&
-               memo_fresh(&settled->room, queue_judged_key(s, queue)) &&
+               memo_fresh(&settled->judged, queue_judged_key(s, queue)) &&
                memo_fresh(&settled->charges, queue_charges(queue)) && cluster->keepers->len == 0;
 }
 

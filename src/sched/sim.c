@@ -31,16 +31,16 @@ static void count(Scheduler *s, Sim *sim, const Node *node)
         const Gang *gang = sim->gang;
         int place = place_of(gang, node);
         int *of_node = sim->node_slots + (gsize)node->id * (gsize)gang->n_roles;
-        Resources room;
+        Resources available;
 
         if (place < 0)
                 return;
-        room = node_later(node);
+        available = node_later(node);
         for (int role = 0; role < gang->n_roles; role++) {
                 int n = 0;
 
                 if (gang->need[role] > 0 && gang->classes[role]->index.eligible[node->id])
-                        n = (int)room_slots(&room, gang->classes[role], gang->need[role]);
+                        n = (int)free_slots(&available, gang->classes[role], gang->need[role]);
                 sim->slots[place * gang->n_roles + role] += n - of_node[role];
                 sim->changes += n != of_node[role];
                 of_node[role] = n;
@@ -210,14 +210,14 @@ static GArray *spots_for(Scheduler *s, const Sim *sim, int role, int place)
 
         for (guint i = 0; i < s->nodes->len; i++) {
                 Node *node = s->nodes->pdata[i];
-                Resources room;
+                Resources available;
 
                 if (!node || sim->node_slots[i * (guint)gang->n_roles + (guint)role] == 0 ||
                     place_of(gang, node) != place)
                         continue;
-                room = node_later(node);
-                if (room_slots(&room, class, 1) > 0) {
-                        Spot spot = { node_score(node, class, &room), node };
+                available = node_later(node);
+                if (free_slots(&available, class, 1) > 0) {
+                        Spot spot = { node_score(node, class, &available), node };
 
                         g_array_append_val(spots, spot);
                 }
@@ -235,8 +235,8 @@ static int plan_role(Scheduler *s, const Sim *sim, int role, int place, SchedTas
 
         for (guint i = 0; i < spots->len && left > 0; i++) {
                 Node *node = g_array_index(spots, Spot, i).node;
-                Resources room = node_later(node);
-                gint64 n = room_slots(&room, gang->classes[role], left);
+                Resources available = node_later(node);
+                gint64 n = free_slots(&available, gang->classes[role], left);
 
                 for (; n > 0; n--, left--) {
                         tasks[task++].node = node->id;
@@ -283,12 +283,12 @@ static bool pack_in(Scheduler *s, const Gang *gang, int place, SchedTask *tasks)
                 return false;
         for (guint i = 0; i < s->nodes->len; i++) {
                 Node *node = s->nodes->pdata[i];
-                Resources room;
+                Resources available;
 
                 if (!gang->classes[a]->index.eligible[i] || place_of(gang, node) != place)
                         continue;
-                room = node_later(node);
-                pack_add(spots, gang, node, &room);
+                available = node_later(node);
+                pack_add(spots, gang, node, &available);
         }
         return pack_gang(gang, (PackSpot *)(void *)spots->data, (int)spots->len, plan_some, &planning);
 }

@@ -149,28 +149,28 @@ guint64 queue_judged_key(const Scheduler *s, const QueueNode *queue)
         return memo_pair(s->config_version, cluster_find(s, queue->cluster)->version);
 }
 
-static bool is_judged(const Scheduler *s, const Group *group, guint32 room)
+static bool is_judged(const Scheduler *s, const Group *group, guint32 version)
 {
-        return memo_fresh(&group->gang->judged, room) && memo_fresh(&group->judged, s->config_version);
+        return memo_fresh(&group->gang->judged, version) && memo_fresh(&group->judged, s->config_version);
 }
 
 /* The same as group_hopeless, without a call for groups that were judged already. */
-static bool is_hopeless(Scheduler *s, Group *group, guint32 room)
+static bool is_hopeless(Scheduler *s, Group *group, guint32 version)
 {
-        if (!is_judged(s, group, room))
+        if (!is_judged(s, group, version))
                 return group_hopeless(s, group) != CAUSE_NONE;
         return group->hopeless != CAUSE_NONE || group->gang->hopeless != CAUSE_NONE;
 }
 
 /* Whether they are is also told to those who ask why they wait. */
-static void judge_groups(Scheduler *s, QueueNode *queue, guint32 room)
+static void judge_groups(Scheduler *s, QueueNode *queue, guint32 version)
 {
         guint64 key = queue_judged_key(s, queue);
 
         if (memo_fresh(&queue->start.judged, key))
                 return;
         for (guint i = 0; i < queue->groups->len; i++)
-                (void)is_hopeless(s, queue->groups->pdata[i], room);
+                (void)is_hopeless(s, queue->groups->pdata[i], version);
         if (queue->start.left_out)
                 memo_drop(&queue->start.turns_memo);
         memo_drop(&queue->start.top_memo);
@@ -203,12 +203,12 @@ static void freshen_turns(Scheduler *s, QueueNode *queue)
         turns_order(queue);
 }
 
-static Shape *first_in_turn(Scheduler *s, QueueNode *queue, guint32 room)
+static Shape *first_in_turn(Scheduler *s, QueueNode *queue, guint32 version)
 {
         freshen_turns(s, queue);
         while (queue->start.turns->len > 0) {
                 Group *group = g_array_index(queue->start.turns, Turn, 0).group;
-                bool hopeless = is_hopeless(s, group, room);
+                bool hopeless = is_hopeless(s, group, version);
                 Shape *shape = hopeless ? NULL : group_top(s, group);
 
                 queue->start.left_out = queue->start.left_out || hopeless;
@@ -219,7 +219,7 @@ static Shape *first_in_turn(Scheduler *s, QueueNode *queue, guint32 room)
 }
 
 /* By the order of users, which holds for a moment only. */
-static Shape *first_by_users(Scheduler *s, QueueNode *queue, guint32 room)
+static Shape *first_by_users(Scheduler *s, QueueNode *queue, guint32 version)
 {
         Shape *top = NULL;
 
@@ -227,7 +227,7 @@ static Shape *first_by_users(Scheduler *s, QueueNode *queue, guint32 room)
                 Group *group = queue->groups->pdata[i];
                 Shape *shape;
 
-                if (is_hopeless(s, group, room))
+                if (is_hopeless(s, group, version))
                         continue;
                 shape = group_top(s, group);
                 if (shape && (!top || shape_is_before(s, queue->order, shape, top)))
@@ -238,13 +238,13 @@ static Shape *first_by_users(Scheduler *s, QueueNode *queue, guint32 room)
 
 Shape *queue_top(Scheduler *s, QueueNode *queue)
 {
-        guint32 room = cluster_find(s, queue->cluster)->version;
+        guint32 version = cluster_find(s, queue->cluster)->version;
 
         freshen_tops(s, queue);
-        judge_groups(s, queue, room);
+        judge_groups(s, queue, version);
         if (!memo_fresh(&queue->start.top_memo, MEMO_UNTIL_DROPPED)) {
-                queue->start.top = queue->order == QUEUE_ORDER_FAIR ? first_by_users(s, queue, room)
-                                                                    : first_in_turn(s, queue, room);
+                queue->start.top = queue->order == QUEUE_ORDER_FAIR ? first_by_users(s, queue, version)
+                                                                    : first_in_turn(s, queue, version);
                 memo_keep(&queue->start.top_memo, MEMO_UNTIL_DROPPED);
         }
         return queue->start.top;
@@ -376,7 +376,7 @@ bool group_still_waits(Scheduler *s, Group *group)
         Shape *shape;
 
         while ((shape = candidate_of(s, group))) {
-                if (!finds_no_room(s, shape))
+                if (!finds_no_capacity(s, shape))
                         return false;
                 (void)blocked(shape, shape_gang(shape)->closed ? shape_gang(shape)->cause : CAUSE_RESERVED,
                               NULL);
@@ -431,25 +431,26 @@ static Shape *find_behind(Scheduler *s, QueueNode *queue)
                                                 : first_behind_in_turn(s, queue);
 }
 
-/* Somewhere there is room for a task of each of its roles. */
-static bool has_some_room(Scheduler *s, Gang *gang)
+/* Some node has capacity for a task of each of its roles. */
+static bool has_capacity_now(Scheduler *s, Gang *gang)
 {
-        if (memo_fresh(&gang->room_memo, s->versions))
-                return gang->has_room;
-        memo_keep(&gang->room_memo, s->versions);
-        gang->has_room = true;
-        for (int role = 0; role < gang->n_roles && gang->has_room; role++)
-                gang->has_room = gang->need[role] == 0 || class_has_room(s, gang->classes[role]);
-        return gang->has_room;
+        if (memo_fresh(&gang->capacity_memo, s->versions))
+                return gang->has_capacity;
+        memo_keep(&gang->capacity_memo, s->versions);
+        gang->has_capacity = true;
+        for (int role = 0; role < gang->n_roles && gang->has_capacity; role++)
+                gang->has_capacity = gang->need[role] == 0 || class_has_capacity(s, gang->classes[role]);
+        return gang->has_capacity;
 }
 
-static bool somebody_has_room(Scheduler *s, const QueueNode *queue)
+static bool any_has_capacity(Scheduler *s, const QueueNode *queue)
 {
         if (queue->order != QUEUE_ORDER_FAIR) {
                 for (guint i = 0; i < queue->backfill.behind->len; i++) {
                         Turn turn = g_array_index(queue->backfill.behind, Turn, i);
 
-                        if (!turn.gang->closed && has_some_room(s, turn.gang) && candidate_of(s, turn.group))
+                        if (!turn.gang->closed && has_capacity_now(s, turn.gang) &&
+                            candidate_of(s, turn.group))
                                 return true;
                 }
                 return false;
@@ -457,13 +458,13 @@ static bool somebody_has_room(Scheduler *s, const QueueNode *queue)
         for (guint i = 0; i < queue->groups->len; i++) {
                 Group *group = queue->groups->pdata[i];
 
-                if (has_some_room(s, group->gang) && candidate_of(s, group))
+                if (has_capacity_now(s, group->gang) && candidate_of(s, group))
                         return true;
         }
         return false;
 }
 
-/* Where nobody has room in any case, it does not matter where the head will stand, only whether that is
+/* If no job fits in any case, it does not matter where the head will be placed, only whether that is
  * known. */
 Shape *queue_behind(Scheduler *s, QueueNode *queue)
 {
@@ -475,7 +476,7 @@ Shape *queue_behind(Scheduler *s, QueueNode *queue)
                 return best;
         memo_keep(&queue->backfill.denied_memo, s->pass);
         queue->backfill.denied = 0;
-        if (!somebody_has_room(s, queue) && reservation_is_timed(s, queue))
+        if (!any_has_capacity(s, queue) && reservation_is_timed(s, queue))
                 return best;
         queue->backfill.denied = reservation_denies(s, queue);
         return queue->backfill.denied ? find_behind(s, queue) : best;

@@ -1,4 +1,4 @@
-/* Making room: who has to go so that a gang fits when they have gone.
+/* Freeing capacity: which jobs are evicted or shrunk so that a gang fits afterwards.
  *
  * To mark a victim is to charge what it holds as releasing: exactly what its eviction will do, and undone as
  * exactly; sim.c says after each whether the gang would fit. When it does, those that turn out not to be
@@ -87,7 +87,7 @@ GArray *victims_with_surplus(Scheduler *s, const QueueNode *queue)
         return victims;
 }
 
-/* An evicted job does not get its place back at the cost of the one it made room for. */
+/* An evicted job does not get its place back at the cost of the one for which it was evicted. */
 static bool is_spared(const Scheduler *s, const Job *victim, const Job *nominee)
 {
         return nominee->past && nominee->past->evictor == victim->key &&
@@ -292,14 +292,14 @@ static gint64 longest_grace(const Marks *marks)
         return grace;
 }
 
-static void make_roomier(Scheduler *s, const Mark *mark)
+static void tell_nodes(Scheduler *s, const Mark *mark)
 {
         for (int i = 0; i < job_gang(mark->job)->n_tasks; i++)
                 if (mark->task < 0 || mark->task == i) {
                         Node *node = node_find(s, mark->job->run->tasks[i].node);
 
                         if (node)
-                                node_roomier(node);
+                                node_has_more(node);
                 }
 }
 
@@ -307,7 +307,7 @@ static void carry_out(Scheduler *s, Pass *pass, const Marks *marks, const Job *n
                       GArray *ret_victims)
 {
         for (guint i = 0; i < marks->marks->len; i++)
-                make_roomier(s, &g_array_index(marks->marks, Mark, i));
+                tell_nodes(s, &g_array_index(marks->marks, Mark, i));
         for (guint i = 0; i < marks->marks->len; i++) {
                 const Mark *mark = &g_array_index(marks->marks, Mark, i);
 

@@ -244,12 +244,12 @@ static void test_labels(void)
         for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
                 SchedNode node = { .name = "-", .usable = true, .labels = rows[i] }, again = { 0 };
                 g_autoptr(GString) text = g_string_new(NULL);
-                LineRoom room;
+                LineMemory memory;
 
                 line_node(text, &node);
                 Line line = { text->str + strlen("node "), text->str + text->len - 1 };
-                line_room_init(&room);
-                g_assert_true(line_read_node(&line, &room, &again));
+                line_memory_init(&memory);
+                g_assert_true(line_read_node(&line, &memory, &again));
                 g_assert_cmpstr(again.name, ==, "-");
                 g_assert_cmpint(again.labels != NULL, ==, rows[i][0] != NULL);
                 for (int n = 0; again.labels && n < 3; n++) {
@@ -257,7 +257,7 @@ static void test_labels(void)
                         if (!again.labels[n])
                                 break;
                 }
-                line_room_clear(&room);
+                line_memory_clear(&memory);
         }
 }
 

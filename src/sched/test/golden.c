@@ -152,7 +152,7 @@ static const Case cases[] = {
           "job 3 queue=1 cpu=3\n"
           "pass 100 = evict 2 for 3\n"
           "why 3 = nominated\n" },
-        { "3.5: room is kept until a victim that used all of its grace is seen to be gone",
+        { "3.5: capacity is kept until a victim that used all of its grace is seen to be gone",
           "node 0 cpu=4\n"
           "queue 0 min.cpu=1\n"
           "queue 1 min.cpu=3\n"
