@@ -1,373 +1,16 @@
-/* Why a job waits, for readers of any thread: from its view, the published catalog and figures. Two sources of
- * reasons become words here: what the engine knows (environment, dependencies, hold, ports), and what the scheduler
- * states, from figures (scheduler_explain_figures) or from a clone (scheduler_explain). */
+/* Why a job waits, for readers of any thread: from its view, the published catalog and figures. What the engine knows
+ * (environment, dependencies, hold, ports) becomes words here; what the scheduler states, from figures
+ * (scheduler_explain_figures) or from a clone (scheduler_explain), in reason.c. */
 #include "engine/state.h"
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/number.h"
+#include "engine/reason.h"
 #include "engine/task.h"
 #include "model/array.h"
 #include "model/catalog.h"
 #include "model/framework.h"
-
-/* ---- the scheduler's reasons in words ---- */
-
-/* What the words of one reason need. */
-typedef struct {
-        Engine *engine;
-        const Reason *reason;
-        gint64 now;
-        const char *queue, *other; /* names, or "?" */
-        Job *job;                  /* that it names, or NULL; owned */
-} Words;
-
-static char *amount(const Words *words, gint64 n)
-{
-        return words->reason->kind >= 0 ? quantity_text(words->reason->kind, MAX(n, 0)) : g_strdup("?");
-}
-
-static char *named(const Words *words, gint64 n)
-{
-        return words->reason->kind >= 0 ? quantity_named(words->reason->kind, MAX(n, 0)) : g_strdup("more");
-}
-
-static char *other_job(const Words *words)
-{
-        g_autofree char *name = words->job ? element_name(words->job) : NULL;
-
-        return name ? g_strdup_printf("job '%s'", name) : g_strdup("another job");
-}
-
-static char *when_words(const Words *words)
-{
-        gint64 time = words->reason->time;
-        g_autofree char *wait = time > words->now ? duration_format(time - words->now) : NULL;
-
-        return wait ? g_strdup_printf(" in %s", wait) : g_strdup("");
-}
-
-static char *say_not_before(const Words *words)
-{
-        g_autofree char *when = when_words(words);
-
-        return g_strdup_printf("is not to start before its time%s%s", *when ? ", which is" : "", when);
-}
-
-static char *say_closed(const Words *words)
-{
-        return g_strdup_printf("queue '%s' starts no jobs: its cluster is offline", words->queue);
-}
-
-/* What is the matter with a cluster's nodes; NULL: nothing, all of them can be used. */
-static char *say_unusable(const Cluster *cluster, const ClusterView *view)
-{
-        guint n = 0, all = view->nodes ? view->nodes->len : 0;
-        const RuntimeNode *first = NULL;
-
-        for (guint i = 0; i < all; i++) {
-                const RuntimeNode *node = view->nodes->pdata[i];
-
-                n += !node->usable;
-                if (!node->usable && !first)
-                        first = node;
-        }
-        if (all == 0)
-                return g_strdup_printf("cluster '%s' has no node", cluster->object.name);
-        if (!first)
-                return NULL;
-        return g_strdup_printf("%u of %u node%s of cluster '%s' cannot be used: node '%s' is %s", n, all,
-                               all == 1 ? "" : "s", cluster->object.name, first->name,
-                               first->why ? first->why : "away");
-}
-
-static char *say_no_nodes(const Words *words)
-{
-        g_autoptr(Catalog) catalog = engine_catalog(words->engine);
-        const Queue *queue = catalog_queue(catalog, words->queue);
-        const Cluster *cluster = queue && queue->cluster ? catalog_cluster(catalog, queue->cluster) : NULL;
-        g_auto(ClusterView) view = { 0 };
-        g_autofree char *unusable = NULL;
-
-        cluster_view(words->engine, cluster, &view);
-        unusable = cluster && view.connected ? say_unusable(cluster, &view) : NULL;
-        if (unusable)
-                return g_steal_pointer(&unusable);
-        if (!cluster || view.connected)
-                return g_strdup("its cluster has no usable node");
-        if (view.why)
-                return g_strdup_printf("cluster '%s' cannot be reached as it is set up: %s",
-                                       cluster->object.name, view.why);
-        return g_strdup_printf(
-                "cluster '%s' is of type %s and not connected: this server has no runtime for it yet",
-                cluster->object.name, cluster_type_name(cluster->type));
-}
-
-/* "1 of 2 is free", "2 are free" */
-static const char *be(int kind, gint64 amount)
-{
-        return amount == (kind == RESOURCE_CPU ? 1000 : 1) ? "is" : "are";
-}
-
-static char *say_too_large(const Words *words)
-{
-        g_autofree char *asked = named(words, words->reason->asked),
-                        *limit = amount(words, words->reason->limit);
-
-        if (words->reason->queue >= 0)
-                return g_strdup_printf("can never start: asks for %s, queue '%s' may use %s", asked,
-                                       words->queue, limit);
-        return g_strdup_printf("can never start as things are: asks for %s, the cluster has %s", asked,
-                               limit);
-}
-
-static char *say_no_node_fits(const Words *words)
-{
-        return g_strdup("no node has the labels or the size that one of its members asks for");
-}
-
-static char *say_array_limit(const Words *words)
-{
-        gint64 limit = words->reason->limit;
-
-        return g_strdup_printf("array limit reached: %" G_GINT64_FORMAT " of at most %" G_GINT64_FORMAT
-                               " job%s %s running",
-                               limit, limit, limit == 1 ? "" : "s", limit == 1 ? "is" : "are");
-}
-
-static char *say_user_limit(const Words *words)
-{
-        gint64 limit = words->reason->limit;
-
-        return g_strdup_printf("user limit of queue '%s' reached: %" G_GINT64_FORMAT
-                               " of at most %" G_GINT64_FORMAT " job%s %s running",
-                               words->queue, limit, limit, limit == 1 ? "" : "s", limit == 1 ? "is" : "are");
-}
-
-static char *say_queue_max(const Words *words)
-{
-        g_autofree char *asked = named(words, words->reason->asked),
-                        *used = amount(words, words->reason->used),
-                        *limit = amount(words, words->reason->limit);
-
-        return g_strdup_printf("queue '%s' is at its limit: asks for %s, %s of %s %s in use", words->queue,
-                               asked, used, limit, be(words->reason->kind, words->reason->used));
-}
-
-static char *say_reserved(const Words *words)
-{
-        g_autofree char *asked = named(words, words->reason->asked),
-                        *have = amount(words, words->reason->free), *job = other_job(words),
-                        *when = when_words(words);
-
-        return g_strdup_printf("asks for %s; %s %s free, but reserved for %s, which comes first%s%s", asked,
-                               have, be(words->reason->kind, words->reason->free), job,
-                               *when ? " and is to start" : "", when);
-}
-
-static char *say_lent(const Words *words)
-{
-        g_autofree char *asked = named(words, words->reason->asked),
-                        *have = amount(words, words->reason->free),
-                        *lent = amount(words, words->reason->lent);
-
-        return g_strdup_printf(
-                "asks for %s, %s %s free: %s of what queue '%s' is guaranteed %s lent to queue '%s'", asked,
-                have, be(words->reason->kind, words->reason->free), lent, words->queue,
-                be(words->reason->kind, words->reason->lent), words->other);
-}
-
-static char *say_behind(const Words *words)
-{
-        int n = words->reason->position;
-
-        return g_strdup_printf("%d job%s ahead of it in queue '%s'", n, n == 1 ? " is" : "s are",
-                               words->queue);
-}
-
-/* "waits for 1.5 cores: asks for 4, 2.5 of 8 are free" */
-static char *say_resources(const Words *words)
-{
-        const Reason *reason = words->reason;
-        g_autofree char *lacks = named(words, reason->asked - reason->free),
-                        *asked = amount(words, reason->asked), *have = amount(words, reason->free),
-                        *all = amount(words, reason->total), *job = reason->key ? other_job(words) : NULL,
-                        *when = when_words(words);
-
-        return g_strdup_printf("waits for %s: asks for %s, %s of %s %s free%s%s%s%s", lacks, asked, have, all,
-                               be(reason->kind, reason->free), job ? "; " : "", job ? job : "",
-                               job ? " ends first" : "", job ? when : "");
-}
-
-static char *say_fragmented(const Words *words)
-{
-        g_autofree char *asked = named(words, words->reason->asked);
-
-        return g_strdup_printf("asks for %s: enough is free in all, but not together on one node", asked);
-}
-
-static char *say_nominated(const Words *words)
-{
-        g_autofree char *job = other_job(words), *when = when_words(words);
-
-        return g_strdup_printf("room is being made: %s ends%s", job, when);
-}
-
-static char *say_topology(const Words *words)
-{
-        return g_strdup_printf("fits, but not within one value of '%s'",
-                               words->reason->label ? words->reason->label : "its topology");
-}
-
-static char *say_held(const Words *words)
-{
-        return g_strdup("is held");
-}
-
-static char *(*const say[CAUSES])(const Words *words) = {
-        [CAUSE_HELD] = say_held,
-        [CAUSE_NOT_BEFORE] = say_not_before,
-        [CAUSE_QUEUE_CLOSED] = say_closed,
-        [CAUSE_NO_NODES] = say_no_nodes,
-        [CAUSE_TOO_LARGE] = say_too_large,
-        [CAUSE_NO_NODE_FITS] = say_no_node_fits,
-        [CAUSE_ARRAY_LIMIT] = say_array_limit,
-        [CAUSE_USER_LIMIT] = say_user_limit,
-        [CAUSE_QUEUE_MAX] = say_queue_max,
-        [CAUSE_RESERVED] = say_reserved,
-        [CAUSE_LENT] = say_lent,
-        [CAUSE_BEHIND] = say_behind,
-        [CAUSE_RESOURCES] = say_resources,
-        [CAUSE_FRAGMENTED] = say_fragmented,
-        [CAUSE_NOMINATED] = say_nominated,
-        [CAUSE_TOPOLOGY] = say_topology,
-};
-
-/* Which figures a cause has: those that scheduler.h names for it. */
-enum {
-        HAS_ASKED = 1,
-        HAS_FREE = 2,
-        HAS_USED = 4,
-        HAS_LIMIT = 8,
-        HAS_LENT = 16,
-        HAS_QUEUE = 32,
-        HAS_POSITION = 64,
-        HAS_START = 128, /* .time is when it may start */
-        HAS_COUNT = 256, /* .limit is a number of jobs */
-};
-
-static const int figures_of[CAUSES] = {
-        [CAUSE_NOT_BEFORE] = HAS_START,
-        [CAUSE_QUEUE_CLOSED] = HAS_QUEUE,
-        [CAUSE_NO_NODES] = HAS_QUEUE,
-        [CAUSE_TOO_LARGE] = HAS_ASKED | HAS_LIMIT | HAS_QUEUE,
-        [CAUSE_ARRAY_LIMIT] = HAS_COUNT,
-        [CAUSE_USER_LIMIT] = HAS_COUNT | HAS_QUEUE,
-        [CAUSE_QUEUE_MAX] = HAS_ASKED | HAS_USED | HAS_LIMIT | HAS_QUEUE,
-        [CAUSE_RESERVED] = HAS_ASKED | HAS_FREE | HAS_START,
-        [CAUSE_LENT] = HAS_ASKED | HAS_FREE | HAS_LENT | HAS_QUEUE,
-        [CAUSE_BEHIND] = HAS_POSITION | HAS_QUEUE,
-        [CAUSE_RESOURCES] = HAS_ASKED | HAS_FREE | HAS_START,
-        [CAUSE_FRAGMENTED] = HAS_ASKED | HAS_FREE,
-        [CAUSE_NOMINATED] = HAS_START,
-};
-
-/* As objects give it; the sentence has it as people say it. */
-static char *exact_amount(int kind, gint64 amount)
-{
-        if (amount == RESOURCE_UNLIMITED)
-                return quantity_text(kind, amount);
-        if (kind == RESOURCE_CPU)
-                return cpu_format(amount);
-        return kind == RESOURCE_MEMORY || kind == RESOURCE_STORAGE
-                       ? memory_format(amount)
-                       : g_strdup_printf("%" G_GINT64_FORMAT, amount);
-}
-
-static void add_amount(json_t *object, const Reason *reason, int which, int has, const char *name, gint64 n)
-{
-        g_autofree char *text =
-                (has & which) && reason->kind >= 0 ? exact_amount(reason->kind, MAX(n, 0)) : NULL;
-
-        if (text)
-                json_object_set_new(object, name, json_string(text));
-}
-
-static void add_time(json_t *object, gint64 ms)
-{
-        g_autofree char *text = clock_format(ms);
-
-        json_object_set_new(object, "expected_start", json_string(text));
-}
-
-static void add_figures(json_t *object, const Words *words)
-{
-        const Reason *reason = words->reason;
-        int has = figures_of[reason->cause];
-
-        if (reason->kind >= 0 && has & (HAS_ASKED | HAS_LIMIT))
-                json_object_set_new(object, "resource", json_string(resource_name(reason->kind)));
-        add_amount(object, reason, HAS_ASKED, has, "asked", reason->asked);
-        add_amount(object, reason, HAS_FREE, has, "free", reason->free);
-        add_amount(object, reason, HAS_USED, has, "used", reason->used);
-        add_amount(object, reason, HAS_LIMIT, has, "limit", reason->limit);
-        add_amount(object, reason, HAS_LENT, has, "lent", reason->lent);
-        if (has & HAS_COUNT)
-                json_object_set_new(object, "limit", json_integer(reason->limit));
-        if (has & HAS_LENT && reason->other >= 0)
-                json_object_set_new(object, "lent_to", json_string(words->other));
-        if (has & HAS_QUEUE && reason->queue >= 0)
-                json_object_set_new(object, "queue", json_string(words->queue));
-        if (has & HAS_POSITION)
-                json_object_set_new(object, "position", json_integer(reason->position));
-        if (words->job)
-                json_object_set_new(object, "job", json_string(words->job->id));
-        if (has & HAS_START && reason->time > 0)
-                add_time(object, reason->time);
-}
-
-static const char *queue_name(Engine *engine, int id)
-{
-        const char *name = ids_name(engine->queue_ids, id);
-
-        return name ? name : "?";
-}
-
-/* The job that a reason is about, if the user may know of it: whose others' jobs are is not told. */
-static Job *job_of(Engine *engine, const Reason *reason, const char *user)
-{
-        g_autoptr(Job) job = reason->key ? views_job_by_seq(engine->views, reason->key) : NULL;
-
-        return job && (!user || strcmp(job->user, user) == 0) ? g_steal_pointer(&job) : NULL;
-}
-
-static json_t *own_reason(const char *cause, const char *message)
-{
-        json_t *object = json_object();
-
-        json_object_set_new(object, "cause", json_string(cause));
-        json_object_set_new(object, "message", json_string(message));
-        return object;
-}
-
-json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user)
-{
-        const Words words = { .engine = engine,
-                              .reason = reason,
-                              .now = now,
-                              .queue = queue_name(engine, reason->queue),
-                              .other = queue_name(engine, reason->other),
-                              .job = job_of(engine, reason, user) };
-        g_autofree char *message =
-                say[reason->cause] ? say[reason->cause](&words) : g_strdup("is about to start");
-        json_t *object = own_reason(cause_name(reason->cause), message);
-
-        add_figures(object, &words);
-        if (words.job)
-                job_unref(words.job);
-        return object;
-}
 
 /* ---- what the engine knows ---- */
 
@@ -407,7 +50,7 @@ static json_t *dependency_reason(Engine *engine, const Job *job)
                         verb = conditions[i].verb;
         awaited = awaited_text(engine, id, verb);
         message = g_strdup_printf("waiting for %s%s", awaited, more);
-        reason = own_reason("dependency", message);
+        reason = reason_new("dependency", message);
         json_object_set_new(reason, "job", json_string(id));
         return reason;
 }
@@ -419,7 +62,7 @@ static json_t *held_reason(const Job *job)
                 g_strdup_printf("is %s; `paddle release %s` lets it go on",
                                 job->reason ? job->reason : "held", array ? array : job->name);
 
-        return own_reason("held", message);
+        return reason_new("held", message);
 }
 
 static json_t *time_reason(const Job *job, gint64 now)
@@ -429,9 +72,9 @@ static json_t *time_reason(const Job *job, gint64 now)
                 job->attempt > 0 ? g_strdup_printf("attempt %d failed: %s; tried again in %s", job->attempt,
                                                    job->reason ? job->reason : "", wait)
                                  : g_strdup_printf("is not to start before its time, which is in %s", wait);
-        json_t *reason = own_reason(job->attempt > 0 ? "retry" : "begin", message);
+        json_t *reason = reason_new(job->attempt > 0 ? "retry" : "begin", message);
 
-        add_time(reason, job->not_before);
+        reason_add_time(reason, job->not_before);
         return reason;
 }
 
@@ -451,7 +94,7 @@ static json_t *away_reason(const Cluster *cluster, const ClusterView *view, cons
                                           view->why ? ": " : "", view->why ? view->why : "", then)
                         : g_strdup_printf("the runtime is not connected; %s", then);
 
-        return own_reason("runtime", message);
+        return reason_new("runtime", message);
 }
 
 static const char starts_then[] = "the job starts when it is back";
@@ -490,7 +133,7 @@ static json_t *preparing_reason(const Job *job)
                           : NULL;
         g_autofree char *message = g_strconcat(info->running, see, NULL);
 
-        return own_reason(info->reason, message);
+        return reason_new(info->reason, message);
 }
 
 /* NULL: it waits for nothing that the engine knows of. */
@@ -522,7 +165,7 @@ static json_t *engine_reason(Engine *engine, const Job *job, gint64 now)
         if (here && !state.connected)
                 return away_reason(cluster, &view, starts_then);
         if (lacks_ports(job, &state))
-                return own_reason("ports", "waits for ports: all that may be leased are taken");
+                return reason_new("ports", "waits for ports: all that may be leased are taken");
         return NULL;
 }
 
@@ -582,9 +225,9 @@ static bool ask_unusable(Question *question, const ClusterView *view)
                 return false;
         if (!resources_equal(&view->total, &nothing) && resources_fit(&question->waiting.want, &view->total))
                 return false;
-        why = say_unusable(question->cluster, view);
+        why = cluster_view_unusable(question->cluster, view);
         if (why)
-                json_array_append_new(question->reasons, own_reason("no_nodes", why));
+                json_array_append_new(question->reasons, reason_new("no_nodes", why));
         return why != NULL;
 }
 
@@ -619,7 +262,7 @@ static void ask_nodes(Question *question)
                 return;
         message = g_strdup_printf("no node of cluster '%s' has room for it now, beside what stands there",
                                   question->cluster->object.name);
-        json_array_append_new(question->reasons, own_reason("resources", message));
+        json_array_append_new(question->reasons, reason_new("resources", message));
 }
 
 /* What the build waits for first: "1 core, and 0 of 2 are free"; NULL: not for resources. The caller's. */
@@ -636,7 +279,7 @@ static char *build_lack(Question *question)
         total = quantity_text(kind, question->waiting.total.amount[kind]);
         return g_strdup_printf("%s, which takes %s: %s of %s %s free",
                                preparation_in(question->job, PREPARATION_WAITING)->waiting, asked, free,
-                               total, be(kind, question->waiting.free.amount[kind]));
+                               total, reason_be(kind, question->waiting.free.amount[kind]));
 }
 
 static bool waits_to_build(Engine *engine, const Catalog *catalog, const Job *job, Resources *ret_want)
@@ -656,7 +299,7 @@ static json_t *build_reason(const Job *job, const Resources *want, const char *l
                 lack ? g_strdup(lack)
                      : g_strdup_printf("%s, which takes %s and %s", info->waiting, cpu, memory);
 
-        return own_reason(info->reason, message);
+        return reason_new(info->reason, message);
 }
 
 json_t *engine_build_reason(Engine *engine, const Job *job)
@@ -801,7 +444,7 @@ static void add_members(const Job *job, json_t *reasons)
                         g_strdup_printf("admitted; %d of %d member%s wait%s: %s", wait->n, placed,
                                         placed == 1 ? "" : "s", wait->n == 1 ? "s" : "", wait->why);
 
-                json_array_append_new(reasons, own_reason("members", message));
+                json_array_append_new(reasons, reason_new("members", message));
         }
 }
 
@@ -851,7 +494,7 @@ static void add_late(const Job *job, gint64 now, json_t *reasons)
         message = g_strdup_printf("%s ended more than a minute ago, %s still run%s; see `paddle logs %s "
                                   "--member %s`",
                                   ended_text, late_text, late.n == 1 ? "s" : "", job->name, first);
-        json_array_append_new(reasons, own_reason("members", message));
+        json_array_append_new(reasons, reason_new("members", message));
 }
 
 json_t *engine_reasons(Engine *engine, const Job *job)

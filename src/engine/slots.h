@@ -98,6 +98,8 @@ typedef struct {
 void cluster_view(const Engine *engine, const Cluster *cluster, ClusterView *ret);
 void cluster_view_clear(ClusterView *view);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterView, cluster_view_clear)
+/* What is wrong with the nodes of a connected cluster; NULL: all of them can be used. */
+char *cluster_view_unusable(const Cluster *cluster, const ClusterView *view);
 SpecShare cluster_view_share(const ClusterView *view, const Catalog *catalog, const Queue *queue,
                              const Spec *spec); /* as of share.h */
 /* As building_wants (state.h), in the cluster of the job. */
