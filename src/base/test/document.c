@@ -153,7 +153,7 @@ static void test_bomb(void)
         g_autoptr(GError) error = NULL;
         DocumentPlace place;
 
-        for (char c = 'b'; c <= 'g'; c++) {
+        for (int c = 'b'; c <= 'g'; c++) {
                 g_string_append_printf(text, "%c: &%c [", c, c);
                 for (int i = 0; i < 10; i++)
                         g_string_append_printf(text, "%s*%c", i ? "," : "", c - 1);
