@@ -122,7 +122,7 @@ def test_uids_that_the_kernel_does_not_have(make_server, tmp_path):
     server = make_server(program=program)
     job = server.wait(Person(server, "ann").submit("true")["id"])
     assert job["state"] == "failed"
-    assert "none that the kernel has here (/proc/self/uid_map)" in job["reason"] and "--job-uids" in job["reason"]
+    assert "does not exist in this container (/proc/self/uid_map)" in job["reason"] and "--job-uids" in job["reason"]
     assert server.wait(server.submit(["true"])["id"])["state"] == "succeeded"
 
 
