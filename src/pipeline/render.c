@@ -313,19 +313,17 @@ json_t *render_loop(const RenderContext *context, guint32 component, const json_
         return list_of(json_object_get(parameters, definition_text(definition, piece->name)), error);
 }
 
-static guint32 instances_of(const RenderContext *context, const RenderDag *dag, guint32 component)
+/* The items of a component's loop, as far as the definition has them; NULL: it has no loop, or only the run knows. */
+static json_t *items_of(const RenderContext *context, const RenderDag *dag, guint32 component)
 {
         guint32 target = component_target(context->definition, component);
-        g_autoptr(json_t) parameters = NULL, list = NULL;
+        g_autoptr(json_t) parameters = NULL;
         const char *input;
 
-        if (context->instances)
-                return context->instances(context, dag, component);
         if (!context->definition->components[target].loops)
-                return 1;
+                return NULL;
         parameters = render_parameters(context, dag, component, NULL);
-        list = parameters ? render_loop(context, component, parameters, &input, NULL) : NULL;
-        return list ? (guint32)json_array_size(list) : 1;
+        return parameters ? render_loop(context, component, parameters, &input, NULL) : NULL;
 }
 
 /* ---- artifacts ---- */
@@ -431,11 +429,14 @@ static bool write_child(GString *out, const RenderContext *context, const Render
 static bool write_outputs(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
                           guint32 name, GError **error)
 {
-        guint32 n = instances_of(context, dag, component),
-                target = component_target(context->definition, component);
+        g_autoptr(json_t) items = context->instances ? NULL : items_of(context, dag, component);
+        guint32 n = items ? (guint32)json_array_size(items) : 1;
+        guint32 target = component_target(context->definition, component);
 
+        if (context->instances)
+                n = context->instances(context, dag, component);
         for (guint32 seq = 0; seq < n; seq++) {
-                RenderDag inner = { dag, component, seq, NULL };
+                RenderDag inner = { dag, component, seq, json_array_get(items, seq) };
                 g_autofree char *path = NULL;
 
                 g_string_append(out, seq ? "," : "");

@@ -118,6 +118,26 @@ static void test_paths(void)
         definition_free(run.definition);
 }
 
+/* A loop over the item of the loop around it: each instance of the DAG has its own number of paths. */
+static void test_nested_loops(void)
+{
+        g_auto(Rendered) use = { 0 };
+        g_auto(GStrv) paths = NULL;
+        Run run;
+
+        run_init(&run,
+                 "fs_options: {main_fs: {name: xd}}\n"
+                 "entry_points: {d: {loop_argument: [[1, 2], [3]], artifacts: {output: {x: '{{in.y}}'}}, "
+                 "entry_points: {in: {parameters: {l: '{{PF_PARENT.PF_LOOP_ARGUMENT}}'}, loop_argument: "
+                 "'{{l}}', artifacts: {output: [y]}}}}, use: {deps: d, artifacts: {input: {i: '{{d.x}}'}}}}");
+        use = render(&run, &run.root, "use", 0, NULL, NULL);
+        paths = g_strsplit(text_in(use.inputs, "i"), ",", -1);
+        g_assert_cmpuint(g_strv_length(paths), ==, 3);
+        g_assert_nonnull(strstr(paths[1], "/in-1-"));
+        g_assert_nonnull(strstr(paths[2], "/in-0-"));
+        definition_free(run.definition);
+}
+
 /* The MD5 of an instance in a loop, as it is in the contract; the default mount path. */
 static void test_default_mount(void)
 {
@@ -255,6 +275,7 @@ int main(int argc, char **argv)
         g_test_add_func("/render/texts", test_texts);
         g_test_add_func("/render/types", test_types);
         g_test_add_func("/render/paths", test_paths);
+        g_test_add_func("/render/nested-loops", test_nested_loops);
         g_test_add_func("/render/default-mount", test_default_mount);
         g_test_add_func("/render/loops", test_loops);
         g_test_add_func("/render/conditions", test_conditions);
