@@ -1,0 +1,94 @@
+/* A run from inside (see run.h): what run.c and run-restore.c share. */
+#pragma once
+
+#include "pipeline/undo-array.h"
+#include "pipeline/run.h"
+
+typedef enum {
+        WORK_ENTER,   /* a DAG: its children begin to wait, or are ready */
+        WORK_RELEASE, /* a child has succeeded: its dependants wait for one less */
+        WORK_CANCEL,  /* a child has failed: its dependants are cancelled */
+        WORK_START,   /* a node of a step: its condition holds */
+        WORK_STOP,    /* a DAG: what runs is stopped, what did not start is cancelled */
+        WORK_END,     /* the run is final */
+} WorkKind;
+
+typedef struct {
+        guint32 kind; /* WorkKind */
+        guint32 index;
+} Work;
+
+/* All that is not in an array. */
+typedef struct {
+        guint32 nodes, children, dags; /* numbers */
+        guint32 ready_first, ready_last;
+        guint32 front; /* the child behind which WORK_ENTER inserts the next one; RUN_NONE: at the front */
+        guint32 work_at, work_end;
+        guint32 slots, asked;
+        guint8 state; /* NODE_NONE: not begun */
+        bool stopping, forced;
+} Totals;
+
+struct Run {
+        const Definition *definition;
+        guint32 nodes_max;
+        UndoArray nodes, children, dags;
+        GArray *work; /* Work; from totals.work_at on */
+        Totals totals;
+        Totals kept; /* as they were at the last run_keep */
+        RunAction action;
+        void *arg;
+};
+
+static inline RunNode *node_at(const Run *run, guint32 i)
+{
+        return undo_array_get(&run->nodes, i);
+}
+
+static inline RunChild *child_at(const Run *run, guint32 i)
+{
+        return undo_array_get(&run->children, i);
+}
+
+static inline RunDag *dag_at(const Run *run, guint32 i)
+{
+        return undo_array_get(&run->dags, i);
+}
+
+static inline RunNode *touch_node(Run *run, guint32 i)
+{
+        return undo_array_touch(&run->nodes, i);
+}
+
+static inline RunChild *touch_child(Run *run, guint32 i)
+{
+        return undo_array_touch(&run->children, i);
+}
+
+static inline RunDag *touch_dag(Run *run, guint32 i)
+{
+        return undo_array_touch(&run->dags, i);
+}
+
+/* ---- run.c ---- */
+
+/* A reference has the body of its target. */
+const Component *run_body(const Run *run, guint32 component);
+
+/* The nodes of the entry points and of post_process; the run is RUNNING. */
+void run_reserve_first(Run *run);
+/* The instance of the DAG of a node; its children are zero. */
+RunDag *run_make_dag(Run *run, guint32 index);
+void run_prepare_child(Run *run, guint32 dag_index, guint32 index);
+
+/* The node is final, and what follows from it. */
+void run_end_node(Run *run, guint32 index, NodeState state);
+NodeState run_end_of_dag(const RunDag *dag);
+/* A failure stops all up to the entry points, or only cancels what depends on the child. */
+void run_fail_child(Run *run, guint32 index);
+void run_stop_dag(Run *run, guint32 index);
+
+/* Puts a child into the list of ready ones, behind the child `after`; RUN_NONE: at the front. */
+void run_insert_ready(Run *run, guint32 index, guint32 after);
+/* The next child that depends on this one, or RUN_NONE. */
+guint32 run_next_dependant(Run *run, guint32 index);
