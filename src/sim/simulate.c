@@ -248,7 +248,7 @@ static gint64 whole_work(const Job *job)
 }
 
 /* New plans for a job that runs: its end, by itself or at its limit, and its next save; none while it is
- * being trimmed, since it is put anew then. */
+ * being trimmed, since it is put again then. */
 static void plan_job(Sim *sim, Job *job)
 {
         gint64 left = whole_work(job) - job->work, limit = job->group->job.time_limit_ms, end = G_MAXINT64;

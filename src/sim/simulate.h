@@ -20,8 +20,9 @@
  *      {"at": "0s", "run": "2m", "queue": "team", "user": "ann", "resources": {"cpu": 2}, "replicas": 4}
  *
  *      at        when it arrives, after the start of the trace: a duration        default 0
- *      run       how long it runs with all its tasks, undisturbed; required: the work of an elastic job that
- * runs with fewer takes longer in proportion limit     time limit it declares; it is ended then default none
+ *      run       how long it runs with all its tasks, undisturbed; required. The work of an elastic job that runs
+ *                with fewer takes longer in proportion
+ *      limit     time limit it declares; it is ended then                         default none
  *      count, every                                                               1, 0
  *      queue     default the room's only queue;  user  default "-"
  *      priority  -1000..1000, default 0;   preemptable  default true

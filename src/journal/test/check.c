@@ -1,6 +1,6 @@
 /* What must hold of a scheduler (doc/reference/scheduling.md, "Invariants of a scheduler", and
  * doc/guide/scheduling.md), checked against the room's own account. The numbers of the invariants stand
- * beside the checks. Plain on purpose: every sum is made anew. */
+ * beside the checks. Plain on purpose: every sum is computed again. */
 #include <stdarg.h>
 #include <string.h>
 

@@ -508,7 +508,7 @@ static bool cancel(Room *room)
                 drop_job(room, job);
                 return true;
         }
-        if (job->trimmed) /* what is put anew holds no surplus any more */
+        if (job->trimmed) /* a job that is put again holds no surplus any more */
                 return true;
         job->job.state = SCHED_ENDING;
         return put_job(room, job);

@@ -1,7 +1,7 @@
 /* A machine room made up at random, and what must hold of a scheduler in it after every step.
  *
  * The room keeps its own account of nodes, queues, jobs and placements, from what it told the scheduler and
- * from the decisions it got, in code that is as plain as possible: sums are made anew each time. check.c
+ * from the decisions it got, in code that is as plain as possible: sums are computed each time. check.c
  * compares. */
 #pragma once
 
