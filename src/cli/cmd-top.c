@@ -33,33 +33,33 @@ typedef struct {
         bool admin;
         char *title, *trouble;
         json_t *figures, *nodes, *running, *waiting;
-} Looker;
+} TopView;
 
-static void looker_clear(Looker *looker)
+static void top_view_clear(TopView *view)
 {
-        g_free(looker->title);
-        g_free(looker->trouble);
-        json_decref(looker->figures);
-        json_decref(looker->nodes);
-        json_decref(looker->running);
-        json_decref(looker->waiting);
+        g_free(view->title);
+        g_free(view->trouble);
+        json_decref(view->figures);
+        json_decref(view->nodes);
+        json_decref(view->running);
+        json_decref(view->waiting);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Looker, looker_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TopView, top_view_clear)
 
-static json_t *fetch(Looker *looker, const char *path, GError **error)
+static json_t *fetch(TopView *view, const char *path, GError **error)
 {
         json_t *reply = NULL;
 
-        return http_call_json(looker->cli->client, "GET", path, NULL, &reply, error) ? reply : NULL;
+        return http_call_json(view->cli->client, "GET", path, NULL, &reply, error) ? reply : NULL;
 }
 
-static json_t *fetch_jobs(Looker *looker, const char *states, bool usage, GError **error)
+static json_t *fetch_jobs(TopView *view, const char *states, bool usage, GError **error)
 {
-        g_autofree char *queue = looker->top->queue ? url_escape(looker->top->queue) : NULL;
+        g_autofree char *queue = view->top->queue ? url_escape(view->top->queue) : NULL;
         g_autofree char *path = g_strdup_printf("/v1/jobs?limit=%d&state=%s%s%s%s%s", JOBS, states,
-                                                usage ? "&usage=true" : "", looker->admin ? "&all=true" : "",
+                                                usage ? "&usage=true" : "", view->admin ? "&all=true" : "",
                                                 queue ? "&queue=" : "", queue ? queue : "");
-        g_autoptr(json_t) reply = fetch(looker, path, error);
+        g_autoptr(json_t) reply = fetch(view, path, error);
 
         return reply ? json_incref(json_object_get(reply, "items")) : NULL;
 }
@@ -71,81 +71,81 @@ static void replace(json_t **slot, json_t *value)
 }
 
 /* Nodes are for administrators; for others the line is missing. */
-static bool look(Looker *looker, GError **error)
+static bool look(TopView *view, GError **error)
 {
-        g_autoptr(json_t) figures = fetch(looker, "/v1/scheduler", error), running = NULL, waiting = NULL,
+        g_autoptr(json_t) figures = fetch(view, "/v1/scheduler", error), running = NULL, waiting = NULL,
                           nodes = NULL;
 
         if (!figures)
                 return false;
-        running = fetch_jobs(looker, "starting,running,preempting,stopping", true, error);
+        running = fetch_jobs(view, "starting,running,preempting,stopping", true, error);
         if (!running)
                 return false;
-        waiting = fetch_jobs(looker, "submitted,queued,suspended,admitted", false, error);
+        waiting = fetch_jobs(view, "submitted,queued,suspended,admitted", false, error);
         if (!waiting)
                 return false;
-        if (looker->admin)
-                nodes = fetch(looker, "/v1/nodes", NULL);
-        replace(&looker->figures, g_steal_pointer(&figures));
-        replace(&looker->running, g_steal_pointer(&running));
-        replace(&looker->waiting, g_steal_pointer(&waiting));
-        replace(&looker->nodes, nodes ? json_incref(json_object_get(nodes, "items")) : NULL);
+        if (view->admin)
+                nodes = fetch(view, "/v1/nodes", NULL);
+        replace(&view->figures, g_steal_pointer(&figures));
+        replace(&view->running, g_steal_pointer(&running));
+        replace(&view->waiting, g_steal_pointer(&waiting));
+        replace(&view->nodes, nodes ? json_incref(json_object_get(nodes, "items")) : NULL);
         return true;
 }
 
-static bool look_first(Looker *looker, GError **error)
+static bool look_first(TopView *view, GError **error)
 {
-        g_autoptr(json_t) who = fetch(looker, "/v1/whoami", error);
+        g_autoptr(json_t) who = fetch(view, "/v1/whoami", error);
 
         if (!who)
                 return false;
-        looker->admin = json_is_true(json_object_get(who, "admin"));
-        looker->title = g_strdup_printf("%s  as %s%s", http_client_url(looker->cli->client),
-                                        text_of(who, "user"), looker->admin ? " (administrator)" : "");
-        return look(looker, error);
+        view->admin = json_is_true(json_object_get(who, "admin"));
+        view->title = g_strdup_printf("%s  as %s%s", http_client_url(view->cli->client), text_of(who, "user"),
+                                      view->admin ? " (administrator)" : "");
+        return look(view, error);
 }
 
-static char *draw(const Looker *looker, const Terminal *terminal, int height)
+static char *draw(const TopView *view, const Terminal *terminal, int height)
 {
-        TopPicture picture = { .figures = looker->figures,
-                               .running = looker->running,
-                               .waiting = looker->waiting,
-                               .nodes = looker->nodes,
-                               .title = looker->title,
-                               .trouble = looker->trouble,
+        TopPicture picture = { .figures = view->figures,
+                               .running = view->running,
+                               .waiting = view->waiting,
+                               .nodes = view->nodes,
+                               .title = view->title,
+                               .trouble = view->trouble,
                                .now = clock_now_ms() };
 
         return top_draw(&picture, terminal, height);
 }
 
-static void show(Looker *looker, Screen *screen)
+static void show(TopView *view, Screen *screen)
 {
-        Terminal terminal = looker->cli->terminal;
+        Terminal terminal = view->cli->terminal;
         g_autofree char *lines = NULL;
         int height;
 
         screen_size(screen, &terminal.width, &height);
-        lines = draw(looker, &terminal, height);
+        lines = draw(view, &terminal, height);
         screen_show(screen, lines);
 }
 
 /* If the server is unreachable, the last picture stays, with a line that says so. */
-static void look_again(Looker *looker)
+static void look_again(TopView *view)
 {
         g_autoptr(GError) error = NULL;
         g_autofree char *text = NULL;
 
-        g_clear_pointer(&looker->trouble, g_free);
-        if (look(looker, &error))
+        g_clear_pointer(&view->trouble, g_free);
+        if (look(view, &error))
                 return;
         text = err_text(error);
-        looker->trouble = g_strdup_printf("not up to date: %s", text);
+        view->trouble = g_strdup_printf("not up to date: %s", text);
 }
 
-static bool watch(Looker *looker, GError **error)
+static bool watch(TopView *view, GError **error)
 {
         g_autoptr(Screen) screen = screen_open(error);
-        int interval = (int)CLAMP(looker->top->interval_ms, INTERVAL_MIN_MS, G_MAXINT);
+        int interval = (int)CLAMP(view->top->interval_ms, INTERVAL_MIN_MS, G_MAXINT);
         gint64 due = 0;
 
         if (!screen)
@@ -155,10 +155,10 @@ static bool watch(Looker *looker, GError **error)
 
                 if (now >= due) {
                         if (due > 0)
-                                look_again(looker);
+                                look_again(view);
                         due = clock_monotonic_ms() + interval;
                 }
-                show(looker, screen);
+                show(view, screen);
                 if (screen_wait(screen, (int)MAX(due - clock_monotonic_ms(), 0)) == SCREEN_QUIT)
                         return true;
         }
@@ -167,18 +167,18 @@ static bool watch(Looker *looker, GError **error)
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Top *top = target;
-        g_auto(Looker) looker = { .cli = cli, .top = top };
+        g_auto(TopView) view = { .cli = cli, .top = top };
         g_autofree char *lines = NULL;
         Terminal terminal;
 
-        if (!cli_client(cli, error) || !look_first(&looker, error))
+        if (!cli_client(cli, error) || !look_first(&view, error))
                 return false;
         if (cli->terminal.out_is_terminal && !top->once && isatty(STDIN_FILENO))
-                return watch(&looker, error);
+                return watch(&view, error);
         terminal = cli->terminal;
         if (!terminal.out_is_terminal)
                 terminal.width = MAX(terminal.width, SNAPSHOT_WIDTH);
-        lines = draw(&looker, &terminal, 0);
+        lines = draw(&view, &terminal, 0);
         fputs(lines, stdout);
         return true;
 }

@@ -69,7 +69,7 @@ static char *say_not_started(const Member *member, const char *limit)
 {
         g_autofree char *why = life_clean_text(member->error);
 
-        return g_strdup_printf("did not start on node '%s' within %s%s%s", member->stands_on, limit,
+        return g_strdup_printf("did not start on node '%s' within %s%s%s", member->reported_node, limit,
                                why ? ": " : "", why ? why : "");
 }
 

@@ -182,7 +182,7 @@ gint64 life_queued_since(const Job *job)
 /* It has its place, but its program does not run yet, or does not listen. */
 static bool is_held_up(const Job *job, const Member *member)
 {
-        return member->state == MEMBER_INTENDED ? member->stands_on != NULL
+        return member->state == MEMBER_INTENDED ? member->reported_node != NULL
                                                 : member->state == MEMBER_RUNNING && !is_ready(job, member);
 }
 
@@ -197,7 +197,7 @@ const Member *life_held_up(const Job *job)
 
                 if (phase_of(job, member) != phase)
                         continue;
-                if (member->state == MEMBER_INTENDED && !member->stands_on)
+                if (member->state == MEMBER_INTENDED && !member->reported_node)
                         return NULL;
                 if (!first && is_held_up(job, member))
                         first = member;
@@ -641,8 +641,8 @@ void life_member_placed(Life *life, int index, const char *node)
         Member *member = &life->job->members[index];
         g_autofree char *name = member_name(life->job, member);
 
-        g_free(member->stands_on);
-        member->stands_on = g_strdup(node);
+        g_free(member->reported_node);
+        member->reported_node = g_strdup(node);
         life->job->progressed = life->now;
         life_note(life, "member.placed",
                   json_pack("{s:s, s:s, s:i}", "member", name, "node", node, "attempt", life->job->attempt));
@@ -749,7 +749,7 @@ static void come_back(Member *member)
         member->exit_code = -1;
         member->oom = false;
         member->started = 0;
-        g_clear_pointer(&member->stands_on, g_free);
+        g_clear_pointer(&member->reported_node, g_free);
         g_clear_pointer(&member->error, g_free);
 }
 

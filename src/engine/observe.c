@@ -60,7 +60,7 @@ static char *last_line(const Engine *engine, const Job *job, const Observation *
 static bool is_news(const Member *member, const Observation *observed)
 {
         switch (observed->kind) {
-        case OBSERVED_PLACED: return observed->text && g_strcmp0(member->stands_on, observed->text) != 0;
+        case OBSERVED_PLACED: return observed->text && g_strcmp0(member->reported_node, observed->text) != 0;
         case OBSERVED_STARTED: return member->state == MEMBER_INTENDED || !member->started;
         case OBSERVED_WAITS: return member->state == MEMBER_INTENDED;
         case OBSERVED_READY: return member->state == MEMBER_INTENDED || member->state == MEMBER_RUNNING;

@@ -1,4 +1,4 @@
-/* The submission as a command, shared by submit.c and submit-read.c only. */
+/* The submission as a command, and while it is applied. Internal to submit*.c. */
 #pragma once
 
 #include "engine/state.h"
@@ -40,3 +40,38 @@ void submit_read_clear(Submit *submit);
 gint64 spec_jobs(const Spec *spec);
 /* True if the job is the user's, and was made from specification `i` of the submission. */
 bool submit_made(const Submit *submit, const Job *job, guint i);
+
+/* ---- while it is applied ---- */
+
+/* One specification of a submission, and the jobs that it makes. */
+typedef struct {
+        Spec *spec;                 /* borrowed */
+        const Queue *queue;         /* borrowed from the batch's catalog */
+        char id[ID_LEN + 1];        /* of its first job */
+        char ref[ARRAY_ID_LEN + 1]; /* the id of its only job, or of its array */
+        char *name;                 /* of its only job, or the beginning of its jobs' names */
+        GArray *indices;            /* int; NULL: it is no array */
+        int array_max;
+        char **after; /* with ids; NULL: nothing is awaited */
+        Live *first;
+} Entry;
+
+typedef struct {
+        Engine *engine;
+        Submit *submit;
+        GPtrArray *entries; /* Entry */
+        gint64 n_jobs;
+        GHashTable *by_name; /* name -> Entry: the first of it */
+        GHashTable *found;   /* word of `after`, borrowed -> Found; NULL: none yet */
+} Submission;
+
+int submit_entry_jobs(const Entry *entry);
+/* Puts the name of entry `i` before the error, if there are several. */
+void submit_name_culprit(Submission *submission, guint i);
+
+/* The server's limits, those of the user, and those of each queue. */
+bool submit_check_counts(Submission *submission);
+/* The jobs a minute of a user. It is the last check, since it counts. */
+bool submit_check_rate(Submission *submission);
+/* Fills `after` of each entry. False also if a dependency can never hold, or jobs would wait for each other. */
+bool submit_resolve_after(Submission *submission);

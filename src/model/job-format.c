@@ -39,8 +39,8 @@ json_t *member_format(const Job *job, const Member *member)
         json_object_set_new(object, "pid", json_integer(member->pid));
         json_object_set_new(object, "port", json_integer(member->port));
         json_object_set_new(object, "gpus", text_or_null(member->gpus));
-        if (member->stands_on)
-                json_object_set_new(object, "node", json_string(member->stands_on));
+        if (member->reported_node)
+                json_object_set_new(object, "node", json_string(member->reported_node));
         json_object_set_new(object, "exit_code",
                             number_or_null(has_ended(member) && member->exit_code >= 0, member->exit_code));
         json_object_set_new(object, "signal", number_or_null(member->signal != 0, member->signal));

@@ -102,7 +102,7 @@ static const Field member_fields[] = {
         MEMBER_FIELD(cpu_us, I64, 0, G_MININT64, G_MAXINT64),
         MEMBER_FIELD(gpus, TEXT, 0, 0, 0),
         MEMBER_FIELD(node, TEXT, 0, 0, 0),
-        MEMBER_FIELD(stands_on, TEXT, 0, 0, 0),
+        { "stands_on", JSON_NAME("stands_on"), TEXT, offsetof(Member, reported_node), 0, 0, 0 },
         MEMBER_FIELD(error, TEXT, 0, 0, 0),
         { NULL },
 };

@@ -160,7 +160,7 @@ void job_drop_members(Job *draft)
         for (int i = 0; i < draft->n_members; i++) {
                 g_free(draft->members[i].gpus);
                 g_free(draft->members[i].node);
-                g_free(draft->members[i].stands_on);
+                g_free(draft->members[i].reported_node);
                 g_free(draft->members[i].error);
         }
         g_clear_pointer(&draft->members, g_free);
@@ -193,7 +193,7 @@ static Member *copy_members(const Member *members, int n)
         for (int i = 0; i < n; i++) {
                 copy[i].gpus = g_strdup(members[i].gpus);
                 copy[i].node = g_strdup(members[i].node);
-                copy[i].stands_on = g_strdup(members[i].stands_on);
+                copy[i].reported_node = g_strdup(members[i].reported_node);
                 copy[i].error = g_strdup(members[i].error);
         }
         return copy;

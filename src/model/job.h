@@ -69,14 +69,14 @@ typedef struct {
         int index;        /* within the role */
         int pid;          /* 0: unknown */
         gint64 started, finished;
-        gint64 peak_memory; /* bytes */
-        gint64 cpu_us;      /* user + system */
-        char *gpus;         /* "0,1" or NULL */
-        char *node;         /* node of its cluster on which the scheduler placed and counts it; NULL: this
+        gint64 peak_memory;  /* bytes */
+        gint64 cpu_us;       /* user + system */
+        char *gpus;          /* "0,1" or NULL */
+        char *node;          /* node of its cluster on which the scheduler placed and counts it; NULL: this
                                machine */
-        char *stands_on;    /* node of its cluster on which it is, as its runtime reported; NULL: on none yet,
+        char *reported_node; /* node of its cluster on which it is, as its runtime reported; NULL: on none yet,
                                or this machine */
-        char *error;        /* why it could not be started; or NULL */
+        char *error;         /* why it could not be started; or NULL */
 } Member;
 
 /* job_ref takes only jobs of job_new and job_draft: their reference count is before them. */

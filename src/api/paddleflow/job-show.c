@@ -229,8 +229,8 @@ static const char *namespace_of(const View *view)
 /* "" while its cluster has not placed it. */
 static const char *node_of(const PaddleFlow *flow, const Member *member)
 {
-        if (member->stands_on)
-                return member->stands_on;
+        if (member->reported_node)
+                return member->reported_node;
         return member->node ? "" : flow->node_name;
 }
 

@@ -171,7 +171,9 @@ static void count_job(LoadSurvey *survey, const Job *job)
 
         for (int i = 0; i < job->n_members; i++) {
                 const Member *member = &job->members[i];
-                const char *node = member->stands_on ? member->stands_on : member->node ? member->node : "";
+                const char *node = member->reported_node ? member->reported_node
+                                   : member->node        ? member->node
+                                                         : "";
                 g_autofree char *key = NULL;
                 Load *load;
 
@@ -332,7 +334,7 @@ static void ask_pool(Api *api, HttpRequest *request, ThreadPoolFunc func, gint64
         Ask *ask = g_new0(Ask, 1);
 
         *ask = (Ask){ api, http_request_ref(request), limit };
-        if (thread_pool_push(api->threads, NULL, func, ask, &error))
+        if (thread_pool_push(api->threads, http_request_caller(request)->user, func, ask, &error))
                 return;
         http_fail(request, error);
         http_request_unref(request);

@@ -7,121 +7,26 @@
  * `copies` has the attempts whose package is being copied, each with its waiting starts; `lock` protects it.
  * Other attempts have their work directory, or have not started; whether the directory exists tells which, so
  * nothing is lost with the process. */
-#include "runtime/local/local.h"
+#include "runtime/local/local-internal.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "base/thread-pool.h"
-#include "model/job.h"
 #include "model/results.h"
 #include "runtime/last-line.h"
-#include "runtime/local/builds.h"
-#include "runtime/local/gpu-usage.h"
-#include "runtime/local/gpus.h"
 #include "runtime/local/inventory.h"
-#include "runtime/local/link.h"
 #include "runtime/local/measure.h"
-#include "runtime/local/message.h"
-#include "runtime/local/ports.h"
 #include "runtime/local/sdk.h"
 #include "runtime/local/search-path.h"
-#include "runtime/local/secret-files.h"
-#include "runtime/local/sessions.h"
-#include "runtime/local/terminal.h"
-#include "runtime/local/turns.h"
 #include "runtime/local/variables.h"
-#include "runtime/local/workdir.h"
-#include "storage/storage.h"
 
 /* Copies have separate threads: users decide how long they take, and builds and removals must not wait. */
 enum { WORKERS_MAX = 4, COPIERS_MAX = 4, COPIES_OF_USER_MAX = 2 };
 
-typedef struct LocalRuntime LocalRuntime;
-
-typedef struct {
-        char *task;
-        GString *line; /* the request, ready to be sent */
-} WaitingStart;
-
-typedef struct {
-        LocalRuntime *local;
-        char *name; /* "<id>.<attempt>" */
-        char *user;
-        char *attempt_dir, *package, *package_name;
-        char *made;         /* by the setup; or NULL */
-        Identity *identity; /* the future owner of the copy; NULL: the server */
-        GPtrArray *waiting; /* WaitingStart */
-        bool cancelled;     /* the attempt is over: the copy stops and is deleted */
-} Copy;
-
-struct LocalRuntime {
-        Runtime runtime;
-        char *state_dir, *agent_program, *dc, *uv, *python;
-        Identities *identities; /* borrowed; NULL: all members run as the server */
-        Projects *projects;     /* borrowed; or NULL */
-        Ledger *ledger;         /* the same */
-        char **new_privileges;  /* users with this right; or NULL */
-        SandboxPolicy policy;
-        char *egress;        /* allowed connections of users' members; or NULL */
-        char **no_sandbox;   /* users without a sandbox; or NULL */
-        char **keep;         /* directories that every sandbox shows */
-        char *sdk;           /* contains our Python package, for PYTHONPATH; or NULL */
-        char *fallback_path; /* contains `python` if this machine's PATH has only python3; or NULL */
-        Resources total;
-        GpuDevices gpus;
-        GpuMeter *gpu_meter;
-        Sessions *sessions;
-        gint64 log_limit, max_processes, max_user_processes;
-        BuildBounds bounds; /* of builders; `allow` is not stored */
-        char **inherited;   /* by members that run as the server's user */
-        char **inherited_by_others;
-        Storage *storage;
-        Ports *ports;
-        AgentLink *link;
-        Builds *builds;
-        ThreadPool *workers, *copiers; /* for blocking work: copies, removals, running an interpreter */
-        Spares *spares;
-        Terminals *terminals;
-        SecretFiles *secrets;
-        GHashTable *attempts; /* link's thread: attempts reported before the first sync; then NULL */
-        ObserveFunc observe;
-        void *observe_arg;
-
-        pthread_mutex_t lock;
-        bool closing;
-        GHashTable *copies; /* name -> Copy */
-        Turns *turns;       /* of copies */
-        GHashTable *pids;   /* running task -> its process, as reported */
-};
-
-static const Owner *owner_of(const Identity *identity)
-{
-        return identity ? &identity->owner : NULL;
-}
-
-/* A worker's task; owns its memory. */
-typedef struct Work Work;
-struct Work {
-        LocalRuntime *local;
-        void (*run)(LocalRuntime *local, Work *work);
-        char *text[2];
-        char *user, *setup, *setup_files, *package; /* of a build; or NULL */
-        gint64 user_seq;                            /* number of that user in the catalog */
-        Resources limits;                           /* of a build */
-        Identity *identity;                         /* or NULL */
-};
-
-static Work *work_new(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
-                      const char *second, const Identity *identity)
+Work *local_work_new(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
+                     const char *second, const Identity *identity)
 {
         Work *work = g_new0(Work, 1);
 
@@ -146,7 +51,7 @@ static void work_free(Work *work)
 }
 
 /* What has been asked for is done even if the server is stopping. */
-static void work_run(bool stopped, void *arg)
+void local_work_run(bool stopped, void *arg)
 {
         Work *work = arg;
 
@@ -159,7 +64,8 @@ static void work_run(bool stopped, void *arg)
 static void work_give(LocalRuntime *local, Work *work)
 {
         if (local->workers)
-                (void)thread_pool_push(local->workers, NULL, work_run, work, NULL); /* any number may wait */
+                (void)thread_pool_push(local->workers, NULL, local_work_run, work,
+                                       NULL); /* any number may wait */
         else
                 work_free(work);
 }
@@ -167,7 +73,7 @@ static void work_give(LocalRuntime *local, Work *work)
 static void work_push(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
                       const char *second, const Identity *identity)
 {
-        work_give(local, work_new(local, run, first, second, identity));
+        work_give(local, local_work_new(local, run, first, second, identity));
 }
 
 static Observation *observation_of(ObservationKind kind, const char *task, const char *text)
@@ -191,8 +97,7 @@ static void post(LocalRuntime *local, ObservationKind kind, const char *task, co
         agent_link_post(local->link, observation);
 }
 
-/* A missing, forbidden or malformed file makes the error permanent; a full disk does not. */
-static void post_failure(LocalRuntime *local, const char *task, const GError *failure)
+void local_post_failure(LocalRuntime *local, const char *task, const GError *failure)
 {
         static const int lasting[] = { ERR_INVALID, ERR_NOT_FOUND, ERR_DENIED, ERR_TOO_LARGE };
         bool permanent = false;
@@ -202,8 +107,7 @@ static void post_failure(LocalRuntime *local, const char *task, const GError *fa
         post(local, OBSERVED_START_FAILED, task, failure->message, permanent);
 }
 
-/* "<id>.<attempt>" of "<id>.<attempt>.<role>.<index>" */
-static char *attempt_of(const char *task)
+char *local_attempt_of(const char *task)
 {
         const char *dot = strchr(task, '.');
 
@@ -313,7 +217,7 @@ static void sweep_secrets(LocalRuntime *local, const Observation *observation)
         if (observation->kind == OBSERVED_DISCONNECTED)
                 g_hash_table_remove_all(local->attempts);
         else if (observation->kind != OBSERVED_SYNCED)
-                g_hash_table_add(local->attempts, attempt_of(observation->task));
+                g_hash_table_add(local->attempts, local_attempt_of(observation->task));
         else {
                 secret_files_sweep(local->secrets, local->attempts);
                 g_clear_pointer(&local->attempts, g_hash_table_unref);
@@ -342,620 +246,12 @@ static void deliver(Observation *observation, void *arg)
         }
 }
 
-/* ---- plans ---- */
-
-/* The temporary results of a start, so that one place frees them. */
-typedef struct {
-        char *attempt_dir, *work, *by_name, *environment, *made, *input, *output, *ready_file, *progress,
-                *log, *gpus_seen;
-        GPtrArray *binds;
-        char *secrets; /* directory of the attempt's files with secrets; or NULL */
-        char **keep;   /* Sandbox.keep with that directory; NULL: the common list */
-        char **env;
-        Identity *identity; /* NULL: the server */
-        Sandbox sandbox;
-} Plan;
-
-static void plan_clear(Plan *plan)
-{
-        g_free(plan->attempt_dir);
-        g_free(plan->work);
-        g_free(plan->by_name);
-        g_free(plan->environment);
-        g_free(plan->made);
-        g_free(plan->input);
-        g_free(plan->output);
-        g_free(plan->ready_file);
-        g_free(plan->progress);
-        g_free(plan->log);
-        g_free(plan->gpus_seen);
-        g_free(plan->secrets);
-        g_strfreev(plan->keep);
-        g_clear_pointer(&plan->binds, g_ptr_array_unref);
-        g_strfreev(plan->env);
-        identity_unref(plan->identity);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
-
-/* ---- copies of packages ---- */
-
-static void waiting_start_free(void *arg)
-{
-        WaitingStart *start = arg;
-
-        g_free(start->task);
-        g_string_free(start->line, TRUE);
-        g_free(start);
-}
-
-static void copy_free(void *arg)
-{
-        Copy *copy = arg;
-
-        g_free(copy->name);
-        g_free(copy->user);
-        g_free(copy->attempt_dir);
-        g_free(copy->package);
-        g_free(copy->package_name);
-        g_free(copy->made);
-        identity_unref(copy->identity);
-        g_ptr_array_unref(copy->waiting);
-        g_free(copy);
-}
-
-/* The package's tree; the caller's. NULL: none. */
-static char *package_of(const LocalRuntime *local, const RuntimeAttempt *attempt)
-{
-        return attempt->job->spec->package
-                       ? g_build_filename(local->state_dir, "packages", attempt->job->spec->package, NULL)
-                       : NULL;
-}
-
-static Copy *copy_new(LocalRuntime *local, const RuntimeAttempt *attempt, const char *name, const Plan *plan)
-{
-        Copy *copy = g_new0(Copy, 1);
-
-        copy->local = local;
-        copy->name = g_strdup(name);
-        copy->user = g_strdup(attempt->job->user ? attempt->job->user : "");
-        copy->attempt_dir = g_strdup(plan->attempt_dir);
-        copy->package = package_of(local, attempt);
-        copy->package_name = g_strdup(attempt->job->spec->package_name);
-        copy->made = g_strdup(plan->made);
-        copy->identity = plan->identity ? identity_ref(plan->identity) : NULL;
-        copy->waiting = g_ptr_array_new_with_free_func(waiting_start_free);
-        return copy;
-}
-
-static int find_waiting(const Copy *copy, const char *task)
-{
-        for (guint i = 0; i < copy->waiting->len; i++)
-                if (strcmp(((WaitingStart *)copy->waiting->pdata[i])->task, task) == 0)
-                        return (int)i;
-        return -1;
-}
-
-/* Takes ownership of the line. A start that is requested again (after a reconnection) waits only once. */
-static void copy_wait(Copy *copy, const char *task, GString *line)
-{
-        int at = find_waiting(copy, task);
-        WaitingStart *start = g_new0(WaitingStart, 1);
-
-        start->task = g_strdup(task);
-        start->line = line;
-        if (at >= 0)
-                g_ptr_array_remove_index(copy->waiting, (guint)at);
-        g_ptr_array_add(copy->waiting, start);
-}
-
-static void remove_dir(const char *attempt_dir)
-{
-        g_autoptr(GError) failure = NULL;
-
-        if (!workdir_remove(attempt_dir, &failure))
-                log_warning("work directory not removed", "directory", attempt_dir, "reason",
-                            failure->message, NULL);
-}
+/* ---- the operations ---- */
 
 static void remove_attempt(LocalRuntime *local, Work *work)
 {
-        remove_dir(work->text[0]);
+        local_remove_dir(work->text[0]);
 }
-
-/* Sends or fails the waiting starts. Call it with the lock with which the copy leaves the table: a stop that
- * does not find the start here must reach the agent after it. */
-static void hand_on(LocalRuntime *local, const Copy *copy, const GError *failure)
-{
-        for (guint i = 0; i < copy->waiting->len; i++) {
-                WaitingStart *start = copy->waiting->pdata[i];
-
-                if (failure)
-                        post_failure(local, start->task, failure);
-                else
-                        (void)agent_link_send(local->link, start->line); /* not synced: the engine retries */
-        }
-}
-
-/* CancelFunc. Also true when the server ends: the next one copies again. */
-static bool copy_is_given_up(void *arg)
-{
-        Copy *copy = arg;
-        bool is;
-
-        pthread_mutex_lock(&copy->local->lock);
-        is = copy->local->closing || copy->cancelled;
-        pthread_mutex_unlock(&copy->local->lock);
-        return is;
-}
-
-static bool fill_work(LocalRuntime *local, Copy *copy, GError **error)
-{
-        const WorkdirSource source = { .package = copy->package,
-                                       .name = copy->package_name,
-                                       .made = copy->made,
-                                       .ledger = local->ledger,
-                                       .user = copy->user };
-        bool ok;
-
-        cancel_begin(copy_is_given_up, copy);
-        ok = workdir_make_copy(copy->attempt_dir, &source, owner_of(copy->identity), error);
-        cancel_end();
-        return ok;
-}
-
-static void make_copy(LocalRuntime *local, Work *work);
-
-/* Call it with the lock. */
-static void begin_copy(LocalRuntime *local, const Copy *copy)
-{
-        Work *work = work_new(local, make_copy, copy->name, NULL, NULL);
-
-        (void)thread_pool_push(local->copiers, NULL, work_run, work,
-                               NULL); /* it stops after the last copy began */
-}
-
-/* Call it with the lock. The user's next copy gets the turn; when the server ends, none starts. */
-static void end_copy(LocalRuntime *local, Copy *copy, const GError *failure)
-{
-        Copy *next = turns_give(local->turns, copy->user);
-
-        g_hash_table_steal(local->copies, copy->name);
-        if (local->closing)
-                return;
-        if (next)
-                begin_copy(local, next);
-        if (!copy->cancelled)
-                hand_on(local, copy, failure);
-}
-
-static void make_copy(LocalRuntime *local, Work *work)
-{
-        g_autoptr(GError) failure = NULL;
-        Copy *copy;
-
-        pthread_mutex_lock(&local->lock);
-        copy = g_hash_table_lookup(local->copies, work->text[0]); /* only this worker removes it */
-        pthread_mutex_unlock(&local->lock);
-
-        if (!copy_is_given_up(copy))
-                (void)fill_work(local, copy, &failure);
-
-        pthread_mutex_lock(&local->lock);
-        end_copy(local, copy, failure);
-        pthread_mutex_unlock(&local->lock);
-        if (copy->cancelled)
-                remove_dir(copy->attempt_dir);
-        copy_free(copy);
-}
-
-/* Takes ownership of the line: sends it, or lets it wait for the copy of the package. */
-static void start_with_package(LocalRuntime *local, const RuntimeAttempt *attempt, const Plan *plan,
-                               const char *task, GString *line)
-{
-        g_autofree char *name = g_strdup_printf("%s.%d", attempt->job->id, attempt->job->attempt);
-        Copy *copy;
-
-        pthread_mutex_lock(&local->lock);
-        copy = g_hash_table_lookup(local->copies, name);
-        if (!copy && !workdir_exists(plan->attempt_dir) && !local->closing) {
-                copy = copy_new(local, attempt, name, plan);
-                g_hash_table_insert(local->copies, copy->name, copy);
-                if (turns_take(local->turns, copy->user, copy))
-                        begin_copy(local, copy);
-        }
-        if (copy)
-                copy_wait(copy, task, g_steal_pointer(&line));
-        pthread_mutex_unlock(&local->lock);
-        if (line) {
-                (void)agent_link_send(local->link, line); /* not synced: the engine retries */
-                g_string_free(line, TRUE);
-        }
-}
-
-/* True if the start of `task` was waiting here; it is removed. */
-static bool withdraw(LocalRuntime *local, const char *task)
-{
-        g_autofree char *name = attempt_of(task);
-        Copy *copy;
-        int at = -1;
-
-        pthread_mutex_lock(&local->lock);
-        copy = g_hash_table_lookup(local->copies, name);
-        if (copy)
-                at = find_waiting(copy, task);
-        if (at >= 0)
-                g_ptr_array_remove_index(copy->waiting, (guint)at);
-        pthread_mutex_unlock(&local->lock);
-        return at >= 0;
-}
-
-/* ---- start ---- */
-
-static EnvironmentRecipe recipe_of(const RuntimeAttempt *attempt)
-{
-        return (EnvironmentRecipe){ .requirements = attempt->job->spec->requirements,
-                                    .setup = attempt->job->spec->setup,
-                                    .setup_files = attempt->job->spec->setup_files,
-                                    .user = attempt->user_seq };
-}
-
-static bool plan_environment(LocalRuntime *local, const RuntimeAttempt *attempt, Plan *plan, GError **error)
-{
-        g_autofree char *envs_dir = g_build_filename(local->state_dir, "envs", NULL);
-        EnvironmentConfig config = { envs_dir, local->uv, local->python, local->bounds.urls };
-        const Owner *owner = owner_of(plan->identity);
-        const EnvironmentRecipe recipe = recipe_of(attempt);
-        g_autofree char *key = NULL;
-
-        if (!environment_is_wanted(&recipe))
-                return true;
-        key = workdir_environment(local->state_dir, attempt->job->id);
-        if (!key || !environment_is_for(key, owner)) {
-                g_free(key);
-                key = environment_key(&config, owner, &recipe, error);
-                if (!key || !workdir_link_environment(local->state_dir, attempt->job->id, key, error))
-                        return false;
-        }
-        if (!environment_is_ready(&config, key))
-                return err_set(
-                        error, ERR_NOT_FOUND,
-                        "the Python environment 'envs/%s' no longer exists\nSubmit the job again to have it built.",
-                        key);
-        plan->environment = environment_path(&config, key);
-        if (attempt->job->spec->setup)
-                plan->made = environment_made_path(&config, key);
-        return true;
-}
-
-/* Binds a directory of the storage to its public path. */
-static bool add_bind(LocalRuntime *local, Plan *plan, const char *below, GError **error)
-{
-        g_autofree char *source = g_build_filename(local->state_dir, "storage", local->dc, below, NULL);
-
-        if (!file_mkdirs(source, 0755, error))
-                return false;
-        g_ptr_array_add(plan->binds, g_steal_pointer(&source));
-        g_ptr_array_add(plan->binds, g_build_filename("/pfs", local->dc, below, NULL));
-        return true;
-}
-
-static bool plan_storage(LocalRuntime *local, const RuntimeAttempt *attempt, Plan *plan, GError **error)
-{
-        StorageAccess reading = { .user = attempt->job->user },
-                      writing = { .user = attempt->job->user, .write = true };
-        g_autofree char *home = g_build_filename("home", attempt->job->user, NULL);
-
-        if (!attempt->job->spec->input && !attempt->job->spec->output)
-                return true;
-        plan->binds = g_ptr_array_new_with_free_func(g_free);
-        if (plan->identity &&
-            !storage_make_home(local->storage, attempt->job->user, &plan->identity->owner, error))
-                return false;
-        if (!add_bind(local, plan, home, error) || !add_bind(local, plan, "public", error))
-                return false;
-        g_ptr_array_add(plan->binds, NULL);
-        if (attempt->job->spec->input &&
-            !(plan->input =
-                      storage_resolve(local->storage, attempt->job->spec->input, &reading, false, error)))
-                return err_prefix(error, "input: ");
-        if (attempt->job->spec->output &&
-            !(plan->output =
-                      storage_resolve(local->storage, attempt->job->spec->output, &writing, true, error)))
-                return err_prefix(error, "output: ");
-        return true;
-}
-
-/* "<id>.<attempt>.<role>.<index>" -> "log/<role>-<index>" */
-static char *log_of_task(const char *attempt_dir, const char *attempt_name, const char *task)
-{
-        const char *member = g_str_has_prefix(task, attempt_name) ? task + strlen(attempt_name) : task;
-        const char *index;
-
-        member += *member == '.';
-        index = strrchr(member, '.');
-        if (!index)
-                return g_strdup_printf("%s/log/%s", attempt_dir, member);
-        return g_strdup_printf("%s/log/%.*s-%s", attempt_dir, (int)(index - member), member, index + 1);
-}
-
-/* A file of this attempt. A member with another uid cannot reach the directory of its log. */
-static char *progress_of(const Plan *plan)
-{
-        g_autofree char *name = g_path_get_basename(plan->log);
-
-        if (!plan->identity)
-                return g_strconcat(plan->log, ".progress", NULL);
-        return g_strdup_printf("%s/ready/%s.progress", plan->attempt_dir, name);
-}
-
-/* A member with another uid cannot create files beside its log. */
-static char *ready_of_other(const Plan *plan, const char *ready_file)
-{
-        g_autofree char *name = g_path_get_basename(ready_file);
-
-        return g_build_filename(plan->attempt_dir, "ready", name, NULL);
-}
-
-static void plan_paths(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task, Plan *plan)
-{
-        g_autofree char *name = g_strdup_printf("%s.%d", attempt->job->id, attempt->job->attempt);
-
-        plan->attempt_dir = workdir_attempt(local->state_dir, attempt->job->id, attempt->job->attempt);
-        plan->work = g_strconcat(plan->attempt_dir, "/work", NULL);
-        plan->log = log_of_task(plan->attempt_dir, name, task->task);
-        plan->progress = progress_of(plan);
-        if (attempt->job->spec->package)
-                plan->by_name = g_strconcat(plan->attempt_dir, "/path", NULL);
-        if (task->ready_file)
-                plan->ready_file = plan->identity ? ready_of_other(plan, task->ready_file)
-                                   : g_path_is_absolute(task->ready_file)
-                                           ? g_strdup(task->ready_file)
-                                           : g_build_filename(plan->attempt_dir, task->ready_file, NULL);
-}
-
-/* A copy of the list with one more entry; the caller's. */
-static char **list_with(char *const *list, const char *one)
-{
-        g_autoptr(GStrvBuilder) longer = g_strv_builder_new();
-
-        g_strv_builder_add(longer, one);
-        if (list)
-                g_strv_builder_addv(longer, (const char **)list);
-        return g_strv_builder_end(longer);
-}
-
-/* Shows the directory of the secrets in the sandbox. It belongs to the attempt, so no other job gets it. It
- * is read-only: otherwise members, who own the files, could fill the machine's memory. */
-static bool plan_secret_files(LocalRuntime *local, const TaskStart *task, Plan *plan, GError **error)
-{
-        g_autofree char *attempt = attempt_of(task->task);
-
-        if (!secret_files_wanted(task->secrets, task->n_secrets))
-                return true;
-        plan->secrets = secret_files_put(local->secrets, attempt, task->secrets, task->n_secrets,
-                                         owner_of(plan->identity), error);
-        if (!plan->secrets)
-                return false;
-        plan->keep = list_with(local->keep, plan->secrets);
-        plan->sandbox.keep = (const char *const *)plan->keep; /* the directory is the first */
-        plan->sandbox.keep_read_only = 1;
-        plan->sandbox.shared = true;
-        return true;
-}
-
-/* The engine's variables, the secrets, then ours (the later value wins); the caller's. */
-static char **with_secrets(const TaskStart *task, const Plan *plan)
-{
-        g_autoptr(GStrvBuilder) list = g_strv_builder_new();
-
-        if (task->env)
-                g_strv_builder_addv(list, (const char **)task->env);
-        for (int i = 0; i < task->n_secrets; i++) {
-                const TaskSecret *secret = &task->secrets[i];
-                g_autofree char *entry =
-                        secret->variable ? g_strconcat(secret->variable, "=", secret->value, NULL) : NULL;
-
-                if (entry)
-                        g_strv_builder_add(list, entry);
-        }
-        if (plan->secrets) {
-                g_autofree char *entry = g_strconcat("PADDLE_SECRETS_DIR=", plan->secrets, NULL);
-
-                g_strv_builder_add(list, entry);
-        }
-        if (task->tty) {
-                g_autofree char *entry = exec_terminal_variable();
-
-                g_strv_builder_add(list, entry);
-        }
-        return g_strv_builder_end(list);
-}
-
-static void plan_variables(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task,
-                           Plan *plan)
-{
-        const Identity *identity = plan->identity;
-        MemberPlace place = { .user = attempt->job->user,
-                              .home = !identity        ? NULL
-                                      : identity->home ? identity->home
-                                                       : plan->work,
-                              .work = plan->work,
-                              .by_name = plan->by_name,
-                              .environment = plan->environment,
-                              .input = plan->input,
-                              .output = plan->output,
-                              .ready_file = plan->ready_file,
-                              .progress = plan->progress,
-                              .gpus = task->gpus,
-                              .gpus_seen = plan->gpus_seen,
-                              .fallback_path = local->fallback_path,
-                              .sdk = local->sdk };
-        g_auto(GStrv) env = with_secrets(task, plan);
-
-        plan->env =
-                variables_complete(place.home ? local->inherited_by_others : local->inherited, &place, env);
-}
-
-static bool names(char *const *users, const char *user)
-{
-        return users && g_strv_contains((const char *const *)users, user);
-}
-
-static bool has_new_privileges(const LocalRuntime *local, const char *user)
-{
-        return names(local->new_privileges, user);
-}
-
-/* The sandbox parts for a member of `user`; `is_server`: it runs as the server itself. */
-static guint wanted_parts(const LocalRuntime *local, const char *user, bool is_server)
-{
-        if (is_server || local->policy == SANDBOX_OFF || names(local->no_sandbox, user))
-                return 0;
-        return PART_PIDS | PART_IPC | PART_FILES |
-               (has_new_privileges(local, user) ? 0 : PART_CALLS | PART_RIGHTS);
-}
-
-static bool plan_sandbox(LocalRuntime *local, const RuntimeAttempt *attempt, Plan *plan, GError **error)
-{
-        guint wanted = wanted_parts(local, attempt->job->user, !plan->identity),
-              has = agent_link_sandbox(local->link);
-        const Spec *spec = attempt->job ? attempt->job->spec : NULL;
-        g_autofree char *lacking = sandbox_words(wanted & ~has);
-
-        if (local->policy == SANDBOX_ON && *lacking)
-                return err_set(error, ERR_CONFLICT,
-                               "this machine cannot give the job all of its sandbox (it lacks %s), and the "
-                               "server runs with --sandbox on\nAsk an administrator.",
-                               lacking);
-        if (spec && spec->network_none) {
-                wanted |= PART_NETWORK;
-                if (!(has & PART_NETWORK))
-                        return err_set(
-                                error, ERR_CONFLICT,
-                                "network: none: this machine cannot give the job a network of its own: "
-                                "the server has to run as root, and the kernel has to have network "
-                                "namespaces\nSubmit it with `--network host`.");
-        }
-        if (plan->identity && local->egress && !agent_link_check_egress(local->link, error))
-                return false;
-        plan->sandbox = (Sandbox){
-                .parts = wanted & has,
-                .egress = plan->identity && local->egress,
-                .shared = spec && spec_members(spec) > 1,
-                .place = plan->attempt_dir,
-                .keep = (const char *const *)local->keep,
-        };
-        return true;
-}
-
-/* A member can open only its own GPUs, if the agent can enforce that. */
-static void plan_gpus(LocalRuntime *local, const TaskStart *task, Plan *plan)
-{
-        if (local->gpus.n == 0 || !agent_link_denies_devices(local->link))
-                return;
-        plan->sandbox.denied_major = local->gpus.major;
-        plan->sandbox.denied_minors = gpus_denied(&local->gpus, task->gpus);
-        if (task->gpus)
-                plan->gpus_seen = gpus_renumbered(task->gpus);
-}
-
-static GString *plan_line(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task,
-                          const Plan *plan)
-{
-        GString *line = g_string_sized_new(4096); /* most are smaller */
-        TaskStart complete = *task;
-
-        complete.env = plan->env;
-        complete.dir = plan->work;
-        complete.log = plan->log;
-        complete.ready_file = plan->ready_file;
-        complete.progress = plan->progress;
-        complete.new_privileges = has_new_privileges(local, attempt->job->user);
-        complete.binds = plan->binds ? (const char *const *)plan->binds->pdata : NULL;
-        if (!complete.log_limit)
-                complete.log_limit = local->log_limit;
-        if (!complete.max_processes)
-                complete.max_processes = local->max_processes;
-        complete.user = attempt->user_seq;
-        complete.user_processes = local->max_user_processes;
-        message_start(line, &complete, plan->identity, &plan->sandbox);
-        return line;
-}
-
-/* The identity of a user's members; *ret NULL: the server. */
-static bool find_identity(LocalRuntime *local, const char *user, gint64 seq, Identity **ret, GError **error)
-{
-        *ret = NULL;
-        return !local->identities || identity_find(local->identities, user, seq, ret, error);
-}
-
-/* Labels a job's directory, so that the kernel counts it to its user. */
-static bool own_directory(LocalRuntime *local, const RuntimeAttempt *attempt, const char *attempt_dir,
-                          GError **error)
-{
-        g_autofree char *dir = workdir_job(local->state_dir, attempt->job->id);
-
-        if (!local->projects)
-                return true;
-        if (!workdir_make_attempt(attempt_dir, error))
-                return false;
-        (void)projects_label(local->projects, attempt->job->user, dir, NULL, NULL);
-        return true;
-}
-
-/* True if the work directory is a copy of a package. */
-static bool is_copied(const RuntimeAttempt *attempt)
-{
-        return attempt->job->spec->package || attempt->job->spec->setup;
-}
-
-/* Creates a member's directories, except copies of a package. */
-static bool make_directories(LocalRuntime *local, const RuntimeAttempt *attempt, const Plan *plan,
-                             GError **error)
-{
-        const Owner *owner = owner_of(plan->identity);
-
-        if (owner && !own_directory(local, attempt, plan->attempt_dir, error))
-                return false;
-        if (owner && !workdir_make_ready(plan->attempt_dir, owner, error))
-                return false;
-        return is_copied(attempt) || workdir_make_empty(plan->attempt_dir, local->spares, owner, error);
-}
-
-static bool try_start(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task,
-                      GError **error)
-{
-        g_auto(Plan) plan = { 0 };
-        GString *line;
-
-        if (!find_identity(local, attempt->job->user, attempt->user_seq, &plan.identity, error) ||
-            (plan.identity && !agent_link_check_users(local->link, error)))
-                return false;
-        plan_paths(local, attempt, task, &plan);
-        if (!plan_sandbox(local, attempt, &plan, error) || !plan_environment(local, attempt, &plan, error) ||
-            !plan_storage(local, attempt, &plan, error) || !make_directories(local, attempt, &plan, error) ||
-            !plan_secret_files(local, task, &plan, error))
-                return false;
-        plan_gpus(local, task, &plan);
-        plan_variables(local, attempt, task, &plan);
-        line = plan_line(local, attempt, task, &plan);
-        if (line->len > MESSAGE_MAX) {
-                err_set(error, ERR_TOO_LARGE,
-                        "command and environment of %" G_GSIZE_FORMAT " bytes: the limit is %d", line->len,
-                        MESSAGE_MAX);
-                g_string_free(line, TRUE);
-                return false;
-        }
-        if (is_copied(attempt)) {
-                start_with_package(local, attempt, &plan, task->task, line);
-                return true;
-        }
-        (void)agent_link_send(local->link, line); /* not synced: the engine retries */
-        g_string_free(line, TRUE);
-        return true;
-}
-
-/* ---- the operations ---- */
 
 static void op_start(Runtime *runtime, const RuntimeAttempt *attempt, const TaskStart *members, int n)
 {
@@ -964,8 +260,8 @@ static void op_start(Runtime *runtime, const RuntimeAttempt *attempt, const Task
         for (int i = 0; i < n; i++) {
                 g_autoptr(GError) failure = NULL;
 
-                if (!try_start(local, attempt, &members[i], &failure))
-                        post_failure(local, members[i].task, failure);
+                if (!local_start(local, attempt, &members[i], &failure))
+                        local_post_failure(local, members[i].task, failure);
         }
 }
 
@@ -973,7 +269,7 @@ static void stop_task(LocalRuntime *local, const char *task, gint64 grace_ms)
 {
         g_autoptr(GString) line = g_string_new(NULL);
 
-        if (withdraw(local, task)) {
+        if (local_withdraw(local, task)) {
                 post(local, OBSERVED_LOST, task, "stopped before it was started", false);
                 return;
         }
@@ -1022,16 +318,16 @@ static RuntimeExec *op_exec(Runtime *runtime, const char *task, const ExecStart 
         g_autoptr(Identity) identity = NULL;
         TerminalTarget target = { .task = task,
                                   .job = job,
-                                  .confined = !has_new_privileges(local, start->user) };
+                                  .confined = !local_has_new_privileges(local, start->user) };
         guint parts = PART_CALLS | PART_RIGHTS;
 
         pthread_mutex_lock(&local->lock);
         target.pid = GPOINTER_TO_INT(g_hash_table_lookup(local->pids, task));
         pthread_mutex_unlock(&local->lock);
-        if (target.pid <= 0 || !find_identity(local, start->user, start->user_seq, &identity, NULL))
+        if (target.pid <= 0 || !local_find_identity(local, start->user, start->user_seq, &identity, NULL))
                 return NULL;
         target.identity = identity;
-        target.sandboxed = (wanted_parts(local, start->user, !identity) & parts) == parts &&
+        target.sandboxed = (local_wanted_parts(local, start->user, !identity) & parts) == parts &&
                            (agent_link_sandbox(local->link) & parts) == parts;
         return terminals_exec(local->terminals, &target, start);
 }
@@ -1046,17 +342,10 @@ static void op_clean(Runtime *runtime, const char *job_id, int attempt, gint64 e
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autofree char *name = g_strdup_printf("%s.%d", job_id, attempt);
         g_autofree char *dir = workdir_attempt(local->state_dir, job_id, attempt);
-        Copy *copy;
+        bool copying = local_cancel_copy(local, name);
 
-        pthread_mutex_lock(&local->lock);
-        copy = g_hash_table_lookup(local->copies, name);
-        if (copy) {
-                copy->cancelled = true;
-                g_ptr_array_set_size(copy->waiting, 0);
-        }
-        pthread_mutex_unlock(&local->lock);
         secret_files_drop(local->secrets, name);
-        if (!copy && !workdir_remove_empty(dir, local->spares))
+        if (!copying && !workdir_remove_empty(dir, local->spares))
                 work_push(local, remove_attempt, dir, NULL, NULL);
 }
 
@@ -1082,7 +371,7 @@ static void abandon(LocalRuntime *local, Work *work)
 static bool op_prepare_wants(Runtime *runtime, const RuntimeAttempt *attempt, Resources *ret_wants)
 {
         const LocalRuntime *local = (const LocalRuntime *)runtime;
-        const EnvironmentRecipe recipe = recipe_of(attempt);
+        const EnvironmentRecipe recipe = local_recipe(attempt);
 
         if (!environment_is_wanted(&recipe))
                 return false;
@@ -1116,19 +405,19 @@ static void op_prepare(Runtime *runtime, const RuntimeAttempt *attempt)
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autoptr(GError) failure = NULL;
         g_autoptr(Identity) identity = NULL;
-        const EnvironmentRecipe recipe = recipe_of(attempt);
+        const EnvironmentRecipe recipe = local_recipe(attempt);
 
         if (!environment_is_wanted(&recipe)) {
                 post_prepared(local, attempt->job->id, NULL);
-        } else if (find_identity(local, attempt->job->user, attempt->user_seq, &identity, &failure)) {
-                Work *work = work_new(local, prepare, attempt->job->id, attempt->job->spec->requirements,
-                                      identity);
+        } else if (local_find_identity(local, attempt->job->user, attempt->user_seq, &identity, &failure)) {
+                Work *work = local_work_new(local, prepare, attempt->job->id,
+                                            attempt->job->spec->requirements, identity);
 
                 work->user = g_strdup(attempt->job->user);
                 work->user_seq = attempt->user_seq;
                 work->setup = g_strdup(attempt->job->spec->setup);
                 work->setup_files = g_strdup(attempt->job->spec->setup_files);
-                work->package = package_of(local, attempt);
+                work->package = local_package(local, attempt);
                 work->limits = limits_of(local, attempt);
                 builds_want(local->builds, attempt->job->id);
                 work_give(local, work);
@@ -1155,13 +444,13 @@ static bool op_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
         LocalRuntime *local = (LocalRuntime *)runtime;
         g_autoptr(Identity) identity = NULL;
         g_autofree char *used = NULL;
-        const EnvironmentRecipe recipe = recipe_of(attempt);
+        const EnvironmentRecipe recipe = local_recipe(attempt);
         bool prepared;
 
         if (!environment_is_wanted(&recipe))
                 return true;
-        prepared = find_identity(local, attempt->job->user, attempt->user_seq, &identity,
-                                 NULL) && /* prepare() reports the error */
+        prepared = local_find_identity(local, attempt->job->user, attempt->user_seq, &identity,
+                                       NULL) && /* prepare() reports the error */
                    builds_is_prepared(local->builds, &recipe, identity, &used);
         if (used)
                 work_push(local, touch, used, NULL, NULL);
@@ -1327,7 +616,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->policy = config->sandbox;
         local->egress = g_strdup(config->egress);
         local->no_sandbox = g_strdupv((char **)config->no_sandbox);
-        local->keep = list_with(config->sandbox_keep, local->state_dir); /* members work in it */
+        local->keep = local_list_with(config->sandbox_keep, local->state_dir); /* members work in it */
         local->inherited = variables_inherit(environ_list);
         local->inherited_by_others = search_path_for_others(local->inherited);
         inventory_get(&config->inventory, &local->total);
@@ -1335,7 +624,7 @@ static void configure(LocalRuntime *local, const LocalConfig *config)
         local->gpu_meter = gpu_meter_new();
         local->sessions = sessions_new("/proc");
         pthread_mutex_init(&local->lock, NULL);
-        local->copies = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, copy_free);
+        local->copies = local_copies_new();
         local->turns = turns_new(COPIES_OF_USER_MAX);
         local->pids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         local->terminals = terminals_new(local->agent_program);
@@ -1349,7 +638,7 @@ static void connect_parts(LocalRuntime *local, const LocalConfig *config)
         LinkConfig link = { .program = local->agent_program,
                             .state_dir = local->state_dir,
                             .epoch = config->epoch,
-                            .sandbox = wanted_parts(local, "", !local->identities),
+                            .sandbox = local_wanted_parts(local, "", !local->identities),
                             .egress = local->egress,
                             .gpus = local->gpus.n > 0,
                             .deliver = deliver,
@@ -1361,7 +650,7 @@ static void connect_parts(LocalRuntime *local, const LocalConfig *config)
                                 .bounds = config->builds,
                                 .user_processes = local->max_user_processes,
                                 .log_limit = local->log_limit,
-                                .sandbox = wanted_parts(local, "", !local->identities),
+                                .sandbox = local_wanted_parts(local, "", !local->identities),
                                 .keep = (const char *const *)local->keep,
                                 .egress = local->egress,
                                 .gpus = local->gpus,

@@ -1,0 +1,150 @@
+/* How much a user may submit: open jobs, jobs of a queue, and jobs a minute (see submit.h). */
+#include "engine/submit.h"
+
+#include "base/err.h"
+#include "base/word.h"
+
+enum {
+        MAX_OPEN_JOBS = 1000000,
+        MAX_JOBS = 10000, /* of one submission */
+        MINUTE_MS = 60000,
+        TOKEN = 60000, /* of a user's rate: what one job costs, so that each ms adds a whole number */
+};
+
+/* What a user may submit in a minute comes drop by drop, and as much is kept. */
+typedef struct {
+        gint64 tokens, at;
+} Rate;
+
+void submit_init(Engine *engine)
+{
+        engine->rates = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
+}
+
+void submit_clear(Engine *engine)
+{
+        g_hash_table_unref(engine->rates);
+}
+
+static Rate *rate_of(Engine *engine, const char *user)
+{
+        const char *name = g_intern_string(user);
+        Rate *rate = g_hash_table_lookup(engine->rates, name);
+        gint64 now = engine->batch.now, most = (gint64)engine->config.submit_rate * TOKEN;
+
+        if (!rate) {
+                rate = g_new0(Rate, 1);
+                *rate = (Rate){ most, now };
+                g_hash_table_insert(engine->rates, (gpointer)name, rate);
+        }
+        rate->tokens =
+                MIN(most, rate->tokens + CLAMP(now - rate->at, 0, MINUTE_MS) * engine->config.submit_rate);
+        rate->at = now;
+        return rate;
+}
+
+bool submit_check_rate(Submission *submission)
+{
+        Engine *engine = submission->engine;
+        Submit *submit = submission->submit;
+        gint64 cost = submission->n_jobs * TOKEN;
+        g_autofree char *limit = NULL;
+        gint64 wait_s;
+        Rate *rate;
+
+        if (engine->config.submit_rate <= 0 || submit->admin)
+                return true;
+        rate = rate_of(engine, submit->user);
+        if (rate->tokens >= cost) {
+                rate->tokens -= submit->only_check ? 0 : cost;
+                return true;
+        }
+        limit = count_format(engine->config.submit_rate, "job");
+        wait_s = ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000;
+        err_set(&submit->command.error, ERR_QUOTA,
+                "'%s' may submit %s in a minute, and asks for %" G_GINT64_FORMAT
+                " more than that\nTry again in %" G_GINT64_FORMAT " s.",
+                submit->user, limit, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
+        if (cost <= (gint64)engine->config.submit_rate * TOKEN) /* else it never passes */
+                err_add_wait(&submit->command.error, wait_s);
+        return false;
+}
+
+/* One user leaves room for the others. */
+static bool check_user_count(Submission *submission, guint all)
+{
+        const Engine *engine = submission->engine;
+        const Submit *submit = submission->submit;
+        gint64 max = engine->config.max_open_per_user > 0 ? engine->config.max_open_per_user
+                                                          : (gint64)MAX(all / 4, 1);
+        g_autofree char *has = NULL;
+        gint64 open;
+
+        if (submit->admin || g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
+                return true;
+        open = live_open_of(submission->engine, submit->user);
+        if (open + submission->n_jobs <= max)
+                return true;
+        has = count_format(open, "open job");
+        return err_set(&submission->submit->command.error, ERR_QUOTA,
+                       "'%s' has %s, and this would be %" G_GINT64_FORMAT
+                       " more: one user may have %" G_GINT64_FORMAT
+                       " (paddled --max-open-jobs-per-user)\nTry again when some have ended.",
+                       submit->user, has, submission->n_jobs, max);
+}
+
+static bool check_count(Submission *submission)
+{
+        Engine *engine = submission->engine;
+        guint max = engine->config.max_open_jobs > 0 ? (guint)engine->config.max_open_jobs : MAX_OPEN_JOBS;
+        g_autofree char *open = NULL;
+
+        if (submission->n_jobs > MAX_JOBS)
+                return err_set(&submission->submit->command.error, ERR_INVALID,
+                               "%" G_GINT64_FORMAT " jobs in one submission: at most %d", submission->n_jobs,
+                               MAX_JOBS);
+        if (engine->config.may_write &&
+            !engine->config.may_write(submission->submit->user, engine->config.may_write_arg,
+                                      &submission->submit->command.error))
+                return false;
+        if (g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
+                return check_user_count(submission, max);
+        open = count_format(g_hash_table_size(engine->by_id), "job");
+        return err_set(
+                &submission->submit->command.error, ERR_QUOTA,
+                "the server has %s that %s not ended; its limit is %u\nTry again when some have ended.", open,
+                g_hash_table_size(engine->by_id) == 1 ? "has" : "have", max);
+}
+
+/* The limits of each queue, over all entries that go to it. */
+static bool check_queue_counts(Submission *submission)
+{
+        g_autoptr(GHashTable) counts = NULL; /* Queue * -> jobs, of the queues with a limit */
+        GHashTableIter at;
+        gpointer queue, n;
+
+        for (guint i = 0; i < submission->entries->len; i++) {
+                const Entry *entry = g_ptr_array_index(submission->entries, i);
+
+                if (entry->queue->max_open_per_user <= 0)
+                        continue;
+                if (!counts)
+                        counts = g_hash_table_new(NULL, NULL);
+                n = g_hash_table_lookup(counts, entry->queue);
+                g_hash_table_insert(counts, (gpointer)entry->queue,
+                                    GINT_TO_POINTER(GPOINTER_TO_INT(n) + submit_entry_jobs(entry)));
+        }
+        if (!counts)
+                return true;
+        g_hash_table_iter_init(&at, counts);
+        while (g_hash_table_iter_next(&at, &queue, &n))
+                if (!check_queue_count(submission->engine, queue, submission->submit->user,
+                                       GPOINTER_TO_INT(n), &submission->submit->command.error))
+                        return false;
+        return true;
+}
+
+bool submit_check_counts(Submission *submission)
+{
+        return check_count(submission) && check_queue_counts(submission);
+}
