@@ -47,6 +47,22 @@ def test_what_needs_no_server_starts_none(tmp_path, line):
         assert done.stdout.splitlines()[1] == "server: none is running"
 
 
+@pytest.mark.parametrize(
+    "line, shown",
+    [
+        (["-h", "cancel", "j"], "usage: paddle cancel"),
+        (["--help", "submit", "--", "true"], "usage: paddle submit"),
+        (["-h", "queue"], "paddle queue create"),
+        (["queue", "help"], "paddle queue create"),
+    ],
+    ids=str,
+)
+def test_help_before_a_verb_shows_its_help_and_does_nothing(tmp_path, line, shown):
+    done = alone(tmp_path, *line)
+    assert done.returncode == 0 and shown.lower() in done.stdout.lower(), done.stdout + done.stderr
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.parametrize("home", ["", None], ids=["empty", "unset"])
 def test_no_server_is_started_without_a_home(tmp_path, home):
     """Its state would be in /.paddle. (A user with an account has the home of that.)"""

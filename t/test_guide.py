@@ -1,4 +1,4 @@
-"""The guide names verbs and options that `paddle` has: in each block of commands, and in the tables of a reader who comes from elsewhere."""
+"""The guide and the messages of the programs name verbs and options that `paddle` has."""
 
 import functools
 import re
@@ -76,3 +76,39 @@ def test_verbs_and_options_exist(page):
             if not has_option(text, option):
                 wrong.append(f"paddle {command}: no option {option}")
     assert not wrong, "\n".join(wrong)
+
+
+def string_literals(source):
+    """C strings with those that follow them directly, as one."""
+    source = re.sub(r"/\*.*?\*/", "", source, flags=re.S)
+    one = r'"(?:[^"\\\n]|\\.)*"'
+    for literal in re.findall(rf"{one}(?:\s*(?:[A-Z_0-9]+\s*)?{one})*", source):
+        yield re.sub(r'"\s*(?:[A-Z_0-9]+\s*)?"', "", literal[1:-1])
+
+
+def hints():
+    """(file, command): `paddle ...` in quotes, in a message of a program."""
+    for path in sorted((ROOT / "src").glob("**/*.c")):
+        if "test" in path.parts or "paddleflow" in path.parts:
+            continue
+        for text in string_literals(path.read_text()):
+            for command in re.findall(r"[`']paddle ([a-z][^`'\\]*)[`']", text):
+                yield path.relative_to(ROOT), command
+
+
+def test_hints_name_verbs_and_options_that_exist():
+    wrong, seen = [], 0
+    for path, command in hints():
+        words = command.split()
+        verb = " ".join(words[: 2 if words[0] in KINDS else 1])
+        if "%" in verb:
+            continue
+        seen += 1
+        text = help_of(verb)
+        options = [word.split("=")[0].rstrip(".,") for word in words if re.match(r"--[^%]", word)]
+        if text is None:
+            wrong.append(f"{path}: paddle {command}: no verb '{verb}'")
+        else:
+            wrong += [f"{path}: paddle {command}: no option {name}" for name in options if not has_option(text, name)]
+    assert not wrong, "\n".join(wrong)
+    assert seen > 100

@@ -259,6 +259,10 @@ static bool read_pair(Reader *reader, const yaml_event_t *key, Keys *keys, GErro
 {
         g_auto(yaml_event_t) event = { 0 };
 
+        if (key->type == YAML_MAPPING_START_EVENT) /* mostly a: {{b}} */
+                return refuse_at(
+                        reader, &key->start_mark, error,
+                        "a key must be text, not a map\nPut a value with braces in quotes: \"{{...}}\".");
         if (key->type != YAML_SCALAR_EVENT || is_absent(key))
                 return refuse_at(reader, &key->start_mark, error, "a key must be text");
         return keys_add(keys, &reader->builder, (const char *)key->data.scalar.value,

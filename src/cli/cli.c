@@ -242,6 +242,7 @@ static int dispatch(Cli *cli, const Verb *verb, const Common *before, int argc, 
         options_set_defaults(verb->options, target);
         common->server = g_strdup(before->server);
         common->token = g_strdup(before->token);
+        common->help = before->help; /* `paddle -h cancel j` cancels nothing */
         ok = run_verb(cli, verb, target, argc, argv, &error);
         status = finish(cli, ok, error);
         options_clear(verb->options, target);
@@ -259,11 +260,25 @@ static int no_such_verb(const Cli *cli, const char *first, const char *second, c
         return EXIT_USAGE;
 }
 
+/* Options may also precede the verb: `paddle --server URL list`. */
+static const Option front_options[] = {
+        COMMON_OPTIONS,
+        { "version", 'V', OPTION_BOOL, sizeof(Common), NULL, "as the verb 'version'" },
+        { 0 },
+};
+
+typedef struct {
+        Common common;
+        bool version;
+} Front;
+G_STATIC_ASSERT(offsetof(Front, version) == sizeof(Common));
+
 /* "queue" alone is half of a verb: shows the verbs that start with it. */
-static int unknown_verb(const Cli *cli, char *const *words)
+static int unknown_verb(const Cli *cli, const Front *front, char *const *words)
 {
+        static const char *const asking[] = { "--help", "-h", "help", NULL };
         g_autofree char *family = help_family(cli_verbs, words[0]);
-        bool asked = words[1] && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
+        bool asked = front->common.help || (words[1] && g_strv_contains(asking, words[1]));
 
         if (family && asked) {
                 fputs(family, stdout);
@@ -285,19 +300,6 @@ static int print_overview(FILE *to, int status)
         return status;
 }
 
-/* Options may also precede the verb: `paddle --server URL list`. */
-static const Option front_options[] = {
-        COMMON_OPTIONS,
-        { "version", 'V', OPTION_BOOL, sizeof(Common), NULL, "as the verb 'version'" },
-        { 0 },
-};
-
-typedef struct {
-        Common common;
-        bool version;
-} Front;
-G_STATIC_ASSERT(offsetof(Front, version) == sizeof(Common));
-
 static int run_words(Cli *cli, const Front *front, int argc, char **words)
 {
         static char version[] = "version";
@@ -313,7 +315,7 @@ static int run_words(Cli *cli, const Front *front, int argc, char **words)
                 return front->common.help ? print_overview(stdout, 0) : print_overview(stderr, EXIT_USAGE);
         verb = verb_find(cli_verbs, argc, words, &used);
         if (!verb)
-                return unknown_verb(cli, words);
+                return unknown_verb(cli, front, words);
         return dispatch(cli, verb, &front->common, argc - used, words + used);
 }
 

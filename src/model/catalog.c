@@ -403,8 +403,7 @@ static bool takes_jobs(const Catalog *catalog, const Queue *queue, GError **erro
         if (closed)
                 return err_set(
                         error, ERR_CONFLICT,
-                        "queue '%s' is closed%s%s\nAn administrator opens it with 'paddle queue set %s "
-                        "--closed=false'.",
+                        "queue '%s' is closed%s%s\nAn administrator opens it with 'paddle queue open %s'.",
                         queue->object.name, closed == queue ? "" : ", since it is below ",
                         closed == queue ? "" : closed->object.name, closed->object.name);
         if (!cluster || cluster->offline)

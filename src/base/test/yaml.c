@@ -71,6 +71,8 @@ static void test_refused(void)
                 { "- &b:\n", "j.yaml: line 1, column 3: a key must be text" },
                 { "{\"a\": \"\\ud83d\"}", "j.yaml: line 1, column " },
                 { "? [x]\n: 1\n", "j.yaml: line 1, column 3: a key must be text" },
+                { "a: {{b.c}}\n", "j.yaml: line 1, column 5: a key must be text, not a map\n"
+                                  "Put a value with braces in quotes: \"{{...}}\"." },
                 { "a: *none", "j.yaml: line 1, column 4: '*none' names no value that is finished before it" },
                 { "a: &x [*x]", "j.yaml: line 1, column 8: '*x' names no value that is finished before it" },
                 { "a: !python/object x", "j.yaml: line 1, column " },
