@@ -29,7 +29,8 @@ typedef struct {
 
 ThreadPool *thread_pool_new(const ThreadPoolConfig *config);
 
-/* False with ERR_UNAVAILABLE if too many works of the owner wait, or the pool has stopped: `func` is not called then.
+/* If the system starts no thread now and the pool has none, the work waits for the next push.
+ * False with ERR_UNAVAILABLE if too many works of the owner wait, or the pool has stopped: `func` is not called then.
  * `owner` NULL: all works of a pool have one owner, without a name. Any thread. */
 bool thread_pool_push(ThreadPool *pool, const char *owner, ThreadPoolFunc func, void *arg, GError **error);
 

@@ -12,6 +12,9 @@ static gboolean dispatch(GSource *source, GSourceFunc unused, void *data)
 {
         const Timer *self = (Timer *)source;
 
+        /* An earlier source of this turn of the loop has set it anew. */
+        if (g_source_get_ready_time(source) > g_get_monotonic_time())
+                return G_SOURCE_CONTINUE;
         g_clear_pointer((GSource **)self->at, g_source_unref);
         self->func(self->arg); /* the loop holds the source */
         return G_SOURCE_REMOVE;

@@ -18,7 +18,8 @@ static char *image_recipe(const Spec *spec)
 {
         g_autofree char *environment = environment_recipe(spec);
 
-        return g_strjoin("\n", text_or_none(spec->image), text_or_none(spec->package), environment, NULL);
+        return g_strjoin("\n", text_or_none(spec->image), text_or_none(spec->package),
+                         text_or_none(spec->package_name), environment, NULL);
 }
 
 /* Clients do not distinguish an environment from an image that contains one. */

@@ -3,12 +3,14 @@
 
 #include <stdbool.h>
 
-typedef struct {
+typedef struct Object Object;
+struct Object {
         GMainContext *context;
         Timer *timer;
         int calls;
         void (*within)(void *arg); /* or NULL */
-} Object;
+        Object *other;             /* for `within`; or NULL */
+};
 
 static void on_timer(void *arg)
 {
@@ -88,6 +90,32 @@ static void test_set_anew(void)
         g_assert_cmpint(object->calls, ==, 1);
         g_assert_nonnull(object->timer);
         object_free(object);
+}
+
+static void set_other_later(void *arg)
+{
+        Object *other = ((Object *)arg)->other;
+
+        set(other, 3600 * 1000);
+}
+
+/* Both are due, and the first to be called moves the other: that is not called. */
+static void test_set_later_when_due(void)
+{
+        Object *first = object_new(), *second = object_new();
+
+        g_main_context_unref(second->context);
+        second->context = g_main_context_ref(first->context);
+        first->other = second;
+        first->within = set_other_later;
+        set(first, 0);
+        set(second, 0);
+        run(first);
+        g_assert_cmpint(first->calls, ==, 1);
+        g_assert_cmpint(second->calls, ==, 0);
+        g_assert_nonnull(second->timer);
+        object_free(first);
+        object_free(second);
 }
 
 static void count_ten(void *arg)
@@ -184,6 +212,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/timer/once", test_once);
         g_test_add_func("/timer/set-anew", test_set_anew);
+        g_test_add_func("/timer/set-later-when-due", test_set_later_when_due);
         g_test_add_func("/timer/other-function", test_other_function);
         g_test_add_func("/timer/cleared", test_cleared);
         g_test_add_func("/timer/again-from-within", test_again_from_within);

@@ -240,6 +240,8 @@ void life_search_free(void *data)
 {
         Search *search = data;
 
+        if (!search)
+                return;
         g_free(search->task);
         g_free(search);
 }

@@ -30,6 +30,8 @@ Turns *turns_new(guint each)
 
 void turns_free(Turns *turns)
 {
+        if (!turns)
+                return;
         g_hash_table_unref(turns->lines);
         g_free(turns);
 }

@@ -81,6 +81,8 @@ void packings_free(Packings *packings)
         GHashTableIter iter;
         gpointer value;
 
+        if (!packings)
+                return;
         g_hash_table_iter_init(&iter, packings->by_hash);
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 Packing *packing = value;
