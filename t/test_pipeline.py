@@ -117,3 +117,25 @@ def test_a_large_list_is_cut(tmp_path):
     done = pipeline(tmp_path, "render", many, "-o", "json", "--limit", "7")
     assert len(json.loads(done.stdout)["instances"]) == 7
     assert "only the first 7 instances are shown" in done.stderr
+
+
+def test_a_name_that_is_cut_within_a_character_is_shown(tmp_path):
+    reply = json.loads(
+        pipeline(
+            tmp_path,
+            "lint",
+            "name: x\ndocker_env: i\nentry_points: {" + 22 * "中" + ": {command: c}}\n",
+            "-o",
+            "json",
+            check=1,
+        ).stdout
+    )
+    assert [problem["class"] for problem in reply["problems"]] == ["PE-05"]
+
+
+def test_words_that_become_parts_of_paths(tmp_path):
+    for options in (["--user", b"\xff"], ["--user", ""], ["--run-id", "../../x"], ["--run-id", ".."]):
+        done = pipeline(
+            tmp_path, "render", "name: x\ndocker_env: i\nentry_points: {a: {command: c}}\n", *options, check=2
+        )
+        assert done.stderr.startswith(f"paddle: {options[0]}: "), done.stderr

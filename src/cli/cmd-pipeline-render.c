@@ -196,6 +196,14 @@ static bool walk_all(Walk *walk, GError **error)
 
 /* ---- the verb ---- */
 
+/* Both become parts of paths. */
+static bool check_word(const char *option, const char *word, GError **error)
+{
+        return !word || (*word && g_utf8_validate(word, -1, NULL) && !strchr(word, '/') && *word != '.') ||
+               err_set(error, ERR_USAGE, "%s: a name is not empty, has no '/' and does not begin with '.'",
+                       option);
+}
+
 static bool render(Cli *cli, const PipelineOptions *given, const Definition *definition, Format format,
                    GError **error)
 {
@@ -206,7 +214,8 @@ static bool render(Cli *cli, const PipelineOptions *given, const Definition *def
         g_autoptr(GArray) chain = g_array_new(FALSE, FALSE, sizeof(guint32));
         Walk walk = { .context = &context, .list = list, .limit = given->limit, .chain = chain };
 
-        if (!walk_all(&walk, error))
+        if (!check_word("--run-id", given->run_id, error) || !check_word("--user", given->user, error) ||
+            !walk_all(&walk, error))
                 return false;
         value = json_pack("{s:s, s:i, s:s, s:O}", "name", definition_text(definition, definition->name),
                           "parallelism", definition->parallelism, "failure_strategy",

@@ -29,6 +29,15 @@ const char *problem_class_name(ProblemClass class)
         return classes[class].name;
 }
 
+/* Takes `text`. A message may have cut a word within a character. */
+static char *valid(char *text)
+{
+        char *ret = g_utf8_make_valid(text, -1);
+
+        g_free(text);
+        return ret;
+}
+
 static void problem_free(void *data)
 {
         Problem *problem = data;
@@ -52,7 +61,7 @@ void problems_clear(Problems *problems)
 void problems_add(Problems *problems, ProblemClass class, guint32 line, guint32 column, char *path,
                   char *text)
 {
-        Problem problem = { class, line, column, path, text };
+        Problem problem = { class, line, column, valid(path), valid(text) };
 
         problems->n++;
         g_ptr_array_add(problems->list, g_memdup2(&problem, sizeof(problem)));

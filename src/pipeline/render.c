@@ -111,7 +111,25 @@ typedef struct {
         const RenderContext *context;
         GHashTable *known; /* Need * -> json_t * */
         GArray *stack;     /* Need */
+        gsize len;         /* of all texts with templates */
 } Resolver;
+
+/* The text of a parameter. All of a component together are bounded, too. */
+static json_t *text_result(Resolver *resolver, const GString *text, GError **error)
+{
+        json_t *ret = json_stringn(text->str, text->len);
+
+        resolver->len += text->len;
+        if (resolver->len > RENDER_ALL_MAX) {
+                g_clear_pointer(&ret, json_decref);
+                err_set(error, ERR_INVALID,
+                        "RE-03: the parameters of a component with their templates are longer than %d bytes",
+                        RENDER_ALL_MAX);
+        } else if (!ret) {
+                err_set(error, ERR_INVALID, "RE-03: a text with its templates is not UTF-8");
+        }
+        return ret;
+}
 
 /* The parameter that a piece refers to. */
 static bool need_of(const Piece *piece, const Need *of, Need *ret)
@@ -154,7 +172,7 @@ static json_t *piece_value(const Resolver *resolver, const Piece *piece, const N
         }
 }
 
-static json_t *resolve_pieces(const Resolver *resolver, const Text *text, const Need *of, GError **error)
+static json_t *resolve_pieces(Resolver *resolver, const Text *text, const Need *of, GError **error)
 {
         const Piece *piece = &resolver->context->definition->pieces[text->pieces];
         g_autoptr(GString) out = NULL;
@@ -169,7 +187,7 @@ static json_t *resolve_pieces(const Resolver *resolver, const Text *text, const 
                 if (!fits(out, error))
                         return NULL;
                 if (piece->last)
-                        return json_string(out->str);
+                        return text_result(resolver, out, error);
         }
 }
 
@@ -230,7 +248,9 @@ static bool resolve_top(Resolver *resolver, GError **error)
         result =
                 templates ? resolve_pieces(resolver, &value->text, &need, error) : json_of(definition, value);
         if (!result)
-                return false;
+                return !(error && *error) &&
+                       err_set(error, ERR_INVALID, "RE-03: the parameter '%s' is not UTF-8",
+                               text_at(resolver->context, need.name));
         g_hash_table_insert(resolver->known, g_memdup2(&need, sizeof(need)), result);
         g_array_set_size(resolver->stack, resolver->stack->len - 1);
         return !templates || check_type(resolver->context, &need, result, error);

@@ -7,7 +7,11 @@
 
 #include "pipeline/definition.h"
 
-enum { RENDER_TEXT_MAX = 1024 * 1024 }; /* bytes of one resolved text */
+enum {
+        RENDER_TEXT_MAX = 1024 * 1024, /* bytes of one resolved text */
+        RENDER_ALL_MAX =
+                16 * 1024 * 1024, /* of all parameters of a component, with those that they refer to */
+};
 
 /* An instance of a DAG, as the components in it see it. */
 typedef struct RenderDag {

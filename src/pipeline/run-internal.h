@@ -26,7 +26,7 @@ typedef struct {
         guint32 work_at, work_end;
         guint32 slots, asked;
         guint8 state; /* NODE_NONE: not begun */
-        bool stopping, forced;
+        bool stopping, forced, full;
 } Totals;
 
 struct Run {

@@ -47,7 +47,7 @@ void run_restore_node(Run *run, guint32 index, guint32 dag_node, const RunNode *
         node->job = was->job;
         if (inner)
                 restore_dag(run, index);
-        node->state = was->state;
+        node->state = was->state == NODE_STOPPING && was->job == 0 && !inner ? NODE_TERMINATED : was->state;
         node->culprit = was->culprit;
         node->slot = !node_is_final(node->state) && !inner;
         run->totals.slots += node->slot;
@@ -107,6 +107,17 @@ static void resume_stop(Run *run, guint32 dags)
                         run_stop_dag(run, d);
 }
 
+/* The last of their nodes was STOPPING without a job. Inner DAGs come after those around them. */
+static void end_stopped(Run *run, guint32 dags)
+{
+        while (dags-- > 0) {
+                const RunDag *dag = dag_at(run, dags);
+
+                if (dag->node > RUN_POST && dag->open == 0 && !node_is_final(node_at(run, dag->node)->state))
+                        run_end_node(run, dag->node, run_end_of_dag(dag));
+        }
+}
+
 static void resume_failure(Run *run, guint32 index)
 {
         RunChild *child = touch_child(run, index);
@@ -154,7 +165,8 @@ void run_restored(Run *run, bool stopping, bool forced)
         resume_stop(run, dags);
         if (stopping)
                 run_stop_dag(run, root);
+        end_stopped(run, dags);
         each_child(run, dags, false, resume_child);
-        if (dag_at(run, root)->open == 0)
+        if (dag_at(run, root)->open == 0 && !node_is_final(node_at(run, RUN_ROOT)->state))
                 run_end_node(run, RUN_ROOT, run_end_of_dag(dag_at(run, root)));
 }

@@ -318,8 +318,14 @@ void run_prepare_child(Run *run, guint32 dag_index, guint32 index)
 
 static void enter_dag(Run *run, guint32 node)
 {
-        bool empty = run_make_dag(run, node)->n_children == 0;
+        bool empty;
 
+        if (n_components(run, node_at(run, node)->component) > run->nodes_max - run->totals.children) {
+                run->totals.full = true;
+                run_end_node(run, node, NODE_FAILED);
+                return;
+        }
+        empty = run_make_dag(run, node)->n_children == 0;
         touch_node(run, node)->state = NODE_RUNNING;
         if (empty)
                 run_end_node(run, node, NODE_SUCCEEDED);
@@ -569,6 +575,7 @@ bool run_expanded(Run *run, guint32 index, guint32 count, bool failed)
         run->totals.asked--;
         if (child->done) /* it was stopped meanwhile */
                 return true;
+        run->totals.full |= !fits;
         if (failed || !fits) {
                 make_placeholder(run, index, NODE_FAILED);
         } else if (count == 0) {
@@ -592,6 +599,7 @@ void run_looked(Run *run, guint32 index, bool holds, bool failed)
                 run_end_node(run, index, NODE_TERMINATED);
         } else if (!node->slot) {
                 run->totals.asked--;
+                node->state = NODE_STARTING;
                 enter_dag(run, index);
         } else {
                 node->state = NODE_STARTING;
@@ -665,6 +673,11 @@ NodeState run_state(const Run *run)
 bool run_is_stopping(const Run *run)
 {
         return run->totals.stopping;
+}
+
+bool run_is_full(const Run *run)
+{
+        return run->totals.full;
 }
 
 guint32 run_nodes(const Run *run)

@@ -111,8 +111,8 @@ typedef void (*RunAction)(void *arg, RunActionKind kind, guint32 index);
 
 typedef struct Run Run;
 
-/* `definition` must outlive the run. Nothing happens before run_begin. A loop that would bring the nodes of the run
- * above `nodes_max` fails. */
+/* `definition` must outlive the run. Nothing happens before run_begin. A loop that would bring the nodes of the run above
+ * `nodes_max` fails; so does a DAG that would bring the children of all DAGs above it. */
 Run *run_new(const Definition *definition, guint32 nodes_max);
 void run_free(Run *run);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Run, run_free)
@@ -143,6 +143,7 @@ void run_undo(Run *run);
 /* NODE_RUNNING, or the final state of the run. */
 NodeState run_state(const Run *run);
 bool run_is_stopping(const Run *run);
+bool run_is_full(const Run *run); /* a node has failed because of `nodes_max` */
 
 guint32 run_nodes(const Run *run); /* indices below it are made or reserved for a loop */
 const RunNode *run_node(const Run *run, guint32 node);
@@ -164,7 +165,8 @@ gsize run_size(const Run *run); /* bytes, without the definition */
 /* ---- after a restart, or for a retry ----
  *
  * A new run gets the nodes of the earlier one, each after the node of its DAG, then run_restored. Children of a loop are
- * told before their nodes. A node that was LOOKING, or STARTING without a job, is not told: it is made again. */
+ * told before their nodes. A node that was LOOKING, or STARTING without a job, is not told: it is made again. One that was
+ * STOPPING without a job is TERMINATED. */
 
 /* The loop of a component in the DAG of node `dag_node`: its nodes are `first` to first + count - 1. */
 void run_restore_loop(Run *run, guint32 dag_node, guint32 component, guint32 first, guint32 count);

@@ -241,6 +241,26 @@ static void test_references(void)
 }
 
 /* A chain of values as long as the text needs no deep recursion; a value that doubles each time is bounded. */
+/* Each text is below its limit; all of a component together are not. */
+static void test_all_parameters_are_bounded(void)
+{
+        g_autofree char *megabyte = g_strnfill(1000 * 1000, 'x');
+        g_autoptr(GString) body = g_string_new("entry_points: {s: {command: c, parameters: {a: ");
+        g_auto(Rendered) rendered = { 0 };
+        g_autoptr(GError) error = NULL;
+        Run run;
+
+        g_string_append_printf(body, "%s}}, t: {command: c, deps: s, parameters: {", megabyte);
+        for (int i = 0; i < 20; i++)
+                g_string_append_printf(body, "p%d: 'y{{s.a}}', ", i);
+        g_string_append(body, "z: 1}}}");
+        run_init(&run, body->str);
+        g_assert_false(render_instance(&run.context, &run.root, component_named(run.definition, "t"), 0, NULL,
+                                       NULL, &rendered, &error));
+        g_assert_nonnull(strstr(error->message, "RE-03"));
+        definition_free(run.definition);
+}
+
 static void test_long_chains(void)
 {
         g_autoptr(GString) chain = g_string_new("entry_points:\n  s0: {parameters: {p: 7}}\n");
@@ -281,5 +301,6 @@ int main(int argc, char **argv)
         g_test_add_func("/render/conditions", test_conditions);
         g_test_add_func("/render/references", test_references);
         g_test_add_func("/render/long-chains", test_long_chains);
+        g_test_add_func("/render/bounded", test_all_parameters_are_bounded);
         return g_test_run();
 }

@@ -220,6 +220,35 @@ static void test_limits(void)
         definition_free(stage.definition);
 }
 
+/* 3 children in each of 5 DAGs: the fourth DAG would bring the children of all above 12. */
+static void test_many_dags(void)
+{
+        static const char text[] = "name: p\ndocker_env: i\nentry_points:\n  d:\n    loop_argument: [1]\n"
+                                   "    entry_points:\n      a: {command: c}\n      b: {command: c}\n"
+                                   "      c: {command: c}\n";
+        Stage stage = { .test = cases };
+        g_auto(Problems) problems = { 0 };
+        guint32 child;
+
+        problems_init(&problems);
+        stage.definition = definition_parse(text, strlen(text), &(DefinitionRequest){ 0 }, &problems);
+        stage.run = run_new(stage.definition, 12);
+        run_begin(stage.run);
+        work(&stage);
+        child = run_dag(stage.run, 0)->children;
+        g_assert_true(run_expanded(stage.run, child, 5, false));
+        work(&stage);
+        g_assert_true(run_is_full(stage.run));
+        g_assert_cmpint(run_state_of(stage.run, child, 3), ==, NODE_FAILED);
+        for (guint32 i = 0; i < run_nodes(stage.run); i++)
+                if (run_node(stage.run, i)->state == NODE_STOPPING)
+                        run_ended(stage.run, i, NODE_TERMINATED);
+        work(&stage);
+        g_assert_cmpint(run_state(stage.run), ==, NODE_FAILED);
+        run_free(stage.run);
+        definition_free(stage.definition);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -229,5 +258,6 @@ int main(int argc, char **argv)
                 g_test_add_data_func(path, &cases[i], test_case);
         }
         g_test_add_func("/pipeline/run-cases/C097 limits", test_limits);
+        g_test_add_func("/pipeline/run-cases/many DAGs", test_many_dags);
         return g_test_run();
 }
