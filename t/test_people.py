@@ -239,6 +239,24 @@ def test_a_user_made_anew_does_not_see_the_former_ones_jobs(served):
     assert [item["id"] for item in call(served, "/v1/jobs", token).json["items"]] == [again.json["id"]]
 
 
+def test_jobs_of_anothers_array_are_not_told_apart_from_none(served):
+    """Neither which arrays there are, nor how many jobs they have."""
+    tokens = {}
+    for name in ("arrayed", "curious"):
+        user(served, name)
+        tokens[name] = make_token(served, user=name)["token"]
+    body = '{"command": "true", "name": "row", "array": "0-3", "begin": "2099-01-01T00:00:00Z"}'
+    array = call(served, "/v1/jobs", tokens["arrayed"], "POST", body).json["id"]
+    assert call(served, f"/v1/jobs/{array}%5B3%5D", tokens["arrayed"]).status == 200
+    said = set()
+    for word in (array, "a" + 15 * "7"):
+        for index in (3, 99):
+            reply = call(served, f"/v1/jobs/{word}%5B{index}%5D", tokens["curious"])
+            assert reply.status == 404
+            said.add(reply.json["message"].replace(word, "X"))
+    assert len(said) == 1, said
+
+
 def test_a_user_with_open_jobs_is_not_dropped(served):
     user(served, "busy")
     token = make_token(served, user="busy")["token"]

@@ -46,6 +46,7 @@ void building_init(Engine *engine)
 void building_clear(Engine *engine)
 {
         g_hash_table_unref(engine->build_groups);
+        g_clear_pointer(&engine->recipe.spec, spec_unref);
 }
 
 /* Reduces the request to what the job's queues have in all, so that a build can always start. */
@@ -98,14 +99,26 @@ static const Preparation *counted_of(Engine *engine, const Job *job)
         return NULL;
 }
 
-static char *key_of(const Job *job, PreparationKind kind)
+/* The jobs of an array share their specification and come one after another: it is hashed once. */
+static const char *recipe_hash(Engine *engine, Spec *spec, PreparationKind kind)
 {
-        const PreparationInfo *info = preparation_info(kind);
-        g_autofree char *recipe = info->recipe(job->spec);
-        char hash[HASH_LEN + 1];
+        BuildRecipe *last = &engine->recipe;
+        g_autofree char *recipe = NULL;
 
-        hash_bytes(recipe, strlen(recipe), hash);
-        return g_strconcat(job->queue, "\n", job->user, "\n", info->name, "\n", hash, NULL);
+        if (last->spec == spec && last->kind == kind)
+                return last->hash;
+        recipe = preparation_info(kind)->recipe(spec);
+        hash_bytes(recipe, strlen(recipe), last->hash);
+        g_clear_pointer(&last->spec, spec_unref);
+        last->spec = spec_ref(spec);
+        last->kind = kind;
+        return last->hash;
+}
+
+static char *key_of(Engine *engine, const Job *job, PreparationKind kind)
+{
+        return g_strconcat(job->queue, "\n", job->user, "\n", preparation_info(kind)->name, "\n",
+                           recipe_hash(engine, job->spec, kind), NULL);
 }
 
 /* ---- the groups ---- */
@@ -182,7 +195,7 @@ static void join(Engine *engine, Live *live, PreparationKind kind, const char *k
 void building_settle(Engine *engine, Live *live)
 {
         const Preparation *one = counted_of(engine, live->job);
-        g_autofree char *key = one ? key_of(live->job, one->kind) : NULL;
+        g_autofree char *key = one ? key_of(engine, live->job, one->kind) : NULL;
         bool builds = one && one->state == PREPARATION_RUNNING;
 
         if (live->group && (!one || strcmp(live->group->key, key) != 0))
@@ -225,7 +238,7 @@ PreparationState building_first(Engine *engine, const Job *job, PreparationKind 
         if (!is_counted(engine, job, kind, &wants) ||
             runtime_was_prepared(slot_of(engine, job)->runtime, kind, &attempt))
                 return PREPARATION_RUNNING;
-        key = key_of(job, kind);
+        key = key_of(engine, job, kind);
         group = g_hash_table_lookup(engine->build_groups, key);
         return group && building_runs(group->leader) ? PREPARATION_RUNNING : PREPARATION_WAITING;
 }

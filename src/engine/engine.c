@@ -444,8 +444,19 @@ Job *engine_job_by_name(Engine *engine, const char *user, const char *name)
         return views_job_by_name(engine->views, user, name);
 }
 
+static bool no_array(const char *user, const char *array, GError **error)
+{
+        return err_set(error, ERR_NOT_FOUND, "no array '%s' of '%s'\n`paddle list` shows the newest jobs.",
+                       array, user ? user : "anybody");
+}
+
 bool engine_no_job(const char *user, const char *name, GError **error)
 {
+        g_autofree char *array = NULL;
+        int index;
+
+        if (element_parse(name, &array, &index)) /* whether the array has that index is not told */
+                return no_array(user, array, error);
         if (!user)
                 return err_set(error, ERR_NOT_FOUND,
                                "no job '%s' of anybody\n`paddle list --all` shows all jobs.", name);
@@ -510,9 +521,8 @@ static Job *find_element(Engine *engine, const char *user, const char *array, in
                 job = views_job_by_seq(engine->views, seq + place);
         if (place >= 0 && !job)
                 job = store_job_by_seq(engine->store, seq + place, NULL);
-        if (!one)
-                err_set(error, ERR_NOT_FOUND, "no array '%s' of '%s'\n`paddle list` shows the newest jobs.",
-                        array, user ? user : "anybody");
+        if (!one || (!job && user && strcmp(one->user, user) != 0))
+                (void)no_array(user, array, error);
         else if (!job)
                 err_set(error, ERR_NOT_FOUND, "array '%s' has no job %d; its jobs are %.*s", array, index,
                         (int)strcspn(one->spec->array, "%"), one->spec->array);

@@ -3,20 +3,58 @@
 
 #include <string.h>
 
+#include "base/keyed-hash.h"
 #include "engine/state.h"
 
 /* ---- what has changed ---- */
 
 typedef enum { JOB_ENDED, JOB_DELETED, TOKEN_CREATED, TOKEN_DROPPED, LOGGED_OUT } ChangeKind;
 
+/* By what a change is found. A command may look for thousands of jobs, and there may be as many changes. */
+typedef enum {
+        ENDED_BY_SEQ,
+        ENDED_BY_ID,
+        ENDED_BY_KEY,    /* the idempotency key, and the user */
+        FAILED_IN_ARRAY, /* the array's number */
+        DELETED_BY_SEQ,
+        TOKEN_BY_ID,
+        LOGGED_OUT_USER,
+} LookKind;
+
+typedef struct {
+        LookKind kind;
+        gint64 seq;
+        const char *text, *user; /* or NULL */
+} Look;
+
+enum { LOOKS = 4 };
+
 typedef struct {
         gint64 at; /* the publication */
         ChangeKind kind;
-        Job *job;   /* JOB_ENDED: a reference */
-        gint64 seq; /* JOB_ENDED, JOB_DELETED */
-        char *id;   /* TOKEN_CREATED, TOKEN_DROPPED: of the token */
-        char *user; /* TOKEN_CREATED, LOGGED_OUT */
+        Job *job;          /* JOB_ENDED: a reference */
+        gint64 seq;        /* JOB_ENDED, JOB_DELETED */
+        char *id;          /* TOKEN_CREATED, TOKEN_DROPPED: of the token */
+        char *user;        /* TOKEN_CREATED, LOGGED_OUT */
+        Look looks[LOOKS]; /* keys of the index */
+        int n_looks;
 } StoreChange;
+
+static guint look_hash(gconstpointer data)
+{
+        const Look *look = data;
+        guint64 mixed = ((guint64)look->seq ^ ((guint64)look->kind << 56)) * 0x9e3779b97f4a7c15ULL;
+
+        return (look->text ? keyed_hash(look->text) : 0) ^ (guint)(mixed >> 32);
+}
+
+static gboolean look_equal(gconstpointer a, gconstpointer b)
+{
+        const Look *x = a, *y = b;
+
+        return x->kind == y->kind && x->seq == y->seq && g_strcmp0(x->text, y->text) == 0 &&
+               g_strcmp0(x->user, y->user) == 0;
+}
 
 static void store_change_free(gpointer data)
 {
@@ -33,12 +71,41 @@ void reads_init(Reads *reads)
         pthread_mutex_init(&reads->lock, NULL);
         g_queue_init(&reads->waiting);
         g_queue_init(&reads->changes);
+        reads->index = g_hash_table_new(look_hash, look_equal);
 }
 
 void reads_clear(Reads *reads)
 {
+        g_hash_table_unref(reads->index);
         g_queue_clear_full(&reads->changes, store_change_free);
         pthread_mutex_destroy(&reads->lock);
+}
+
+static void add_look(StoreChange *change, Look look)
+{
+        change->looks[change->n_looks++] = look;
+}
+
+static void add_looks(StoreChange *change)
+{
+        const Job *job = change->job;
+
+        switch (change->kind) {
+        case JOB_ENDED:
+                add_look(change, (Look){ .kind = ENDED_BY_SEQ, .seq = job->seq });
+                add_look(change, (Look){ .kind = ENDED_BY_ID, .text = job->id });
+                if (job->idempotency_key)
+                        add_look(change, (Look){ .kind = ENDED_BY_KEY,
+                                                 .text = job->idempotency_key,
+                                                 .user = job->user });
+                if (job->array_seq && job->state != JOB_SUCCEEDED)
+                        add_look(change, (Look){ .kind = FAILED_IN_ARRAY, .seq = job->array_seq });
+                break;
+        case JOB_DELETED: add_look(change, (Look){ .kind = DELETED_BY_SEQ, .seq = change->seq }); break;
+        case TOKEN_DROPPED: add_look(change, (Look){ .kind = TOKEN_BY_ID, .text = change->id }); break;
+        case LOGGED_OUT: add_look(change, (Look){ .kind = LOGGED_OUT_USER, .text = change->user }); break;
+        case TOKEN_CREATED: break; /* read_new_tokens looks at all */
+        }
 }
 
 static void add(Reads *reads, const StoreChange *change)
@@ -46,7 +113,20 @@ static void add(Reads *reads, const StoreChange *change)
         StoreChange *copy = g_memdup2(change, sizeof *change);
 
         copy->at = reads->published;
+        add_looks(copy);
+        for (int i = 0; i < copy->n_looks; i++)
+                g_hash_table_replace(reads->index, &copy->looks[i], copy);
         g_queue_push_tail(&reads->changes, copy);
+}
+
+static void forget_oldest(Reads *reads)
+{
+        StoreChange *change = g_queue_pop_head(&reads->changes);
+
+        for (int i = 0; i < change->n_looks; i++)
+                if (g_hash_table_lookup(reads->index, &change->looks[i]) == change)
+                        g_hash_table_remove(reads->index, &change->looks[i]);
+        store_change_free(change);
 }
 
 static void add_jobs(Engine *engine, const GArray *changes)
@@ -108,7 +188,7 @@ void reads_publish(Engine *engine, const GArray *changes)
                 add_tokens(engine);
         }
         while ((oldest = g_queue_peek_head(&reads->changes)) && oldest->at <= since)
-                store_change_free(g_queue_pop_head(&reads->changes));
+                forget_oldest(reads);
 }
 
 /* ---- reads ---- */
@@ -140,107 +220,62 @@ void read_end(Read *read)
 
 /* ---- looking for changes ---- */
 
-typedef bool (*Match)(const StoreChange *change, const StoreChange *like);
-
-static bool same_seq(const StoreChange *change, const StoreChange *like)
+/* The latest change since the read that is found by `look`. */
+static const StoreChange *find(const Read *read, Look look)
 {
-        return change->seq == like->seq;
+        const StoreChange *change =
+                read->engine ? g_hash_table_lookup(read->engine->reads.index, &look) : NULL;
+
+        return change && change->at > read->since ? change : NULL;
 }
 
-static bool same_job_id(const StoreChange *change, const StoreChange *like)
+static const Job *find_ended(const Read *read, Look look)
 {
-        return strcmp(change->job->id, like->id) == 0;
-}
+        const StoreChange *ended = find(read, look);
 
-/* `id` is the idempotency key. */
-static bool same_key(const StoreChange *change, const StoreChange *like)
-{
-        return g_strcmp0(change->job->idempotency_key, like->id) == 0 &&
-               strcmp(change->job->user, like->user) == 0;
-}
-
-/* `seq` is the array's number. */
-static bool failed_in_array(const StoreChange *change, const StoreChange *like)
-{
-        return change->job->array_seq == like->seq && change->job->state != JOB_SUCCEEDED;
-}
-
-static bool same_id(const StoreChange *change, const StoreChange *like)
-{
-        return strcmp(change->id, like->id) == 0;
-}
-
-static bool same_user(const StoreChange *change, const StoreChange *like)
-{
-        return strcmp(change->user, like->user) == 0;
-}
-
-/* The latest change since the read that is of the kind of `like` and matches it. */
-static const StoreChange *find(const Read *read, Match match, const StoreChange *like)
-{
-        for (const GList *link = read->engine ? read->engine->reads.changes.tail : NULL; link;
-             link = link->prev) {
-                const StoreChange *change = link->data;
-
-                if (change->at <= read->since)
-                        return NULL;
-                if (change->kind == like->kind && match(change, like))
-                        return change;
-        }
-        return NULL;
-}
-
-static const Job *find_ended(const Read *read, Match match, const StoreChange *like)
-{
-        const StoreChange *ended = find(read, match, like);
-
-        return ended && !find(read, same_seq, &(StoreChange){ .kind = JOB_DELETED, .seq = ended->seq })
-                       ? ended->job
-                       : NULL;
+        return ended && !find(read, (Look){ .kind = DELETED_BY_SEQ, .seq = ended->seq }) ? ended->job : NULL;
 }
 
 const Job *read_ended(const Read *read, const char *id)
 {
-        return find_ended(read, same_job_id, &(StoreChange){ .kind = JOB_ENDED, .id = (char *)id });
+        return find_ended(read, (Look){ .kind = ENDED_BY_ID, .text = id });
 }
 
 const Job *read_ended_by_seq(const Read *read, gint64 seq)
 {
-        return find_ended(read, same_seq, &(StoreChange){ .kind = JOB_ENDED, .seq = seq });
+        return find_ended(read, (Look){ .kind = ENDED_BY_SEQ, .seq = seq });
 }
 
 const Job *read_ended_by_key(const Read *read, const char *user, const char *key)
 {
-        return find_ended(read, same_key,
-                          &(StoreChange){ .kind = JOB_ENDED, .id = (char *)key, .user = (char *)user });
+        return find_ended(read, (Look){ .kind = ENDED_BY_KEY, .text = key, .user = user });
 }
 
 const Job *read_update(const Read *read, const Job *job)
 {
         const StoreChange *ended;
 
-        if (!job || find(read, same_seq, &(StoreChange){ .kind = JOB_DELETED, .seq = job->seq }))
+        if (!job || find(read, (Look){ .kind = DELETED_BY_SEQ, .seq = job->seq }))
                 return NULL;
-        ended = find(read, same_seq, &(StoreChange){ .kind = JOB_ENDED, .seq = job->seq });
+        ended = find(read, (Look){ .kind = ENDED_BY_SEQ, .seq = job->seq });
         return ended ? ended->job : job;
 }
 
 JobState read_array_state(const Read *read, gint64 array_seq)
 {
-        const StoreChange *failed =
-                find(read, failed_in_array, &(StoreChange){ .kind = JOB_ENDED, .seq = array_seq });
+        const StoreChange *failed = find(read, (Look){ .kind = FAILED_IN_ARRAY, .seq = array_seq });
 
         return failed ? (JobState)failed->job->state : JOB_SUCCEEDED;
 }
 
 bool read_token_dropped(const Read *read, const char *id)
 {
-        return find(read, same_id, &(StoreChange){ .kind = TOKEN_DROPPED, .id = (char *)id });
+        return find(read, (Look){ .kind = TOKEN_BY_ID, .text = id });
 }
 
 bool read_logged_out(const Read *read, const char *user)
 {
-        return find(read, same_user, &(StoreChange){ .kind = LOGGED_OUT, .user = (char *)user });
+        return find(read, (Look){ .kind = LOGGED_OUT_USER, .text = user });
 }
 
 void read_new_tokens(const Read *read, const char *user, GPtrArray *ids)

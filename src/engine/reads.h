@@ -51,8 +51,9 @@ void read_new_tokens(const Read *read, const char *user, GPtrArray *ids);
 typedef struct {
         pthread_mutex_t lock;
         GQueue waiting; /* links of Read: commands that have read and are not freed yet, the earliest read first */
-        gint64 published; /* number of publications */
-        GQueue changes;   /* what has changed since the earliest read, in order; the engine's thread only */
+        gint64 published;  /* number of publications */
+        GQueue changes;    /* what has changed since the earliest read, in order; the engine's thread only */
+        GHashTable *index; /* Look -> the latest of those; the same */
 } Reads;
 
 void reads_init(Reads *reads);

@@ -16,6 +16,7 @@
 #include "engine/slots.h"
 #include "engine/views.h"
 #include "journal/journal.h"
+#include "storage/hash.h"
 
 /* Jobs that wait for one build, see building.c. */
 typedef struct BuildGroup BuildGroup;
@@ -70,6 +71,13 @@ typedef struct {
         gint64 horizon;                   /* events up to here may be deleted; 0: none */
 } Batch;
 
+/* The hash of what decides the result of a preparation. */
+typedef struct {
+        Spec *spec; /* a reference; or NULL */
+        PreparationKind kind;
+        char hash[HASH_LEN + 1];
+} BuildRecipe;
+
 struct Engine {
         Store *store;
         char *dc, *node_name, *journal_dir;
@@ -97,7 +105,8 @@ struct Engine {
         GHashTable *arrays;       /* array_seq -> Array, see live.c: arrays with a live element */
         GHashTable *waiters;      /* id of a job or array -> Waiters, see depend.c */
         GHashTable *build_groups; /* key -> BuildGroup, see building.c */
-        GHashTable *rates;        /* user (interned) -> Rate, see submit.c */
+        BuildRecipe recipe;       /* the last one, since the jobs of an array come one after another */
+        GHashTable *rates;        /* user (interned) -> Rate, see submit-limits.c */
         GSequence *timers;        /* Live by due */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */

@@ -309,7 +309,7 @@ static void defer(HttpRequest *request, PaddleFlow *flow, ThreadPool *threads, H
         GError *error = NULL;
 
         *deferred = (Deferred){ http_request_ref(request), flow, handler };
-        if (thread_pool_push(threads, NULL, run_deferred, deferred, &error))
+        if (thread_pool_push(threads, http_request_caller(request)->user, run_deferred, deferred, &error))
                 return;
         paddleflow_fail(request, error, NULL);
         deferred_free(deferred);

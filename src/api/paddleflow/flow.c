@@ -3,11 +3,12 @@
 
 #include <string.h>
 
-enum { THREADS = 2, ASKERS = 4, LINE = 64 };
+enum { THREADS = 2, ASKERS = 4, LINE = 32 }; /* LINE: for each user */
 
 static ThreadPool *pool_new(const char *name, int threads)
 {
-        return thread_pool_new(&(ThreadPoolConfig){ .name = name, .threads = threads, .waiting_max = LINE });
+        return thread_pool_new(&(ThreadPoolConfig){
+                .name = name, .threads = threads, .share = threads / 2, .waiting_max = LINE });
 }
 
 PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error)

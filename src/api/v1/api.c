@@ -11,7 +11,7 @@
 #include "model/array.h"
 #include "model/results.h"
 
-enum { THREADS = 2, LINE = 64 };               /* of questions */
+enum { THREADS = 2, LINE = 32 }; /* of questions; one thread for a user, and so many that wait */
 enum { TEXT_SIZE = 3072, MOVING_SIZE = 1536 }; /* of a job, about; longer texts grow */
 
 const HttpRoute *const *api_routes(void)
@@ -57,8 +57,8 @@ Api *api_new(const ApiConfig *config)
         api->node_labels = g_strdupv((char **)config->node_labels);
         api->started = clock_now_ms();
         api->notifier = notifier_new(config->engine);
-        api->threads = thread_pool_new(
-                &(ThreadPoolConfig){ .name = "questions", .threads = THREADS, .waiting_max = LINE });
+        api->threads = thread_pool_new(&(ThreadPoolConfig){
+                .name = "questions", .threads = THREADS, .share = 1, .waiting_max = LINE });
         api->rendered = rendered_new();
         api->ids = job_ids_new();
         api->rates = usage_rates_new();

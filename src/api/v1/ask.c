@@ -207,7 +207,8 @@ static void ask(Question *question, ThreadPoolFunc func)
 {
         g_autoptr(GError) error = NULL;
 
-        if (thread_pool_push(question->api->threads, NULL, func, question, &error))
+        if (thread_pool_push(question->api->threads, http_request_caller(question->request)->user, func,
+                             question, &error))
                 return;
         http_fail(question->request, error);
         question_free(question);

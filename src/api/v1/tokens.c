@@ -168,7 +168,9 @@ static void user_done(Job *job, bool repeated, const GError *error, void *arg)
 
         if (error)
                 refuse_token(made, error);
-        else if (!thread_pool_push(made->change->api->threads, NULL, run_put_token, made, &busy))
+        else if (!thread_pool_push(made->change->api->threads,
+                                   http_request_caller(made->change->request)->user, run_put_token, made,
+                                   &busy))
                 refuse_token(made, busy);
 }
 

@@ -238,7 +238,7 @@ void api_what_if(Api *api, HttpRequest *request, const Queue *was, Queue *queue)
 
         *what_if = (WhatIf){ api, http_request_ref(request), queue };
         if (catalog_check_put(catalog, &was->object, &queue->object, &facts, &error) &&
-            thread_pool_push(api->threads, NULL, run_what_if, what_if, &error))
+            thread_pool_push(api->threads, http_request_caller(request)->user, run_what_if, what_if, &error))
                 return;
         http_fail(request, error);
         what_if_free(what_if);

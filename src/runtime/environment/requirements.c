@@ -6,14 +6,13 @@
 
 #include "base/err.h"
 
+/* It is asked for each job of an array, also on the engine's thread. */
 bool environment_is_needed(const char *requirements)
 {
-        g_auto(GStrv) lines = g_strsplit(requirements ? requirements : "", "\n", -1);
-
-        for (char **line = lines; *line; line++) {
-                g_strstrip(*line);
-                if (**line && **line != '#')
-                        return true;
+        for (const char *at = requirements; at; at = strchr(at, '\n')) {
+                at += strspn(at, " \f\n\r\t");
+                if (*at != '#')
+                        return *at != '\0';
         }
         return false;
 }
