@@ -78,8 +78,8 @@ struct Work {
 
 Work *local_work_new(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), const char *first,
                      const char *second, const Identity *identity);
-/* A function of a thread pool. */
-void local_work_run(bool stopped, void *work);
+/* A function of a thread pool; `arg` is a Work. */
+void local_work_run(bool stopped, void *arg);
 
 /* A missing, forbidden or malformed file makes the error permanent; a full disk does not. */
 void local_post_failure(LocalRuntime *local, const char *task, const GError *failure);
