@@ -126,7 +126,7 @@ bool keys_add(Keys *keys, Builder *builder, const char *name, DocumentPlace at, 
         if (!twice)
                 return true;
         *builder->place = at;
-        return err_set(error, ERR_INVALID, "the key '%.64s' stands here twice", name);
+        return err_set(error, ERR_INVALID, "the key '%.64s' is given twice", name);
 }
 
 /* ---- places, and looking up ---- */

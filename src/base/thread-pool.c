@@ -173,7 +173,7 @@ static bool may_wait(const ThreadPool *pool, const Owner *owner, GError **error)
                 return true;
         if (!*owner->name)
                 return err_set(error, ERR_UNAVAILABLE,
-                               "the server has as many %s in hand as it takes\nTry again in a moment.",
+                               "the server works on as many %s as it accepts at once\nTry again in a moment.",
                                config->name);
         return err_set(error, ERR_UNAVAILABLE,
                        "%u %s of '%s'%s%s wait already, as many as one may have\nTry again in a moment.",

@@ -18,7 +18,7 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
 #define FIELD(name) offsetof(Submission, name)
 
 /* clang-format off */
-#define SEED_OPTIONS                                                                                         \
+#define JOB_OPTIONS                                                                                         \
         { "job-name", 0, OPTION_STRING, FIELD(job_name), "NAME",                                             \
           "name of the job, unique among your open jobs: lower-case letters, digits, '-'; also --name",      \
           .alias = "name" },                                                                                 \
@@ -78,7 +78,7 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
 
 /* Options that `paddle shell` does not have: its job is one process with a terminal. */
 /* clang-format off */
-#define CROWD_OPTIONS                                                                                        \
+#define MEMBER_OPTIONS                                                                                        \
         { "entry-point", 0, OPTION_STRING, FIELD(entry_point), "COMMAND",                                    \
           "how a process is started, as one text for the shell" },                                           \
         { "ps-cpu", 0, OPTION_STRING, FIELD(ps_cpu), "N", "cores of one parameter server" },                 \
@@ -99,13 +99,13 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
 /* clang-format on */
 
 const Option submission_options[] = {
-        SEED_OPTIONS,
+        JOB_OPTIONS,
         { "trainers", 'n', OPTION_INT, FIELD(trainers), "N", "number of trainers", .min = 1,
           .max = SPEC_REPLICAS_MAX },
         { "pservers", 0, OPTION_STRING, FIELD(pservers), "N", "number of parameter servers",
           .alias = "pserver" },
         OWN_OPTIONS,
-        CROWD_OPTIONS,
+        MEMBER_OPTIONS,
         COMMON_OPTIONS,
         { 0 },
 };
@@ -116,9 +116,9 @@ const Option submission_short_options[] = {
         { "ps", 0, OPTION_STRING, FIELD(pservers), "N", "number of parameter servers; also --pservers",
           .alias = "pservers" },
         { "pserver", 0, OPTION_STRING, FIELD(pservers), "N" },
-        SEED_OPTIONS,
+        JOB_OPTIONS,
         OWN_OPTIONS,
-        CROWD_OPTIONS,
+        MEMBER_OPTIONS,
         COMMON_OPTIONS,
         { 0 },
 };
@@ -128,7 +128,7 @@ const Option submission_shell_options[] = {
           "start the job and print its name; `paddle attach` connects to it" },
         { "hangup-after", 0, OPTION_STRING, FIELD(hangup_after), "TIME",
           "how long the job continues after its terminal was closed; default: 60s" },
-        SEED_OPTIONS,
+        JOB_OPTIONS,
         OWN_OPTIONS,
         /* hidden; they have their own error message */
         { "follow", 0, OPTION_BOOL, FIELD(follow), NULL },

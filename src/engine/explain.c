@@ -260,7 +260,7 @@ static void ask_nodes(Question *question)
         if (!question->cluster || question->cluster->type == CLUSTER_LOCAL ||
             json_array_size(question->reasons) > 0)
                 return;
-        message = g_strdup_printf("no node of cluster '%s' has room for it now, beside what stands there",
+        message = g_strdup_printf("no node of cluster '%s' has enough free for it now",
                                   question->cluster->object.name);
         json_array_append_new(question->reasons, reason_new("resources", message));
 }

@@ -207,7 +207,7 @@ static char *say_nominated(const Words *words)
 {
         g_autofree char *job = other_job(words), *when = when_words(words);
 
-        return g_strdup_printf("room is being made: %s ends%s", job, when);
+        return g_strdup_printf("capacity is being freed: %s ends%s", job, when);
 }
 
 static char *say_topology(const Words *words)

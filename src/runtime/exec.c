@@ -31,7 +31,7 @@ struct RuntimeExec {
         gint held; /* atomic */
 };
 
-static const char closing[] = "the server stops, or the cluster is set up anew";
+static const char closing[] = "the server stops, or the cluster is being reconnected";
 
 typedef struct Order Order;
 struct Order {

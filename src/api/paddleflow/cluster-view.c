@@ -213,7 +213,7 @@ static json_t *see_here(PaddleFlow *flow, bool pods)
                          running ? running : json_array());
 }
 
-json_t *cluster_sight(PaddleFlow *flow, const Cluster *cluster, bool pods, GError **error)
+json_t *cluster_node_list(PaddleFlow *flow, const Cluster *cluster, bool pods, GError **error)
 {
         return cluster->type == CLUSTER_LOCAL ? see_here(flow, pods) : see_others(flow, cluster, error);
 }

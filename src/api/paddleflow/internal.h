@@ -102,7 +102,7 @@ void paddleflow_defer_ask(HttpRequest *request, PaddleFlow *flow, HttpHandler ha
 json_t *paddleflow_ask(PaddleFlow *flow, const char *cluster, const RuntimeAsk *ask, GError **error);
 /* The nodes of a cluster: an object, name -> node as in census.h (also for this machine); `pods`: with the
  * pods on them. NULL with the reason if they cannot be read. Waits, as paddleflow_ask. */
-json_t *cluster_sight(PaddleFlow *flow, const Cluster *cluster, bool pods, GError **error);
+json_t *cluster_node_list(PaddleFlow *flow, const Cluster *cluster, bool pods, GError **error);
 
 /* ---- pages ---- */
 

@@ -161,7 +161,7 @@ static json_t *rooms_of(const Call *call, GError **error)
                 if (cluster->offline ||
                     (names && !g_strv_contains((const char *const *)names, cluster->object.name)))
                         continue;
-                nodes = cluster_sight(call->flow, cluster, false, &why);
+                nodes = cluster_node_list(call->flow, cluster, false, &why);
                 any |= nodes != NULL;
                 json_object_set_new(reply, cluster->object.name, room_of(nodes, why ? why->message : ""));
                 if (why && !*error)
@@ -280,7 +280,7 @@ static json_t *find_nodes(const Call *call, const json_t *body, GError **error)
                     !is_named(json_object_get(body, "clusterNames"), cluster->object.name) ||
                     (queue && g_strcmp0(queue->cluster, cluster->object.name) != 0))
                         continue;
-                nodes = cluster_sight(call->flow, cluster, false, NULL); /* one that is away has none */
+                nodes = cluster_node_list(call->flow, cluster, false, NULL); /* one that is away has none */
                 json_object_set_new(reply, cluster->object.name, cluster_nodes(cluster, nodes, body));
         }
         return reply;
@@ -365,7 +365,7 @@ static void show_nodes_now(HttpRequest *request, void *arg)
         }
         cluster = catalog_cluster(call.catalog, call_param(&call, "clusterName"));
         if (cluster && !cluster->offline)
-                nodes = cluster_sight(call.flow, cluster, true, &why);
+                nodes = cluster_node_list(call.flow, cluster, true, &why);
         if (why)
                 paddleflow_set(&error, CODE_InternalError, "cluster '%s': %s", cluster->object.name,
                                why->message);

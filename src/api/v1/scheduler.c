@@ -102,7 +102,7 @@ typedef struct {
         Api *api;
         HttpRequest *request;
         gint64 limit; /* of decisions */
-} Ask;
+} Question;
 
 static json_t *format_devices(guint64 devices)
 {
@@ -309,7 +309,7 @@ static json_t *format_nodes(Api *api, const char *cluster, const Scheduler *clon
 
 static void run_nodes(bool stopped, void *arg)
 {
-        g_autofree Ask *ask = arg;
+        g_autofree Question *question = arg;
         g_autoptr(GError) error = NULL;
         g_autoptr(Scheduler) clone = NULL;
         g_autoptr(json_t) reply = NULL;
@@ -318,27 +318,28 @@ static void run_nodes(bool stopped, void *arg)
         if (stopped)
                 err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
         else
-                clone = api_clone(ask->api, &now, &error);
+                clone = api_clone(question->api, &now, &error);
         if (clone)
-                reply = format_nodes(ask->api, http_request_query(ask->request, "cluster"), clone, &error);
+                reply = format_nodes(question->api, http_request_query(question->request, "cluster"), clone,
+                                     &error);
         if (reply)
-                http_reply_json(ask->request, 200, reply);
+                http_reply_json(question->request, 200, reply);
         else
-                http_fail(ask->request, error);
-        http_request_unref(ask->request);
+                http_fail(question->request, error);
+        http_request_unref(question->request);
 }
 
 static void ask_pool(Api *api, HttpRequest *request, ThreadPoolFunc func, gint64 limit)
 {
         g_autoptr(GError) error = NULL;
-        Ask *ask = g_new0(Ask, 1);
+        Question *question = g_new0(Question, 1);
 
-        *ask = (Ask){ api, http_request_ref(request), limit };
-        if (thread_pool_push(api->threads, http_request_caller(request)->user, func, ask, &error))
+        *question = (Question){ api, http_request_ref(request), limit };
+        if (thread_pool_push(api->threads, http_request_caller(request)->user, func, question, &error))
                 return;
         http_fail(request, error);
         http_request_unref(request);
-        g_free(ask);
+        g_free(question);
 }
 
 static void list_nodes(HttpRequest *request, void *arg)
@@ -387,30 +388,31 @@ static void add_decision(const JournalEntry *entry, void *arg)
         json_array_append_new(listing->items, item);
 }
 
-static bool read_journal(const Ask *ask, bool stopped, char **ret, gsize *ret_len, GError **error)
+static bool read_journal(const Question *question, bool stopped, char **ret, gsize *ret_len, GError **error)
 {
         if (stopped)
                 return err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
-        if (!ask->api->journal_dir)
+        if (!question->api->journal_dir)
                 return err_set(error, ERR_NOT_FOUND, "this server keeps no journal of its scheduler");
-        return api_flush_journal(ask->api, error) && journal_read(ask->api->journal_dir, ret, ret_len, error);
+        return api_flush_journal(question->api, error) &&
+               journal_read(question->api->journal_dir, ret, ret_len, error);
 }
 
 static void run_decisions(bool stopped, void *arg)
 {
-        g_autofree Ask *ask = arg;
-        Listing listing = { ask->api, json_array() };
+        g_autofree Question *question = arg;
+        Listing listing = { question->api, json_array() };
         g_autoptr(json_t) reply = json_pack("{s:o}", "items", listing.items);
         g_autofree char *text = NULL;
         g_autoptr(GError) error = NULL;
         gsize len = 0;
 
-        if (read_journal(ask, stopped, &text, &len, &error) &&
-            journal_list(text, len, (int)ask->limit, add_decision, &listing, &error))
-                http_reply_json(ask->request, 200, reply);
+        if (read_journal(question, stopped, &text, &len, &error) &&
+            journal_list(text, len, (int)question->limit, add_decision, &listing, &error))
+                http_reply_json(question->request, 200, reply);
         else
-                http_fail(ask->request, error);
-        http_request_unref(ask->request);
+                http_fail(question->request, error);
+        http_request_unref(question->request);
 }
 
 static void list_decisions(HttpRequest *request, void *arg)
@@ -423,16 +425,16 @@ static void list_decisions(HttpRequest *request, void *arg)
 
 static void run_journal(bool stopped, void *arg)
 {
-        g_autofree Ask *ask = arg;
+        g_autofree Question *question = arg;
         g_autoptr(GError) error = NULL;
         char *text = NULL;
         gsize len = 0;
 
-        if (read_journal(ask, stopped, &text, &len, &error))
-                http_reply_take(ask->request, 200, "text/plain", text, len);
+        if (read_journal(question, stopped, &text, &len, &error))
+                http_reply_take(question->request, 200, "text/plain", text, len);
         else
-                http_fail(ask->request, error);
-        http_request_unref(ask->request);
+                http_fail(question->request, error);
+        http_request_unref(question->request);
 }
 
 static void show_journal(HttpRequest *request, void *arg)

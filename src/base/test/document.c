@@ -52,7 +52,7 @@ static void test_refused(void)
                 guint32 line, column;
                 const char *says;
         } cases[] = {
-                { "{\"a\": 1,\n \"a\": 2}", 2, 2, "the key 'a' stands here twice" },
+                { "{\"a\": 1,\n \"a\": 2}", 2, 2, "the key 'a' is given twice" },
                 { "{\"a\": 1,}", 1, 9, "expected a key in double quotes" },
                 { "{\"a\" 1}", 1, 6, "expected ':'" },
                 { "{\"a\": [1 2]}", 1, 10, "expected ',' or ']'" },
@@ -67,7 +67,7 @@ static void test_refused(void)
                 { "{\"a\": \"x\ny\"}", 1, 9, "a control character in a string" },
                 { "{\"a\": 1e999}", 1, 7, "'1e999' is not a number that can be held" },
                 { "{} x", 1, 4, "text behind the end of the JSON value" },
-                { "a: 1\na: 2\n", 2, 1, "the key 'a' stands here twice" },
+                { "a: 1\na: 2\n", 2, 1, "the key 'a' is given twice" },
                 { "a: .inf\n", 1, 4, "'.inf' is not a number that can be held" },
                 { "a: \xff", 1, 4, "not UTF-8 text" },
         };

@@ -215,7 +215,7 @@ static void test_bounded_without_owners(void)
         g_assert_true(push(pool, stage, NULL, NULL));
         g_assert_false(push(pool, stage, NULL, &error));
         g_assert_cmpstr(error->message, ==,
-                        "the server has as many log-ins in hand as it takes\nTry again in a moment.");
+                        "the server works on as many log-ins as it accepts at once\nTry again in a moment.");
         let_end(stage, 2);
         thread_pool_free(pool);
         stage_free(stage);

@@ -61,7 +61,7 @@ static void test_refused(void)
         static const struct {
                 const char *yaml, *begins;
         } cases[] = {
-                { "a: 1\na: 2\n", "j.yaml: line 2, column 1: the key 'a' stands here twice" },
+                { "a: 1\na: 2\n", "j.yaml: line 2, column 1: the key 'a' is given twice" },
                 { "a: [1\nb: 2\n", "j.yaml: line 2, column 2: did not find expected ',' or ']'" },
                 { "a:\n\t- x\n", "j.yaml: line 2, column 1: a tab is not allowed here" },
                 { "a: 'x\nb: 1\n",
