@@ -12,7 +12,7 @@ static gboolean dispatch(GSource *source, GSourceFunc unused, void *data)
 {
         const Timer *self = (Timer *)source;
 
-        /* An earlier source of this turn of the loop has set it anew. */
+        /* A source that was dispatched before it in this iteration has moved it to a later time. */
         if (g_source_get_ready_time(source) > g_get_monotonic_time())
                 return G_SOURCE_CONTINUE;
         g_clear_pointer((GSource **)self->at, g_source_unref);

@@ -1,6 +1,6 @@
 /* paddle pipeline render: what a run of a definition would do, as YAML or JSON. Needs no server.
  *
- * What only the run knows is left open: the content of artifacts, so loops over it and conditions with it. */
+ * The content of artifacts is known in a run only. Loops over it and conditions with it are shown as unknown. */
 #include <string.h>
 
 #include "base/err.h"

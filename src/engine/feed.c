@@ -377,8 +377,7 @@ static bool declares_all(const Spec *spec)
         return true;
 }
 
-/* True if a change of the queues' shares changes the job's request. That of an attempt or a build does not
- * change. */
+/* True if a change of the queues' shares changes the job's request. The request of an attempt or a build is fixed. */
 static bool depends_on_shares(const Live *live)
 {
         if (building_leads(live))

@@ -107,7 +107,7 @@ static bool check_max(const Catalog *catalog, const Queue *queue, const Resource
                        asked, queue->object.name, limit);
 }
 
-/* What no program could be given is not begun. */
+/* Refuses a job whose members could not be told the addresses of all others: a variable has a maximum length. */
 static bool check_told(const RuntimeSlot *slot, const Queue *queue, const Spec *spec, GError **error)
 {
         const Job job = { .id = "0123456789abcdef", .attempt = 1, .spec = (Spec *)spec };

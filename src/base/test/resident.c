@@ -1,4 +1,4 @@
-/* Memory is given back: pages of code that nobody uses are not mapped any more, and the program runs on. */
+/* Memory is returned to the system: unused pages of code are unmapped, and the program still runs. */
 #include "base/resident.h"
 
 #include <glib.h>

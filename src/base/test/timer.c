@@ -77,7 +77,7 @@ static void test_once(void)
         object_free(object);
 }
 
-static void test_set_anew(void)
+static void test_set_again(void)
 {
         Object *object = object_new();
 
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/timer/once", test_once);
-        g_test_add_func("/timer/set-anew", test_set_anew);
+        g_test_add_func("/timer/set-again", test_set_again);
         g_test_add_func("/timer/set-later-when-due", test_set_later_when_due);
         g_test_add_func("/timer/other-function", test_other_function);
         g_test_add_func("/timer/cleared", test_cleared);

@@ -1042,7 +1042,7 @@ static void restart(Pair *pair)
         compare(pair, "restart");
 }
 
-static bool one_event(Pair *pair, bool steady)
+static bool one_event(Pair *pair)
 {
         Model *model = &pair->model;
         g_autofree char *open = NULL;
@@ -1051,7 +1051,7 @@ static bool one_event(Pair *pair, bool steady)
 
         if (model->ended)
                 return false;
-        if (!steady && chance(&pair->plan, 1)) {
+        if (chance(&pair->plan, 1)) {
                 answer.force = chance(&pair->plan, 50);
         } else {
                 if (model->open->len == 0)
@@ -1118,7 +1118,7 @@ static NodeState one_run(guint seed)
         while (follow(&pair.model))
                 ;
         compare(&pair, "begin");
-        for (int i = 0; one_event(&pair, false); i++)
+        for (int i = 0; one_event(&pair); i++)
                 g_assert_cmpint(i, <, EVENTS_MAX);
         ret = run_state(pair.run);
         pair_clear(&pair);
