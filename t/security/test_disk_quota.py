@@ -123,17 +123,15 @@ def test_a_body_that_is_too_much_is_refused_before_it_is_read(served):
 def test_bodies_of_one_user_are_bounded_together(served):
     """Each would fit, all of them would not: what is announced counts until its request is over."""
     ann = Limited(served, "ann-many", disk="64Mi")
-    field = f"Content-Length: {40 * MI}"
-    with contextlib.closing(heading(served, ann, "POST", "/v1/packages", field)) as first:
-        first.sendall(b"x" * 1024)  # it is being read
+    fields = (f"Content-Length: {40 * MI}", "Expect: 100-continue")
 
-        def second():
-            with contextlib.closing(
-                heading(served, ann, "POST", "/v1/packages", field, "Expect: 100-continue")
-            ) as connection:
-                return connection.recv(12)
+    def second():
+        with contextlib.closing(heading(served, ann, "POST", "/v1/packages", *fields)) as connection:
+            return connection.recv(12)
 
-        wait_for(lambda: second() == b"HTTP/1.1 429", what="a refusal")
+    with contextlib.closing(heading(served, ann, "POST", "/v1/packages", *fields)) as first:
+        assert first.recv(12) == b"HTTP/1.1 100"  # its body counts from here on
+        assert second() == b"HTTP/1.1 429"
     wait_for(lambda: second() == b"HTTP/1.1 100", what="room after the first has left")
 
 

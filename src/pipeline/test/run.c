@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "base/test/seed.h"
+
 enum { CHILDREN_MAX = 6, DEPTH_MAX = 3, ITEMS_MAX = 4, EVENTS_MAX = 4000 };
 
 /* ---- a random definition ---- */
@@ -1128,7 +1130,7 @@ static NodeState one_run(guint seed)
 static void test_model(void)
 {
         static const guint found[] = { 2778, 4738 }; /* restarts after a stop */
-        guint runs = g_getenv("PADDLE_SOAK") ? 100 * 1000 : 400, seen[NODE_STATES] = { 0 };
+        guint runs = is_soak() ? 100 * 1000 : 400, seen[NODE_STATES] = { 0 };
 
         for (guint seed = 1; seed <= runs; seed++)
                 seen[one_run(seed)]++;
