@@ -28,7 +28,7 @@ struct CgroupPool {
         char *slot_dir[SLOT_CONTROLLERS]; /* from the last call of cgroup_pool_slot */
         guint32 v2;
         int next;
-        GArray *free;          /* int; the most recently used one is last */
+        GArray *free;          /* FreeSlot; the most recently used one is last */
         GHashTable *users;     /* gint64 -> User */
         GHashTable *owned;     /* number -> OwnedSlot: the slots inside users' groups */
         GHashTable *discarded; /* numbers */
@@ -47,6 +47,11 @@ typedef struct {
         User *user;
         gint64 weight_milli; /* of the member in the slot */
 } OwnedSlot;
+
+typedef struct {
+        int number;
+        SlotLimits held; /* of its last member */
+} FreeSlot;
 
 /* ── detection ─────────────────────────────────────────────────────────── */
 
@@ -371,7 +376,7 @@ CgroupPool *cgroup_pool_new(const char *mounts, const char *own, const char *id)
         g_autofree char *text = NULL;
         g_auto(GStrv) lines = NULL;
 
-        pool->free = g_array_new(FALSE, FALSE, sizeof(int));
+        pool->free = g_array_new(FALSE, FALSE, sizeof(FreeSlot));
         pool->discarded = g_hash_table_new(NULL, NULL);
         pool->users = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
         pool->owned = g_hash_table_new_full(NULL, NULL, NULL, g_free);
@@ -435,19 +440,29 @@ void cgroup_pool_slot(CgroupPool *pool, int number, Slot *ret)
         }
 }
 
-/* The most recently used free slot of the user (NULL: one without a user); -1: none. */
-static int take_free(CgroupPool *pool, const User *user)
+/* The most recently used free slot of the user (NULL: one without a user) that has these limits, otherwise the most
+ * recently used one; false: there is none. */
+static bool take_free(CgroupPool *pool, const User *user, const SlotLimits *limits, FreeSlot *ret)
 {
+        guint found = 0; /* its place, counted from 1 */
+
         for (guint i = pool->free->len; i > 0; i--) {
-                int number = g_array_index(pool->free, int, i - 1);
-                const OwnedSlot *owned = g_hash_table_lookup(pool->owned, GINT_TO_POINTER(number));
+                const FreeSlot *slot = &g_array_index(pool->free, FreeSlot, i - 1);
+                const OwnedSlot *owned = g_hash_table_lookup(pool->owned, GINT_TO_POINTER(slot->number));
 
                 if ((owned ? owned->user : NULL) != user)
                         continue;
-                g_array_remove_index(pool->free, i - 1);
-                return number;
+                if (slot_limits_equal(&slot->held, limits)) {
+                        found = i;
+                        break;
+                }
+                found = found ? found : i;
         }
-        return -1;
+        if (!found)
+                return false;
+        *ret = g_array_index(pool->free, FreeSlot, found - 1);
+        g_array_remove_index(pool->free, found - 1);
+        return true;
 }
 
 static bool make_slot(CgroupPool *pool, User *user, int *ret, GError **error)
@@ -478,25 +493,26 @@ static bool make_slot(CgroupPool *pool, User *user, int *ret, GError **error)
         return true;
 }
 
-bool cgroup_pool_take(CgroupPool *pool, const SlotOwner *owner, int *ret, GError **error)
+bool cgroup_pool_take(CgroupPool *pool, const SlotOwner *owner, int *ret, SlotLimits *ret_held,
+                      GError **error)
 {
+        FreeSlot slot = { .number = -1 };
         User *user;
-        int number;
 
-        if (!cgroup_pool_is_usable(pool)) {
-                *ret = -1;
+        *ret = -1;
+        *ret_held = slot.held;
+        if (!cgroup_pool_is_usable(pool))
                 return true;
-        }
         user = owner->user > 0 && pool->base[SLOT_PIDS] ? get_user(pool, owner->user) : NULL;
-        number = take_free(pool, user);
-        if (number < 0 && !make_slot(pool, user, &number, error))
+        if (!take_free(pool, user, &owner->limits, &slot) && !make_slot(pool, user, &slot.number, error))
                 return false;
         if (user && !bound_user(pool, user, owner->processes, error)) {
-                cgroup_pool_discard(pool, number);
+                cgroup_pool_discard(pool, slot.number);
                 return false;
         }
-        weigh_user(pool, number, owner->weight_milli);
-        *ret = number;
+        weigh_user(pool, slot.number, owner->limits.cpu_weight_milli);
+        *ret = slot.number;
+        *ret_held = slot.held;
         return true;
 }
 
@@ -512,15 +528,17 @@ void cgroup_pool_mark(CgroupPool *pool, int number)
 }
 
 /* Discards the slot that was free longest, since its user may be gone for good. */
-bool cgroup_pool_give(CgroupPool *pool, int number)
+bool cgroup_pool_give(CgroupPool *pool, int number, const SlotLimits *held)
 {
+        const FreeSlot slot = { number, *held };
+
         if (number < 0)
                 return false;
         weigh_user(pool, number, 0);
-        g_array_append_val(pool->free, number);
+        g_array_append_val(pool->free, slot);
         if (pool->free->len <= FREE_MAX)
                 return false;
-        cgroup_pool_discard(pool, g_array_index(pool->free, int, 0));
+        cgroup_pool_discard(pool, g_array_index(pool->free, FreeSlot, 0).number);
         g_array_remove_index(pool->free, 0);
         return true;
 }
@@ -575,7 +593,7 @@ void cgroup_pool_free(CgroupPool *pool)
         if (!pool)
                 return;
         for (guint i = 0; i < pool->free->len; i++)
-                cgroup_pool_discard(pool, g_array_index(pool->free, int, i));
+                cgroup_pool_discard(pool, g_array_index(pool->free, FreeSlot, i).number);
         (void)cgroup_pool_sweep(pool); /* the next agent finds slots that still have processes */
         for (int i = 0; i < SLOT_CONTROLLERS; i++) {
                 if (pool->base[i]) {

@@ -31,18 +31,20 @@ void cgroup_pool_bound(CgroupPool *pool, gint64 processes);
 
 /* The owner of a slot. */
 typedef struct {
-        gint64 user;         /* number of the user; 0: none */
-        gint64 processes;    /* of all members of the user together; 0: no limit */
-        gint64 weight_milli; /* of the member, as in SlotLimits */
+        gint64 user;      /* number of the user; 0: none */
+        gint64 processes; /* of all members of the user together; 0: no limit */
+        SlotLimits limits;
 } SlotOwner;
 
-/* Takes an empty slot; *ret is its number (-1: the machine has no usable controller). */
-bool cgroup_pool_take(CgroupPool *pool, const SlotOwner *owner, int *ret, GError **error);
+/* Takes an empty slot, if possible one that has the limits already. *ret is its number (-1: the machine has no usable
+ * controller), *ret_held its limits. */
+bool cgroup_pool_take(CgroupPool *pool, const SlotOwner *owner, int *ret, SlotLimits *ret_held,
+                      GError **error);
 /* Marks a slot that an adopted task uses. */
 void cgroup_pool_mark(CgroupPool *pool, int number);
-/* Returns a slot that is empty and reset. True: there are too many, and one must be swept. -1 is a no-op,
- * here and below. */
-bool cgroup_pool_give(CgroupPool *pool, int number);
+/* Returns a slot that is empty and reset, with the limits that it has. True: there are too many, and one must be swept.
+ * -1 is a no-op, here and below. */
+bool cgroup_pool_give(CgroupPool *pool, int number, const SlotLimits *held);
 /* Returns a slot in any state: the next sweeps kill its processes and remove it. */
 void cgroup_pool_discard(CgroupPool *pool, int number);
 /* Call it after all tasks are adopted: discards every initially found slot that was not marked. */

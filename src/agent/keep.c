@@ -128,6 +128,16 @@ static void drop_request(Task *task)
         task->request = NULL;
 }
 
+/* `clean`: another task can use it. */
+static void leave_slot(Keep *keep, Task *task, bool clean)
+{
+        if (!clean)
+                cgroup_pool_discard(keep->pool, task->slot);
+        if (!clean || cgroup_pool_give(keep->pool, task->slot, &task->limits))
+                watch_sweep(keep);
+        task->slot = -1;
+}
+
 /* The only function that sets TASK_ENDED. */
 static void end_task(Keep *keep, Task *task, const RecordEnd *end)
 {
@@ -145,11 +155,7 @@ static void end_task(Keep *keep, Task *task, const RecordEnd *end)
                 .cpu_us = end->cpu_us,
                 .text = end->text[0] ? g_strdup(end->text) : NULL,
         };
-        if (!end->clean)
-                cgroup_pool_discard(keep->pool, task->slot);
-        if (!end->clean || cgroup_pool_give(keep->pool, task->slot))
-                watch_sweep(keep);
-        task->slot = -1;
+        leave_slot(keep, task, end->clean && !task->adopted);
         report(keep, task, task_format_end);
 }
 
@@ -376,6 +382,7 @@ static void fill_from_record(Keep *keep, Task *task, int fd, const RecordStarted
                 task->ready_file = g_strdup(path);
         if (task->slot < 0 && started->slot >= 0 && cgroup_pool_is_usable(keep->pool)) {
                 task->slot = started->slot;
+                task->adopted = true;
                 cgroup_pool_mark(keep->pool, task->slot);
         }
 }
@@ -632,10 +639,7 @@ static void watch_ready(Keep *keep)
 
 static void refused(Keep *keep, Task *task, const char *text)
 {
-        int slot = task->slot;
-
-        task->slot = -1;
-        (void)cgroup_pool_give(keep->pool, slot); /* no keeper exists, so the slot is unchanged */
+        leave_slot(keep, task, false); /* it has the limits of another task */
         end_with_text(keep, task, END_FAILED, text);
 }
 
@@ -722,7 +726,8 @@ void keep_start(Keep *keep, const StartRequest *request)
         Task *task = g_hash_table_lookup(keep->tasks, request->task);
         g_autoptr(GError) error = NULL;
         g_autofree char *spare = NULL;
-        const SlotOwner owner = { request->user, request->user_processes, request->limits.cpu_weight_milli };
+        const SlotOwner owner = { request->user, request->user_processes, request->limits };
+        SlotLimits held;
         Slot slot;
         int number;
 
@@ -738,16 +743,18 @@ void keep_start(Keep *keep, const StartRequest *request)
                             false);
                 return;
         }
-        if (!cgroup_pool_take(keep->pool, &owner, &number, &error)) {
+        if (!cgroup_pool_take(keep->pool, &owner, &number, &held, &error)) {
                 keep_refuse(keep, request->task, error->message, false);
                 return;
         }
         task = add_task(keep, request->task);
         task->slot = number;
+        task->limits = request->limits;
         task->ready_ports[0] = (int32_t)request->ready_port;
         task->ready_ports[1] = (int32_t)request->ready_port_other;
         task->ready_file = request->ready_file && *request->ready_file ? g_strdup(request->ready_file) : NULL;
         cgroup_pool_slot(keep->pool, number, &slot);
+        slot.held = held;
         spare = take_spare(keep);
         task->request =
                 g_byte_array_free_to_bytes(start_request_pack(request, task->id, spare, number, &slot,

@@ -75,6 +75,7 @@ static void keep_slot(Keeper *keeper, const Spawn *spawn)
         static char dirs[SLOT_CONTROLLERS][SLOT_DIR_MAX]; /* outlives the request */
 
         keeper->slot.v2 = spawn->head->slot_v2;
+        keeper->slot.held = spawn->head->held;
         keeper->slot.peak_fd = -1;
         for (int i = 0; i < SLOT_CONTROLLERS; i++) {
                 const char *dir = spawn->strings[WIRE_SLOT_DIRS + i];

@@ -242,6 +242,7 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
                 .shared = request->shared && request->sandbox & SANDBOX_SHARED,
                 .ready_ports = { (int32_t)request->ready_port, (int32_t)request->ready_port_other },
                 .limits = request->limits,
+                .held = slot->held,
                 .log_bytes = request->log_bytes,
                 .grace_ms = request->grace_ms,
                 .tty = request->tty,

@@ -139,59 +139,82 @@ static bool needs_long_period(const SlotLimits *limits)
         return limits->cpu_milli > 0 && limits->cpu_milli * CPU_PERIOD_US / 1000 < CPU_QUOTA_MIN_US;
 }
 
+/* "QUOTA PERIOD" of v2, with "max" for no limit; the text ends at the quota if the slot has the period already. */
+static bool put_quota_v2(const Slot *slot, const SlotLimits *limits, int64_t quota, bool with_period)
+{
+        const char *period = needs_long_period(limits) ? " 1000000" : " 100000";
+        char digits_of[24], text[48];
+        char *end = stpcpy(text, limits->cpu_milli > 0 ? digits((uint64_t)quota, digits_of) : "max");
+
+        if (with_period)
+                memcpy(end, period, strlen(period) + 1);
+        return put(slot, SLOT_CPU, "cpu.max", text);
+}
+
 static bool put_quota(const Slot *slot, const SlotLimits *limits, const char **ret_file)
 {
-        bool v2 = is_v2(slot, SLOT_CPU), is_long = needs_long_period(limits);
-        int64_t quota = limits->cpu_milli * (is_long ? CPU_PERIOD_MAX_US : CPU_PERIOD_US) / 1000;
-        char digits_of[24], text[48];
+        bool is_long = needs_long_period(limits), new_period = is_long != needs_long_period(&slot->held);
+        int64_t period = is_long ? CPU_PERIOD_MAX_US : CPU_PERIOD_US;
+        int64_t quota = limits->cpu_milli * period / 1000;
 
-        *ret_file = v2 ? "cpu.max" : "cpu.cfs_quota_us"; /* a single number in cpu.max keeps the period */
-        if (v2 && is_long) {
-                const char *number = digits((uint64_t)quota, digits_of);
-
-                memcpy(stpcpy(text, number), " 1000000", sizeof " 1000000");
-                return put(slot, SLOT_CPU, *ret_file, text);
+        if (is_v2(slot, SLOT_CPU)) {
+                *ret_file = "cpu.max";
+                return put_quota_v2(slot, limits, quota, new_period);
         }
-        if (is_long && !put_number(slot, SLOT_CPU, "cpu.cfs_period_us", CPU_PERIOD_MAX_US))
+        *ret_file = "cpu.cfs_period_us";
+        if (new_period && !put_number(slot, SLOT_CPU, *ret_file, period))
                 return false;
-        return put_number(slot, SLOT_CPU, *ret_file, quota);
+        *ret_file = "cpu.cfs_quota_us";
+        return limits->cpu_milli > 0 ? put_number(slot, SLOT_CPU, *ret_file, quota)
+                                     : put(slot, SLOT_CPU, *ret_file, "-1");
 }
 
 static bool limit_cpu(const Slot *slot, const SlotLimits *limits, const char **ret_file)
 {
         bool v2 = is_v2(slot, SLOT_CPU);
+        int64_t weight = limits->cpu_weight_milli ? slot_weight(limits->cpu_weight_milli, v2)
+                         : v2                     ? 100
+                                                  : 1024; /* the kernel's defaults */
 
-        if (limits->cpu_milli > 0 && !put_quota(slot, limits, ret_file))
+        if (limits->cpu_milli != slot->held.cpu_milli && !put_quota(slot, limits, ret_file))
                 return false;
-        if (limits->cpu_weight_milli > 0) {
-                *ret_file = v2 ? "cpu.weight" : "cpu.shares";
-                if (!put_number(slot, SLOT_CPU, *ret_file, slot_weight(limits->cpu_weight_milli, v2)))
-                        return false;
-        }
-        return true;
+        *ret_file = v2 ? "cpu.weight" : "cpu.shares";
+        return limits->cpu_weight_milli == slot->held.cpu_weight_milli ||
+               put_number(slot, SLOT_CPU, *ret_file, weight);
 }
 
-/* With swap, a limit on memory alone would only make a member slow. */
+/* A limit above G_MAXINT64 / 2 does not exist, so "-1" of v1 and "max" of v2 are no member's. */
+static bool put_limit(const Slot *slot, SlotController controller, const char *file, int64_t limit)
+{
+        return limit > 0 ? put_number(slot, controller, file, limit)
+                         : put(slot, controller, file,
+                               is_v2(slot, controller) || controller == SLOT_PIDS ? "max" : "-1");
+}
+
+/* With swap, a limit on memory alone would only make a member slow. The files are absent where the kernel does not
+ * account swap. */
 static void limit_swap(const Slot *slot, const SlotLimits *limits)
 {
         if (is_v2(slot, SLOT_MEMORY))
-                (void)put(slot, SLOT_MEMORY, "memory.swap.max", "0");
+                (void)put(slot, SLOT_MEMORY, "memory.swap.max", limits->memory > 0 ? "0" : "max");
         else
-                (void)put_number(slot, SLOT_MEMORY, "memory.memsw.limit_in_bytes", limits->memory);
+                (void)put_limit(slot, SLOT_MEMORY, "memory.memsw.limit_in_bytes", limits->memory);
 }
 
 static bool limit_memory(const Slot *slot, const SlotLimits *limits, const char **ret_file)
 {
-        *ret_file = is_v2(slot, SLOT_MEMORY) ? "memory.max" : "memory.limit_in_bytes";
-        if (!put_number(slot, SLOT_MEMORY, *ret_file, limits->memory))
-                return false;
-        limit_swap(slot, limits); /* absent where the kernel does not account swap */
-        return true;
-}
+        bool raised = slot->held.memory > 0 && (limits->memory == 0 || limits->memory > slot->held.memory);
 
-static bool needs_cpu(const SlotLimits *limits)
-{
-        return limits->cpu_milli > 0 || limits->cpu_weight_milli > 0;
+        if (limits->memory == slot->held.memory)
+                return true;
+        *ret_file = is_v2(slot, SLOT_MEMORY) ? "memory.max" : "memory.limit_in_bytes";
+        if (raised) /* v1 refuses a limit above that of memory and swap together */
+                limit_swap(slot, limits);
+        if (!put_limit(slot, SLOT_MEMORY, *ret_file, limits->memory))
+                return false;
+        if (!raised)
+                limit_swap(slot, limits);
+        return true;
 }
 
 /* "c 195:3 rwm" into devices.deny or devices.allow of v1, for each device. */
@@ -231,19 +254,35 @@ static bool deny_devices(const Slot *slot, const DeviceSet *set, const char **re
         return v2 && devices_deny(v2, set);
 }
 
-bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file)
+bool slot_limits_equal(const SlotLimits *a, const SlotLimits *b)
 {
-        slot->peak_fd = -1;
-        slot->no_forks = false;
-        if (slot->dir[SLOT_CPU] && needs_cpu(limits) && !limit_cpu(slot, limits, ret_file))
+        return a->cpu_milli == b->cpu_milli && a->cpu_weight_milli == b->cpu_weight_milli &&
+               a->memory == b->memory && a->processes == b->processes;
+}
+
+static bool write_limits(Slot *slot, const SlotLimits *limits, const char **ret_file)
+{
+        slot->unsure = true;
+        if (slot->dir[SLOT_CPU] && !limit_cpu(slot, limits, ret_file))
                 return false;
-        if (slot->dir[SLOT_MEMORY] && limits->memory > 0 && !limit_memory(slot, limits, ret_file))
+        if (slot->dir[SLOT_MEMORY] && !limit_memory(slot, limits, ret_file))
                 return false;
         if (limits->denied.minors && !deny_devices(slot, &limits->denied, ret_file))
                 return false;
         *ret_file = "pids.max";
-        if (slot->dir[SLOT_PIDS] && limits->processes > 0 &&
-            !put_number(slot, SLOT_PIDS, *ret_file, limits->processes))
+        if (slot->dir[SLOT_PIDS] && limits->processes != slot->held.processes &&
+            !put_limit(slot, SLOT_PIDS, *ret_file, limits->processes))
+                return false;
+        slot->held = *limits;
+        slot->unsure = false;
+        return true;
+}
+
+bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file)
+{
+        slot->peak_fd = -1;
+        slot->no_forks = false;
+        if (!write_limits(slot, limits, ret_file))
                 return false;
         if (slot->dir[SLOT_CPUACCT] && is_v2(slot, SLOT_CPUACCT)) {
                 int64_t base = get_number(slot, SLOT_CPUACCT, "cpu.stat", "usage_usec");
@@ -274,7 +313,7 @@ static bool is_first(const Slot *slot, SlotController controller)
 
 static bool has_limits(const SlotLimits *limits)
 {
-        return needs_cpu(limits) || limits->memory > 0 || limits->processes > 0 || limits->denied.minors;
+        return !slot_limits_equal(limits, &(SlotLimits){ 0 }) || limits->denied.minors;
 }
 
 bool slot_attach(const Slot *slot, const SlotLimits *limits, int pid)
@@ -332,36 +371,13 @@ void slot_usage(const Slot *slot, SlotUsage *ret)
         }
 }
 
-static bool reset_memory(const Slot *slot, const SlotLimits *limits, const SlotUsage *usage)
+static bool reset_memory(const Slot *slot, const SlotUsage *usage)
 {
-        if (is_v2(slot, SLOT_MEMORY)) {
-                if (limits->memory > 0 && !put(slot, SLOT_MEMORY, "memory.max", "max"))
-                        return false;
+        if (is_v2(slot, SLOT_MEMORY))
                 return slot->peak_fd >= 0 && usage->peak_memory <= CACHE_KEPT_MAX;
-        }
-        if (limits->memory > 0) {
-                (void)put(slot, SLOT_MEMORY, "memory.memsw.limit_in_bytes",
-                          "-1"); /* as in limit_swap(); swap comes first */
-                if (!put(slot, SLOT_MEMORY, "memory.limit_in_bytes", "-1"))
-                        return false;
-        }
         if (usage->peak_memory > CACHE_KEPT_MAX && !put(slot, SLOT_MEMORY, "memory.force_empty", "0"))
                 return false;
         return put(slot, SLOT_MEMORY, "memory.max_usage_in_bytes", "0");
-}
-
-static bool reset_cpu(const Slot *slot, const SlotLimits *limits)
-{
-        bool v2 = is_v2(slot, SLOT_CPU);
-
-        if (limits->cpu_milli > 0 &&
-            !put(slot, SLOT_CPU, v2 ? "cpu.max" : "cpu.cfs_quota_us", v2 ? "max 100000" : "-1"))
-                return false;
-        if (needs_long_period(limits) && !v2 &&
-            !put_number(slot, SLOT_CPU, "cpu.cfs_period_us", CPU_PERIOD_US))
-                return false;
-        return limits->cpu_weight_milli == 0 ||
-               put(slot, SLOT_CPU, v2 ? "cpu.weight" : "cpu.shares", v2 ? "100" : "1024");
 }
 
 static bool reset_devices(const Slot *slot, const DeviceSet *set)
@@ -376,12 +392,11 @@ static bool reset_devices(const Slot *slot, const DeviceSet *set)
 
 bool slot_reset(Slot *slot, const SlotLimits *limits, const SlotUsage *usage)
 {
-        bool ok = !usage->oom; /* that counter cannot be reset */
+        bool ok = !slot->unsure && !usage->oom; /* the counter of the latter cannot be reset */
 
-        ok = ok && (!slot->dir[SLOT_MEMORY] || reset_memory(slot, limits, usage));
-        ok = ok && (!slot->dir[SLOT_CPU] || reset_cpu(slot, limits));
-        ok = ok && (!slot->dir[SLOT_PIDS] || (limits->processes == 0 && !slot->no_forks) ||
-                    put(slot, SLOT_PIDS, "pids.max", "max"));
+        ok = ok && (!slot->dir[SLOT_MEMORY] || reset_memory(slot, usage));
+        ok = ok && (!slot->dir[SLOT_PIDS] || !slot->no_forks ||
+                    put_limit(slot, SLOT_PIDS, "pids.max", limits->processes));
         ok = ok && reset_devices(slot, &limits->denied);
         ok = ok && (!slot->dir[SLOT_CPUACCT] || is_v2(slot, SLOT_CPUACCT) ||
                     put(slot, SLOT_CPUACCT, "cpuacct.usage", "0"));

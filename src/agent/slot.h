@@ -1,7 +1,9 @@
 /* A slot is a place for one member's processes in the cgroups of this machine: one directory per controller
  * (v1), or one for all (v2). Slots are pooled, because resetting one costs an eighth of creating and removing
- * it. A slot in the pool is always empty and reset. Plain file operations on paths; no GLib: keepers are
- * linked with this. Functions that can fail return false with errno. */
+ * it. A slot in the pool is always empty, and its counters are reset. It keeps the limits of its last member, and
+ * a start writes only those that differ: members of one array, or of one user, mostly have the same limits. Plain
+ * file operations on paths; no GLib: keepers are linked with this. Functions that can fail return false with
+ * errno. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,12 +35,18 @@ typedef struct {
         uint64_t cpu_base;                 /* v2: usage at slot_begin, because it cannot be reset */
         int peak_fd;                       /* v2: memory.peak as reset for this descriptor; -1 */
         bool no_forks;                     /* slot_kill has set pids.max to 0 */
+        bool unsure;                       /* slot_begin could not write all limits */
+        SlotLimits held;                   /* the limits that it has, `denied` apart; a new slot has none */
 } Slot;
 
 /* The value for the file of relative shares: v1's cpu.shares, v2's cpu.weight. */
 int64_t slot_weight(int64_t weight_milli, bool v2);
 
-/* Writes the limits of a member into a reset slot. *ret_file names the file that could not be written. */
+/* True if a slot that has the limits `a` needs no write for `b`. */
+bool slot_limits_equal(const SlotLimits *a, const SlotLimits *b);
+
+/* Writes the limits of a member into an empty slot, where they differ from slot->held. *ret_file names the file that
+ * could not be written. */
 bool slot_begin(Slot *slot, const SlotLimits *limits, const char **ret_file);
 bool slot_attach(const Slot *slot, const SlotLimits *limits, int pid);
 
@@ -49,7 +57,8 @@ typedef struct {
 } SlotUsage;
 void slot_usage(const Slot *slot, SlotUsage *ret);
 
-/* Resets an empty slot; false if it must be removed instead. */
+/* Resets the counters and devices of an empty slot, which keeps its other limits; false if it must be removed
+ * instead. */
 bool slot_reset(Slot *slot, const SlotLimits *limits, const SlotUsage *usage);
 
 /* Signals every process in the slot except those of the process group `except`. */

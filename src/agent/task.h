@@ -23,8 +23,10 @@ typedef struct {
         char name[TASK_NAME_SIZE];
         guint64 id; /* identifies it in the spawner's replies */
         TaskState state;
-        int pidfd; /* of the keeper; -1 */
-        int slot;  /* -1: none */
+        int pidfd;         /* of the keeper; -1 */
+        int slot;          /* -1: none */
+        SlotLimits limits; /* of its slot */
+        bool adopted;      /* from an earlier agent: the limits are not known */
         int keeper, member;
         bool started, ready;
         bool kill_session; /* in TASK_DYING, without a slot */

@@ -54,7 +54,7 @@ typedef struct {
         uint32_t tty;      /* its program has a terminal, held by a host (terminal/terminal.h) */
         uint32_t shared;   /* by several members, so that a holder is needed */
         int32_t ready_ports[TASK_READY_PORTS];
-        SlotLimits limits;
+        SlotLimits limits, held;                /* `held`: what the slot has already */
         int64_t log_bytes, grace_ms, hangup_ms; /* the last: of `tty` */
 } WireSpawn;
 

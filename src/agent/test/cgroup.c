@@ -56,6 +56,7 @@ static void test_v1_one_by_one(void)
         g_autoptr(GString) lines = g_string_new("1 1 0:1 / / rw - ext4 /dev/x rw\nbroken line\n");
         g_autoptr(CgroupPool) pool = NULL;
         Slot slot;
+        SlotLimits held;
         int first, second, third;
 
         machine_init(&machine);
@@ -67,22 +68,22 @@ static void test_v1_one_by_one(void)
         g_assert_true(cgroup_pool_has(pool, SLOT_CPU));
         g_assert_true(cgroup_pool_has(pool, SLOT_CPUACCT));
         g_assert_false(cgroup_pool_has(pool, SLOT_PIDS));
-        g_assert_true(cgroup_pool_take(pool, &nobody, &first, NULL));
-        g_assert_true(cgroup_pool_take(pool, &nobody, &second, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &first, &held, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &second, &held, NULL));
         g_assert_cmpint(first, !=, second);
         cgroup_pool_slot(pool, first, &slot);
         g_assert_true(g_file_test(slot.dir[SLOT_MEMORY], G_FILE_TEST_IS_DIR));
         g_assert_cmpstr(slot.dir[SLOT_CPU], ==, slot.dir[SLOT_CPUACCT]);
         g_assert_cmpint((int)slot.v2, ==, 0);
-        cgroup_pool_give(pool, first);
-        g_assert_true(cgroup_pool_take(pool, &nobody, &third, NULL));
+        cgroup_pool_give(pool, first, &nobody.limits);
+        g_assert_true(cgroup_pool_take(pool, &nobody, &third, &held, NULL));
         g_assert_cmpint(third, ==, first); /* reused */
         cgroup_pool_discard(pool, second);
         g_assert_true(cgroup_pool_is_discarded(pool, second));
         g_assert_true(cgroup_pool_sweep(pool));
         cgroup_pool_slot(pool, second, &slot);
         g_assert_false(g_file_test(slot.dir[SLOT_MEMORY], G_FILE_TEST_EXISTS));
-        cgroup_pool_give(pool, third);
+        cgroup_pool_give(pool, third, &nobody.limits);
         g_clear_pointer(&pool, cgroup_pool_free);
         {
                 g_autofree char *left = g_build_filename(machine.dir, "memory/paddle", NULL);
@@ -94,6 +95,7 @@ static void test_v1_one_by_one(void)
 
 static void test_v2(void)
 {
+        SlotLimits held;
         Machine machine;
         g_autoptr(GString) lines = g_string_new(NULL);
         g_autoptr(CgroupPool) pool = NULL;
@@ -111,7 +113,7 @@ static void test_v2(void)
         g_assert_true(cgroup_pool_has(pool, SLOT_CPU));
         g_assert_true(cgroup_pool_has(pool, SLOT_CPUACCT));
         g_assert_false(cgroup_pool_has(pool, SLOT_PIDS));
-        g_assert_true(cgroup_pool_take(pool, &nobody, &number, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &number, &held, NULL));
         cgroup_pool_slot(pool, number, &slot);
         g_assert_cmpint((int)slot.v2, ==, 1 << SLOT_MEMORY | 1 << SLOT_CPU | 1 << SLOT_CPUACCT);
         g_assert_cmpstr(slot.dir[SLOT_MEMORY], ==, slot.dir[SLOT_CPU]);
@@ -122,6 +124,7 @@ static void test_v2(void)
 /* Left by an earlier agent: marked slots stay, others are deleted, new numbers are higher than both. */
 static void test_found(void)
 {
+        SlotLimits held;
         Machine machine;
         g_autoptr(GString) lines = g_string_new(NULL);
         g_autoptr(CgroupPool) pool = NULL;
@@ -138,7 +141,7 @@ static void test_found(void)
         }
         pool = cgroup_pool_new(machine.mounts, machine.own, "id");
         cgroup_pool_mark(pool, 5);
-        g_assert_true(cgroup_pool_take(pool, &nobody, &number, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &number, &held, NULL));
         g_assert_cmpint(number, ==, 7);
         cgroup_pool_discard_rest(pool);
         g_assert_true(cgroup_pool_sweep(pool));
@@ -167,11 +170,12 @@ static bool exists(const Machine *machine, const char *name)
 
 static int take(CgroupPool *pool, gint64 user, gint64 processes)
 {
-        const SlotOwner owner = { user, processes, 1000 };
+        const SlotOwner owner = { user, processes, { .cpu_weight_milli = 1000 } };
         g_autoptr(GError) error = NULL;
+        SlotLimits held;
         int number;
 
-        g_assert_true(cgroup_pool_take(pool, &owner, &number, &error));
+        g_assert_true(cgroup_pool_take(pool, &owner, &number, &held, &error));
         g_assert_no_error(error);
         return number;
 }
@@ -212,7 +216,7 @@ static void test_users(void)
         bob = take(pool, 8, 0);
         assert_text(&machine, "pids/paddle/id/user-8/pids.max", "max");
         put_text(&machine, "pids/paddle/id/user-8/pids.max", ""); /* the kernel's are no regular files */
-        g_assert_false(cgroup_pool_give(pool, ann));
+        g_assert_false(cgroup_pool_give(pool, ann, &nobody.limits));
         again = take(pool, 8, 30); /* ann's slot stays hers */
         g_assert_cmpint(again, !=, ann);
         assert_text(&machine, "pids/paddle/id/user-8/pids.max", "30");
@@ -262,21 +266,138 @@ static void test_users_weigh(void)
         cgroup_pool_discard(pool, first);
         assert_text(&machine, "unified/paddle/id/user-7/cpu.weight", "39");
         put_text(&machine, "unified/paddle/id/user-7/cpu.weight", "");
-        g_assert_false(cgroup_pool_give(pool, second));
+        g_assert_false(cgroup_pool_give(pool, second, &nobody.limits));
         assert_text(&machine, "unified/paddle/id/user-7/cpu.weight", "1");
         g_clear_pointer(&pool, cgroup_pool_free);
         machine_clear(&machine);
 }
 
+/* A slot with the wanted limits is preferred to one that was used later. */
+static void test_limits_are_kept(void)
+{
+        const SlotLimits small = { .cpu_milli = 100, .processes = 20 },
+                         large = { .cpu_milli = 4000, .memory = 1 << 30 };
+        const SlotOwner wants_small = { .limits = small }, wants_large = { .limits = large };
+        Machine machine;
+        g_autoptr(GString) lines = g_string_new(NULL);
+        g_autoptr(CgroupPool) pool = NULL;
+        SlotLimits held = large;
+        int first, second, number;
+
+        machine_init(&machine);
+        mount_line(&machine, lines, "memory", "cgroup", "rw,memory");
+        put_text(&machine, "mountinfo", lines->str);
+        pool = cgroup_pool_new(machine.mounts, machine.own, "id");
+        g_assert_true(cgroup_pool_take(pool, &wants_small, &first, &held, NULL));
+        g_assert_true(slot_limits_equal(&held, &nobody.limits)); /* it is new */
+        g_assert_true(cgroup_pool_take(pool, &wants_large, &second, &held, NULL));
+        cgroup_pool_give(pool, first, &small);
+        cgroup_pool_give(pool, second, &large);
+        g_assert_true(cgroup_pool_take(pool, &wants_small, &number, &held, NULL));
+        g_assert_cmpint(number, ==, first);
+        g_assert_true(slot_limits_equal(&held, &small));
+        g_assert_true(cgroup_pool_take(pool, &wants_small, &number, &held,
+                                       NULL)); /* any is better than a new one */
+        g_assert_cmpint(number, ==, second);
+        g_assert_true(slot_limits_equal(&held, &large));
+        cgroup_pool_discard(pool, first);
+        cgroup_pool_discard(pool, second);
+        g_clear_pointer(&pool, cgroup_pool_free);
+        machine_clear(&machine);
+}
+
+static const char *const
+        v1_files[] = { "cpu.cfs_period_us", "cpu.cfs_quota_us",          "cpu.shares",
+                       "pids.max",          "memory.limit_in_bytes",     "memory.memsw.limit_in_bytes",
+                       "cpuacct.usage",     "memory.max_usage_in_bytes", NULL },
+        *const v2_files[] = { "cpu.max", "cpu.weight", "pids.max", "memory.max", "memory.swap.max", NULL };
+
+typedef struct {
+        SlotLimits limits;
+        const char *v1[6], *v2[5]; /* what is written into the files above, in their order; NULL: nothing */
+} LimitsCase;
+
+/* Each begins in the slot that the one before has left. The rules of the kernel: a period and a quota of v1 are two
+ * files, of v2 one; a quota has at least 1 ms; "-1", "max" and the weights 1024 and 100 are those of a new group. */
+static const LimitsCase limits_cases[] = {
+        { { .cpu_milli = 100, .cpu_weight_milli = 1000, .processes = 20 },
+          { NULL, "10000", "1024", "20" },
+          { "10000", "39", "20" } },
+        { { .cpu_milli = 100, .cpu_weight_milli = 1000, .processes = 20 }, { NULL }, { NULL } },
+        { { .cpu_milli = 5, .cpu_weight_milli = 1000 },
+          { "1000000", "5000", NULL, "max" },
+          { "5000 1000000", NULL, "max" } },
+        { { .cpu_milli = 7, .cpu_weight_milli = 2000 }, { NULL, "7000", "2048" }, { "7000", "79" } },
+        { { .cpu_milli = 200, .memory = 4096 },
+          { "100000", "20000", "1024", NULL, "4096", "4096" },
+          { "20000 100000", "100", NULL, "4096", "0" } },
+        { { .cpu_milli = 200, .memory = 8192 },
+          { NULL, NULL, NULL, NULL, "8192", "8192" },
+          { NULL, NULL, NULL, "8192", "0" } },
+        { { 0 }, { NULL, "-1", NULL, NULL, "-1", "-1" }, { "max", NULL, NULL, "max", "max" } },
+};
+
+static void begin_in(const Machine *machine, Slot *slot, const char *const *files, const LimitsCase *c,
+                     const char *const *expected, gsize n)
+{
+        const char *failed = "";
+        SlotUsage usage = { 0 };
+
+        for (gsize i = 0; files[i]; i++)
+                put_text(machine, files[i], "");
+        g_assert_true(slot_begin(slot, &c->limits, &failed));
+        for (gsize i = 0; i < n; i++)
+                assert_text(machine, files[i], expected[i] ? expected[i] : "");
+        (void)slot_reset(slot, &c->limits,
+                         &usage); /* of v2: false, since a file has no peak that can be reset */
+        for (gsize i = 0; i < n; i++)
+                assert_text(machine, files[i], expected[i] ? expected[i] : "");
+}
+
+static void test_limits_that_differ(void)
+{
+        Machine machine;
+        Slot v1 = { .peak_fd = -1 }, v2 = { .v2 = (1u << SLOT_CONTROLLERS) - 1, .peak_fd = -1 };
+
+        machine_init(&machine);
+        for (int i = SLOT_MEMORY; i <= SLOT_PIDS; i++)
+                v1.dir[i] = v2.dir[i] = machine.dir;
+        for (gsize i = 0; i < G_N_ELEMENTS(limits_cases); i++) {
+                const LimitsCase *c = &limits_cases[i];
+
+                begin_in(&machine, &v1, v1_files, c, c->v1, G_N_ELEMENTS(c->v1));
+                begin_in(&machine, &v2, v2_files, c, c->v2, G_N_ELEMENTS(c->v2));
+        }
+        machine_clear(&machine);
+}
+
+/* Nobody knows what it has. */
+static void test_limits_that_failed(void)
+{
+        const SlotLimits limits = { .processes = 20 };
+        Machine machine;
+        Slot slot = { .peak_fd = -1 };
+        SlotUsage usage = { 0 };
+        const char *failed = "";
+
+        machine_init(&machine);
+        slot.dir[SLOT_PIDS] = machine.dir;
+        g_assert_false(slot_begin(&slot, &limits, &failed));
+        g_assert_cmpstr(failed, ==, "pids.max");
+        g_assert_false(slot_reset(&slot, &limits, &usage));
+        machine_clear(&machine);
+}
+
 static void test_none(void)
 {
+        SlotLimits held;
         g_autoptr(CgroupPool) pool = cgroup_pool_new("/nonexistent", "/nonexistent", "id");
         int number = 0;
 
         g_assert_false(cgroup_pool_is_usable(pool));
-        g_assert_true(cgroup_pool_take(pool, &nobody, &number, NULL));
+        g_assert_true(cgroup_pool_take(pool, &nobody, &number, &held, NULL));
         g_assert_cmpint(number, ==, -1);
-        cgroup_pool_give(pool, -1);
+        cgroup_pool_give(pool, -1, &nobody.limits);
         cgroup_pool_discard(pool, -1);
         g_assert_true(cgroup_pool_sweep(pool));
 }
@@ -289,6 +410,9 @@ int main(int argc, char **argv)
         g_test_add_func("/agent/cgroup/found", test_found);
         g_test_add_func("/agent/cgroup/users", test_users);
         g_test_add_func("/agent/cgroup/users-weigh", test_users_weigh);
+        g_test_add_func("/agent/cgroup/limits-are-kept", test_limits_are_kept);
+        g_test_add_func("/agent/cgroup/limits-that-differ", test_limits_that_differ);
+        g_test_add_func("/agent/cgroup/limits-that-failed", test_limits_that_failed);
         g_test_add_func("/agent/cgroup/none", test_none);
         return g_test_run();
 }
