@@ -176,16 +176,15 @@ const Framework *paddleflow_framework_row(const PaddleFlowFramework *framework,
 
         if (!row) {
                 known = flows_with_a_row();
-                err_set(error, ERR_INVALID,
-                        "framework: there is no row for '%s' here\nThere are rows for %s.", framework->name,
-                        known);
+                err_set(error, ERR_INVALID, "framework: jobs of '%s' cannot run here\nJobs of %s can.",
+                        framework->name, known);
                 return NULL;
         }
         for (int role = 0; role < PADDLEFLOW_ROLES; role++) {
                 if (counts[role] == 0 || framework_role(row, role_names[role]))
                         continue;
-                err_set(error, ERR_INVALID, "framework: '%s' runs in the row '%s', which has no role '%s'",
-                        framework->name, row->name, role_names[role]);
+                err_set(error, ERR_INVALID, "framework: a job of '%s' cannot have the role '%s' here",
+                        framework->name, role_names[role]);
                 return NULL;
         }
         return row;

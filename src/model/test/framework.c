@@ -723,20 +723,17 @@ static void test_flow_rows(void)
         } cases[] = {
                 { "paddle", { 1, 0, 1 }, "paddle-ps", NULL },
                 { "paddle", { 0, 0, 2 }, "paddle-collective", NULL },
-                { "paddle",
-                  { 0, 1, 1 },
-                  NULL,
-                  "'paddle' runs in the row 'paddle-ps', which has no role 'master'" },
+                { "paddle", { 0, 1, 1 }, NULL, "a job of 'paddle' cannot have the role 'master' here" },
                 { "tensorflow", { 1, 1, 1 }, "tensorflow", NULL },
                 { "tensorflow", { 0, 0, 2 }, "tensorflow", NULL },
                 { "pytorch", { 0, 1, 2 }, "pytorch", NULL },
-                { "pytorch", { 1, 0, 2 }, NULL, "which has no role 'pserver'" },
+                { "pytorch", { 1, 0, 2 }, NULL, "cannot have the role 'pserver'" },
                 { "spark", { 0, 0, 0, 1, 2 }, "spark", NULL },
                 { "mpi", { 0, 1, 4 }, "mpi", NULL },
                 { "standalone", { 0, 0, 1 }, "plain", NULL },
-                { "ray", { 0, 1, 1 }, NULL, "there is no row for 'ray'" },
-                { "mxnet", { 0, 0, 2 }, NULL, "there is no row for 'mxnet'" },
-                { "aitj", { 1, 0, 2 }, NULL, "there is no row for 'aitj'" },
+                { "ray", { 0, 1, 1 }, NULL, "jobs of 'ray' cannot run here" },
+                { "mxnet", { 0, 0, 2 }, NULL, "jobs of 'mxnet' cannot run here" },
+                { "aitj", { 1, 0, 2 }, NULL, "jobs of 'aitj' cannot run here" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
