@@ -10,7 +10,10 @@
 #include "base/log.h"
 #include "engine/task.h"
 
-enum { RETRY_MS = 1000 }; /* after a failed commit */
+enum {
+        RETRY_MS = 1000,     /* after a failed commit */
+        GATHER_MAX_US = 5000 /* for which the next batch waits for the callers of this one */
+};
 
 /* ---- filling ---- */
 
@@ -629,6 +632,19 @@ static void publish_and_act(Engine *engine)
         free_final(changes);
 }
 
+/* The callers of this batch often come back at once. Without a wait, the first of them is committed alone, or with those
+ * that came during this commit, and the others wait for a whole commit more. The wait pays off if it is shorter than the
+ * commit that it saves. */
+static void expect_callers(Engine *engine)
+{
+        gint64 wait_us = MIN(engine->metrics.commit_us_last, GATHER_MAX_US);
+        guint n = 0;
+
+        for (GList *link = engine->batch.commands.head; link; link = link->next)
+                n += ((Command *)link->data)->done != NULL;
+        inbox_expect(&engine->inbox, n, g_get_monotonic_time() + wait_us);
+}
+
 static void note_success(Engine *engine)
 {
         engine->retry_at = 0;
@@ -646,8 +662,10 @@ void batch_end(Engine *engine)
                 restore(engine);
                 answer_failed(engine, error);
         } else {
-                if (!empty)
+                if (!empty) {
                         note_success(engine);
+                        expect_callers(engine);
+                }
                 publish_and_act(engine);
         }
         inbox_put_back(&engine->inbox, &engine->batch.put_back);
