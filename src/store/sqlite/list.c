@@ -95,7 +95,8 @@ static void plan(Listing *listing, const JobQuery *query)
         if (query->array_seq > 0) {
                 add_source(listing, SEQS_OF_ARRAY, 0);
         } else if (query->user && query->name) {
-                add_source(listing, SEQS_NAMED, 0);
+                add_source(listing, SEQS_NAMED_OPEN, 0);
+                add_source(listing, SEQS_NAMED_ENDED, 0);
         } else if (listing->label) {
                 add_source(listing, SEQS_LABELLED, 0);
                 listing->exact &= !query->user && !query->queue && !query->name && every_state(listing) &&

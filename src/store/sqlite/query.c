@@ -18,6 +18,8 @@
 #define SEQS(from, which)                                                                                    \
         "SELECT job.seq FROM " from " WHERE " which " AND job.seq < ?1 AND job.seq >= ?2" FILTER             \
         " ORDER BY job.seq DESC LIMIT ?4"
+/* The last column of the index job_name (schema.c). SQLite uses the index for exactly this expression. */
+#define NAMED_PLACE "iif(phase = 1, 9223372036854775807, seq)"
 #define SUBJECT_NAME(constant, number, table)                                                                \
         " WHEN " #number " THEN (SELECT name FROM " table " WHERE seq = subject_seq)"
 /* ?1 after, ?2 to, ?3 owner, ?4 limit, ?5 kind of subject, ?6 its seq, ?7 the seq behind the last */
@@ -33,7 +35,8 @@
 const char *const reader_sql[] = {
         [JOB_BY_ID] = ONE_JOB "WHERE id = ?1",
         [JOB_BY_NAME] = "SELECT " JOB_COLUMNS " FROM job INDEXED BY job_name" JOB_WITH_SPEC
-                        "WHERE user = ?1 AND name = ?2 ORDER BY job.seq DESC LIMIT 1",
+                        "WHERE user = ?1 AND name = ?2 ORDER BY iif(phase = 1, 9223372036854775807, job.seq)"
+                        " DESC LIMIT 1",
         [JOB_BY_KEY] = ONE_JOB "WHERE user = ?1 AND idempotency = ?2",
         [JOB_BY_SEQ] = ONE_JOB "WHERE job.seq = ?1",
         [SEQS_ALL] = SEQS("job NOT INDEXED", "1"),
@@ -41,7 +44,11 @@ const char *const reader_sql[] = {
         [SEQS_ACTIVE] = SEQS("job INDEXED BY job_active", "phase = 1 AND state BETWEEN 3 AND 7"),
         [SEQS_OF_USER] = SEQS("job INDEXED BY job_user", "user = ?5 AND phase = ?3"),
         [SEQS_OF_QUEUE] = SEQS("job INDEXED BY job_queue", "queue = ?7 AND phase = ?3"),
-        [SEQS_NAMED] = SEQS("job INDEXED BY job_name", "user = ?5 AND name = ?6"),
+        [SEQS_NAMED_OPEN] = SEQS("job INDEXED BY job_name",
+                                 "user = ?5 AND name = ?6 AND " NAMED_PLACE " = 9223372036854775807"),
+        [SEQS_NAMED_ENDED] = "SELECT seq FROM job INDEXED BY job_name WHERE user = ?5 AND name = ?6"
+                             " AND " NAMED_PLACE " < ?1 AND " NAMED_PLACE " >= ?2" FILTER
+                             " ORDER BY " NAMED_PLACE " DESC LIMIT ?4",
         [SEQS_OF_ARRAY] = SEQS("job INDEXED BY job_array", "array > 0 AND array = ?9"),
         [SEQS_LABELLED] = "SELECT job.seq FROM job_label CROSS JOIN job ON job.seq = job_label.seq"
                           " WHERE job_label.label = ?12 AND job_label.seq < ?1 AND job_label.seq >= ?2" FILTER

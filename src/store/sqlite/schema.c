@@ -109,6 +109,12 @@ const char *const schema_migrations[] = {
         "ALTER TABLE event ADD COLUMN subject_kind INTEGER NOT NULL DEFAULT 1;"
         "UPDATE event SET subject_kind = 0 WHERE subject_seq = 0;"
         "CREATE INDEX event_subject ON event (subject_seq) WHERE subject_seq > 0;",
+        /* One index over names instead of two, so that a new job changes one page less: generated names are random, so
+         * each is on a page of its own. An open job has the largest number there. So a user's open jobs have different
+         * names, and the newest job of a name is the last one: the name of an open job is not used again. */
+        "DROP INDEX job_open_name;"
+        "DROP INDEX job_name;"
+        "CREATE UNIQUE INDEX job_name ON job (user, name, iif(phase = 1, 9223372036854775807, seq));",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -1,6 +1,6 @@
-/* A state directory of an earlier version: state-5.sql, the program's argument, becomes a paddle.db, and everything
- * that was submitted is read from it. The values are those that were given to the commands (see the head of
- * state-5.sql), and the numbers and ids that these printed. */
+/* State directories of earlier versions: state-5.sql and state-6.sql, the program's arguments, each become a paddle.db,
+ * and everything that was submitted is read from it. The values are those that were given to the commands (see the heads
+ * of the two files), and the numbers and ids that these printed. */
 #include "base/err.h"
 #include "model/flavour.h"
 #include "model/queue.h"
@@ -8,9 +8,31 @@
 #include "store/sqlite/conn.h"
 #include "store/test/help.h"
 
-static const char *sql_path;
+/* What the two differ in: version 6 ran on the database of version 5. */
+typedef struct {
+        const char *path; /* of the SQL */
+        guint n_jobs;     /* of old_jobs */
+        gint64 revision;  /* the last one */
+        gint64 usage, lab_usage, usage_at;
+        const char *boot_id;
+} OldState;
 
-static void write_database(const char *dir)
+static OldState versions[] = {
+        { .n_jobs = 9,
+          .revision = 47,
+          .usage = 1068987710,
+          .lab_usage = 55999418,
+          .usage_at = 1795709438464,
+          .boot_id = "df1e4361-222c-4e1a-8dbb-ddd2a116bd5c" },
+        { .n_jobs = 10,
+          .revision = 53,
+          .usage = 1059411196,
+          .lab_usage = 54371460,
+          .usage_at = 1795735180111,
+          .boot_id = "df1e4361-222c-4e1a-8dbb-ddd2a116bd5c" },
+};
+
+static void write_database(const char *dir, const char *sql_path)
 {
         g_autofree char *path = g_build_filename(dir, "paddle.db", NULL);
         g_autofree char *sql = NULL;
@@ -31,6 +53,7 @@ typedef struct {
         gint64 submitted, running, finished, not_before, array;
         int priority, attempt, exit_code, retries;
         const char *label, *key, *after;
+        bool no_package;
 } OldJob;
 
 #define RAN "job.queued job.starting member.started job.running member.exited job.succeeded"
@@ -58,6 +81,8 @@ static const OldJob old_jobs[] = {
           .after = "ok:4yxv1zf0kssynfgw" },
         { 9, "q9fxry8588rpwa5a", "gone", "default", "true", "cancelled by root", "job.queued job.cancelled",
           JOB_CANCELLED, 1795709438444, .finished = 1795709438464, .not_before = BEGIN_2099 },
+        { 10, "198csjh031xctp2f", "digits", "default", "true", NULL, RAN, JOB_SUCCEEDED, 1795735180068,
+          1795735180096, 1795735180101, .attempt = 1, .no_package = true }, /* of version 6 */
 };
 
 static void assert_text(char **words, const char *want)
@@ -88,7 +113,9 @@ static void assert_job(const Job *job, const OldJob *want)
         assert_text(job->after, want->after);
         g_assert_cmpint(job->spec->retries, ==, want->retries);
         g_assert_cmpstr(job->spec->package, ==,
-                        "5acf717f9ca404a7758bff9cc70b5d4ea14e1c0e2a057a9fd180139ede5e5703");
+                        want->no_package
+                                ? NULL
+                                : "5acf717f9ca404a7758bff9cc70b5d4ea14e1c0e2a057a9fd180139ede5e5703");
         if (want->label)
                 assert_text((char **)job_labels(job), want->label);
         if (want->key)
@@ -123,9 +150,9 @@ static void assert_job_events(Store *store, const OldJob *want)
         g_assert_cmpstr(text, ==, want->events);
 }
 
-static void assert_jobs(Store *store)
+static void assert_jobs(Store *store, const OldState *old)
 {
-        for (gsize i = 0; i < G_N_ELEMENTS(old_jobs); i++) {
+        for (gsize i = 0; i < old->n_jobs; i++) {
                 g_autoptr(GError) error = NULL;
                 g_autoptr(Job) by_id = store_job_by_id(store, old_jobs[i].id, &error);
                 g_autoptr(Job) by_seq = store_job_by_seq(store, old_jobs[i].seq, &error);
@@ -137,7 +164,28 @@ static void assert_jobs(Store *store)
         }
 }
 
-static void assert_lists(Store *store)
+/* The newest of its name, and all of that name. */
+static void assert_named(Store *store, const OldState *old)
+{
+        const gint64 newest = old->n_jobs == 10 ? 10 : 1;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) job = store_job_by_name(store, "root", "digits", &error);
+        gint64 next;
+        g_autoptr(GPtrArray) all =
+                store_jobs(store, &(JobQuery){ .limit = 100, .user = "root", .name = "digits" }, &next,
+                           &error);
+
+        g_assert_no_error(error);
+        g_assert_cmpint(job->seq, ==, newest);
+        g_assert_cmpint(((Job *)all->pdata[0])->seq, ==, newest);
+        g_assert_cmpuint(all->len, ==, newest == 10 ? 2 : 1);
+        g_clear_pointer(&job, job_unref);
+        job = store_job_by_name(store, "root", "later", &error); /* open */
+        g_assert_no_error(error);
+        g_assert_cmpint(job->seq, ==, 6);
+}
+
+static void assert_lists(Store *store, const OldState *old)
 {
         const char *labels[] = { "team=vision", NULL };
         g_autoptr(GError) error = NULL;
@@ -149,7 +197,7 @@ static void assert_lists(Store *store)
         g_autoptr(Job) by_key = store_job_by_key(store, "root", "once", &error);
 
         g_assert_no_error(error);
-        g_assert_cmpuint(all->len, ==, 9);
+        g_assert_cmpuint(all->len, ==, old->n_jobs);
         g_assert_cmpuint(labelled->len, ==, 1);
         g_assert_cmpint(((Job *)labelled->pdata[0])->seq, ==, 1);
         g_assert_cmpint(by_key->seq, ==, 6);
@@ -160,8 +208,8 @@ static void assert_lists(Store *store)
         g_assert_cmpint(count.counts[JOB_SUCCEEDED], ==, 3);
 }
 
-/* Revisions 2 to 47, of which five are about objects: in order, with what was changed and by whom. */
-static void assert_object_events(Store *store)
+/* From revision 2 on, of which five are about objects: in order, with what was changed and by whom. */
+static void assert_object_events(Store *store, const OldState *old)
 {
         static const struct {
                 gint64 revision, time;
@@ -178,7 +226,7 @@ static void assert_object_events(Store *store)
         gsize n = 0;
 
         g_assert_no_error(error);
-        g_assert_cmpuint(events->len, ==, 46);
+        g_assert_cmpint(events->len, ==, old->revision - 1);
         for (guint i = 0; i < events->len; i++) {
                 const Event *event = events->pdata[i];
 
@@ -259,7 +307,7 @@ static void assert_objects(const StoreState *state)
         g_assert_cmpstr(small->creator, ==, "root");
 }
 
-static void assert_usage(const StoreState *state)
+static void assert_usage(const StoreState *state, const OldState *old)
 {
         const GPtrArray *usage = state->loaded[RECORD_USAGE];
         const Usage *first, *second;
@@ -269,13 +317,13 @@ static void assert_usage(const StoreState *state)
         second = usage->pdata[1];
         g_assert_cmpstr(first->queue, ==, "default");
         g_assert_cmpstr(first->user, ==, "root");
-        g_assert_cmpint(first->usage, ==, 1068987710);
-        g_assert_cmpint(first->at, ==, 1795709438464);
+        g_assert_cmpint(first->usage, ==, old->usage);
+        g_assert_cmpint(first->at, ==, old->usage_at);
         g_assert_cmpstr(second->queue, ==, "lab");
-        g_assert_cmpint(second->usage, ==, 55999418);
+        g_assert_cmpint(second->usage, ==, old->lab_usage);
 }
 
-static void assert_state(Store *store)
+static void assert_state(Store *store, const OldState *old)
 {
         g_auto(StoreState) state = { 0 };
         g_autoptr(GError) error = NULL;
@@ -283,44 +331,48 @@ static void assert_state(Store *store)
 
         g_assert_true(store_load(store, &state, &error));
         g_assert_no_error(error);
-        g_assert_cmpint(state.last_seq, ==, 9);
-        g_assert_cmpint(state.last_revision, ==, 47);
+        g_assert_cmpint(state.last_seq, ==, old->n_jobs);
+        g_assert_cmpint(state.last_revision, ==, old->revision);
         g_assert_cmpint(state.events_horizon, ==, 0);
         g_assert_cmpint(state.last_object_seq, ==, 11);
-        g_assert_cmpstr(state.boot_id, ==, "df1e4361-222c-4e1a-8dbb-ddd2a116bd5c");
+        g_assert_cmpstr(state.boot_id, ==, old->boot_id);
         open = state.loaded[RECORD_JOB];
         g_assert_cmpuint(open->len, ==, 2);
         assert_job(open->pdata[0], &old_jobs[5]);
         assert_job(open->pdata[1], &old_jobs[7]);
         assert_objects(&state);
-        assert_usage(&state);
+        assert_usage(&state, old);
 }
 
-static void test_version_5(void)
+static void test_version(gconstpointer data)
 {
+        const OldState *old = data;
         g_autoptr(Scratch) dir = scratch_new();
         g_autoptr(Store) store = NULL;
 
-        write_database(dir);
+        write_database(dir, old->path);
         store = open_store(dir);
         for (int round = 0; round < 2; round++) { /* migrated, and opened again */
-                assert_state(store);
-                assert_jobs(store);
-                assert_lists(store);
-                assert_object_events(store);
+                assert_state(store, old);
+                assert_jobs(store, old);
+                assert_named(store, old);
+                assert_lists(store, old);
+                assert_object_events(store, old);
                 assert_tokens(store);
                 g_clear_pointer(&store, store_close);
                 store = open_store(dir);
         }
-        commit_job(store, 48); /* the next revision: it can be written */
-        g_assert_cmpint(last_seq(store), ==, 48);
+        commit_job(store, old->revision + 1); /* the next revision: it can be written */
+        g_assert_cmpint(last_seq(store), ==, old->revision + 1);
 }
 
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
-        g_assert_cmpint(argc, ==, 2);
-        sql_path = argv[1];
-        g_test_add_func("/old-state/version-5", test_version_5);
+        g_assert_cmpint(argc, ==, 3);
+        versions[0].path = argv[1];
+        versions[1].path = argv[2];
+        g_test_add_data_func("/old-state/version-5", &versions[0], test_version);
+        g_test_add_data_func("/old-state/version-6", &versions[1], test_version);
         return g_test_run();
 }
