@@ -101,7 +101,7 @@ static bool is_due(const Wal *wal)
 {
         if (wal->frames < wal->next_last || !wal->started)
                 return false;
-        return wal->frames >= WAL_HARD || (!wal->running && wal->frames - wal->copied <= 2 * WAL_STEP);
+        return wal->frames >= WAL_HARD || (!wal->running && wal->frames - wal->copied <= WAL_REST);
 }
 
 void wal_finish(Wal *wal, Conn *writer)
@@ -122,7 +122,7 @@ void wal_finish(Wal *wal, Conn *writer)
         copy(wal, writer);
         wal->running = false;
         wal->next_last =
-                wal->frames + WAL_STEP; /* if a foreign reader was in the way; a new log sets it back */
+                wal->frames + WAL_REST / 2; /* if a foreign reader was in the way; a new log sets it back */
         wal->longest_ms = MAX(wal->longest_ms, clock_monotonic_ms() - start);
         pthread_cond_broadcast(&wal->changed);
         pthread_mutex_unlock(&wal->lock);

@@ -7,7 +7,8 @@
 
 enum {
         WAL_FRAME = 4096 + 24,                   /* bytes of one page in the log */
-        WAL_STEP = 4 * 1024 * 1024 / WAL_FRAME,  /* frames between two background passes */
+        WAL_STEP = 16 * 1024 * 1024 / WAL_FRAME, /* frames between two background passes */
+        WAL_REST = 8 * 1024 * 1024 / WAL_FRAME,  /* the most that counts as short */
         WAL_SOFT = 32 * 1024 * 1024 / WAL_FRAME, /* the writer copies the rest if it is short */
         WAL_HARD = 48 * 1024 * 1024 / WAL_FRAME, /* ... and whatever its length */
 };

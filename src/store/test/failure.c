@@ -252,10 +252,10 @@ static void commit_until_copied(Store *store, gint64 *seq)
 {
         StoreMetrics metrics;
 
-        do { /* until the background copy has had its 4 MB and the disk its chance to fail */
+        do { /* until the background copy has had its 16 MB and the disk its chance to fail */
                 commit_job(store, ++*seq);
                 store_metrics(store, &metrics);
-        } while (metrics.wal_bytes < 5 * 1024 * 1024);
+        } while (metrics.wal_bytes < 17 * 1024 * 1024);
 }
 
 /* The database cannot be synced when the log is copied into it: no commit builds upon that. */
