@@ -181,6 +181,11 @@ class House:
         assert self.call("PUT", f"/v1/secrets/{name}", self.tokens["owner"], {"value": "v"}).status == 200
         return {"name": name}
 
+    def a_filesystem(self, role):
+        name = f"fs{next(self.numbers)}"
+        self.make("/v1/filesystems", {"name": name, "url": "local://srv/data"}, self.tokens["owner"])
+        return {"name": name}
+
     def a_flavour(self, role):
         name = f"flavour{next(self.numbers)}"
         self.make("/v1/flavours", {"name": name, "cpu": "1", "memory": "1Gi"}, self.tokens["owner"])
@@ -214,6 +219,7 @@ class House:
         "cluster": a_cluster,
         "queue": a_queue,
         "secret": a_secret,
+        "file system": a_filesystem,
         "grant": a_grant,
         "flavour": a_flavour,
         "resource pool": a_pool,
@@ -242,8 +248,13 @@ def routes(document):
 
 
 # Queries that keep a request short, and bodies that are read before the thing is looked for: both leave who may alone.
-# Without `user` a secret is the caller's own, whoever else has one of the name.
-QUERIES = {"/v1/jobs/{job}/logs": "?follow=false", "/v1/events": "?since=0", "/v1/secrets/{name}": "?user=olga"}
+# Without `user` a secret or file system is the caller's own, whoever else has one of the name.
+QUERIES = {
+    "/v1/jobs/{job}/logs": "?follow=false",
+    "/v1/events": "?since=0",
+    "/v1/secrets/{name}": "?user=olga",
+    "/v1/filesystems/{name}": "?user=olga",
+}
 
 
 def is_denied(reply, kind):

@@ -217,12 +217,14 @@ def check_catalog(check):
         "queues": {"name": "described", "max": {"cpu": "2"}, "min": {"cpu": 1}, "location": {"zone": "a"}},
         "flavours": {"name": "described", "cpu": "1", "memory": "1Gi", "scalars": {"nvidia.com/gpu": "1"}},
         "pools": {"name": "described", "total": {"cpu": "8"}, "labels": {"a": "b"}},
+        "filesystems": {"name": "described", "url": "local://srv/data", "properties": {"fileMode": "644"}},
     }
     changes = {
         "users": {"admin": True},
         "clusters": {"status": "offline"},
         "queues": {"weight": 2},
         "flavours": {"cpu": "2"},
+        "filesystems": {"read_only": True},
     }
     for kind, body in made.items():
         check("POST", f"/v1/{kind}", body)

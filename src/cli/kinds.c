@@ -1,4 +1,4 @@
-/* The rows of object.h: queues, flavours, clusters, users and grants on the command line. */
+/* The rows of object.h: queues, flavours, clusters, users, grants and file systems on the command line. */
 #include <string.h>
 
 #include "base/err.h"
@@ -596,3 +596,123 @@ const Verb verb_grant_set = {
 };
 const Verb verb_grant_delete =
         DELETE_VERB("grant", &grant_act, "USER QUEUE", 2, 2, "Delete a grant; existing jobs stay", NULL);
+
+/* ---- file systems ---- */
+
+static bool filesystem_begin(json_t *body, char *const *words, GError **error)
+{
+        json_object_set_new(body, "name", json_string(words[0]));
+        json_object_set_new(body, "url", json_string(words[1]));
+        return true;
+}
+
+/* clang-format off */
+#define OWNER_OPTION                                                                                         \
+        { "user", 'u', OPTION_STRING, offsetof(ObjectTarget, user), "NAME", "of this user (administrators)" }
+/* clang-format on */
+
+#define FILESYSTEM_FIELDS(ROW)                                                                               \
+        ROW(0, "property", LABELS, "properties", "K=V",                                                      \
+            "a property of its kind, such as pvc=NAME; may be repeated, '': none")                           \
+        ROW(1, "read-only", SWITCH, "read_only", NULL, "jobs and runs can only read it")
+#define FILESYSTEM_URL(ROW) ROW(2, "url", TEXT, "url", "URL", "where it is: /data/sets, or local://data/sets")
+
+/* `create` has the URL as a word. */
+static const Field filesystem_fields[] = { FILESYSTEM_FIELDS(FIELD_ROW) FILESYSTEM_URL(FIELD_ROW){ 0 } };
+static const Option filesystem_create_options[] = { FILESYSTEM_FIELDS(FIELD_OPTION) OWNER_OPTION,
+                                                    SHOW_OPTIONS,
+                                                    { 0 } };
+static const Option filesystem_set_options[] = {
+        FILESYSTEM_FIELDS(FIELD_OPTION) FILESYSTEM_URL(FIELD_OPTION) OWNER_OPTION, SHOW_OPTIONS, { 0 }
+};
+static const Option filesystem_list_options[] = { OWNER_OPTION, LIST_OPTIONS, { 0 } };
+static const Option filesystem_show_options[] = { OWNER_OPTION, SHOW_OPTIONS, { 0 } };
+static const Option filesystem_delete_options[] = { OWNER_OPTION, COMMON_OPTIONS, { 0 } };
+
+static const Column filesystem_columns[] = {
+        { "NAME", .member = "name", .fit = { 0, TABLE_WHOLE } },
+        { "KIND", .member = "type", .fit = { 1 } },
+        { "SERVER", true, .member = "server" },
+        { "PATH", .member = "path", .fit = { 3, 16 } },
+        { "READ ONLY", .member = "read_only", .fit = { 2 } },
+        { "PROPERTIES", true, .member = "properties" },
+        { "ID", true, .member = "id" },
+        { "CREATED", true, .member = "created" },
+        { 0 },
+};
+static const Kind filesystem_kind = { .word = "file system",
+                                      .path = "/v1/filesystems",
+                                      .columns = filesystem_columns,
+                                      .fields = filesystem_fields,
+                                      .begin = filesystem_begin,
+                                      .empty = "there are no file systems" };
+static const Act filesystem_act = { .kind = &filesystem_kind };
+
+const Verb verb_fs_list = {
+        .name = "fs list",
+        .args = "",
+        .summary = "List your file systems: names for directories that jobs and runs use",
+        .options = filesystem_list_options,
+        .size = sizeof(ObjectTarget),
+        .run = object_list,
+        .row = &filesystem_act,
+};
+const Verb verb_fs_show = {
+        .name = "fs show",
+        .args = "NAME",
+        .summary = "Show a file system",
+        .options = filesystem_show_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_OBJECTS,
+        .run = object_show,
+        .row = &filesystem_act,
+};
+const Verb verb_fs_create = {
+        .name = "fs create",
+        .args = "NAME URL",
+        .summary = "Create a file system: a name for a directory of the server's machine",
+        .about =
+                "URL is an absolute path, or local://DIR/... for the directory /DIR/... . mock://DIR/... is the "
+                "same, and pods reach it by the claim in the properties pvc and namespace. Other kinds (hdfs, "
+                "sftp, s3, bos, cfs, glusterfs, afs) need a connection, which this server does not have yet."
+                "\n\nWhoever uses the file system has the rights of your Unix user there, not more. The file "
+                "system `home` is built in: it is your home in the storage.",
+        .examples = "paddle fs create data /data/sets --read-only\n"
+                    "paddle fs create work mock://srv/work --property pvc=work --property namespace=lab",
+        .options = filesystem_create_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 2,
+        .max_words = 2,
+        .run = object_create,
+        .row = &filesystem_act,
+};
+const Verb verb_fs_set = {
+        .name = "fs set",
+        .args = "NAME",
+        .summary = "Change a file system",
+        .about = "Jobs that run keep what they have mounted.",
+        .examples = "paddle fs set data --url /data/new\n"
+                    "paddle fs set data --no-read-only",
+        .options = filesystem_set_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_OBJECTS,
+        .run = object_set,
+        .row = &filesystem_act,
+};
+const Verb verb_fs_delete = {
+        .name = "fs delete",
+        .args = "NAME...",
+        .summary = "Delete file systems; their files stay",
+        .about = "Refused while something uses it.",
+        .options = filesystem_delete_options,
+        .size = sizeof(ObjectTarget),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_OBJECTS,
+        .run = object_delete,
+        .row = &filesystem_act,
+};

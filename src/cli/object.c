@@ -19,11 +19,14 @@ static char *name_of(const Kind *kind, char *const *words)
         return kind->name ? kind->name(words) : g_strdup(words[0]);
 }
 
-static char *path_of(const Kind *kind, const char *name, const char *suffix)
+/* "/v1/queues/vision?what_if=true". Without a name: the path of all. */
+static char *path_of(const Kind *kind, const ObjectTarget *target, const char *name)
 {
-        g_autofree char *escaped = url_escape(name);
+        g_autofree char *escaped = name ? url_escape(name) : NULL;
+        g_autofree char *user = target->user ? url_escape(target->user) : NULL;
 
-        return g_strconcat(kind->path, "/", escaped, suffix, NULL);
+        return g_strconcat(kind->path, name ? "/" : "", name ? escaped : "",
+                           target->what_if ? "?what_if=true" : "", user ? "?user=" : "", user, NULL);
 }
 
 static bool is_for_people(Format format)
@@ -37,6 +40,7 @@ bool object_list(Cli *cli, const void *options, char *const *words, GError **err
 {
         const ObjectTarget *target = options;
         const Kind *kind = act_of(cli)->kind;
+        g_autofree char *path = path_of(kind, target, NULL);
         g_autoptr(Listing) listing = NULL;
         gint64 items = 0;
         Format format;
@@ -44,7 +48,7 @@ bool object_list(Cli *cli, const void *options, char *const *words, GError **err
         if (!format_parse(target->format, &format, error) || !cli_client(cli, error))
                 return false;
         listing = listing_new(cli, format, kind->columns, "name");
-        if (!listing_pages(listing, cli->client, kind->path, target->limit, &items, error))
+        if (!listing_pages(listing, cli->client, path, target->limit, &items, error))
                 return false;
         if (items == 0)
                 cli_say(cli, "%s", kind->empty);
@@ -75,7 +79,7 @@ bool object_show(Cli *cli, const void *options, char *const *words, GError **err
         const ObjectTarget *target = options;
         const Kind *kind = act_of(cli)->kind;
         g_autofree char *name = name_of(kind, words);
-        g_autofree char *path = path_of(kind, name, "");
+        g_autofree char *path = path_of(kind, target, name);
         g_autoptr(json_t) object = NULL;
         Format format;
 
@@ -152,7 +156,7 @@ bool object_create(Cli *cli, const void *options, char *const *words, GError **e
         const ObjectTarget *target = options;
         const Kind *kind = act_of(cli)->kind;
         g_autoptr(json_t) body = NULL, reply = NULL;
-        g_autofree char *name = NULL;
+        g_autofree char *name = NULL, *path = path_of(kind, target, NULL);
         Format format;
 
         if (!format_parse(target->format, &format, error) || !check_words(words, error))
@@ -160,7 +164,7 @@ bool object_create(Cli *cli, const void *options, char *const *words, GError **e
         body = create_body(cli, target, words, error);
         name = name_of(kind, words);
         if (!body || !cli_client(cli, error) ||
-            !http_call_json(cli->client, "POST", kind->path, body, &reply, error))
+            !http_call_json(cli->client, "POST", path, body, &reply, error))
                 return false;
         say_outcome(cli, reply, format, name, "is created");
         return true;
@@ -227,7 +231,7 @@ static bool print_changes(const Cli *cli, const json_t *reply, Format format)
 static bool change(Cli *cli, const ObjectTarget *target, const char *name, const json_t *body, Format format,
                    GError **error)
 {
-        g_autofree char *path = path_of(act_of(cli)->kind, name, target->what_if ? "?what_if=true" : "");
+        g_autofree char *path = path_of(act_of(cli)->kind, target, name);
         g_autoptr(json_t) reply = NULL;
 
         if (!http_call_json(cli->client, "PATCH", path, body, &reply, error))
@@ -268,7 +272,7 @@ bool object_switch(Cli *cli, const void *options, char *const *words, GError **e
         if (!check_words(words, error) || !cli_client(cli, error))
                 return false;
         for (; *words; words++) {
-                g_autofree char *path = path_of(act->kind, *words, "");
+                g_autofree char *path = path_of(act->kind, options, *words);
                 g_autoptr(json_t) reply = NULL;
 
                 if (!http_call_json(cli->client, "PATCH", path, body, &reply, error))
@@ -278,9 +282,9 @@ bool object_switch(Cli *cli, const void *options, char *const *words, GError **e
         return true;
 }
 
-static bool delete_one(Cli *cli, const char *name, GError **error)
+static bool delete_one(Cli *cli, const ObjectTarget *target, const char *name, GError **error)
 {
-        g_autofree char *path = path_of(act_of(cli)->kind, name, "");
+        g_autofree char *path = path_of(act_of(cli)->kind, target, name);
 
         if (!http_call_json(cli->client, "DELETE", path, NULL, NULL, error))
                 return false;
@@ -296,9 +300,9 @@ bool object_delete(Cli *cli, const void *options, char *const *words, GError **e
         if (!check_words(words, error) || !cli_client(cli, error))
                 return false;
         if (kind->name) /* the words form one name */
-                return delete_one(cli, name, error);
+                return delete_one(cli, options, name, error);
         for (; *words; words++)
-                if (!delete_one(cli, *words, error))
+                if (!delete_one(cli, options, *words, error))
                         return false;
         return true;
 }

@@ -1,4 +1,4 @@
-/* Objects that administrators create: queues, flavours, clusters, users, grants. One implementation of list,
+/* Objects of the catalog: queues, flavours, clusters, users, grants, file systems. One implementation of list,
  * show, create, set and delete for all of them. A Kind is the row that describes one, an Act the parameters
  * of one verb (Verb.row). The rows are in kinds.c. */
 #pragma once
@@ -9,6 +9,7 @@
 typedef struct {
         FieldTarget fields; /* must be first */
         char *format;
+        char *user; /* of objects that belong to a user: whose; NULL: the caller's */
         gint64 limit;
         bool what_if, password, from_stdin;
 } ObjectTarget;

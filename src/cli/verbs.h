@@ -24,4 +24,5 @@ extern const Verb verb_cluster_list, verb_cluster_show, verb_cluster_create, ver
         verb_cluster_delete;
 extern const Verb verb_user_list, verb_user_show, verb_user_create, verb_user_set, verb_user_totp,
         verb_user_delete;
+extern const Verb verb_fs_list, verb_fs_show, verb_fs_create, verb_fs_set, verb_fs_delete;
 extern const Verb verb_grant_list, verb_grant_show, verb_grant_create, verb_grant_set, verb_grant_delete;

@@ -58,7 +58,12 @@ static bool elsewhere(const Cluster *was, const Cluster *now, char **ret_was, ch
 
 static CatalogFacts facts(Engine *engine)
 {
-        return (CatalogFacts){ open_jobs, user_jobs, used, room, elsewhere, engine };
+        return (CatalogFacts){ .open_jobs = open_jobs,
+                               .user_jobs = user_jobs,
+                               .used = used,
+                               .room = room,
+                               .elsewhere = elsewhere,
+                               .arg = engine };
 }
 
 /* ---- the scheduler's side ---- */

@@ -25,6 +25,7 @@ typedef enum {
         ACCESS_SECOND_FACTOR,
         ACCESS_TOKEN,
         ACCESS_SECRET, /* of a user, for jobs */
+        ACCESS_FILESYSTEM,
         ACCESS_GRANT,
         ACCESS_CLUSTER,
         ACCESS_NODE,

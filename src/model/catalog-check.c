@@ -469,15 +469,15 @@ static bool drop_user(const Change *change, GError **error)
 
 static bool check_granted(const Change *change, const Grant *grant, GError **error)
 {
-        static const int kinds[GRANT_TYPES] = {
-                [GRANT_QUEUE] = KIND_QUEUE, [GRANT_USER] = KIND_USER, [GRANT_FS] = -1, /* not in the
-                                                                                          catalog */
+        static const ObjectKind kinds[GRANT_TYPES] = {
+                [GRANT_QUEUE] = KIND_QUEUE, [GRANT_USER] = KIND_USER, [GRANT_FS] = KIND_FILESYSTEM
         };
+        bool known = grant->type == GRANT_FS
+                             ? catalog_filesystem_by_id(change->catalog, grant->resource) != NULL
+                             : catalog_find(change->catalog, kinds[grant->type], grant->resource) != NULL;
 
-        if (kinds[grant->type] < 0 || catalog_find(change->catalog, kinds[grant->type], grant->resource))
-                return true;
-        return err_set(error, ERR_NOT_FOUND, "%s '%.80s' does not exist", grant_type_name(grant->type),
-                       grant->resource);
+        return known || err_set(error, ERR_NOT_FOUND, "%s '%.80s' does not exist",
+                                kind_name(kinds[grant->type]), grant->resource);
 }
 
 static bool put_grant(const Change *change, GError **error)
@@ -542,6 +542,52 @@ static bool put_secret(const Change *change, GError **error)
                        secret->user, bytes, SECRETS_USER_BYTES);
 }
 
+/* ---- file systems ---- */
+
+/* Ids are unique, although names may contain the '-' that separates their parts. */
+static bool check_new_filesystem(const Change *change, const Filesystem *filesystem, GError **error)
+{
+        const char *user = filesystem->user ? filesystem->user : "", *name = filesystem_name(filesystem);
+        const GPtrArray *all = catalog_list(change->catalog, KIND_FILESYSTEM);
+        int n = 0;
+
+        if (!filesystem_name_check(user, name, error))
+                return false;
+        if (!catalog_user(change->catalog, user))
+                return err_set(error, ERR_NOT_FOUND, "user '%.80s' does not exist", user);
+        for (guint i = 0; i < all->len; i++) {
+                const Filesystem *other = all->pdata[i];
+
+                if (same(other->object.id, filesystem->object.id))
+                        return err_set(error, ERR_EXISTS, "its id '%s' is that of '%s'\nChoose another name.",
+                                       filesystem->object.id, other->object.name);
+                n += same(other->user, user);
+        }
+        return n < FILESYSTEMS_PER_USER ||
+               err_set(error, ERR_QUOTA,
+                       "a user can have %d file systems\nDelete one first: `paddle fs delete NAME`.",
+                       FILESYSTEMS_PER_USER);
+}
+
+static bool put_filesystem(const Change *change, GError **error)
+{
+        const Filesystem *filesystem = (const Filesystem *)change->object;
+
+        return (change->was || check_new_filesystem(change, filesystem, error)) &&
+               filesystem_check(filesystem, error);
+}
+
+static bool drop_filesystem(const Change *change, GError **error)
+{
+        const CatalogFacts *facts = change->facts;
+        g_autofree char *use = facts->filesystem_use
+                                       ? facts->filesystem_use((const Filesystem *)change->object, facts->arg)
+                                       : NULL;
+
+        return !use ||
+               err_set(error, ERR_CONFLICT, "it is %s\nWait until that has ended, or cancel it.", use);
+}
+
 /* ---- all ---- */
 
 static const struct {
@@ -551,7 +597,7 @@ static const struct {
         [KIND_USER] = { put_user, drop_user },    [KIND_CLUSTER] = { put_cluster, drop_cluster },
         [KIND_QUEUE] = { put_queue, drop_queue }, [KIND_FLAVOUR] = { put_flavour, NULL },
         [KIND_GRANT] = { put_grant, NULL },       [KIND_POOL] = { put_pool, NULL },
-        [KIND_SECRET] = { put_secret, NULL },
+        [KIND_SECRET] = { put_secret, NULL },     [KIND_FILESYSTEM] = { put_filesystem, drop_filesystem },
 };
 
 static bool check_name(const Catalog *catalog, const Object *was, const Object *object, GError **error)
@@ -626,8 +672,9 @@ static void add_grants(const Catalog *catalog, GPtrArray *list, const char *user
         for (guint i = 0; i < grants->len; i++) {
                 const Grant *grant = grants->pdata[i];
 
-                if ((user && same(grant->user, user)) ||
-                    (grant->type == type && same(grant->resource, resource)))
+                if (((user && same(grant->user, user)) ||
+                     (grant->type == type && same(grant->resource, resource))) &&
+                    !g_ptr_array_find(list, grant, NULL))
                         g_ptr_array_add(list, (gpointer)grant);
         }
 }
@@ -639,6 +686,21 @@ static void add_secrets(const Catalog *catalog, GPtrArray *list, const char *use
         for (guint i = 0; i < secrets->len; i++)
                 if (same(((const Secret *)secrets->pdata[i])->user, user))
                         g_ptr_array_add(list, secrets->pdata[i]);
+}
+
+/* With the grants on them. */
+static void add_filesystems(const Catalog *catalog, GPtrArray *list, const char *user)
+{
+        const GPtrArray *filesystems = catalog_list(catalog, KIND_FILESYSTEM);
+
+        for (guint i = 0; i < filesystems->len; i++) {
+                const Filesystem *filesystem = filesystems->pdata[i];
+
+                if (!same(filesystem->user, user))
+                        continue;
+                g_ptr_array_add(list, (gpointer)filesystem);
+                add_grants(catalog, list, NULL, GRANT_FS, filesystem->object.id);
+        }
 }
 
 static void add_of_cluster(const Catalog *catalog, GPtrArray *list, const char *cluster)
@@ -670,7 +732,10 @@ GPtrArray *catalog_followers(const Catalog *catalog, const Object *object)
         if (object->kind == KIND_USER) {
                 add_grants(catalog, list, object->name, GRANT_USER, object->name);
                 add_secrets(catalog, list, object->name);
+                add_filesystems(catalog, list, object->name);
         }
+        if (object->kind == KIND_FILESYSTEM)
+                add_grants(catalog, list, NULL, GRANT_FS, object->id);
         if (object->kind == KIND_QUEUE)
                 add_grants(catalog, list, NULL, GRANT_QUEUE, object->name);
         if (object->kind == KIND_CLUSTER)

@@ -303,6 +303,23 @@ const Secret *catalog_secret(const Catalog *catalog, const char *user, const cha
         return (const Secret *)catalog_find(catalog, KIND_SECRET, key);
 }
 
+const Filesystem *catalog_filesystem(const Catalog *catalog, const char *user, const char *name)
+{
+        g_autofree char *key = filesystem_key(user, name);
+
+        return (const Filesystem *)catalog_find(catalog, KIND_FILESYSTEM, key);
+}
+
+const Filesystem *catalog_filesystem_by_id(const Catalog *catalog, const char *id)
+{
+        const GPtrArray *all = catalog_list(catalog, KIND_FILESYSTEM);
+
+        for (guint i = 0; i < all->len; i++)
+                if (strcmp(((const Object *)all->pdata[i])->id, id) == 0)
+                        return all->pdata[i];
+        return NULL;
+}
+
 const GPtrArray *catalog_list(const Catalog *catalog, ObjectKind kind)
 {
         return table_list(catalog->tables[kind]);
@@ -440,4 +457,42 @@ int catalog_max_priority(const Catalog *catalog, const Queue *queue, const User 
                 user ? catalog_grant(catalog, user->object.name, GRANT_QUEUE, queue->object.name) : NULL;
 
         return grant ? grant->max_priority : 0;
+}
+
+/* ---- file systems ---- */
+
+static bool refuse_unknown(const char *user, const char *name, bool has_home, GError **error)
+{
+        g_autofree char *shown = err_shown(name);
+
+        return err_set(error, ERR_NOT_FOUND, "user '%s' has no file system '%.80s'%s", user, shown,
+                       has_home ? "\nSee `paddle fs list`." : "");
+}
+
+bool catalog_filesystem_place(const Catalog *catalog, const char *homes, const char *user, const char *name,
+                              FilesystemPlace *ret, GError **error)
+{
+        const Filesystem *filesystem = catalog_filesystem(catalog, user, name);
+        bool home = homes && strcmp(name, FILESYSTEM_HOME) == 0;
+        g_auto(FilesystemAddress) address = { 0 };
+        g_auto(FilesystemPlace) place = { .type = FILESYSTEM_HOMES };
+
+        if (!home && !filesystem)
+                return refuse_unknown(user, name, homes, error);
+        if (!home && (!filesystem_check(filesystem, error) ||
+                      !filesystem_address_parse(filesystem->url, filesystem->properties, &address, error)))
+                return err_prefix(error, "file system '%s': ", name);
+        place.id = filesystem_id(user, name);
+        place.user = g_strdup(user);
+        place.name = g_strdup(name);
+        place.root = home ? g_build_filename(homes, user, NULL) : g_strdup(address.path);
+        if (!home) {
+                place.type = address.type;
+                place.read_only = filesystem->read_only;
+                place.claim = g_strdup(filesystem_property(filesystem->properties, "pvc"));
+                place.namespace = g_strdup(filesystem_property(filesystem->properties, "namespace"));
+        }
+        *ret = place;
+        place = (FilesystemPlace){ 0 };
+        return true;
 }

@@ -1,9 +1,10 @@
-/* The catalog: all users, clusters, queues, flavours, grants, pools and secrets at one moment. Immutable and
+/* The catalog: all users, clusters, queues, flavours, grants, pools, secrets and file systems at one moment. Immutable and
  * counted. A change makes a new catalog that shares all unchanged objects. The engine owns the current one
  * and publishes it after each commit. Readers of any thread take a reference. */
 #pragma once
 
 #include "model/cluster.h"
+#include "model/filesystem.h"
 #include "model/flavour.h"
 #include "model/object.h"
 #include "model/queue.h"
@@ -27,6 +28,9 @@ const Queue *catalog_queue(const Catalog *catalog, const char *name);
 const Flavour *catalog_flavour(const Catalog *catalog, const char *name);
 const Grant *catalog_grant(const Catalog *catalog, const char *user, GrantType type, const char *resource);
 const Secret *catalog_secret(const Catalog *catalog, const char *user, const char *name);
+const Filesystem *catalog_filesystem(const Catalog *catalog, const char *user, const char *name);
+/* By "fs-<user>-<name>". Searches all file systems. */
+const Filesystem *catalog_filesystem_by_id(const Catalog *catalog, const char *id);
 /* All objects of a kind in order of seq; const Object *, borrowed from the catalog. */
 const GPtrArray *catalog_list(const Catalog *catalog, ObjectKind kind);
 guint catalog_count(const Catalog *catalog, ObjectKind kind);
@@ -61,6 +65,15 @@ const Queue *catalog_submit_queue(const Catalog *catalog, const char *name, cons
  * treated specially here. `user` may be NULL: normal. */
 int catalog_max_priority(const Catalog *catalog, const Queue *queue, const User *user);
 
+/* ---- file systems ---- */
+
+/* Finds the file system `name` of a user: the place that a mount or a run uses. `homes` is the directory of users' homes
+ * in the storage, STATE/storage/<dc>/home; NULL: `home` is not known, as in PaddleFlow's interface. The root may not
+ * exist; only who opens it with the rights of the user's Unix user finds out (fs/vfs.h). Whether the caller may act for
+ * the user is checked before. ERR_NOT_FOUND, ERR_CONFLICT (its kind cannot be used), each with what to do. */
+bool catalog_filesystem_place(const Catalog *catalog, const char *homes, const char *user, const char *name,
+                              FilesystemPlace *ret, GError **error);
+
 /* ---- changes ---- */
 
 /* Facts that the catalog itself does not have. A function that is NULL counts as "none" or "unknown". */
@@ -73,6 +86,9 @@ typedef struct {
         /* True if the credentials of the two lead to different servers. The outputs describe these in words;
          * the caller's. */
         bool (*elsewhere)(const Cluster *was, const Cluster *now, char **ret_was, char **ret_now, void *arg);
+        /* What uses a file system, as words that follow "it is": "mounted by 2 open jobs"; the caller's. NULL:
+         * nothing. */
+        char *(*filesystem_use)(const Filesystem *filesystem, void *arg);
         void *arg;
 } CatalogFacts;
 
@@ -86,8 +102,8 @@ bool catalog_check_drop(const Catalog *catalog, const Object *object, const Cata
 /* Warnings about a put that is allowed: sentences such as "queue 'q' uses 8 cores, ..."; NULL: none. The
  * caller's g_strfreev. */
 char **catalog_warnings(const Object *object, const CatalogFacts *facts);
-/* The objects that are deleted together with this one, each once: grants and secrets of a user, grants of a
- * queue, and the queues (with their grants), flavours and pools of a cluster. Object *, borrowed. */
+/* The objects that are deleted together with this one, each once: grants, secrets and file systems of a
+ * user, grants of a queue or file system, and the queues (with their grants), flavours and pools of a cluster. Object *, borrowed. */
 GPtrArray *catalog_followers(const Catalog *catalog, const Object *object);
 
 /* The objects of a new server: user root, the default cluster (of `type`), queues `default` and

@@ -50,7 +50,8 @@ typedef struct {
         bool (*name_check)(const char *what, const char *name, GError **error);
 } ObjectRow;
 
-extern const ObjectRow user_row, grant_row, cluster_row, pool_row, queue_row, flavour_row, secret_row;
+extern const ObjectRow user_row, grant_row, cluster_row, pool_row, queue_row, flavour_row, secret_row,
+        filesystem_row;
 
 const ObjectRow *object_row(ObjectKind kind);
 

@@ -17,9 +17,9 @@ enum {
 };
 
 static const ObjectRow *const rows[KINDS] = {
-        [KIND_USER] = &user_row,       [KIND_CLUSTER] = &cluster_row, [KIND_QUEUE] = &queue_row,
-        [KIND_FLAVOUR] = &flavour_row, [KIND_GRANT] = &grant_row,     [KIND_POOL] = &pool_row,
-        [KIND_SECRET] = &secret_row,
+        [KIND_USER] = &user_row,       [KIND_CLUSTER] = &cluster_row,       [KIND_QUEUE] = &queue_row,
+        [KIND_FLAVOUR] = &flavour_row, [KIND_GRANT] = &grant_row,           [KIND_POOL] = &pool_row,
+        [KIND_SECRET] = &secret_row,   [KIND_FILESYSTEM] = &filesystem_row,
 };
 
 const ObjectRow *object_row(ObjectKind kind)

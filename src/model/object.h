@@ -1,5 +1,5 @@
 /* Objects that administrators create and jobs refer to: users, clusters, queues, flavours, grants, resource
- * pools, secrets. Each begins with an Object, is immutable once made and counted, and lives in the catalog
+ * pools, secrets, file systems. Each begins with an Object, is immutable once made and counted, and lives in the catalog
  * (catalog.h). The engine stores it as (kind, seq, name, JSON text). Rows of a table describe the fields of
  * each kind, so that copying, packing, formatting and freeing are written once. */
 #pragma once
@@ -18,10 +18,11 @@ typedef enum {
         KIND_GRANT,
         KIND_POOL,
         KIND_SECRET,
+        KIND_FILESYSTEM,
         KINDS,
 } ObjectKind;
 
-/* "user", "cluster", "queue", "flavour", "grant", "resource pool", "secret" */
+/* "user", "cluster", "queue", "flavour", "grant", "resource pool", "secret", "file system" */
 const char *kind_name(ObjectKind kind);
 
 /* object_ref takes only objects of object_new and object_copy: their reference count is before them. */

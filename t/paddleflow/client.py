@@ -76,6 +76,12 @@ STATUS = {
             "InvalidClusterProperties",
             "InvalidClusterCredential",
             "InvalidClusterStatus",
+            "FileSystemNameFormatError",
+            "InvalidFileSystemParamsURL",
+            "InvalidFileSystemParamsProperties",
+            "InvalidFileSystemFsName",
+            "ConnectivityFailed",
+            "LinkNotExist",
         ],
         400,
     ),
@@ -94,7 +100,7 @@ STATUS = {
         ["PathNotFound", "RecordNotFound", "ResourceNotFound", "RunNotFound", "FlavourNotFound", "JobNotFound"], 404
     ),
     "MethodNotAllowed": 405,
-    **dict.fromkeys(["InternalError", "InvalidComputeResource"], 500),
+    **dict.fromkeys(["InternalError", "InvalidComputeResource", "LinkModelError"], 500),
 }
 
 counter = itertools.count(1)

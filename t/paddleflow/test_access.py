@@ -29,6 +29,22 @@ WHO = {
     "GET /grant": ("root", "", None),
     "DELETE /grant": ("root", "?resourceType=queue&resourceID={queueName}", None),
     "POST /queue": ("root", "", {"name": "{new}", "namespace": "default", "maxResources": AMOUNTS}),
+    "POST /fs": ("user", "", {"name": "{new}", "url": "local://srv/data"}),
+    "PUT /fs": ("owner", "", {"name": "{fsName}", "url": "local://srv/data", "username": "{username}"}),
+    "GET /fs": ("user", "", None),
+    "GET /fs/{fsName}": ("owner", "?username={username}", None),
+    "DELETE /fs/{fsName}": ("owner", "?username={username}", None),
+    "GET /fsSts/{fsName}": ("owner", "?username={username}", None),
+    "POST /fsCache": ("user", "", {"fsName": "none"}),
+    "GET /fsCache/{fsName}": ("owner", "?username={username}", None),
+    "DELETE /fsCache/{fsName}": ("owner", "?username={username}", None),
+    "POST /link": (
+        "owner",
+        "",
+        {"fsName": "{fsName}", "fsPath": "/x", "url": "local://srv/y", "username": "{username}"},
+    ),
+    "GET /link/{fsName}": ("owner", "?username={username}", None),
+    "DELETE /link/{fsName}": ("owner", "?username={username}&fsPath=/x", None),
     "GET /queue": ("user", "", None),
     "GET /queue/{queueName}": ("owner", "", None),
     "PUT /queue/{queueName}": ("root", "", {}),
@@ -126,7 +142,8 @@ def things(flow):
     """A user with one of each kind."""
     user, queue = flow.make_user("olga"), flow.make_queue()
     flow.grant(user, queue)
-    flavour, pool = fresh("flavour-of-olga"), fresh("pool-")
+    flavour, pool, fs = fresh("flavour-of-olga"), fresh("pool-"), fresh("fs")
+    good(flow.post("/fs", {"name": fs, "url": "local://srv/data"}, who=user), 201)
     good(flow.post("/flavour", {"name": flavour, **AMOUNTS}, who=user))
     good(flow.post("/resourcepool", {"name": pool, "namespace": "default", "totalResources": AMOUNTS}))
     job = flow.submit("true", who=user, schedulingPolicy={"queue": queue})
@@ -135,6 +152,7 @@ def things(flow):
         "username": user,
         "queueName": queue,
         "flavourName": flavour,
+        "fsName": fs,
         "clusterName": flow.make_cluster()["clusterName"],
         "name": pool,
         "jobID": job,

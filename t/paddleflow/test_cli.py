@@ -105,6 +105,7 @@ def test_help_needs_no_server(cli):
         "queue",
         "flavour",
         "cluster",
+        "fs",
         "job",
         "log",
         "statistics",
@@ -115,7 +116,7 @@ def test_help_needs_no_server(cli):
         assert word in said
 
 
-@pytest.mark.parametrize("group", ["user", "queue", "flavour", "cluster", "job", "log", "statistics"])
+@pytest.mark.parametrize("group", ["user", "queue", "flavour", "cluster", "fs", "job", "log", "statistics"])
 def test_help_of_a_group(cli, group):
     assert cli.out(group, "--help")
 
@@ -403,6 +404,27 @@ def test_grants(cli):
     refused(cli.flow.get("/queue/" + queue, who=user), "ActionNotAllowed")
     cli.fails("queue", "ungrant", user, queue, code="GrantNotFound")
     cli.fails("queue", "grant", "root", queue, code="GrantRootActionNotSupport")
+
+
+# -- file systems
+
+
+def test_fs(cli):
+    name, user = fresh("clifs"), cli.flow.make_user()
+    cli.run("fs", "create", name, "mock://srv/sets", "-o", "pvc=a,b", "--option", "namespace=n")
+    made = good(cli.flow.get("/fs/" + name)).json
+    assert (made["type"], made["subPath"]) == ("mock", "/srv/sets")
+    assert made["properties"] == {"pvc": "a,b", "namespace": "n"}
+    assert {name, "root", "mock", "/srv/sets"} <= cells(cli.out("fs", "show", name))
+    cli.run("fs", "create", name, "local://srv/own", "-u", user)
+    assert {name, user, "local", "/srv/own"} <= cells(cli.out("fs", "list", "-u", user))
+    assert {name, user, "root"} <= cells(cli.out("fs", "list"))
+    cli.fails("fs", "create", name, "local://srv/x", code="DuplicatedName")
+    cli.fails("fs", "create", fresh("bad"), "local://root/x", code="InvalidFileSystemParamsURL")
+    cli.fails("fs", "create", fresh("bad"), "cfs://host/x", code="ConnectivityFailed")
+    cli.run("fs", "delete", name, "-u", user)
+    cli.run("fs", "delete", name)
+    cli.fails("fs", "show", name, code="RecordNotFound")
 
 
 # -- flavour

@@ -35,6 +35,12 @@
         X(FlavourInvalidField, 400)                                                                          \
         X(JobInvalidField, 400)                                                                              \
         X(JobCreateFailed, 400)                                                                              \
+        X(FileSystemNameFormatError, 400)                                                                    \
+        X(InvalidFileSystemParamsURL, 400)                                                                   \
+        X(InvalidFileSystemParamsProperties, 400)                                                            \
+        X(InvalidFileSystemFsName, 400)                                                                      \
+        X(ConnectivityFailed, 400)                                                                           \
+        X(LinkNotExist, 400)                                                                                 \
         X(ClusterNameNotFound, 400)                                                                          \
         X(ClusterNotFound, 400)                                                                              \
         X(InvalidClusterProperties, 400)                                                                     \
@@ -52,6 +58,7 @@
         X(FlavourNotFound, 404)                                                                              \
         X(JobNotFound, 404)                                                                                  \
         X(MethodNotAllowed, 405)                                                                             \
+        X(LinkModelError, 500)                                                                               \
         X(InternalError, 500)                                                                                \
         X(InvalidComputeResource, 500)
 

@@ -86,7 +86,9 @@ static void answer(const Edit *edit, const Catalog *catalog)
                 paddleflow_reply(edit->request,
                                  json_pack("{s:s}", edit->member, id && object ? object->id : edit->name));
         } else if (edit->row->show && object) {
-                paddleflow_reply(edit->request, edit->row->show(edit->flow, catalog, object));
+                g_autoptr(json_t) shown = edit->row->show(edit->flow, catalog, object);
+
+                http_reply_json(edit->request, edit->row->status ? edit->row->status : 200, shown);
         } else {
                 paddleflow_reply_empty(edit->request);
         }

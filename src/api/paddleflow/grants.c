@@ -25,7 +25,8 @@ static bool find_resource(const Call *call, const Wish *wish, GError **error)
                 return catalog_user(call->catalog, wish->resource) ||
                        paddleflow_set(error, CODE_UserNotExist, "there is no user '%.60s'", wish->resource);
         default: /* the reference's word for it */
-                return paddleflow_set(error, CODE_UserNotExist, "there is no file system '%.120s'",
+                return catalog_filesystem_by_id(call->catalog, wish->resource) ||
+                       paddleflow_set(error, CODE_UserNotExist, "there is no file system '%.120s'",
                                       wish->resource);
         }
 }

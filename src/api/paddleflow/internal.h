@@ -38,7 +38,7 @@ struct PaddleFlow {
 };
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
-        pool_rows[], job_rows[], feed_rows[], log_rows[], statistics_rows[], about_rows[];
+        pool_rows[], fs_rows[], job_rows[], feed_rows[], log_rows[], statistics_rows[], about_rows[];
 /* All of them as one table. Each may come with a body: of PADDLEFLOW_BODY_MAX bytes where its row does not say. */
 const HttpRoute *paddleflow_routes(void);
 
@@ -132,7 +132,8 @@ typedef struct {
         EditApply apply; /* NULL: nothing to change */
         PageShow show;   /* of the reply; NULL: an empty one */
         const CodeMap *map;
-        Code gone; /* it is not there any more */
+        Code gone;  /* it is not there any more */
+        int status; /* of the reply; 0: 200 */
 } EditRow;
 /* Changes the object `name`, or drops it, and answers. Takes body. */
 void edit_change(const Call *call, const EditRow *row, const char *name, json_t *body);
@@ -270,5 +271,5 @@ typedef struct {
 extern const Shape shapes[];
 extern const GoField login_body[], user_body[], password_body[], grant_body[], queue_body[], flavour_body[],
         cluster_body[], cluster_filter_body[], object_body[], pool_body[], single_body[], distributed_body[],
-        workflow_body[], modify_body[], card_time_body[];
+        workflow_body[], modify_body[], card_time_body[], fs_body[], fs_cache_body[], link_body[];
 const char *paddleflow_description(gsize *ret_len);

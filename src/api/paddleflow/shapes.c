@@ -78,6 +78,15 @@ const GoField pool_body[] = { { "name", GO_STRING, NULL, true },
                               { "status", GO_STRING },
                               END };
 
+const GoField fs_body[] = {
+        { "name", GO_STRING, NULL, true }, { "url", GO_STRING, NULL, true },       { "properties", GO_MAP },
+        { "username", GO_STRING },         { "independentMountProcess", GO_BOOL }, END
+};
+const GoField fs_cache_body[] = { { "fsName", GO_STRING, NULL, true }, { "username", GO_STRING }, END };
+const GoField link_body[] = { { "fsName", GO_STRING, NULL, true }, { "fsPath", GO_STRING, NULL, true },
+                              { "url", GO_STRING, NULL, true },    { "properties", GO_MAP },
+                              { "username", GO_STRING },           END };
+
 static const GoField policy[] = { { "queue", GO_STRING }, { "priority", GO_STRING }, END };
 static const GoField job_flavour[] = {
         { "name", GO_STRING }, { "cpu", GO_STRING }, { "mem", GO_STRING }, { "scalarResources", GO_MAP }, END
@@ -201,6 +210,20 @@ static const GoField pool_shown[] = { TEXT("id"),
                                       TEXT("createTime"),
                                       TEXT("updateTime"),
                                       END };
+static const GoField fs_made[] = { TEXT("fsName"), TEXT("fsID"), END };
+static const GoField fs_shown[] = { TEXT("id"),
+                                    TEXT("name"),
+                                    TEXT("serverAddress"),
+                                    TEXT("type"),
+                                    TEXT("subPath"),
+                                    TEXT("username"),
+                                    { "properties", GO_MAP, NULL, true },
+                                    { "independentMountProcess", GO_BOOL },
+                                    END };
+/* Their pages have words of their own. */
+#define FS_PAGE TEXT("marker"), { "truncated", GO_BOOL, NULL, true }, TEXT("nextMarker")
+static const GoField fs_list[] = { FS_PAGE, { "fsList", GO_STRUCTS, fs_shown, true }, END };
+static const GoField link_list[] = { FS_PAGE, { "linkList", GO_ANY, NULL, true }, END };
 static const GoField node_infos[] = { { "totalCount", GO_INT, NULL, true },
                                       { "nodeList", GO_ANY, NULL, true },
                                       END };
@@ -307,6 +330,13 @@ const Shape shapes[] = {
         { "PoolChange", pool_body, true },
         { "PoolShown", pool_shown },
         { "PoolList", pool_list },
+        { "FileSystem", fs_body },
+        { "FileSystemMade", fs_made },
+        { "FileSystemShown", fs_shown },
+        { "FileSystemList", fs_list },
+        { "FileSystemCache", fs_cache_body },
+        { "Link", link_body },
+        { "LinkList", link_list },
         { "SingleJob", single_body },
         { "DistributedJob", distributed_body },
         { "WorkflowJob", workflow_body },

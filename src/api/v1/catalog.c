@@ -1,4 +1,4 @@
-/* The catalog over HTTP: users, clusters, queues, flavours, grants and pools share five routes each. A
+/* The catalog over HTTP: users, clusters, queues, flavours, grants, pools and file systems share five routes each. A
  * route's kind says which of them it is about; what differs is a table. */
 #include "api/v1/internal.h"
 
@@ -98,6 +98,12 @@ static Standing of_grant(Api *api, const Catalog *catalog, const HttpCaller *cal
         return (Standing){ .owner = g_strcmp0(((const Grant *)object)->user, caller->user) == 0 };
 }
 
+static Standing of_filesystem(Api *api, const Catalog *catalog, const HttpCaller *caller,
+                              const Object *object)
+{
+        return (Standing){ .owner = g_strcmp0(((const Filesystem *)object)->user, caller->user) == 0 };
+}
+
 /* ---- the table of kinds ---- */
 
 static void made_flavour(Object *object, const char *by)
@@ -110,6 +116,15 @@ static void made_pool(Object *object, const char *by)
         ((Pool *)object)->creator = g_strdup(by);
 }
 
+static void made_filesystem(Object *object, const char *user)
+{
+        Filesystem *filesystem = (Filesystem *)object;
+
+        g_free(object->id);
+        object->id = filesystem_id(user, filesystem_name(filesystem));
+        filesystem->user = g_strdup(user);
+}
+
 typedef struct {
         AccessKind access;
         ObjectKind kind;
@@ -118,6 +133,10 @@ typedef struct {
                              const Object *object);
         void (*add)(Api *api, const Catalog *catalog, const Object *object, json_t *shown);
         void (*made)(Object *object, const char *by);
+        /* For objects that belong to a user, whose names are unique only among those of the user: the name in the
+         * catalog. Their routes are about the caller's, or those of ?user=. */
+        char *(*key)(const char *user, const char *name);
+        json_t *(*first)(Api *api, const char *user); /* a built-in one, the first of a list; or NULL */
 } Row;
 
 static const Row rows[] = {
@@ -127,6 +146,8 @@ static const Row rows[] = {
         { ACCESS_FLAVOUR, KIND_FLAVOUR, false, of_flavour, NULL, made_flavour },
         { ACCESS_GRANT, KIND_GRANT, true, of_grant, NULL, NULL },
         { ACCESS_POOL, KIND_POOL, false, NULL, NULL, made_pool },
+        { ACCESS_FILESYSTEM, KIND_FILESYSTEM, true, of_filesystem, api_add_filesystem, made_filesystem,
+          filesystem_key, api_format_home },
 };
 
 static const Row *row_of(const HttpRequest *request)
@@ -158,15 +179,28 @@ static json_t *format_object(Api *api, const Catalog *catalog, const Row *row, c
         return shown;
 }
 
+/* The name in the catalog of the object that the caller calls `name`. NULL: the request has been answered. */
+static char *key_of(Api *api, HttpRequest *request, const Row *row, const char *name)
+{
+        const char *user = row->key ? api_whose(api, request) : NULL;
+
+        if (row->key)
+                return user ? row->key(user, name) : NULL;
+        return g_strdup(name);
+}
+
 /* The object of {name} that the caller may `verb`; NULL has been answered. Borrowed from the catalog. */
 static const Object *find_object(Api *api, HttpRequest *request, const Catalog *catalog, const Row *row)
 {
         const char *name = http_request_param(request, "name");
         const HttpCaller *caller = http_request_caller(request);
         AccessVerb verb = http_request_route(request)->verb;
-        const Object *object = catalog_find(catalog, row->kind, name);
+        g_autofree char *key = key_of(api, request, row, name);
+        const Object *object = key ? catalog_find(catalog, row->kind, key) : NULL;
         g_autoptr(GError) error = NULL;
 
+        if (!key)
+                return NULL;
         if (object && may(api, catalog, row, caller, verb, object))
                 return object;
         if (object)
@@ -176,29 +210,45 @@ static const Object *find_object(Api *api, HttpRequest *request, const Catalog *
                                                 : "");
         else
                 err_set(&error, ERR_NOT_FOUND, "there is no %s '%.200s'\nSee `paddle %s list`.",
-                        kind_name(row->kind), name, kind_name(row->kind));
+                        kind_name(row->kind), name,
+                        row->kind == KIND_FILESYSTEM ? "fs" : kind_name(row->kind));
         http_fail(request, error);
         return NULL;
 }
 
 /* ---- list, show ---- */
 
+enum {
+        SEQ_FIRST = 1
+}; /* of Row.first: no object of such a kind has this seq, which is that of the first user */
+
+/* May the caller find the object in a list? `user`: only what belongs to this user; NULL: the kind has no owners. */
+static bool is_listed(Api *api, const Catalog *catalog, const Row *row, const HttpCaller *caller,
+                      const char *user, const Object *object)
+{
+        if (user)
+                return g_str_has_prefix(object->name, user) && object->name[strlen(user)] == '/';
+        return !row->list_own || may(api, catalog, row, caller, VERB_SHOW, object);
+}
+
 /* The items of a page; *ret_next is the seq to go on after, 0 at the end. */
-static json_t *list_page(Api *api, HttpRequest *request, gint64 after, gint64 limit, gint64 *ret_next)
+static json_t *list_page(Api *api, HttpRequest *request, const char *user, gint64 after, gint64 limit,
+                         gint64 *ret_next)
 {
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
         const Row *row = row_of(request);
         const HttpCaller *caller = http_request_caller(request);
         const GPtrArray *all = catalog_list(catalog, row->kind);
         json_t *items = json_array();
-        gint64 last = 0;
+        gint64 last = SEQ_FIRST;
 
         *ret_next = 0;
+        if (row->first && after < SEQ_FIRST)
+                json_array_append_new(items, row->first(api, user));
         for (guint i = 0; i < all->len; i++) {
                 const Object *object = all->pdata[i];
 
-                if (object->seq <= after ||
-                    (row->list_own && !may(api, catalog, row, caller, VERB_SHOW, object)))
+                if (object->seq <= after || !is_listed(api, catalog, row, caller, user, object))
                         continue;
                 if ((gint64)json_array_size(items) == limit) {
                         *ret_next = last;
@@ -210,16 +260,19 @@ static json_t *list_page(Api *api, HttpRequest *request, gint64 after, gint64 li
         return items;
 }
 
-static void list_objects(HttpRequest *request, void *arg)
+void api_list_objects(HttpRequest *request, void *arg)
 {
+        const char *user = row_of(request)->key ? api_whose(arg, request) : NULL;
         gint64 after, limit, next = 0;
         json_t *items;
         g_autoptr(json_t) reply = NULL;
 
+        if (row_of(request)->key && !user)
+                return;
         if (!http_request_query_int(request, "after", 1, G_MAXINT64, 0, &after) ||
             !http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit))
                 return;
-        items = list_page(arg, request, after, limit, &next);
+        items = list_page(arg, request, user, after, limit, &next);
         reply = json_pack("{s:o, s:o}", "items", items, "next",
                           next ? json_sprintf("%" G_GINT64_FORMAT, next) : json_null());
         http_reply_json(request, 200, reply);
@@ -232,7 +285,7 @@ static void add_tag(HttpRequest *request, const Object *object)
         http_reply_header(request, "ETag", tag);
 }
 
-static void show_object(HttpRequest *request, void *arg)
+void api_show_object(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
@@ -463,16 +516,21 @@ static bool stamp_issuer(const Api *api, const json_t *body, const Object *was, 
         return true;
 }
 
-static void create_object(HttpRequest *request, void *arg)
+void api_create_object(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         const Row *row = row_of(request);
         const char *by = http_request_caller(request)->user;
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = http_request_json(request, &error);
-        g_autofree char *name = body ? new_name(row->kind, body, &error) : NULL, *password = NULL;
+        g_autofree char *said = body ? new_name(row->kind, body, &error) : NULL, *password = NULL;
+        g_autofree char *name = said ? key_of(api, request, row, said) : NULL;
         g_autoptr(Object) object = name ? object_new(row->kind, name) : NULL;
 
+        if (said && !name)
+                return;
+        if (row->key && body)
+                json_object_del(body, "name"); /* the catalog's is another */
         if (!object || !take_password(row->kind, body, &password, &error) ||
             !object_patch(object, body, &error) || !check_directory(api, body, object, &error) ||
             !stamp_issuer(api, body, NULL, object, &error)) {
@@ -480,7 +538,7 @@ static void create_object(HttpRequest *request, void *arg)
                 return;
         }
         if (row->made)
-                row->made(object, by);
+                row->made(object, row->key ? api_whose(api, request) : by);
         http_request_set_subject(request, name);
         if (row->kind == KIND_USER)
                 auth_put_user(api->auth, (const User *)object, password, by, change_done,
@@ -524,11 +582,21 @@ static void note_fields(HttpRequest *request, const char *name, json_t *body)
         http_request_set_subject(request, subject->str);
 }
 
+/* A change may repeat the name by which the route knows the object. */
+static void take_own_name(HttpRequest *request, json_t *body)
+{
+        const char *name = json_string_value(json_object_get(body, "name"));
+
+        if (row_of(request)->key && g_strcmp0(name, http_request_param(request, "name")) == 0)
+                json_object_del(body, "name");
+}
+
 static Object *patched(const Api *api, HttpRequest *request, const Object *was, gint64 match, GError **error)
 {
         g_autoptr(json_t) body = http_request_json(request, error);
         g_autoptr(Object) object = object_copy(was);
 
+        take_own_name(request, body);
         if (!body || !object_patch(object, body, error) || !check_directory(api, body, object, error) ||
             !stamp_issuer(api, body, was, object, error))
                 return NULL;
@@ -546,7 +614,7 @@ static Change *change_matching(Api *api, HttpRequest *request, const char *name,
         return change;
 }
 
-static void change_object(HttpRequest *request, void *arg)
+void api_change_object(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
@@ -570,7 +638,7 @@ static void change_object(HttpRequest *request, void *arg)
                            change_matching(api, request, was->name, 200, match));
 }
 
-static void drop_object(HttpRequest *request, void *arg)
+void api_drop_object(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
@@ -602,71 +670,72 @@ static const HttpParameter what_if_query[] = {
 };
 
 const HttpRoute catalog_routes[] = {
-        { "GET", "/v1/users", ACCESS_USER, VERB_LIST, list_objects, "List users, in order of making.",
+        { "GET", "/v1/users", ACCESS_USER, VERB_LIST, api_list_objects, "List users, in order of making.",
           .query = list_objects_query, .reply = "UserList" },
-        { "POST", "/v1/users", ACCESS_USER, VERB_CREATE, create_object, "Make a user.", .body_max = BODY_MAX,
-          .request = "NewUser", .reply = "User", .reply_status = 201 },
-        { "GET", "/v1/users/{name}", ACCESS_USER, VERB_SHOW, show_object, "Show a user.", .reply = "User" },
-        { "PATCH", "/v1/users/{name}", ACCESS_USER, VERB_UPDATE, change_object,
+        { "POST", "/v1/users", ACCESS_USER, VERB_CREATE, api_create_object, "Make a user.",
+          .body_max = BODY_MAX, .request = "NewUser", .reply = "User", .reply_status = 201 },
+        { "GET", "/v1/users/{name}", ACCESS_USER, VERB_SHOW, api_show_object, "Show a user.",
+          .reply = "User" },
+        { "PATCH", "/v1/users/{name}", ACCESS_USER, VERB_UPDATE, api_change_object,
           "Change members of a user; null brings a default back.", .body_max = BODY_MAX,
           .request = "UserChange", .reply = "User" },
-        { "DELETE", "/v1/users/{name}", ACCESS_USER, VERB_DELETE, drop_object,
+        { "DELETE", "/v1/users/{name}", ACCESS_USER, VERB_DELETE, api_drop_object,
           "Drop a user with what is granted to it.", .reply_status = 204 },
-        { "GET", "/v1/clusters", ACCESS_CLUSTER, VERB_LIST, list_objects,
+        { "GET", "/v1/clusters", ACCESS_CLUSTER, VERB_LIST, api_list_objects,
           "List clusters, in order of making.", .query = list_objects_query, .reply = "ClusterList" },
-        { "POST", "/v1/clusters", ACCESS_CLUSTER, VERB_CREATE, create_object, "Make a cluster.",
+        { "POST", "/v1/clusters", ACCESS_CLUSTER, VERB_CREATE, api_create_object, "Make a cluster.",
           .body_max = BODY_MAX, .request = "NewCluster", .reply = "Cluster", .reply_status = 201 },
-        { "GET", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_SHOW, show_object, "Show a cluster.",
+        { "GET", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_SHOW, api_show_object, "Show a cluster.",
           .reply = "Cluster" },
-        { "PATCH", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_UPDATE, change_object,
+        { "PATCH", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_UPDATE, api_change_object,
           "Change members of a cluster; null brings a default back.", .body_max = BODY_MAX,
           .request = "ClusterChange", .reply = "Cluster" },
-        { "DELETE", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_DELETE, drop_object,
+        { "DELETE", "/v1/clusters/{name}", ACCESS_CLUSTER, VERB_DELETE, api_drop_object,
           "Drop a cluster with its queues.", .reply_status = 204 },
-        { "GET", "/v1/queues", ACCESS_QUEUE, VERB_LIST, list_objects,
+        { "GET", "/v1/queues", ACCESS_QUEUE, VERB_LIST, api_list_objects,
           "List the queues that the caller may use, in order of making.", .query = list_objects_query,
           .reply = "QueueList" },
-        { "POST", "/v1/queues", ACCESS_QUEUE, VERB_CREATE, create_object, "Make a queue.",
+        { "POST", "/v1/queues", ACCESS_QUEUE, VERB_CREATE, api_create_object, "Make a queue.",
           .body_max = BODY_MAX, .request = "NewQueue", .reply = "Queue", .reply_status = 201 },
-        { "GET", "/v1/queues/{name}", ACCESS_QUEUE, VERB_SHOW, show_object, "Show a queue.",
+        { "GET", "/v1/queues/{name}", ACCESS_QUEUE, VERB_SHOW, api_show_object, "Show a queue.",
           .reply = "Queue" },
-        { "PATCH", "/v1/queues/{name}", ACCESS_QUEUE, VERB_UPDATE, change_object,
+        { "PATCH", "/v1/queues/{name}", ACCESS_QUEUE, VERB_UPDATE, api_change_object,
           "Change members of a queue; null brings a default back.", .query = what_if_query,
           .body_max = BODY_MAX, .request = "QueueChange", .reply = "QueueOrWhatIf" },
-        { "DELETE", "/v1/queues/{name}", ACCESS_QUEUE, VERB_DELETE, drop_object, "Drop a queue.",
+        { "DELETE", "/v1/queues/{name}", ACCESS_QUEUE, VERB_DELETE, api_drop_object, "Drop a queue.",
           .reply_status = 204 },
-        { "GET", "/v1/flavours", ACCESS_FLAVOUR, VERB_LIST, list_objects,
+        { "GET", "/v1/flavours", ACCESS_FLAVOUR, VERB_LIST, api_list_objects,
           "List flavours, in order of making.", .query = list_objects_query, .reply = "FlavourList" },
-        { "POST", "/v1/flavours", ACCESS_FLAVOUR, VERB_CREATE, create_object, "Make a flavour.",
+        { "POST", "/v1/flavours", ACCESS_FLAVOUR, VERB_CREATE, api_create_object, "Make a flavour.",
           .body_max = BODY_MAX, .request = "NewFlavour", .reply = "Flavour", .reply_status = 201 },
-        { "GET", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_SHOW, show_object, "Show a flavour.",
+        { "GET", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_SHOW, api_show_object, "Show a flavour.",
           .reply = "Flavour" },
-        { "PATCH", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_UPDATE, change_object,
+        { "PATCH", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_UPDATE, api_change_object,
           "Change members of a flavour; null brings a default back.", .body_max = BODY_MAX,
           .request = "FlavourChange", .reply = "Flavour" },
-        { "DELETE", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_DELETE, drop_object, "Drop a flavour.",
+        { "DELETE", "/v1/flavours/{name}", ACCESS_FLAVOUR, VERB_DELETE, api_drop_object, "Drop a flavour.",
           .reply_status = 204 },
-        { "GET", "/v1/grants", ACCESS_GRANT, VERB_LIST, list_objects, "List grants, in order of making.",
+        { "GET", "/v1/grants", ACCESS_GRANT, VERB_LIST, api_list_objects, "List grants, in order of making.",
           .query = list_objects_query, .reply = "GrantList" },
-        { "POST", "/v1/grants", ACCESS_GRANT, VERB_CREATE, create_object, "Make a grant.",
+        { "POST", "/v1/grants", ACCESS_GRANT, VERB_CREATE, api_create_object, "Make a grant.",
           .body_max = BODY_MAX, .request = "NewGrant", .reply = "Grant", .reply_status = 201 },
-        { "GET", "/v1/grants/{name...}", ACCESS_GRANT, VERB_SHOW, show_object, "Show a grant.",
+        { "GET", "/v1/grants/{name...}", ACCESS_GRANT, VERB_SHOW, api_show_object, "Show a grant.",
           .reply = "Grant" },
-        { "PATCH", "/v1/grants/{name...}", ACCESS_GRANT, VERB_UPDATE, change_object,
+        { "PATCH", "/v1/grants/{name...}", ACCESS_GRANT, VERB_UPDATE, api_change_object,
           "Change members of a grant; null brings a default back.", .body_max = BODY_MAX,
           .request = "GrantChange", .reply = "Grant" },
-        { "DELETE", "/v1/grants/{name...}", ACCESS_GRANT, VERB_DELETE, drop_object, "Drop a grant.",
+        { "DELETE", "/v1/grants/{name...}", ACCESS_GRANT, VERB_DELETE, api_drop_object, "Drop a grant.",
           .reply_status = 204 },
-        { "GET", "/v1/pools", ACCESS_POOL, VERB_LIST, list_objects,
+        { "GET", "/v1/pools", ACCESS_POOL, VERB_LIST, api_list_objects,
           "List resource pools, in order of making.", .query = list_objects_query, .reply = "PoolList" },
-        { "POST", "/v1/pools", ACCESS_POOL, VERB_CREATE, create_object, "Make a resource pool.",
+        { "POST", "/v1/pools", ACCESS_POOL, VERB_CREATE, api_create_object, "Make a resource pool.",
           .body_max = BODY_MAX, .request = "NewPool", .reply = "Pool", .reply_status = 201 },
-        { "GET", "/v1/pools/{name}", ACCESS_POOL, VERB_SHOW, show_object, "Show a resource pool.",
+        { "GET", "/v1/pools/{name}", ACCESS_POOL, VERB_SHOW, api_show_object, "Show a resource pool.",
           .reply = "Pool" },
-        { "PATCH", "/v1/pools/{name}", ACCESS_POOL, VERB_UPDATE, change_object,
+        { "PATCH", "/v1/pools/{name}", ACCESS_POOL, VERB_UPDATE, api_change_object,
           "Change members of a resource pool; null brings a default back.", .body_max = BODY_MAX,
           .request = "PoolChange", .reply = "Pool" },
-        { "DELETE", "/v1/pools/{name}", ACCESS_POOL, VERB_DELETE, drop_object, "Drop a resource pool.",
+        { "DELETE", "/v1/pools/{name}", ACCESS_POOL, VERB_DELETE, api_drop_object, "Drop a resource pool.",
           .reply_status = 204 },
         { 0 },
 };

@@ -35,8 +35,8 @@ struct Api {
 
 extern const HttpRoute system_routes[], job_routes[], change_routes[], event_routes[], log_routes[],
         package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
-        secret_routes[], catalog_routes[], scheduler_routes[], metrics_routes[], ask_routes[], exec_routes[],
-        storage_routes[], audit_routes[], sso_routes[], result_routes[];
+        secret_routes[], catalog_routes[], filesystem_routes[], scheduler_routes[], metrics_routes[],
+        ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[], result_routes[];
 
 /* The parameter `user` of routes below /v1/jobs/{job}: its sentence, and a query with nothing else. */
 #define WHOSE_JOB "Whose job a name means (administrators)."
@@ -49,6 +49,9 @@ void api_fail(HttpRequest *request, GError *error);
 bool api_is_vouched_for(const HttpRequest *request);
 /* ERR_NOT_FOUND: no user of that name. */
 bool api_check_user(Api *api, const char *name, GError **error);
+/* Whose objects a request about things of a user is about: the caller's, or those of the user in ?user=, for
+ * administrators. NULL: the request has been answered. */
+const char *api_whose(Api *api, HttpRequest *request);
 /* The job of that id or name, if the caller may see it. NULL: an error was already sent. The caller's
  * reference. */
 Job *api_find_job(Api *api, HttpRequest *request, const char *name);
@@ -58,6 +61,20 @@ Job *api_job(Api *api, HttpRequest *request);
  * elements; else 0. */
 Job *api_find_any(Api *api, HttpRequest *request, const char *name, gint64 *ret_array);
 Job *api_job_or_array(Api *api, HttpRequest *request, gint64 *ret_array);
+
+/* ---- catalog.c: the handlers of all kinds ---- */
+
+void api_list_objects(HttpRequest *request, void *arg);
+void api_show_object(HttpRequest *request, void *arg);
+void api_create_object(HttpRequest *request, void *arg);
+void api_change_object(HttpRequest *request, void *arg);
+void api_drop_object(HttpRequest *request, void *arg);
+
+/* ---- filesystems.c ---- */
+
+/* What is shown of a file system besides its fields. */
+void api_add_filesystem(Api *api, const Catalog *catalog, const Object *object, json_t *shown);
+json_t *api_format_home(Api *api, const char *user); /* the user's built-in file system */
 
 /* ---- arrays.c ---- */
 

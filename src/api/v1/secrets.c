@@ -8,29 +8,6 @@
 
 enum { BODY_MAX = 512 * 1024 /* 64 KiB may be written as six characters a byte */ };
 
-/* The owner of the secrets: the caller, or for an administrator the user in ?user=. NULL: the request has
- * been answered. */
-static const char *owner_of(Api *api, HttpRequest *request)
-{
-        const HttpCaller *caller = http_request_caller(request);
-        const char *user = http_request_query(request, "user");
-        g_autoptr(GError) error = NULL;
-
-        if (!user || strcmp(user, caller->user) == 0)
-                return caller->user;
-        if (!auth_may(caller, ACCESS_SECRET, VERB_DELETE, false, false))
-                err_set(&error, ERR_DENIED,
-                        "only administrators can list or delete secrets of others (you are '%s')",
-                        caller->user);
-        else if (api_check_user(api, user, &error))
-                http_request_set_owner(request, user);
-        if (error) {
-                http_fail(request, error);
-                return NULL;
-        }
-        return user;
-}
-
 static json_t *format_secret(const Secret *secret)
 {
         g_autofree char *created = clock_format(secret->object.created),
@@ -49,7 +26,7 @@ static int compare_names(gconstpointer a, gconstpointer b)
 static void list_secrets(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        const char *user = owner_of(api, request);
+        const char *user = api_whose(api, request);
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
         const GPtrArray *all = catalog_list(catalog, KIND_SECRET);
         g_autoptr(GPtrArray) own = g_ptr_array_new();
@@ -195,7 +172,7 @@ static void set_secret(HttpRequest *request, void *arg)
 static void drop_secret(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        const char *user = owner_of(api, request), *name = http_request_param(request, "name");
+        const char *user = api_whose(api, request), *name = http_request_param(request, "name");
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);
         const Secret *secret = user ? catalog_secret(catalog, user, name) : NULL;
         g_autoptr(GError) error = NULL;

@@ -89,6 +89,27 @@ static bool needs_old(const HttpRequest *request, const User *user, const char *
         return err_set(error, ERR_INVALID, "old is missing: the present password of '%s'", caller->user);
 }
 
+const char *api_whose(Api *api, HttpRequest *request)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        AccessKind kind = http_request_route(request)->kind;
+        const char *user = http_request_query(request, "user");
+        g_autoptr(GError) error = NULL;
+
+        if (!user || strcmp(user, caller->user) == 0)
+                return caller->user;
+        if (!auth_may(caller, kind, VERB_DELETE, false, false))
+                err_set(&error, ERR_DENIED,
+                        "only administrators can see, change or delete %ss of others (you are '%s')",
+                        access_kind_name(kind), caller->user);
+        else if (api_check_user(api, user, &error))
+                http_request_set_owner(request, user);
+        if (!error)
+                return user;
+        http_fail(request, error);
+        return NULL;
+}
+
 bool api_check_user(Api *api, const char *name, GError **error)
 {
         g_autoptr(Catalog) catalog = engine_catalog(api->engine);

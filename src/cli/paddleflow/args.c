@@ -184,10 +184,13 @@ static bool set_value(Line *line, const PaddleFlowParam *option, const char *val
 {
         char **slot = &line->values[option - line->options];
 
+        g_autofree char *was = NULL;
+
         if (!check_value(line, option, value, error))
                 return false;
-        g_free(*slot);
-        *slot = g_strdup(value);
+        was = *slot;
+        *slot = was && option->type == PADDLEFLOW_PAIRS ? g_strconcat(was, "\n", value, NULL)
+                                                        : g_strdup(value);
         return true;
 }
 

@@ -13,6 +13,7 @@ typedef enum {
         PADDLEFLOW_FLAG,
         PADDLEFLOW_MAP,        /* "a=b,c=d" as an object */
         PADDLEFLOW_MAP_TEXT,   /* the same as the JSON text of a query */
+        PADDLEFLOW_PAIRS,      /* "a=b", may be repeated, as an object */
         PADDLEFLOW_WORDS,      /* "a,b" as a list */
         PADDLEFLOW_CREDENTIAL, /* text, or the file of an absolute path, in base64 */
 } PaddleFlowType;

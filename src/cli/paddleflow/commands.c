@@ -1,5 +1,5 @@
 /* The rows of command.h (doc/reference/paddleflow-api.md, "The command line"). Groups of parts that do not
- * exist yet (fs, run, pipeline, schedule) come with them. */
+ * exist yet (run, pipeline, schedule; links and caches of file systems) come with them. */
 #include "cli/paddleflow/command.h"
 
 #include <string.h>
@@ -13,6 +13,7 @@ const PaddleFlowGroup paddleflow_groups[] = {
         { "queue", "Manage queues, and who may use them." },
         { "flavour", "Manage flavours: named sizes." },
         { "cluster", "Manage clusters, and see what they have." },
+        { "fs", "Manage file systems: names for directories." },
         { "job", "Create, watch and stop jobs." },
         { "log", "Show logs." },
         { "statistics", "Show the usage of jobs." },
@@ -178,6 +179,32 @@ static const PaddleFlowColumn flavour_columns[] = {
         { "scalar resources", "scalarResources" },
         { "create time", "createTime" },
         { "update time", "updateTime" },
+        { 0 },
+};
+
+/* ---- fs ---- */
+
+static const PaddleFlowParam fs_word[] = { { "FSNAME" }, { 0 } };
+static const PaddleFlowParam fs_create_words[] = { { "FSNAME", .key = "name" },
+                                                   { "URL", .key = "url" },
+                                                   { 0 } };
+/* clang-format off */
+#define FS_USER { "username", "-u", PADDLEFLOW_TEXT, "username", "of this user; only root may name another one" }
+/* clang-format on */
+static const PaddleFlowParam fs_options[] = { FS_USER, { 0 } };
+static const PaddleFlowParam fs_list_options[] = { FS_USER, MAXSIZE, { 0 } };
+static const PaddleFlowParam fs_create_options[] = {
+        FS_USER,
+        { "option", "-o", PADDLEFLOW_PAIRS, "properties", "a property: a=1; may be repeated" },
+        { 0 },
+};
+static const PaddleFlowColumn fs_columns[] = {
+        { "name", "name" },
+        { "owner", "username" },
+        { "type", "type" },
+        { "server address", "serverAddress" },
+        { "sub path", "subPath" },
+        { "properties", "properties" },
         { 0 },
 };
 
@@ -554,6 +581,14 @@ const PaddleFlowCommand paddleflow_commands[] = {
         { "cluster", "statistic", "Show the resources of the nodes of clusters.", NULL,
           cluster_statistic_options, "POST", "/cluster/resource", PADDLEFLOW_BODY, .rows = statistic_rows,
           .columns = cluster_statistic_columns },
+
+        { "fs", "list", "List file systems.", NULL, fs_list_options, "GET", "/fs", .items = "fsList",
+          .columns = fs_columns },
+        { "fs", "show", "Show a file system.", fs_word, fs_options, "GET", "/fs/{0}", .columns = fs_columns },
+        { "fs", "create", "Create a file system.", fs_create_words, fs_create_options, "POST", "/fs",
+          PADDLEFLOW_BODY, .done = "fs[{0}] create success" },
+        { "fs", "delete", "Delete a file system; its files stay.", fs_word, fs_options, "DELETE", "/fs/{0}",
+          .done = "fs[{0}] delete success" },
 
         { "job", "create", "Create a job from a JSON file.", job_create_words, NULL, "POST", "/job/{0}",
           PADDLEFLOW_BODY, .prepare = job_body, .done = "job create success, job id[{id}]" },

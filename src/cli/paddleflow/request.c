@@ -19,16 +19,18 @@ void paddleflow_request_clear(PaddleFlowRequest *request)
 
 /* ---- values ---- */
 
-static json_t *map_of(const char *what, const char *text, GError **error)
+/* Items "a=b" between separators. */
+static json_t *map_of(const char *what, const char *text, const char *separator, GError **error)
 {
-        g_auto(GStrv) items = g_strsplit(text, ",", -1);
+        g_auto(GStrv) items = g_strsplit(text, separator, -1);
         g_autoptr(json_t) map = json_object();
 
         for (char **item = items; *item; item++) {
                 char *equals = strchr(*item, '=');
 
                 if (!equals || equals == *item) {
-                        err_set(error, ERR_FAILED, "--%s: '%.200s' is not a=b,c=d", what, text);
+                        err_set(error, ERR_FAILED, "--%s: '%.200s' is not %s", what, text,
+                                *separator == ',' ? "a=b,c=d" : "a=b");
                         return NULL;
                 }
                 *equals = '\0';
@@ -72,12 +74,13 @@ static json_t *value_of(const PaddleFlowParam *param, const char *text, GError *
         case PADDLEFLOW_TEXT: return json_string(text);
         case PADDLEFLOW_INT: return json_integer(g_ascii_strtoll(text, NULL, 10));
         case PADDLEFLOW_FLAG: return json_true();
-        case PADDLEFLOW_MAP: return map_of(param->name, text, error);
+        case PADDLEFLOW_MAP: return map_of(param->name, text, ",", error);
+        case PADDLEFLOW_PAIRS: return map_of(param->name, text, "\n", error); /* as args.c joins them */
         case PADDLEFLOW_WORDS: return words_of(text);
         case PADDLEFLOW_CREDENTIAL: return credential_of(param->name, text, error);
         case PADDLEFLOW_MAP_TEXT: break;
         }
-        map = map_of(param->name, text, error);
+        map = map_of(param->name, text, ",", error);
         line = map ? json_format(map) : NULL;
         return line ? json_string(line) : NULL;
 }

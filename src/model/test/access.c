@@ -18,6 +18,7 @@ static const struct {
         { ACCESS_SECOND_FACTOR, "second factor", "", "", "uoga", "uoga", "oa", "" },
         { ACCESS_TOKEN, "token", "uoga", "o", "uoga", "", "oa", "" },
         { ACCESS_SECRET, "secret", "uoga", "", "", "uoga", "oa", "" },
+        { ACCESS_FILESYSTEM, "file system", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_GRANT, "grant", "uoga", "oa", "a", "a", "a", "" },
         { ACCESS_CLUSTER, "cluster", "uoga", "uoga", "a", "a", "a", "" },
         { ACCESS_NODE, "node", "uoga", "uoga", "", "", "", "" },
@@ -83,14 +84,15 @@ static const struct {
         AccessKind kind;
         const char *scopes; /* of list, show, create, update, delete, submit */
 } reaches[] = {
-        { ACCESS_NONE, "aaaaaa" },      { ACCESS_SYSTEM, "--aaaa" },        { ACCESS_METRICS, "araaaa" },
-        { ACCESS_LOGIN, "aa-aaa" },     { ACCESS_USER, "rraaaa" },          { ACCESS_PASSWORD, "aaaaaa" },
-        { ACCESS_TOKEN, "rrraaa" },     { ACCESS_GRANT, "rraaaa" },         { ACCESS_CLUSTER, "rraaaa" },
-        { ACCESS_NODE, "rraaaa" },      { ACCESS_QUEUE, "rraaas" },         { ACCESS_FLAVOUR, "rraaaa" },
-        { ACCESS_POOL, "rraaaa" },      { ACCESS_JOB, "rrsssa" },           { ACCESS_LOG, "rraaaa" },
-        { ACCESS_EVENT, "rraaaa" },     { ACCESS_FILE, "rrsssa" },          { ACCESS_PACKAGE, "rrsssa" },
-        { ACCESS_SCHEDULER, "rraaaa" }, { ACCESS_STATISTICS, "rraaaa" },    { ACCESS_AUDIT, "aaaaaa" },
-        { ACCESS_STORAGE, "rraaaa" },   { ACCESS_SECOND_FACTOR, "aaaaaa" }, { ACCESS_SECRET, "raaaaa" },
+        { ACCESS_NONE, "aaaaaa" },       { ACCESS_SYSTEM, "--aaaa" },        { ACCESS_METRICS, "araaaa" },
+        { ACCESS_LOGIN, "aa-aaa" },      { ACCESS_USER, "rraaaa" },          { ACCESS_PASSWORD, "aaaaaa" },
+        { ACCESS_TOKEN, "rrraaa" },      { ACCESS_GRANT, "rraaaa" },         { ACCESS_CLUSTER, "rraaaa" },
+        { ACCESS_NODE, "rraaaa" },       { ACCESS_QUEUE, "rraaas" },         { ACCESS_FLAVOUR, "rraaaa" },
+        { ACCESS_POOL, "rraaaa" },       { ACCESS_JOB, "rrsssa" },           { ACCESS_LOG, "rraaaa" },
+        { ACCESS_EVENT, "rraaaa" },      { ACCESS_FILE, "rrsssa" },          { ACCESS_PACKAGE, "rrsssa" },
+        { ACCESS_SCHEDULER, "rraaaa" },  { ACCESS_STATISTICS, "rraaaa" },    { ACCESS_AUDIT, "aaaaaa" },
+        { ACCESS_STORAGE, "rraaaa" },    { ACCESS_SECOND_FACTOR, "aaaaaa" }, { ACCESS_SECRET, "raaaaa" },
+        { ACCESS_FILESYSTEM, "rraaaa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
 

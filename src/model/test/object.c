@@ -88,6 +88,9 @@ static void test_defaults(void)
                 { KIND_FLAVOUR, "scalars", "{}" },
                 { KIND_FLAVOUR, "cluster", "null" },
                 { KIND_GRANT, "type", "\"queue\"" },
+                { KIND_FILESYSTEM, "url", "null" },
+                { KIND_FILESYSTEM, "properties", "{}" },
+                { KIND_FILESYSTEM, "read_only", "false" },
                 { KIND_POOL, "status", "\"creating\"" },
                 { KIND_POOL, "hybrid", "false" },
                 { KIND_POOL, "cluster", "\"default-cluster\"" },
@@ -113,6 +116,7 @@ static void test_ids(void)
                 { KIND_GRANT, "grant", "^grant-[0-9a-f]{8}$" },
                 { KIND_POOL, "resource pool", "^rp-[0-9a-f]{8}$" },
                 { KIND_SECRET, "secret", "^secret-[0-9a-f]{8}$" },
+                { KIND_FILESYSTEM, "file system", "^fs-[0-9a-f]{8}$" },
         };
 
         G_STATIC_ASSERT(G_N_ELEMENTS(cases) == KINDS);
@@ -146,6 +150,8 @@ static const struct {
         { KIND_FLAVOUR, "{\"cpu\":\"4\",\"memory\":\"8Gi\",\"scalars\":{\"z/z\":\"1\",\"nvidia.com/"
                         "gpu\":\"1\"},\"cluster\":\"c1\"}" },
         { KIND_USER, "{\"admin\":true}" },
+        { KIND_FILESYSTEM,
+          "{\"url\":\"mock://data/sets\",\"properties\":{\"pvc\":\"p\",\"namespace\":\"n\"},\"read_only\":true}" },
         { KIND_GRANT, "{\"user\":\"ann\",\"type\":\"fs\",\"resource\":\"fs-ann-x\"}" },
         { KIND_POOL,
           "{\"namespace\":\"n\",\"type\":\"t\",\"provider\":\"p\",\"org_id\":\"o\",\"description\":\"d\","
