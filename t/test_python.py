@@ -661,6 +661,19 @@ def test_secrets(client):
     client.secret_delete("sdk-bytes")
 
 
+def test_mounts(client, shared_server):
+    """What a description names as mounts, the job sees."""
+    job = paddlecloud.PaddleJob(mounts=[{"fs": "home", "sub": "py", "path": "/py"}])
+    made = client.submit(job.spec(["sh", "-c", "echo from python >/py/x"]))
+    done = client.wait(made.id)
+    assert done.state == "succeeded", done.raw["reason"]
+    assert done.raw["spec"]["mounts"] == [{"fs": "home", "sub": "py", "path": "/py"}]
+    assert (shared_server.state / "storage/local/home/root/py/x").read_text() == "from python\n"
+    wrong = paddlecloud.PaddleJob(mounts=[{"fs": "nowhere", "path": "/py"}])
+    with pytest.raises(paddlecloud.errors.NotFound, match="no file system 'nowhere'"):
+        client.submit(wrong.spec(["true"]))
+
+
 def test_errors_have_types(client, shared_server, tmp_path):
     with pytest.raises(paddlecloud.NotFound) as error:
         client.job("no-such-job")

@@ -11,7 +11,7 @@ from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, 
 from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
 from .job import PaddleJob
 from .report import report
-from .spec import Role, Spec
+from .spec import Mount, Role, Spec
 
 __all__ = [
     "ApiError",
@@ -27,6 +27,7 @@ __all__ = [
     "Job",
     "LogLine",
     "Member",
+    "Mount",
     "NotFound",
     "PaddleError",
     "PaddleJob",

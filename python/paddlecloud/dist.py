@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Union, cast
 
 from . import job as jobs
 from .client import Client, DryRun, Job
-from .spec import Quantity
+from .spec import Mount, Quantity
 
 _OTHERWISE = {"trainer_gpu_num": "trainer_gpu", "package_path": "trainer_package"}  # what PaddleJob calls a keyword
 
@@ -34,6 +34,7 @@ def train(
     network: Optional[str] = None,
     secrets: Optional[Dict[str, str]] = None,
     secret_files: Optional[Dict[str, str]] = None,
+    mounts: Optional[List[Mount]] = None,
     k8s_user: Optional[str] = None,
     k8s_pssword: Optional[str] = None,
     k8s_password: Optional[str] = None,
@@ -68,7 +69,8 @@ def train(
     there is room) say how it shares the machines with others. `sweep` ({"lr": [0.1, 0.01]}) makes one job of each combination of values;
     `start_timeout` is how long a start may make no progress. `setup` (a text for the shell, such as "make -C ops") runs once in a copy of
     the directory before the job: its files are there for all processes, and it runs again when it or a file that it names has changed.
-    `secrets` maps variables, `secret_files` files in $PADDLE_SECRETS_DIR to secrets of the user (`Client.secret_set`). `network` "none"
+    `secrets` maps variables, `secret_files` files in $PADDLE_SECRETS_DIR to secrets of the user (`Client.secret_set`). `mounts` shows
+    directories of file systems: [{"fs": "home", "sub": "digits", "path": "/data", "read_only": True}]. `network` "none"
     leaves its processes loopback alone. `base_image` is recorded; the local runtime does not use it. `k8s_user` and `k8s_pssword` (also
     `k8s_password`) are taken for older programs; a server that knows its callers by token or by Unix user does not need them.
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Ty
 
 from . import notebook, package
 from .client import Client, DryRun, Job
-from .spec import Quantity, Role, Spec
+from .spec import Mount, Quantity, Role, Spec
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__))
 _WORKERS = {"plain": "worker", "tensorflow": "worker", "pytorch": "worker", "mpi": "worker", "spark": "executor"}
@@ -73,6 +73,7 @@ class PaddleJob:
     network: Optional[str] = None
     secrets: Dict[str, str] = dataclasses.field(default_factory=dict)
     secret_files: Dict[str, str] = dataclasses.field(default_factory=dict)
+    mounts: List[Mount] = dataclasses.field(default_factory=list)
     framework: Optional[str] = None
     time_limit: TimeLimit = None
     cluster: Optional[str] = None
@@ -131,6 +132,7 @@ class PaddleJob:
             "network": self.network,
             "secrets": self.secrets or None,
             "secret_files": self.secret_files or None,
+            "mounts": self.mounts or None,
             "time_limit": _duration(self.time_limit),
             "sweep": {name: [str(value) for value in values] for name, values in self.sweep.items()} or None,
             "start_timeout": _duration(self.start_timeout),

@@ -24,6 +24,18 @@ class Role(_NamedRole, total=False):
     resources: Dict[str, Any]
 
 
+class _NamedMount(TypedDict):
+    fs: str
+    path: str
+
+
+class Mount(_NamedMount, total=False):
+    """The directory `sub` of the file system `fs`, at `path` in the job: absolute, or relative to the working directory."""
+
+    sub: str
+    read_only: bool
+
+
 class _Command(TypedDict):
     command: Union[str, List[str]]
 
@@ -53,6 +65,7 @@ class Spec(_Command, total=False):
     network: str
     secrets: Dict[str, str]
     secret_files: Dict[str, str]
+    mounts: List[Mount]
     queue: str
     priority: Union[int, str]
     labels: Dict[str, str]

@@ -39,7 +39,7 @@ enum {
         GROUPS_MAX = 65536, /* the kernel's NGROUPS_MAX */
         IDS = 4,            /* real, effective, saved, of file access */
         HANGUP_S = 5,       /* from HUP to KILL */
-        SPACES = 4,
+        SPACES = 5,
         SEARCH_S = 30, /* for the owner of a port */
 };
 
@@ -52,6 +52,7 @@ static const struct {
         { "ns/pid", "/proc/self/ns/pid", CLONE_NEWPID },
         { "ns/ipc", "/proc/self/ns/ipc", CLONE_NEWIPC },
         { "ns/net", "/proc/self/ns/net", CLONE_NEWNET },
+        { "ns/user", "/proc/self/ns/user", CLONE_NEWUSER }, /* of a member with mounts, without root */
         { "ns/mnt", "/proc/self/ns/mnt", CLONE_NEWNS },
 };
 
@@ -206,6 +207,17 @@ static bool open_process(Target *target, const char *pid)
         return target->pidfd >= 0 && target->proc >= 0 && pidfd_send_signal(target->pidfd, 0, NULL, 0) == 0;
 }
 
+/* A member with mounts never gains rights, whatever its user may do elsewhere. */
+static bool is_confined(int proc)
+{
+        size_t len;
+        char *status = group_read(proc, "status", &len);
+        bool is = !status || strstr(status, "\nNoNewPrivs:\t1") != NULL;
+
+        free(status);
+        return is;
+}
+
 /* ---- its cgroups ---- */
 
 static bool join(const char *file)
@@ -244,6 +256,11 @@ static int open_space(int proc, int i)
         int fd = openat(proc, spaces[i].file, O_RDONLY | O_CLOEXEC);
         struct stat theirs, ours;
 
+        if (spaces[i].type == CLONE_NEWUSER && geteuid() == 0) { /* its owner could trace us there */
+                if (fd >= 0)
+                        close(fd);
+                return -1;
+        }
         if (fd >= 0 && fstat(fd, &theirs) == 0 && stat(spaces[i].ours, &ours) == 0 &&
             theirs.st_ino != ours.st_ino)
                 return fd;
@@ -305,6 +322,7 @@ static char **take_surroundings(Target *target, const char *pid, const char *job
                 return NULL;
         text = group_read(target->proc, "environ", &len);
         env = text ? split_environment(text, len) : NULL;
+        target->confined = target->confined || is_confined(target->proc);
         target->dir = openat(target->proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
         for (int i = 0; i < SPACES; i++)
                 target->spaces[i] = open_space(target->proc, i);

@@ -10,8 +10,8 @@
 typedef struct {
         const WireSpawn *head;
         const char *strings[WIRE_STRINGS];
-        const char *argv, *env, *binds, *proxy,
-                *keep;      /* the first of head->n_argv, ... consecutive strings */
+        const char *argv, *env, *binds, *proxy, *keep,
+                *mounts;    /* the first of head->n_argv, ... consecutive strings */
         void *memory, *big; /* mappings that the keeper unmaps once the member runs; `big` may be NULL */
         size_t memory_size, big_size;
         int memfd;            /* of `big`, or -1 */

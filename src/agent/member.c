@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "agent/die-with.h"
+#include "agent/mounts.h"
 #include "agent/proxied.h"
 #include "agent/record.h"
 
@@ -217,6 +218,28 @@ static gid_t *read_groups(const char *text, int gate, size_t *ret_n)
         return list;
 }
 
+/* Opens the member's mounts while the machine's are visible. The groups are set again with the user. */
+static void open_mounts(const Spawn *spawn, int gate, MemberMounts *ret)
+{
+        MountFault fault;
+        size_t n = 0;
+        gid_t *groups = spawn->head->as_user ? read_groups(spawn->strings[WIRE_GROUPS], gate, &n) : NULL;
+
+        if (groups && setgroups(n, groups) < 0)
+                fail(gate, errno, "cannot open its mounts with the user's groups: %m");
+        if (!mounts_open(spawn, ret, &fault))
+                fail(gate, fault.err, "%s", fault.text);
+}
+
+static void attach_mounts(const Spawn *spawn, int gate, const MemberMounts *mounts, pid_t keeper)
+{
+        MountFault fault;
+
+        if (!mounts_attach(spawn, mounts, &fault))
+                fail(gate, fault.err, "%s", fault.text);
+        die_with(keeper, SIGKILL); /* the kernel resets it when rights to files change */
+}
+
 /* The request has numbers: user names are never looked up here. */
 static void become_user(const Spawn *spawn, int gate, pid_t keeper)
 {
@@ -332,6 +355,7 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
 {
         /* opened while /proc is the machine's, and not by a path that a user may be unable to reach */
         int self = spawn->head->tty ? open("/proc/self/exe", O_PATH | O_CLOEXEC) : -1;
+        MemberMounts mounts;
         int proxy_port;
 
         die_with(keeper, SIGKILL);
@@ -340,8 +364,12 @@ void member_run(const Spawn *spawn, int gate, int log_fd, pid_t keeper)
         if (dup2(log_fd, STDOUT_FILENO) < 0 ||
             dup2(log_fd, STDERR_FILENO) < 0) /* stdin is /dev/null already */
                 fail(gate, errno, "cannot write to the log '%s': %m", spawn->strings[WIRE_LOG]);
+        if (spawn->head->n_mounts)
+                open_mounts(spawn, gate, &mounts);
         enter_sandbox(spawn, gate);
         bind_directories(spawn, log_fd);
+        if (spawn->head->n_mounts)
+                attach_mounts(spawn, gate, &mounts, keeper);
         proxy_port = leave_network(spawn, gate, log_fd);
         limit_data(spawn);
         raise_oom_score(); /* while the file in /proc is still owned by us */

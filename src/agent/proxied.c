@@ -123,30 +123,10 @@ static _Noreturn void become_proxy(const Spawn *spawn, int socket, pid_t member)
 
 /* ---- the member's side ---- */
 
-static bool write_file(const char *path, const char *text)
-{
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-        if (fd >= 0)
-                close(fd);
-        return ok;
-}
-
-/* Without the right to create a network alone: inside a user namespace that maps the user to itself. */
-static bool unshare_as_user(void)
-{
-        char uids[64], gids[64];
-
-        (void)snprintf(uids, sizeof uids, "%u %u 1\n", geteuid(), geteuid());
-        (void)snprintf(gids, sizeof gids, "%u %u 1\n", getegid(), getegid());
-        return unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_file("/proc/self/setgroups", "deny") &&
-               write_file("/proc/self/uid_map", uids) && write_file("/proc/self/gid_map", gids);
-}
-
 static bool unshare_network(void)
 {
-        return unshare(CLONE_NEWNET) == 0 || (errno == EPERM && geteuid() != 0 && unshare_as_user());
+        return unshare(CLONE_NEWNET) == 0 ||
+               (errno == EPERM && geteuid() != 0 && sandbox_unshare_as_user(CLONE_NEWNET));
 }
 
 static bool bring_up_loopback(int any_socket)

@@ -166,6 +166,14 @@ static bool get_numbers(const json_t *object, StartRequest *ret, GError **error)
         return true;
 }
 
+static bool get_mounts(const json_t *object, StartRequest *ret, GError **error)
+{
+        if (!get_strings(object, "mounts", WIRE_MOUNTS_MAX * WIRE_MOUNT_WORDS, &ret->mounts, error))
+                return false;
+        return json_array_size(ret->mounts) % WIRE_MOUNT_WORDS == 0 ||
+               err_set(error, ERR_INVALID, "task '%s': a mount has %d words", ret->task, WIRE_MOUNT_WORDS);
+}
+
 bool start_request_parse(const json_t *object, StartRequest *ret, GError **error)
 {
         const char *task = NULL;
@@ -187,7 +195,7 @@ bool start_request_parse(const json_t *object, StartRequest *ret, GError **error
             !get_strings(object, "argv", WORDS_MAX, &ret->argv, error) ||
             !get_strings(object, "env", WORDS_MAX, &ret->env, error) ||
             !get_strings(object, "binds", BINDS_MAX, &ret->binds, error) ||
-            !get_strings(object, "proxy", PROXY_MAX, &ret->proxy, error))
+            !get_strings(object, "proxy", PROXY_MAX, &ret->proxy, error) || !get_mounts(object, ret, error))
                 return false;
         if (json_array_size(ret->argv) == 0 || !*json_string_value(json_array_get(ret->argv, 0)))
                 return err_set(error, ERR_INVALID, "task '%s': argv names no program", task);
@@ -237,7 +245,7 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
                 .as_user = request->uid >= 0,
                 .uid = (uint32_t)request->uid,
                 .gid = (uint32_t)request->gid,
-                .confined = !request->new_privileges,
+                .confined = !request->new_privileges || request->mounts,
                 .sandbox = request->sandbox,
                 .shared = request->shared && request->sandbox & SANDBOX_SHARED,
                 .ready_ports = { (int32_t)request->ready_port, (int32_t)request->ready_port_other },
@@ -272,6 +280,7 @@ GByteArray *start_request_pack(const StartRequest *request, guint64 id, const ch
         head.n_binds = add_list(message, request->binds);
         head.n_proxy = add_list(message, request->proxy);
         head.n_keep = add_list(message, request->keep);
+        head.n_mounts = add_list(message, request->mounts) / WIRE_MOUNT_WORDS;
         head.n_read_only = (guint32)request->read_only;
         head.payload = message->len - (guint32)sizeof head;
         memcpy(message->data, &head, sizeof head);

@@ -22,6 +22,7 @@ typedef struct {
         bool egress;         /* it may only connect to addresses that the server allows */
         bool shared;         /* the members of the task's attempt share a sandbox */
         const char *place;   /* the attempt's directory, of a shared sandbox */
+        json_t *mounts;      /* WIRE_MOUNT_WORDS strings each (mounts.h) */
         json_t *keep;        /* directories that stay visible in a sandbox */
         gint64 read_only;    /* the first of them are read-only */
         gint64 ready_port, ready_port_other, log_bytes, grace_ms;

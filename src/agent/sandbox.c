@@ -212,6 +212,26 @@ bool sandbox_own_mounts(void)
         return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
 }
 
+static bool write_file(const char *path, const char *text)
+{
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+        if (fd >= 0)
+                close(fd);
+        return ok;
+}
+
+bool sandbox_unshare_as_user(int flags)
+{
+        char uids[64], gids[64];
+
+        (void)snprintf(uids, sizeof uids, "%u %u 1\n", geteuid(), geteuid());
+        (void)snprintf(gids, sizeof gids, "%u %u 1\n", getegid(), getegid());
+        return unshare(CLONE_NEWUSER | flags) == 0 && write_file("/proc/self/setgroups", "deny") &&
+               write_file("/proc/self/uid_map", uids) && write_file("/proc/self/gid_map", gids);
+}
+
 static int flags_of(uint32_t parts)
 {
         return (parts & SANDBOX_MOUNTS ? CLONE_NEWNS : 0) | (parts & SANDBOX_IPC ? CLONE_NEWIPC : 0) |

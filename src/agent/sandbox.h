@@ -41,6 +41,10 @@ bool sandbox_make(const SandboxPlace *place, uint32_t parts, const char **ret_wh
 /* Enters the namespaces of the process behind `pidfd`, except its PID namespace. */
 bool sandbox_join(int pidfd, uint32_t parts);
 
+/* Without root: moves this process to a user namespace that maps its user to itself, and to the new namespaces of
+ * `flags` (CLONE_NEWNET, CLONE_NEWNS), in which it has all rights until it runs a program. */
+bool sandbox_unshare_as_user(int flags);
+
 /* Moves this process to a private mount namespace. */
 bool sandbox_own_mounts(void);
 

@@ -75,7 +75,10 @@ static bool lay_out(Spawn *spawn, const char *strings)
         spawn->proxy = at;
         at = skip(at, end, head->n_proxy);
         spawn->keep = at;
-        return skip(at, end, head->n_keep) == end && head->n_argv > 0;
+        at = skip(at, end, head->n_keep);
+        spawn->mounts = at;
+        return head->n_mounts <= WIRE_MOUNTS_MAX && skip(at, end, head->n_mounts * WIRE_MOUNT_WORDS) == end &&
+               head->n_argv > 0;
 }
 
 /* Locates the strings of a request of `len` bytes, in the message or in a memfd. */

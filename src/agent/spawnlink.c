@@ -209,7 +209,8 @@ static Spawner *spawner_for(SpawnLink *link, GBytes *message)
         WireSpawn head;
 
         memcpy(&head, g_bytes_get_data(message, NULL), sizeof head);
-        if (head.as_user && (head.sandbox & WALLS) == WALLS && (walled->socket >= 0 || start(walled, NULL)))
+        if (head.as_user && (head.sandbox & WALLS) == WALLS && head.n_mounts == 0 &&
+            (walled->socket >= 0 || start(walled, NULL)))
                 return walled;
         return &link->spawners[OPEN];
 }

@@ -17,12 +17,14 @@ enum {
                                         requests */
         WIRE_PAYLOAD_MAX = 6 * 1024 * 1024, /* a 2 MiB line of one-byte strings, each with its NUL */
         WIRE_TEXT_MAX = 512,
-        WIRE_SOCKET_FD = 3, /* descriptors a spawner is started with */
+        WIRE_MOUNTS_MAX = 32,
+        WIRE_MOUNT_WORDS = 5, /* file system, its root, directory in it, path, "ro" or "rw" */
+        WIRE_SOCKET_FD = 3,   /* descriptors a spawner is started with */
         WIRE_LOCK_FD = 4,
         WIRE_TASKS_FD = 5,
 };
 
-/* The fixed strings of a request, in this order; then argv, env, binds, proxy, keep. Each ends in NUL; absent
+/* The fixed strings of a request, in this order; then argv, env, binds, proxy, keep, mounts. Each ends in NUL; absent
  * is empty. */
 typedef enum {
         WIRE_TASK,
@@ -44,6 +46,7 @@ typedef struct {
         uint32_t payload;  /* bytes of strings */
         uint32_t by_memfd; /* they are in the memfd that was sent along */
         uint32_t n_argv, n_env, n_binds, n_proxy, n_keep;
+        uint32_t n_mounts;    /* each is WIRE_MOUNT_WORDS strings */
         uint32_t n_read_only; /* number of read-only entries at the start of `keep` */
         int32_t slot;         /* -1: none */
         uint32_t slot_v2;     /* bit per controller */

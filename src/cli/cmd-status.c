@@ -80,6 +80,23 @@ static char *command_text(const json_t *spec)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
+static void print_mounts(const json_t *mounts)
+{
+        const json_t *mount;
+        gsize i;
+
+        json_array_foreach(mounts, i, mount) {
+                const char *sub = text_of(mount, "sub");
+                g_autofree char *text =
+                        g_strdup_printf("%s%s%s at %s%s", text_of(mount, "fs"), *sub ? "/" : "", sub,
+                                        text_of(mount, "path"),
+                                        json_is_true(json_object_get(mount, "read_only")) ? ", read-only"
+                                                                                          : "");
+
+                print_line("mount", text);
+        }
+}
+
 static void print_spec(const json_t *job)
 {
         const json_t *spec = json_object_get(job, "spec");
@@ -94,6 +111,7 @@ static void print_spec(const json_t *job)
         print_line("package", text_of(spec, "package"));
         print_line("input", text_of(spec, "input"));
         print_line("output", text_of(spec, "output"));
+        print_mounts(json_object_get(spec, "mounts"));
         print_line("network", text_of(spec, "network"));
         for (i = 0; i < G_N_ELEMENTS(secrets); i++) {
                 g_autofree char *text = value_text(json_object_get(spec, secrets[i][0]));

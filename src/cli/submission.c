@@ -43,6 +43,8 @@ enum { RETRIES_MAX = 1000, MEMORY_MIN = 1024 * 1024 };
           "variable with the value of a secret (`paddle secret set`)" },                                     \
         { "secret-file", 0, OPTION_LIST, FIELD(secret_files), "[FILE=]SECRET",                               \
           "file in $PADDLE_SECRETS_DIR with one of your secrets" },                                          \
+        { "mount", 0, OPTION_LIST, FIELD(mounts), "FS[/DIR]:PATH[:ro]",                                      \
+          "directory of a file system at a path in the job; ro: read-only" },                                \
         { "cpu", 0, OPTION_STRING, FIELD(cpu), "N", "cores of one trainer: 2, 500m" },                       \
         { "memory", 0, OPTION_STRING, FIELD(memory), "SIZE", "memory of one trainer: 512Mi, 2Gi" },          \
         { "gpus", 0, OPTION_INT, FIELD(gpus), "N",                                                           \
@@ -548,8 +550,8 @@ static bool build(const Submission *s, SubmitForm form, char *const *words, cons
         if (!spec || !check_roles(s, words, spec, error))
                 return false;
         if (!put_flags(spec, s, error) || !put_command(spec, s, words, error) ||
-            !submission_put_env(s, spec, error) || !put_roles(spec, s, error) ||
-            !submission_put_sharing(s, spec, clock_now_ms(), error))
+            !submission_put_env(s, spec, error) || !submission_put_mounts(s, spec, error) ||
+            !put_roles(spec, s, error) || !submission_put_sharing(s, spec, clock_now_ms(), error))
                 return false;
         checked = spec_parse(spec, error);
         if (!checked || !check_memory(checked, error))

@@ -15,6 +15,7 @@ typedef struct {
         GPtrArray *env;                    /* "K=V", or "K" */
         GPtrArray *env_files;              /* paths */
         GPtrArray *secrets, *secret_files; /* "VARIABLE=SECRET", "FILE=SECRET", or "SECRET" */
+        GPtrArray *mounts;                 /* "FS[/DIRECTORY]:PATH[:ro]" */
         char *cpu, *memory, *ps_cpu, *ps_memory, *framework, *on_lost, *network;
         char *retries, *time_limit, *start_timeout, *grace; /* NULL: not given; 0 overrides a job file */
         char *queue, *cluster, *priority, *array, *sweep_parallel, *begin, *signal, *on_preempt, *flavour,
@@ -64,6 +65,9 @@ bool submission_put_texts(json_t *object, const SubmissionText *texts, gsize n, 
 /* Variables and secrets: files first, so that flags override them. ERR_USAGE names the flag, or file and
  * line. */
 bool submission_put_env(const Submission *submission, json_t *spec, GError **error);
+
+/* Mounts: a flag replaces the job file's mount at the same path. ERR_USAGE names the flag. */
+bool submission_put_mounts(const Submission *submission, json_t *spec, GError **error);
 
 /* Scheduling fields of a specification: queue, priority, labels, array, ... ERR_USAGE names the flag. `now`
  * is for relative times. `role` is the trainers'; it may be NULL if no flag is about it. */

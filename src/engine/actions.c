@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "engine/mounts.h"
 #include "engine/secrets.h"
 #include "engine/task.h"
 #include "model/array.h"
@@ -24,7 +25,8 @@ typedef struct {
         char ***hosts;
         const char *topology; /* as of RuntimeAttempt; of the slot's nodes */
         JobSecrets secrets;
-        GError *no_secrets; /* why the secrets cannot be opened: no member starts then. Else NULL */
+        JobMounts mounts;
+        GError *refusal; /* why secrets or file systems cannot be used: no member starts then. Else NULL */
 } MemberTables;
 
 /* By role; NULL: no member is missing. The caller's. */
@@ -86,7 +88,8 @@ static void tables_init(MemberTables *tables, const Engine *engine, const Runtim
         const Spec *spec = job->spec;
 
         *tables = (MemberTables){ .present = count_present(job), .topology = topology_of(slot, job) };
-        (void)secrets_open(engine, job, &tables->secrets, &tables->no_secrets);
+        if (secrets_open(engine, job, &tables->secrets, &tables->refusal))
+                (void)mounts_find(engine->catalog, spec, job->user, &tables->mounts, &tables->refusal);
         tables->ports = g_new0(int *, spec->n_roles + 1);
         tables->gpus = g_new0(char **, spec->n_roles + 1);
         tables->hosts = g_new0(char **, spec->n_roles + 1);
@@ -126,7 +129,8 @@ static void tables_clear(MemberTables *tables)
         g_free(tables->hosts);
         g_free(tables->present);
         secrets_clear(&tables->secrets);
-        g_clear_error(&tables->no_secrets);
+        mounts_clear(&tables->mounts);
+        g_clear_error(&tables->refusal);
 }
 
 RuntimeAttempt attempt_of(const Engine *engine, const Job *job)
@@ -311,6 +315,8 @@ static TaskStart task_start_of(Engine *engine, const Job *job, const Member *mem
                             .env = starting->env,
                             .secrets = tables->secrets.list,
                             .n_secrets = tables->secrets.n,
+                            .mounts = tables->mounts.list,
+                            .n_mounts = tables->mounts.n,
                             .limits = limits,
                             .gpus = member->gpus,
                             .cpu_weight_milli = weight.cpu_milli,
@@ -359,8 +365,8 @@ static void start_members(Engine *engine, const RuntimeSlot *slot, const Job *wa
                 return;
         g_array_set_clear_func(all, starting_clear);
         tables_init(&tables, engine, slot, now);
-        if (tables.no_secrets) {
-                refuse_starts(slot, was, now, engine_now(engine), tables.no_secrets);
+        if (tables.refusal) {
+                refuse_starts(slot, was, now, engine_now(engine), tables.refusal);
                 tables_clear(&tables);
                 return;
         }

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/keyed-hash.h"
+#include "engine/mounts.h"
 #include "engine/secrets.h"
 #include "model/array.h"
 #include "model/catalog.h"
@@ -233,6 +234,7 @@ static bool fill_entry(Submission *submission, Entry *entry)
                check_words(engine, entry->queue, entry->spec->labels, entry->spec->annotations, submit->admin,
                            &submit->command.error) &&
                secrets_check(engine_catalog_now(engine), entry->spec, submit->user, &submit->command.error) &&
+               mounts_check(engine, entry->queue, entry->spec, submit->user, &submit->command.error) &&
                (!entry->spec->array ||
                 spec_array(entry->spec->array, &entry->indices, &entry->array_max, &submit->command.error));
 }

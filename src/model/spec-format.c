@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/json-out.h"
 #include "model/framework.h"
+#include "model/mount.h"
 #include "model/spec-draft.h"
 
 static json_t *list_tree(char *const *list)
@@ -92,6 +93,8 @@ static void write_seldom(JsonOut *out, const Spec *spec)
         if (spec->tty)
                 write_terminal(out, spec);
         secrets_format(spec, rest);
+        if (spec->mounts)
+                json_object_set_new(rest, "mounts", mounts_format(spec->mounts));
         schedule_format(spec, rest);
         json_put_members(out, rest);
 }

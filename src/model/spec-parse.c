@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/word.h"
 #include "model/framework.h"
+#include "model/mount.h"
 #include "model/spec-block.h"
 #include "model/spec-draft.h"
 
@@ -683,13 +684,13 @@ static bool check_counts(const Spec *spec, GError **error)
         return true;
 }
 
-static const char *const spec_fields[] = { "name",          "framework",  "command",     "roles",
-                                           "env",           "image",      "package",     "package_name",
-                                           "requirements",  "input",      "output",      "retries",
-                                           "backoff",       "time_limit", "grace",       "on_lost",
-                                           "use_gpu",       "ready",      "network",     "secrets",
-                                           "secret_files",  "tty",        "detach",      "hangup_after",
-                                           "start_timeout", "setup",      "setup_files", NULL };
+static const char *const spec_fields[] = {
+        "name",          "framework",    "command",      "roles",   "env",     "image",
+        "package",       "package_name", "requirements", "input",   "output",  "retries",
+        "backoff",       "time_limit",   "grace",        "on_lost", "use_gpu", "ready",
+        "network",       "secrets",      "secret_files", "tty",     "detach",  "hangup_after",
+        "start_timeout", "setup",        "setup_files",  "mounts",  NULL
+};
 
 /* Merges the two lists of fields for json_only. */
 static bool check_members(const json_t *object, GError **error)
@@ -706,6 +707,17 @@ static bool check_members(const json_t *object, GError **error)
         return json_only(object, "", known, error);
 }
 
+static bool take_mounts(Draft *draft, const json_t *object, GError **error)
+{
+        if (!is_given(object, "mounts"))
+                return true;
+        if (!mounts_parse(json_object_get(object, "mounts"), &draft->spec.mounts, error))
+                return false;
+        if (draft->spec.mounts)
+                g_ptr_array_add(draft->lists, draft->spec.mounts);
+        return true;
+}
+
 static bool take_all(Draft *draft, const json_t *object, GError **error)
 {
         bool listens = true, on_host = true;
@@ -720,7 +732,7 @@ static bool take_all(Draft *draft, const json_t *object, GError **error)
             !take_choice(object, "network", "host", "none", &on_host, error) ||
             !json_get_bool(object, "", "use_gpu", &draft->gpu_value, error) ||
             !take_terminal(draft, object, error) || !take_secrets(draft, object, error) ||
-            !take_schedule(draft, object, error))
+            !take_mounts(draft, object, error) || !take_schedule(draft, object, error))
                 return false;
         draft->spec.ready_declared = !listens;
         draft->spec.network_none = !on_host;

@@ -68,6 +68,7 @@ static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *t
         to->sweep = keep_list(block, draft->sweep);
         to->secrets = keep_list(block, draft->secrets);
         to->secret_files = keep_list(block, draft->secret_files);
+        to->mounts = keep_list(block, draft->mounts);
         for (int i = 0; i < draft->n_roles; i++)
                 to_roles[i].flavour = keep_text(block, roles[i].flavour);
         to->name = keep_text(block, draft->name);

@@ -95,6 +95,7 @@ typedef struct Spec {
         char *origin;   /* JSON object of another API; stored unchanged and shown only by that API; or NULL */
         char **secrets; /* "VARIABLE=SECRET": variables whose values are secrets of the job's user; or NULL */
         char **secret_files; /* "FILE=SECRET": files in the directory $PADDLE_SECRETS_DIR; or NULL */
+        char **mounts;       /* texts of model/mount.h: directories of file systems in the job; or NULL */
         bool network_none;   /* network: "none": members reach each other over loopback, and nothing else.
                                 "host", the default: they reach what the machine reaches */
         bool ready_declared; /* ready: "declared": members create $PADDLE_READY_FILE to be ready. Else they

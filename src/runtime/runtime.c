@@ -130,6 +130,11 @@ char *runtime_setup_problem(Runtime *runtime)
         return HAS(runtime, setup_problem) ? runtime->ops->setup_problem(runtime) : NULL;
 }
 
+char *runtime_mount_problem(Runtime *runtime, const char *user, const TaskMount *mounts, int n)
+{
+        return HAS(runtime, mount_problem) ? runtime->ops->mount_problem(runtime, user, mounts, n) : NULL;
+}
+
 GPtrArray *runtime_nodes(Runtime *runtime)
 {
         return HAS(runtime, nodes) ? runtime->ops->nodes(runtime) : NULL;

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "model/job.h"
+#include "model/mount.h"
 #include "model/resources.h"
 #include "runtime/exec.h"
 
@@ -23,6 +24,15 @@ typedef struct {
         gsize len;
 } TaskSecret;
 
+/* A directory of a file system for a member (model/mount.h). */
+typedef struct {
+        const char *fs;                /* its name */
+        const char *root;              /* its directory on the machine; NULL: the home of the job's user */
+        const char *claim, *namespace; /* by which pods reach it; or NULL */
+        const char *sub, *path;
+        bool read_only;
+} TaskMount;
+
 /* Everything that is needed to start a member. All borrowed for the call. The engine fills task, argv, env,
  * limits, grace, ready_* and the fields after new_privileges. The runtime completes env (directories, PATH,
  * PYTHONPATH), dir, log, binds, processes, user and new_privileges. */
@@ -33,6 +43,8 @@ typedef struct {
         const TaskSecret *secrets; /* of the attempt. Variables override those of `env`. Values are never
                                       shown, logged or written to a disk of the server */
         int n_secrets;
+        const TaskMount *mounts; /* of the attempt; opened with the rights of the job's user */
+        int n_mounts;
         const char *dir;          /* working directory; must exist */
         const char *log;          /* file that is appended to; it and its directory are created if missing */
         const char *log_banner;   /* a line written to the log before the start, or NULL */
@@ -217,6 +229,10 @@ typedef struct {
          * NULL: they can. Any thread. The operation is NULL: a preparation runs setup commands. */
         char *(*setup_problem)(Runtime *runtime);
 
+        /* Why jobs of `user` cannot have these mounts there: a sentence, a newline and what to do; the caller's.
+         * NULL: they can. The engine's thread. The operation is NULL: only a start shows it. */
+        char *(*mount_problem)(Runtime *runtime, const char *user, const TaskMount *mounts, int n);
+
         /* The total resources of the cluster. */
         void (*inventory)(Runtime *runtime, Resources *ret_total);
         /* Its nodes as of the last OBSERVED_SYNCED or OBSERVED_NODES: a list of RuntimeNode, each name once;
@@ -299,6 +315,7 @@ struct Runtime {
  * `runtime` itself is NULL (a cluster that is not open). */
 bool runtime_orders(Runtime *runtime, const RuntimeAttempt *attempt);
 char *runtime_setup_problem(Runtime *runtime);
+char *runtime_mount_problem(Runtime *runtime, const char *user, const TaskMount *mounts, int n);
 GPtrArray *runtime_nodes(Runtime *runtime);
 bool runtime_usage(Runtime *runtime, const char *task, TaskUsage *ret);
 bool runtime_gpu_usage(Runtime *runtime, int gpu, GpuUsage *ret);

@@ -28,6 +28,12 @@ static void test_refused(void)
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"env\":[null]," BASE "}", "env[0] is not a string" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"binds\":[\"/a\"]," BASE "}", "binds are not pairs" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"proxy\":[\"/p\",\"ALLOW=a:1\"]," BASE "}", NULL },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"mounts\":[\"home\",\"/h\",\"\",\"/d\",\"ro\"]," BASE
+                  "}",
+                  NULL },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"mounts\":[\"home\",\"/h\",\"\",\"/d\"]," BASE "}",
+                  "a mount has 5 words" },
+                { "{\"task\":\"a\",\"argv\":[\"x\"],\"mounts\":[1]," BASE "}", "mounts[0] is not a string" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"proxy\":[1]," BASE "}", "proxy[0] is not a string" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"dir\":\"d\",\"log\":\"/l\"}", "must be absolute" },
                 { "{\"task\":\"a\",\"argv\":[\"x\"],\"memory\":-1," BASE "}", "memory" },
@@ -125,6 +131,27 @@ static void test_pack(void)
         g_assert_cmpint((int)head.payload, ==, sizeof strings);
 }
 
+/* They come last in the message, and the member can never gain rights. */
+static void test_mounts(void)
+{
+        static const char line[] =
+                "{\"task\":\"a\",\"argv\":[\"x\"],\"new_privileges\":true,\"keep\":[\"/k\"],"
+                "\"mounts\":[\"home\",\"/h\",\"s\",\"/d\",\"ro\"]," BASE "}";
+        static const char last[] = "/k\0home\0/h\0s\0/d\0ro";
+        g_autoptr(json_t) object = json_parse(line, strlen(line), NULL);
+        g_autoptr(GByteArray) message = NULL;
+        StartRequest request;
+        WireSpawn head;
+
+        g_assert_true(start_request_parse(object, &request, NULL));
+        message = start_request_pack(&request, 5, "s", 4, &(Slot){ 0 }, NULL, NULL);
+        memcpy(&head, message->data, sizeof head);
+        g_assert_cmpint((int)head.n_mounts, ==, 1);
+        g_assert_cmpint((int)head.n_keep, ==, 1);
+        g_assert_true(head.confined);
+        g_assert_cmpmem(message->data + message->len - sizeof last, sizeof last, last, sizeof last);
+}
+
 static void test_own_user(void)
 {
         static const char line[] = "{\"task\":\"a\",\"argv\":[\"x\"]," BASE "}";
@@ -162,6 +189,7 @@ int main(int argc, char **argv)
         g_test_add_func("/agent/request/names", test_names);
         g_test_add_func("/agent/request/pack", test_pack);
         g_test_add_func("/agent/request/own-user", test_own_user);
+        g_test_add_func("/agent/request/mounts", test_mounts);
         g_test_add_func("/agent/request/new-privileges", test_new_privileges);
         return g_test_run();
 }

@@ -211,6 +211,25 @@ static const struct {
           "{\"name\":\"a\",\"env\":{\"SET_HERE\":\"here\"},\"secrets\":{\"T\":\"t\",\"U\":\"U\"},"
           "\"secret_files\":{\"k.json\":\"k\",\"f\":\"f\"},\"command\":\"go\"}",
           NULL },
+        { SUBMIT_WORDS, "--mount home:/data --mount set/a/b:in:ro --mount home/x/:/y:rw -- true", NULL,
+          "{\"command\":[\"true\"],\"mounts\":[{\"fs\":\"home\",\"path\":\"/data\"},"
+          "{\"fs\":\"set\",\"path\":\"in\",\"sub\":\"a/b\",\"read_only\":true},"
+          "{\"fs\":\"home\",\"path\":\"/y\",\"sub\":\"x/\"}]}",
+          NULL },
+        { SUBMIT_WORDS, "--mount home/b:/b --mount home:/c -- true",
+          "mounts: [{fs: home, path: /a}, {fs: home, sub: x, path: /b}]\n",
+          "{\"command\":[\"true\"],\"mounts\":[{\"fs\":\"home\",\"path\":\"/a\"},"
+          "{\"fs\":\"home\",\"path\":\"/b\",\"sub\":\"b\"},{\"fs\":\"home\",\"path\":\"/c\"}]}",
+          NULL },
+        { SUBMIT_WORDS, "--mount home -- true", NULL, NULL, "--mount: 'home' is not FS" },
+        { SUBMIT_WORDS, "--mount :/data -- true", NULL, NULL, "--mount: ':/data' is not FS" },
+        { SUBMIT_WORDS, "--mount home: -- true", NULL, NULL, "--mount: 'home:' is not FS" },
+        { SUBMIT_WORDS, "--mount /x:/data -- true", NULL, NULL, "--mount: '/x:/data' is not FS" },
+        { SUBMIT_WORDS, "--mount home:/data:write -- true", NULL, NULL, "is not FS" },
+        { SUBMIT_WORDS, "--mount home:/data:ro:x -- true", NULL, NULL, "is not FS" },
+        { SUBMIT_WORDS, "--mount home:/etc -- true", NULL, NULL, "nothing can be mounted in '/etc'" },
+        { SUBMIT_WORDS, "--mount home:/d --mount home:/d/ -- true", NULL, NULL,
+          "the path of mounts[0], too" },
         { SUBMIT_WORDS, "-e A=2", "command: [\"true\"]\nenv: {A: \"1\", B: \"1\"}\n",
           "{\"command\":[\"true\"],\"env\":{\"A\":\"2\",\"B\":\"1\"}}", NULL },
         { SUBMIT_FLAGS, "", "name: a\ncommand: go\npackage_path: demo\n",

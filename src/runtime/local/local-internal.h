@@ -93,8 +93,10 @@ typedef struct {
         char *attempt_dir, *work, *by_name, *environment, *made, *input, *output, *ready_file, *progress,
                 *log, *gpus_seen;
         GPtrArray *binds;
-        char *secrets; /* directory of the attempt's files with secrets; or NULL */
-        char **keep;   /* Sandbox.keep with that directory; NULL: the common list */
+        char *home;        /* the user's, in the storage; with mounts */
+        TaskMount *mounts; /* TaskStart.mounts with their roots; or NULL */
+        char *secrets;     /* directory of the attempt's files with secrets; or NULL */
+        char **keep;       /* Sandbox.keep with that directory; NULL: the common list */
         char **env;
         Identity *identity; /* NULL: the server */
         Sandbox sandbox;

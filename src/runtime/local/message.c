@@ -103,6 +103,23 @@ static void add_sandbox(GString *out, const Sandbox *sandbox)
                 g_string_append(out, ",\"shared\":true");
 }
 
+/* The file system, its root, the directory in it, the path, and "ro" or "rw", of each. */
+static void add_mounts(GString *out, const TaskMount *mounts, int n)
+{
+        g_string_append(out, ",\"mounts\":[");
+        for (int i = 0; i < n; i++) {
+                const char *const words[] = { mounts[i].fs, mounts[i].root, mounts[i].sub, mounts[i].path,
+                                              mounts[i].read_only ? "ro" : "rw" };
+
+                for (gsize word = 0; word < G_N_ELEMENTS(words); word++) {
+                        if (i > 0 || word > 0)
+                                g_string_append_c(out, ',');
+                        json_quote(out, words[word]);
+                }
+        }
+        g_string_append_c(out, ']');
+}
+
 static void add_denied(GString *out, const Sandbox *sandbox)
 {
         const char *separator = "";
@@ -145,6 +162,8 @@ void message_start(GString *out, const TaskStart *task, const Identity *identity
         add_list(out, "binds", task->binds);
         if (task->proxy)
                 add_list(out, "proxy", task->proxy);
+        if (task->n_mounts > 0)
+                add_mounts(out, task->mounts, task->n_mounts);
         if (task->tty) {
                 g_string_append(out, ",\"tty\":true");
                 add_number(out, "hangup_ms", task->hangup_ms);

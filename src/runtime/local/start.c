@@ -23,6 +23,8 @@ static void plan_clear(Plan *plan)
         g_free(plan->gpus_seen);
         g_free(plan->secrets);
         g_strfreev(plan->keep);
+        g_free(plan->home);
+        g_free(plan->mounts);
         g_clear_pointer(&plan->binds, g_ptr_array_unref);
         g_strfreev(plan->env);
         identity_unref(plan->identity);
@@ -101,6 +103,23 @@ static bool plan_storage(LocalRuntime *local, const RuntimeAttempt *attempt, Pla
                       storage_resolve(local->storage, attempt->job->spec->output, &writing, true, error)))
                 return err_prefix(error, "output: ");
         return true;
+}
+
+/* The agent opens the directories, with the user's rights. Only a home is created here, as for input and output. */
+static bool plan_mounts(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskStart *task, Plan *plan,
+                        GError **error)
+{
+        const char *user = attempt->job->user;
+
+        if (task->n_mounts == 0)
+                return true;
+        plan->home = g_build_filename(local->state_dir, "storage", local->dc, "home", user, NULL);
+        plan->mounts = g_memdup2(task->mounts, sizeof *task->mounts * (gsize)task->n_mounts);
+        for (int i = 0; i < task->n_mounts; i++)
+                if (!plan->mounts[i].root)
+                        plan->mounts[i].root = plan->home;
+        return plan->identity ? storage_make_home(local->storage, user, &plan->identity->owner, error)
+                              : file_mkdirs(plan->home, 0755, error);
 }
 
 /* "<id>.<attempt>.<role>.<index>" -> "log/<role>-<index>" */
@@ -306,7 +325,8 @@ static GString *plan_line(LocalRuntime *local, const RuntimeAttempt *attempt, co
         complete.log = plan->log;
         complete.ready_file = plan->ready_file;
         complete.progress = plan->progress;
-        complete.new_privileges = local_has_new_privileges(local, attempt->job->user);
+        complete.new_privileges = task->n_mounts == 0 && local_has_new_privileges(local, attempt->job->user);
+        complete.mounts = plan->mounts;
         complete.binds = plan->binds ? (const char *const *)plan->binds->pdata : NULL;
         if (!complete.log_limit)
                 complete.log_limit = local->log_limit;
@@ -367,8 +387,8 @@ bool local_start(LocalRuntime *local, const RuntimeAttempt *attempt, const TaskS
                 return false;
         plan_paths(local, attempt, task, &plan);
         if (!plan_sandbox(local, attempt, &plan, error) || !plan_environment(local, attempt, &plan, error) ||
-            !plan_storage(local, attempt, &plan, error) || !make_directories(local, attempt, &plan, error) ||
-            !plan_secret_files(local, task, &plan, error))
+            !plan_storage(local, attempt, &plan, error) || !plan_mounts(local, attempt, task, &plan, error) ||
+            !make_directories(local, attempt, &plan, error) || !plan_secret_files(local, task, &plan, error))
                 return false;
         plan_gpus(local, task, &plan);
         plan_variables(local, attempt, task, &plan);

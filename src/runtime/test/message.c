@@ -9,6 +9,11 @@ static void test_start(void)
         const char *argv[] = { "sh", "-c", "echo \"a\\b\"\n\t\x01", NULL };
         const char *env[] = { "A=\xc3\xa4", "BAD=\xff", NULL };
         const char *binds[] = { "/s", "/t", NULL };
+        const TaskMount mounts[] = {
+                { .fs = "home", .root = "/h", .sub = "", .path = "/d" },
+                { .fs = "x", .root = "/x\"", .sub = "s", .path = "w", .read_only = true }
+        };
+        static const char *const words[] = { "home", "/h", "", "/d", "rw", "x", "/x\"", "s", "w", "ro" };
         TaskStart task = { .task = "j.1.trainer.0",
                            .argv = (char *const *)argv,
                            .env = (char *const *)env,
@@ -22,6 +27,8 @@ static void test_start(void)
                            .log_limit = 9,
                            .grace_ms = 30000,
                            .ready_port = 20001,
+                           .mounts = mounts,
+                           .n_mounts = 2,
                            .binds = binds };
         g_autoptr(GString) line = g_string_new(NULL);
         g_autoptr(GError) error = NULL;
@@ -39,6 +46,10 @@ static void test_start(void)
         g_assert_cmpstr(json_string_value(json_array_get(json_object_get(object, "env"), 1)), ==,
                         "BAD=\xef\xbf\xbd");
         g_assert_cmpint(json_array_size(json_object_get(object, "binds")), ==, 2);
+        g_assert_cmpint(json_array_size(json_object_get(object, "mounts")), ==, G_N_ELEMENTS(words));
+        for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+                g_assert_cmpstr(json_string_value(json_array_get(json_object_get(object, "mounts"), i)), ==,
+                                words[i]);
         g_assert_cmpint(json_integer_value(json_object_get(object, "memory")), ==,
                         G_GINT64_CONSTANT(1) << 40);
         g_assert_cmpint(json_integer_value(json_object_get(object, "cpu_milli")), ==, 1500);

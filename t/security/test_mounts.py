@@ -1,0 +1,313 @@
+"""Mounts of a job: it sees a directory of a file system, and reaches nothing by it that its user could not open alone."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+
+import pytest
+from conftest import BIN, Server, open_way, wait_for
+from people import Person
+from test_files import refused
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a server that is not root runs members as itself")
+SWAP = """import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+print("swapping", flush=True)
+while not os.path.exists("stop"):
+    assert libc.renameat2(-100, b"there", -100, b"link", 2) == 0, os.strerror(ctypes.get_errno())  # RENAME_EXCHANGE"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "64", "--allow-new-privileges", "free").start()
+    yield server
+    server.destroy()
+
+
+@pytest.fixture(scope="module")
+def ann(served):
+    person = Person(served, "ann")
+    person.run("true", mounts=[home("/first")])  # makes the home
+    return person
+
+
+@pytest.fixture(scope="module")
+def bob(served):
+    person = Person(served, "bob")
+    person.run("umask 077; mkdir /b/own; echo bobs >/b/own/x; chmod 700 /b", mounts=[home("/b")])
+    return person
+
+
+@pytest.fixture
+def machine():
+    """A directory of the machine that the sandbox does not hide, with a file."""
+    made = pathlib.Path(tempfile.mkdtemp(dir="/mnt", prefix="paddle-test-"))
+    made.chmod(0o755)
+    (made / "kept").write_text("the machine's\n")
+    yield made
+    shutil.rmtree(made)
+
+
+def home(path, sub=None, read_only=None):
+    mount = {"fs": "home", "path": str(path), "sub": sub, "read_only": read_only}
+    return {name: value for name, value in mount.items() if value is not None}
+
+
+def fails(person, *mounts, script="true"):
+    """The reason why a job with these mounts does not start; it is not tried again."""
+    job = person.server.wait(person.submit(script, retries=3, mounts=list(mounts))["id"])
+    assert job["state"] == "failed" and job["attempt"] == 1, (job["state"], job["reason"])
+    return job["reason"]
+
+
+def mounts_of_machine():
+    return pathlib.Path("/proc/self/mountinfo").read_text()
+
+
+# -- a directory is seen
+
+
+def test_what_one_job_writes_another_reads(ann):
+    ann.run("echo one >/data/x", mounts=[home("/data", "a/b")])  # a/b is made
+    made = ann.disk / "a/b/x"
+    assert made.read_text() == "one\n" and made.stat().st_uid == made.parent.stat().st_uid == ann.uid()
+    said = ann.run("cat /in/x deep/er/b/x; pwd", mounts=[home("/in", "a/b", True), home("deep/er", "a")])
+    assert said.split()[:2] == ["one", "one"]
+
+
+def test_the_job_shows_its_mounts(served, ann):
+    job = ann.submit("true", mounts=[home("//data/./x/", "a//b/", True), home("in", "")])
+    shown = ann.get(f"/v1/jobs/{job['id']}").json["spec"]["mounts"]
+    assert shown == [
+        {"fs": "home", "sub": "a/b", "path": "/data/x", "read_only": True},
+        {"fs": "home", "path": "in"},
+    ]
+    said = ann.paddle("status", job["id"], check=0).stdout
+    assert "home/a/b at /data/x, read-only" in said and "home at in\n" in said
+
+
+def test_the_command_line(ann, tmp_path):
+    ann.run("echo two >/d/y", mounts=[home("/d", "set")])
+    options = ("--mount", "home/set:/data:ro", "--mount", "home:out")
+    line = "cat /data/y >out/z; touch /data/n 2>/dev/null || echo refused"
+    done = ann.paddle("submit", *options, "--no-package", "--follow", "--", "sh", "-c", line, cwd=tmp_path, check=0)
+    assert "refused" in done.stdout and (ann.disk / "z").read_text() == "two\n"
+    (tmp_path / "paddle.yaml").write_text("command: cat in/y\nmounts: [{fs: home, sub: set, path: in}]\n")
+    assert "two" in ann.paddle("submit", "--follow", cwd=tmp_path, check=0).stdout
+
+
+def test_all_members_and_attempts(served, ann):
+    script = "test -e in/first.$PADDLE_TRAINER_ID && exit 0; touch in/first.$PADDLE_TRAINER_ID; exit 1"
+    roles = [{"name": "worker", "replicas": 2}]
+    job = ann.submit(script, roles=roles, framework="plain", retries=4, backoff=0, mounts=[home("in", "attempts")])
+    assert served.wait(job["id"])["state"] == "succeeded"
+    assert len(list((ann.disk / "attempts").iterdir())) >= 1
+
+
+def test_a_command_beside_the_member(served, ann):
+    job = ann.submit("echo three >/data/w; exec sleep 600", mounts=[home("/data", "beside")])
+    wait_for(lambda: (ann.disk / "beside/w").exists(), what="the job's file")
+    assert ann.paddle("exec", job["id"], "--", "cat", "/data/w", check=0).stdout == "three\n"
+    served.cancel([job["id"]])
+    served.wait(job["id"])
+
+
+def test_the_servers_own_name(served):
+    said = served.wait(served.submit(["sh", "-c", "echo $(id -u) >/data/x; cat /data/x"], mounts=[home("/data")])["id"])
+    assert said["state"] == "succeeded", said["reason"]
+    assert (served.state / "storage/local/home/root/x").read_text() == "0\n"
+
+
+def test_without_root(make_server, tmp_path_factory):
+    """A server of an ordinary user, as on a laptop: the member has a user namespace."""
+    uid = 4242424
+    probe = ["unshare", "--user", "--map-root-user", "--mount", "mount", "--rbind", "/mnt", "/mnt"]
+    as_user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+    if subprocess.run([*as_user, *probe], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine lets nobody have a user namespace")
+    folder = tmp_path_factory.mktemp("program")
+    open_way(folder)
+    program = folder / "paddled"
+    program.write_text(f'#!/bin/sh\nexec {" ".join(as_user)} {BIN}/paddled "$@"\n')
+    program.chmod(0o755)
+    server = make_server(program=program, start=False)
+    os.chown(server.state, uid, uid)
+    server.start()
+    script = "echo $(id -u) >/data/x; cat in/x; mount -o remount,rw /ro 2>/dev/null; touch /ro/y || echo refused"
+    job = server.submit(["sh", "-c", script], mounts=[home("/data"), home("in"), home("/ro", read_only=True)])
+    job = server.wait(job["id"])
+    assert job["state"] == "succeeded", job["reason"]
+    said = server.member_log(job["id"])
+    assert said.split()[0] == str(uid) and "refused" in said
+    job = server.submit(["sh", "-c", "echo up; exec sleep 600"], mounts=[home("/data")])
+    wait_for(lambda: "up" in server.member_log(job["id"]), what="the job")
+    assert server.paddle("exec", job["id"], "--", "cat", "/data/x", check=0).stdout == f"{uid}\n"
+
+
+# -- nothing is hidden
+
+
+def test_the_machine_stays_as_it_is(ann):
+    before, names = mounts_of_machine(), sorted(os.listdir("/"))
+    said = ann.run("ls -a /; touch /x || echo refused", mounts=[home("/new-a/b"), home("/new-a/c"), home("/new-d")])
+    assert sorted(
+        set(said.split("\n")) - {".", "..", "", "refused", "touch: cannot touch '/x': Read-only file system"}
+    ) == (sorted([*names, "new-a", "new-d"]))
+    assert "refused" in said
+    assert mounts_of_machine() == before and sorted(os.listdir("/")) == names
+
+
+def test_links_and_files_of_the_machine_are_seen_beside_a_new_directory(ann, machine):
+    (machine / "link").symlink_to("kept")
+    (machine / "dir").mkdir()
+    (machine / "dir/deep").write_text("deep\n")
+    script = f"cd {machine}; cat kept link dir/deep new/x; touch other || echo refused"
+    said = ann.run(f"echo mine >{machine}/new/x; {script}", mounts=[home(machine / "new", "beside")])
+    assert said.split("\n")[:4] == ["the machine's", "the machine's", "deep", "mine"] and "refused" in said
+    assert sorted(os.listdir(machine)) == ["dir", "kept", "link"]
+
+
+def test_a_directory_with_files_is_not_covered(ann, machine):
+    assert "exists and is not empty" in fails(ann, home(machine))
+    assert "exists and is not empty" in fails(ann, home("/mnt"))
+    (machine / "kept").unlink()
+    ann.run(f"touch {machine}/y", mounts=[home(machine, "empty")])
+    assert os.listdir(machine) == [] and (ann.disk / "empty/y").exists()
+
+
+def test_a_directory_of_ones_own_is_not_covered_for_a_mount_point(ann, machine):
+    os.chown(machine, ann.uid(), -1)
+    assert "in a directory that you can write to" in fails(ann, home(machine / "new"))
+
+
+def test_a_directory_that_is_too_large(ann, machine):
+    for i in range(1001):
+        (machine / str(i)).mkdir()
+    assert "more than 1000 entries" in fails(ann, home(machine / "new"))
+
+
+def test_a_path_over_a_link_or_a_file(ann, machine):
+    (machine / "link").symlink_to("/etc")
+    assert "leads over a link" in fails(ann, home(machine / "link/new"))
+    assert "Not a directory" in fails(ann, home(machine / "kept/new"))
+    os.chmod(machine, 0o700)
+    assert "Permission denied" in fails(ann, home(machine / "new"))
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc", "/etc/paddle", "/usr", "/usr/local/x", "/bin", "/proc", "/dev/shm/x", "/tmp/x", "/"]
+)
+def test_places_that_stay_closed(ann, path):
+    reply = ann.ask({"command": ["true"], "mounts": [home(path)]})
+    refused(reply, 400, "invalid", "mounted")
+
+
+def test_a_thousand_mounts(ann):
+    reply = ann.ask({"command": ["true"], "mounts": [home(f"/m{i}") for i in range(1000)]})
+    refused(reply, 400, "invalid", "a job can have 32 mounts, not 1000")
+    ann.run("echo all >/m0/all; for i in $(seq 0 31); do cat /m$i/all; done | sort | uniq -c | grep -w 32",
+            mounts=[home(f"/m{i}", "all") for i in range(32)])  # fmt: skip
+
+
+def test_what_does_not_exist(ann):
+    refused(ann.ask({"command": ["true"], "mounts": [{"fs": "nowhere", "path": "/d"}]}), 404, "not_found", "nowhere")
+    assert "'missing' in file system 'home' cannot be opened: No such file" in fails(ann, home("/d", "missing", True))
+    (ann.disk / "file").write_text("")
+    assert "Not a directory" in fails(ann, home("/d", "file"))
+
+
+# -- attacks
+
+
+def test_a_read_only_mount_is_not_written(ann):
+    ann.run("umask 0; mkdir /w/dir; echo kept >/w/dir/x", mounts=[home("/w", "ro")])
+    script = """
+        echo bad >/data/dir/x; touch /data/new; rm /data/dir/x; mkdir /data/d; ln -s x /data/l; chmod 0 /data/dir/x
+        mv /data/dir/x /data/dir/y; mount -o remount,rw,bind /data; umount /data; touch -d 2000-01-01 /data/dir/x
+        unshare -rm mount -o remount,rw,bind /data; echo bad >>/data/dir/x; exec 3<>/data/dir/x; true"""
+    ann.run(f"({script}) 2>/dev/null; exit 0", mounts=[home("/data", "ro", True)])
+    assert (ann.disk / "ro/dir/x").read_text() == "kept\n" and os.listdir(ann.disk / "ro") == ["dir"]
+    assert (ann.disk / "ro/dir/x").stat().st_mtime > 1e9 and os.listdir(ann.disk / "ro/dir") == ["x"]
+
+
+def test_links_do_not_lead_out(ann, bob, machine):
+    for name, target in {"abs": "/etc", "rel": "../bob", "deep": str(bob.disk), "self": "/proc/self/root"}.items():
+        link = ann.disk / name
+        with contextlib.suppress(FileNotFoundError):
+            link.unlink()
+        link.symlink_to(target)
+        for mount in (home("/d", name), home("/d", f"{name}/own", True), home("/d", f"{name}/new")):
+            assert "leads out of file system 'home'" in fails(ann, mount), name
+    assert not (bob.disk / "new").exists() and not pathlib.Path("/etc/new").exists()
+    (ann.disk / "inner").symlink_to("a")
+    (ann.disk / "a").mkdir(exist_ok=True)
+    ann.run("touch /d/by-link", mounts=[home("/d", "inner")])
+    assert (ann.disk / "a/by-link").exists()
+
+
+def test_directories_of_others_stay_closed(ann, bob):
+    private = ann.disk / "private"
+    private.mkdir()
+    os.chown(private, bob.uid(), bob.uid())
+    private.chmod(0o700)
+    for sub in ("private", "private/x"):
+        for read_only in (True, None):
+            assert "Permission denied" in fails(ann, home("/d", sub, read_only))
+    refused(ann.ask({"command": ["true"], "mounts": [home("/d", "../bob")]}), 400, "invalid", "'..'")
+
+
+def test_a_link_that_takes_a_directorys_place(served, ann, machine):
+    """The directory is exchanged with a link out of the file system while jobs open it."""
+    (machine / "x").mkdir()
+    (machine / "x/whose").write_text("outside\n")
+    race = ann.disk / "race"
+    ann.run("mkdir -p /r/there/x; echo inside >/r/there/x/whose", mounts=[home("/r", "race")])
+    (race / "link").symlink_to(machine)
+    os.lchown(race / "link", ann.uid(), ann.uid())
+    swapper = ann.submit(f"cd /r; exec /usr/bin/python3 -c '{SWAP}'", mounts=[home("/r", "race")])
+    wait_for(lambda: "swapping" in served.member_log(swapper["id"]), what="the exchanges")
+    jobs = [ann.submit("cat /d/whose", mounts=[home("/d", "race/there/x", True)]) for _ in range(60)]
+    ends = [served.wait(job["id"]) for job in jobs]
+    (race / "stop").touch()
+    assert served.wait(swapper["id"])["state"] == "succeeded", served.member_log(swapper["id"])
+    for job in ends:
+        if job["state"] == "succeeded":
+            assert served.member_log(job["id"]) == "inside\n"
+        else:
+            assert "leads out of file system" in job["reason"] or "temporarily" in job["reason"], job["reason"]
+
+
+def test_set_uid_programs_on_a_mount_give_no_rights(served, ann):
+    """Neither to others nor to users whose members may gain rights elsewhere."""
+    free = Person(served, "free")
+    for person in (ann, free):
+        person.run("true", mounts=[home("/d")])
+        program = person.disk / "id"
+        shutil.copy("/usr/bin/id", program)
+        program.chmod(0o4755)
+        assert program.stat().st_uid == 0 and program.stat().st_mode & stat.S_ISUID
+        said = person.run("/d/id -u; grep NoNewPrivs /proc/self/status", mounts=[home("/d")])
+        assert said.split() == [str(person.uid()), "NoNewPrivs:", "1"]
+    assert free.run("grep NoNewPrivs /proc/self/status").split() == ["NoNewPrivs:", "0"]
+    job = free.submit("exec sleep 600", mounts=[home("/d")])
+    served.wait(job["id"], "running")
+    assert free.paddle("exec", job["id"], "--", "grep", "NoNewPrivs", "/proc/self/status").stdout.split()[-1] == "1"
+    served.cancel([job["id"]])
+    served.wait(job["id"])
+
+
+def test_devices_on_a_mount_are_closed(ann):
+    os.mknod(ann.disk / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    os.chmod(ann.disk / "null", 0o666)
+    assert "Permission denied" in ann.run("cat /d/null || true", mounts=[home("/d")])
+
+
+def test_a_mount_is_gone_with_its_member(ann):
+    """A later job in the same sandbox does not see it."""
+    for _ in range(3):
+        assert ann.run("ls -d /data; touch /data/z", mounts=[home("/data", "gone")]).strip() == "/data"
+        assert "No such file" in ann.run("ls -d /data || true")
