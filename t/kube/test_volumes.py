@@ -130,3 +130,29 @@ def test_what_cannot_be_mounted_is_named(joined):
     assert says in " ".join(joined.paddle("explain", job, check=0).stdout.split())
     (joined.state / "homes-root").unlink()
     assert joined.wait(job, timeout=300)["state"] == "succeeded"  # it is tried again after 2 min at most
+
+
+def test_mounts_are_of_the_home_and_of_what_is_allowed(joined):
+    """A job sees a directory of its home at a path of its own, reads what is read-only, and never gains rights."""
+    server = joined
+    kept = server.state / "storage/local/home/root/set"
+    kept.mkdir(parents=True)
+    (kept / "x").write_text("one\n")
+    line = "cat /data/x; touch /data/y || echo refused; echo two >/out/z; grep NoNewPrivs /proc/self/status"
+    done = run(server, line, "--mount", "home/set:/data:ro", "--mount", "home/a/b:/out")
+    assert done["state"] == "succeeded", done["reason"]
+    said = server.member_log("job").split("\n")
+    assert "one" in said and "refused" in said and "NoNewPrivs:\t1" in said, said
+    assert (kept.parent / "a/b/z").read_text() == "two\n" and sorted(p.name for p in kept.iterdir()) == ["x"]
+
+
+def test_a_mount_that_the_cluster_does_not_allow_is_refused_at_submission(server, kube_node):
+    connect(server, kube_node)
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps({"image": BASE}), check=0)
+    command = ("submit", "--queue", "qq", "--no-package", "--mount", "home:/data", "--", "true")
+    done = server.paddle(*command, check=3)
+    assert "do not see the file system 'home'" in done.stderr and "`volumes`" in done.stderr
+    setting = {"image": BASE, "volumes": volumes(server)}
+    server.paddle("cluster", "set", "prod", "--setting", json.dumps(setting), check=0)
+    done = server.paddle(*(word.replace(":/data", ":data") for word in command), check=3)
+    assert "the path 'data' is relative" in done.stderr

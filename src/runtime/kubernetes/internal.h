@@ -249,6 +249,7 @@ bool k8s_takes_priority(Runtime *runtime, const RuntimeAttempt *attempt);
 void k8s_reprioritize(Runtime *runtime, const RuntimeAttempt *attempt);
 extern const RuntimePreparation k8s_image_preparation;
 char *k8s_setup_problem(Runtime *runtime);
+char *k8s_mount_problem(Runtime *runtime, const char *user, const TaskMount *mounts, int n);
 /* `problem` NULL: the job's image is ready; any thread. */
 void k8s_tell_prepared(Kubernetes *k8s, const char *job_id, const char *problem);
 void k8s_note_recipe(Kubernetes *k8s, const ImageWish *of); /* its image is there; any thread */

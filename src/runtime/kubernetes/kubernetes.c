@@ -289,6 +289,7 @@ static const RuntimeOps kubernetes_ops = {
         .address = op_address,
         .preparations = { [PREPARE_IMAGE] = &k8s_image_preparation },
         .setup_problem = k8s_setup_problem,
+        .mount_problem = k8s_mount_problem,
         .lease_ports = op_lease_ports,
         .keep_ports = op_keep_ports,
         .release_ports = op_release_ports,

@@ -13,6 +13,7 @@
 #include "runtime/kubernetes/image/package.h"
 #include "runtime/kubernetes/pod/confinement.h"
 #include "runtime/kubernetes/pod/gate.h"
+#include "runtime/kubernetes/pod/mounts.h"
 #include "runtime/kubernetes/pod/pod-secrets.h"
 #include "runtime/kubernetes/pod/policy.h"
 #include "runtime/kubernetes/pod/volcano-objects.h"
@@ -249,6 +250,9 @@ static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task
         json_t *pod, *spec;
 
         *problem = member_too_long(env);
+        if (!*problem)
+                *problem = pod_mounts_problem(&k8s->volumes, attempt->job->user, group->home.namespace,
+                                              task->mounts, task->n_mounts);
         if (*problem)
                 return NULL;
         own.argv = form_argv(group->form, attempt, role, task);
@@ -266,6 +270,7 @@ static json_t *pod_of(Kubernetes *k8s, const Group *group, const TaskStart *task
                 gate_terminal(pod, task->hangup_ms);
         confine(k8s, attempt, spec);
         pod_secrets_put(pod, attempt, task->secrets, task->n_secrets);
+        pod_mounts_put(&k8s->volumes, attempt->job->user, task->mounts, task->n_mounts, spec);
         return pod;
 }
 
@@ -399,6 +404,11 @@ char *k8s_setup_problem(Runtime *runtime)
                 "images of jobs\nRun it in the job's own command, or ask an administrator for a "
                 "`registry` in the cluster's setting.",
                 k8s->name);
+}
+
+char *k8s_mount_problem(Runtime *runtime, const char *user, const TaskMount *mounts, int n)
+{
+        return pod_mounts_problem(&((const Kubernetes *)runtime)->volumes, user, NULL, mounts, n);
 }
 
 /* Why the job cannot run here; the caller's; NULL: it can. */

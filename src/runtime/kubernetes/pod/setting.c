@@ -211,6 +211,12 @@ static const Key allow_keys[] = {
         { NULL },
 };
 
+static const Key mounts_keys[] = {
+        { "host_paths", KEY_LIST, offsetof(SettingMounts, host_paths), check_path, NULL },
+        { "claims", KEY_LIST, offsetof(SettingMounts, claims), check_name, NULL },
+        { NULL },
+};
+
 static const Key setting_keys[] = {
         { "image", KEY_TEXT, AT(image), check_image, NULL },
         { "form", KEY_TEXT, AT(form), check_form, NULL },
@@ -223,6 +229,7 @@ static const Key setting_keys[] = {
         { "volcano", KEY_BOOL, AT(volcano), NULL, NULL },
         { "log_streams", KEY_COUNT, AT(log_streams), NULL, NULL },
         { "allow", KEY_GROUP, AT(allow), NULL, allow_keys },
+        { "mounts", KEY_GROUP, AT(mounts), NULL, mounts_keys },
         { "allow_new_privileges", KEY_LIST, AT(new_privileges), check_name, NULL },
         { "run_as_non_root", KEY_BOOL, AT(non_root), NULL, NULL },
         { "network_policies", KEY_BOOL, AT(network_policies), NULL, NULL },
@@ -507,6 +514,8 @@ void setting_free(Setting *setting)
         g_strfreev(setting->allow.service_accounts);
         g_strfreev(setting->allow.resources);
         g_strfreev(setting->allow.metadata);
+        g_strfreev(setting->mounts.host_paths);
+        g_strfreev(setting->mounts.claims);
         g_strfreev(setting->new_privileges);
         g_strfreev(setting->egress);
         g_strfreev(setting->build_egress);

@@ -25,6 +25,12 @@ typedef struct {
                 **metadata;
 } SettingAllow;
 
+/* What jobs may mount beside homes (pod/mounts.h). NULL: nothing. */
+typedef struct {
+        char **host_paths; /* directories of the nodes; "%s" is the user, "%%" a percent sign */
+        char **claims;     /* names of PersistentVolumeClaims in the jobs' namespaces */
+} SettingMounts;
+
 /* The location of a datacenter's homes, or of `public`. Exactly one of the three sources is set. "%s" in
  * texts is the user, "%%" a percent sign. */
 typedef struct {
@@ -44,6 +50,7 @@ typedef struct {
         SettingRegistry registry;
         SettingPip pip;
         SettingAllow allow;
+        SettingMounts mounts;
         gint64 log_streams;    /* limit of pod logs followed at one time; 0: the default (follow.h) */
         bool volcano;          /* Volcano schedules pods */
         char **new_privileges; /* users whose pods keep the container runtime's defaults; NULL: none */

@@ -151,6 +151,11 @@ static json_t *mount(const SettingVolume *volume, const char *user, const char *
         return made;
 }
 
+json_t *volume_home_mount(const VolumeMap *map, const char *user, const char *at, const char *sub)
+{
+        return mount(homes(map), user, at, *sub ? sub : NULL);
+}
+
 static bool is_wanted(const json_t *container, const char *name)
 {
         return !name || g_strcmp0(json_string_value(json_object_get(container, "name")), name) == 0;

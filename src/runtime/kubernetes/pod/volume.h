@@ -18,6 +18,9 @@ char *volume_problem(const VolumeMap *map, const RuntimeAttempt *attempt);
 /* True if pods have their user's home. */
 bool volume_has_home(const VolumeMap *map);
 
+/* A mount of the user's home at a path: `sub` in it, or "". The caller's. Only with volume_has_home. */
+json_t *volume_home_mount(const VolumeMap *map, const char *user, const char *at, const char *sub);
+
 /* Mounts the volumes of the job's user, creates the directory of its output, and sets in `container` of a
  * pod's spec (NULL: in all) the paths of both: PADDLE_INPUT, INPUT, PADDLE_OUTPUT, OUTPUT. */
 void volume_put(const VolumeMap *map, const RuntimeAttempt *attempt, json_t *pod_spec, const char *container);

@@ -17,6 +17,7 @@ static void test_all(void)
                 "`operators`: [`mpi`], `allow_new_privileges`: [`ann`], `run_as_non_root`: true,"
                 "`allow`: {`tolerations`: [`example.com/team`], `volumes`: [`nfs`, `csi`], `metadata`: "
                 "[`example.com/`]},"
+                "`mounts`: {`host_paths`: [`/data/%s`, `/sets`], `claims`: [`shared`]},"
                 "`registry`: {`address`: `reg.local:5000/team`, `username`: `u`, `password`: `p`, "
                 "`insecure`: true},"
                 "`pip`: {`index`: `http://h:80/simple/`, `trusted`: [`h`, `h:80`]}, `datacenter`: `dc1`,"
@@ -42,6 +43,8 @@ static void test_all(void)
         g_assert_cmpstr(setting->allow.volumes[1], ==, "csi");
         g_assert_cmpstr(setting->allow.metadata[0], ==, "example.com/");
         g_assert_null(setting->allow.runtime_classes);
+        g_assert_cmpstr(setting->mounts.host_paths[1], ==, "/sets");
+        g_assert_cmpstr(setting->mounts.claims[0], ==, "shared");
         g_assert_cmpstr(setting->registry.address, ==, "reg.local:5000/team");
         g_assert_cmpstr(setting->registry.password, ==, "p");
         g_assert_true(setting->registry.insecure);
