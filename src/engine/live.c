@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/keyed-hash.h"
+#include "engine/mounts.h"
 #include "model/array.h"
 
 enum {
@@ -120,6 +121,8 @@ static void enter_book(Engine *engine, Live *live, const char *queue)
                 return;
         if (live->queue)
                 book_count(engine, live->queue, live->job->user, -1);
+        if (live->job->spec->mounts && !live->queue != !queue)
+                mounts_count(engine, live->job, queue ? 1 : -1);
         live->queue = queue;
         if (queue)
                 book_count(engine, queue, live->job->user, 1);
@@ -260,6 +263,7 @@ void live_init(Engine *engine)
         engine->by_key = g_hash_table_new(key_hash, key_equal);
         engine->books = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, book_free);
         engine->arrays = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
+        engine->mounted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         building_init(engine);
         engine->timers = g_sequence_new(NULL);
         engine->unfed = g_ptr_array_new();
@@ -276,6 +280,7 @@ void live_clear(Engine *engine)
         g_hash_table_unref(engine->by_seq);
         g_hash_table_unref(engine->books);
         g_hash_table_unref(engine->arrays);
+        g_hash_table_unref(engine->mounted);
         g_sequence_free(engine->timers);
         g_ptr_array_unref(engine->unfed);
         g_hash_table_iter_init(&iter, engine->by_id);

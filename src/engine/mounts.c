@@ -7,16 +7,20 @@
 #include "engine/slots.h"
 #include "engine/state.h"
 
-#define HOME "home" /* the file system that every user has: the home in the storage */
-
-/* The file system of this name for `user`: its directory (NULL: the user's home), and whether it is only read. */
-static bool find_filesystem(const Catalog *catalog, const char *user, const char *name, TaskMount *ret,
-                            GError **error)
+/* The directory of a file system of `user`, and what else a runtime needs. The home has no root here: each runtime
+ * knows where homes are. */
+static bool find_place(const Catalog *catalog, const char *user, const char *name, FilesystemPlace *place,
+                       TaskMount *ret, GError **error)
 {
-        if (strcmp(name, HOME) == 0)
+        if (strcmp(name, FILESYSTEM_HOME) == 0)
                 return true;
-        return err_set(error, ERR_NOT_FOUND, "user '%s' has no file system '%s'\nEvery user has '%s'.", user,
-                       name, HOME);
+        if (!catalog_filesystem_place(catalog, "", user, name, place, error))
+                return false;
+        ret->root = place->root;
+        ret->claim = place->claim;
+        ret->namespace = place->namespace;
+        ret->read_only |= place->read_only;
+        return true;
 }
 
 bool mounts_find(const Catalog *catalog, const Spec *spec, const char *user, JobMounts *ret, GError **error)
@@ -28,6 +32,7 @@ bool mounts_find(const Catalog *catalog, const Spec *spec, const char *user, Job
                 return true;
         ret->list = g_new0(TaskMount, n);
         ret->parts = g_new0(Mount, n);
+        ret->places = g_new0(FilesystemPlace, n);
         for (; ret->n < (int)n; ret->n++) {
                 Mount *mount = &ret->parts[ret->n];
                 TaskMount *found = &ret->list[ret->n];
@@ -36,7 +41,7 @@ bool mounts_find(const Catalog *catalog, const Spec *spec, const char *user, Job
                 *found = (TaskMount){
                         .fs = mount->fs, .sub = mount->sub, .path = mount->path, .read_only = mount->read_only
                 };
-                if (!find_filesystem(catalog, user, mount->fs, found, error)) {
+                if (!find_place(catalog, user, mount->fs, &ret->places[ret->n], found, error)) {
                         mount_clear(mount);
                         return err_prefix(error, "mounts[%d].fs: ", ret->n);
                 }
@@ -46,9 +51,12 @@ bool mounts_find(const Catalog *catalog, const Spec *spec, const char *user, Job
 
 void mounts_clear(JobMounts *mounts)
 {
-        for (int i = 0; i < mounts->n; i++)
+        for (int i = 0; i < mounts->n; i++) {
                 mount_clear(&mounts->parts[i]);
+                filesystem_place_clear(&mounts->places[i]);
+        }
         g_free(mounts->parts);
+        g_free(mounts->places);
         g_free(mounts->list);
         *mounts = (JobMounts){ 0 };
 }
@@ -74,4 +82,44 @@ bool mounts_check(Engine *engine, const Queue *queue, const Spec *spec, const ch
                check_cluster(slot ? slot->runtime : NULL, user, &mounts, error);
         mounts_clear(&mounts);
         return good;
+}
+
+/* ---- who uses a file system ---- */
+
+/* A job may mount a file system at several paths. */
+static bool is_first_of_its_fs(char *const *mounts, char *const *mount)
+{
+        size_t len = strcspn(*mount, ":") + 1;
+
+        for (; mounts < mount; mounts++)
+                if (strncmp(*mounts, *mount, len) == 0)
+                        return false;
+        return true;
+}
+
+void mounts_count(Engine *engine, const Job *job, int change)
+{
+        for (char **mount = job->spec->mounts; mount && *mount; mount++) {
+                char *key;
+                int n;
+
+                if (!is_first_of_its_fs(job->spec->mounts, mount))
+                        continue;
+                key = g_strdup_printf("%s/%.*s", job->user, (int)strcspn(*mount, ":"), *mount);
+                n = GPOINTER_TO_INT(g_hash_table_lookup(engine->mounted, key)) + change;
+                if (n > 0) {
+                        g_hash_table_replace(engine->mounted, key, GINT_TO_POINTER(n));
+                } else {
+                        g_hash_table_remove(engine->mounted, key);
+                        g_free(key);
+                }
+        }
+}
+
+char *mounts_use(const Engine *engine, const char *user, const char *fs)
+{
+        g_autofree char *key = g_strdup_printf("%s/%s", user, fs);
+        int n = GPOINTER_TO_INT(g_hash_table_lookup(engine->mounted, key));
+
+        return n > 0 ? g_strdup_printf("mounted by %d open job%s", n, n == 1 ? "" : "s") : NULL;
 }

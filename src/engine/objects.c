@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "engine/mounts.h"
 #include "model/catalog.h"
 
 const Catalog *engine_catalog_now(const Engine *engine)
@@ -56,6 +57,11 @@ static bool elsewhere(const Cluster *was, const Cluster *now, char **ret_was, ch
         return config->elsewhere && config->elsewhere(was, now, ret_was, ret_now);
 }
 
+static char *filesystem_use(const Filesystem *filesystem, void *arg)
+{
+        return mounts_use(arg, filesystem->user, filesystem_name(filesystem));
+}
+
 static CatalogFacts facts(Engine *engine)
 {
         return (CatalogFacts){ .open_jobs = open_jobs,
@@ -63,6 +69,7 @@ static CatalogFacts facts(Engine *engine)
                                .used = used,
                                .room = room,
                                .elsewhere = elsewhere,
+                               .filesystem_use = filesystem_use,
                                .arg = engine };
 }
 

@@ -102,6 +102,7 @@ struct Engine {
         GHashTable *by_name;      /* set of Live: (user, name) */
         GHashTable *by_key;       /* set of Live: (user, idempotency key); jobs without a key are not in it */
         GHashTable *books;        /* queue (interned) -> Book: open jobs in it by user */
+        GHashTable *mounted;      /* "<user>/<file system>" -> open jobs that mount it */
         GHashTable *arrays;       /* array_seq -> Array, see live.c: arrays with a live element */
         GHashTable *waiters;      /* id of a job or array -> Waiters, see depend.c */
         GHashTable *build_groups; /* key -> BuildGroup, see building.c */

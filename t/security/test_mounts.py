@@ -220,6 +220,132 @@ def test_what_does_not_exist(ann):
     assert "Not a directory" in fails(ann, home("/d", "file"))
 
 
+# -- file systems with a name
+
+
+@pytest.fixture
+def sets(served, ann, machine):
+    """A file system of ann's: a directory that is hers alone."""
+    directory = machine / "sets"
+    directory.mkdir()
+    (directory / "digits").mkdir()
+    (directory / "digits/x").write_text("0123\n")
+    for path in (directory, directory / "digits"):
+        os.chown(path, ann.uid(), ann.uid())
+    directory.chmod(0o700)
+    yield make(served, "sets", directory)
+    drop(served, "sets")
+
+
+def make(served, name, directory, user="ann", **members):
+    body = {"name": name, "url": f"local:/{directory}", **members}
+    reply = served.post(f"/v1/filesystems?user={user}", body)
+    assert reply.status == 201, reply.body
+    return pathlib.Path(directory)
+
+
+def drop(served, name, user="ann"):
+    return served.request("DELETE", f"/v1/filesystems/{name}?user={user}")
+
+
+def of(name, path, sub=None, read_only=None):
+    return {**home(path, sub, read_only), "fs": name}
+
+
+def test_a_named_directory_is_seen(served, ann, bob, sets):
+    said = ann.run("cat /in/x; echo 4 >out/y", mounts=[of("sets", "/in", "digits", True), of("sets", "out", "new")])
+    assert said == "0123\n" and (sets / "new/y").read_text() == "4\n"
+    assert (sets / "new/y").stat().st_uid == ann.uid()
+    refused(
+        bob.ask({"command": ["true"], "mounts": [of("sets", "/in")]}), 404, "not_found", "has no file system 'sets'"
+    )
+
+
+def test_a_file_system_that_is_only_read(served, ann, sets):
+    make(served, "fixed", sets, read_only=True)
+    said = ann.run("cat /in/digits/x; touch /in/y || echo refused", mounts=[of("fixed", "/in")])
+    assert "0123" in said and "refused" in said and not (sets / "y").exists()
+    assert drop(served, "fixed").status == 204
+
+
+def test_a_file_system_in_use_is_not_deleted(served, ann, sets):
+    jobs = [ann.submit("exec sleep 600", mounts=[of("sets", "/a"), of("sets", "/b")]) for _ in range(2)]
+    assert "mounted by 2 open jobs" in drop(served, "sets").json["message"]
+    served.cancel([jobs[0]["id"]])
+    served.wait(jobs[0]["id"])
+    reply = drop(served, "sets")
+    assert reply.status == 409 and "mounted by 1 open job\n" in reply.json["message"] + "\n"
+    served.cancel([jobs[1]["id"]])
+    served.wait(jobs[1]["id"])
+    assert drop(served, "sets").status == 204
+    make(served, "sets", sets)
+
+
+def test_a_job_that_waits_holds_its_file_system_over_a_restart(make_server, machine):
+    server = make_server("--cpus", "8")
+    make(server, "sets", machine, user="root")
+    first = server.submit(["sleep", "600"])
+    job = server.submit(["cat", "/in/kept"], mounts=[of("sets", "/in")], after=[f"any:{first['id']}"])
+    server.kill()
+    server.start()
+    assert "mounted by 1 open job" in drop(server, "sets", "root").json["message"]
+    server.cancel([first["id"]])
+    assert server.wait(job["id"])["state"] == "succeeded"
+    assert server.member_log(job["id"]) == "the machine's\n" and drop(server, "sets", "root").status == 204
+
+
+def test_a_directory_that_has_vanished(ann, sets):
+    shutil.rmtree(sets)
+    says = "the directory of file system 'sets' cannot be opened: No such file or directory"
+    assert says in fails(ann, of("sets", "/in")) and says in fails(ann, of("sets", "/in", "new"))
+    assert not sets.exists()
+
+
+def test_a_directory_that_is_not_the_users(served, ann, bob, sets):
+    os.chown(sets, bob.uid(), bob.uid())
+    for mount in (of("sets", "/in"), of("sets", "/in", "digits"), of("sets", "/in", "digits", True)):
+        assert "Permission denied" in fails(ann, mount)
+    shutil.rmtree(sets)
+    sets.symlink_to(bob.disk)  # its owner may set it to any place, and reaches what the user could
+    assert "Permission denied" in fails(ann, of("sets", "/in"))
+
+
+@pytest.mark.parametrize("path", ["/proc", "/proc/sys", "/sys", "/dev", "/dev/shm"])
+def test_what_the_sandbox_hides_is_not_mounted(served, ann, path):
+    make(served, "hidden", path)
+    assert "contains files of the kernel" in fails(ann, of("hidden", "/in", read_only=True))
+    assert drop(served, "hidden").status == 204
+
+
+def test_a_directory_around_a_proc_is_not_mounted(served, ann, machine):
+    inner = machine / "root/proc"
+    inner.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "proc", "proc", inner], check=True)
+    try:
+        make(served, "around", machine / "root")
+        assert "contains files of the kernel" in fails(ann, of("around", "/in", read_only=True))
+        assert drop(served, "around").status == 204
+    finally:
+        subprocess.run(["umount", inner], check=True)
+
+
+def test_mounts_below_are_seen_and_read_only(served, ann, machine):
+    """What the machine covers with a mount stays covered, and a read-only mount is read-only in all its parts."""
+    inner = machine / "part"
+    inner.mkdir()
+    (inner / "covered").write_text("covered\n")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", inner], check=True)
+    try:
+        make(served, "parts", machine)
+        said = ann.run("ls /in/part; touch /in/part/y || echo refused", mounts=[of("parts", "/in", read_only=True)])
+        assert "covered" not in said and "refused" in said and os.listdir(inner) == []
+        ann.run("touch /in/z", mounts=[of("parts", "/in", "part")])
+        assert os.listdir(inner) == ["z"]
+        assert drop(served, "parts").status == 204
+    finally:
+        subprocess.run(["umount", inner], check=True)
+
+
 # -- attacks
 
 
