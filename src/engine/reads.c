@@ -241,11 +241,6 @@ const Job *read_ended(const Read *read, const char *id)
         return find_ended(read, (Look){ .kind = ENDED_BY_ID, .text = id });
 }
 
-const Job *read_ended_by_seq(const Read *read, gint64 seq)
-{
-        return find_ended(read, (Look){ .kind = ENDED_BY_SEQ, .seq = seq });
-}
-
 const Job *read_ended_by_key(const Read *read, const char *user, const char *key)
 {
         return find_ended(read, (Look){ .kind = ENDED_BY_KEY, .text = key, .user = user });

@@ -34,7 +34,6 @@ void read_end(Read *read);
 
 /* A job that has ended since, and was not deleted; or NULL. */
 const Job *read_ended(const Read *read, const char *id);
-const Job *read_ended_by_seq(const Read *read, gint64 seq);
 const Job *read_ended_by_key(const Read *read, const char *user, const char *key);
 /* `job` as it was read, or as it has ended since. NULL if it is NULL, or was deleted since. */
 const Job *read_update(const Read *read, const Job *job);

@@ -12,7 +12,8 @@ enum { UNKNOWN_MAX = 64, KNOWN_MAX = 10000 };
 
 /* ---- a repeated submission ---- */
 
-gint64 spec_jobs(const Spec *spec)
+/* The number of jobs that a specification makes. */
+static gint64 spec_jobs(const Spec *spec)
 {
         g_autoptr(GArray) indices = NULL;
         int max;
@@ -20,7 +21,8 @@ gint64 spec_jobs(const Spec *spec)
         return spec->array && spec_array(spec->array, &indices, &max, NULL) ? indices->len : 1;
 }
 
-bool submit_made(const Submit *submit, const Job *job, guint i)
+/* True if the job is the user's, and was made from specification `i` of the submission. */
+static bool is_made_from(const Submit *submit, const Job *job, guint i)
 {
         g_autoptr(json_t) spec = spec_format(submit->specs->pdata[i]);
         g_autoptr(json_t) other = spec_format(job->spec);
@@ -28,27 +30,47 @@ bool submit_made(const Submit *submit, const Job *job, guint i)
         return strcmp(job->user, submit->user) == 0 && json_equal(spec, other);
 }
 
-static void job_unref_p(gpointer job)
+static int add_to_hash(const char *text, size_t len, void *state)
 {
-        job_unref(job);
+        hash_update(state, text, len);
+        return 0;
 }
 
-/* Jobs of one submission have consecutive numbers, and their specifications never change. */
+/* Equal specifications have equal digests, also if their members are in another order. */
+static guint64 digest_of(const GPtrArray *specs)
+{
+        enum { DIGITS = 2 * sizeof(guint64) };
+        char hash[HASH_LEN + 1];
+        HashState state;
+
+        hash_init(&state);
+        for (guint i = 0; i < specs->len; i++) {
+                g_autoptr(json_t) spec = spec_format(specs->pdata[i]);
+
+                (void)json_dump_callback(spec, add_to_hash, &state, JSON_COMPACT | JSON_SORT_KEYS);
+        }
+        hash_final(&state, hash);
+        hash[DIGITS] = '\0';
+        return g_ascii_strtoull(hash, NULL, 16);
+}
+
+/* Jobs of one submission have consecutive numbers, and their specifications never change. A deleted job cannot be
+ * compared. */
 static void read_earlier(Engine *engine, Submit *submit)
 {
-        Job *job = store_job_by_key(engine->store, submit->user, submit->key, &submit->error);
-        gint64 seq = job ? job->seq : 0;
+        gint64 seq;
 
-        if (!job && err_is(submit->error, ERR_NOT_FOUND))
+        submit->earlier = store_job_by_key(engine->store, submit->user, submit->key, &submit->error);
+        if (!submit->earlier && err_is(submit->error, ERR_NOT_FOUND))
                 g_clear_error(&submit->error);
-        if (!job)
+        if (!submit->earlier)
                 return;
-        submit->earlier = g_ptr_array_new_with_free_func(job_unref_p);
+        seq = submit->earlier->seq;
         for (guint i = 0; i < submit->specs->len && !submit->differs; i++) {
-                if (i > 0)
-                        job = store_job_by_seq(engine->store, seq, NULL);
-                submit->differs = job && !submit_made(submit, job, i);
-                g_ptr_array_add(submit->earlier, job);
+                g_autoptr(Job) job =
+                        i == 0 ? job_ref(submit->earlier) : store_job_by_seq(engine->store, seq, NULL);
+
+                submit->differs = job && !is_made_from(submit, job, i);
                 seq += spec_jobs(submit->specs->pdata[i]);
         }
 }
@@ -170,8 +192,10 @@ void submit_read(Engine *engine, Submit *submit)
         if (!submit->key && !submit->id && !after)
                 return;
         read_begin(engine, &submit->read);
-        if (submit->key)
+        if (submit->key) {
+                submit->request = digest_of(submit->specs);
                 read_earlier(engine, submit);
+        }
         if (submit->id)
                 submit->same_id = store_job_by_id(engine->store, submit->id, NULL);
         if (after)
@@ -182,7 +206,7 @@ void submit_read_clear(Submit *submit)
 {
         read_end(&submit->read);
         g_clear_error(&submit->error);
-        g_clear_pointer(&submit->earlier, g_ptr_array_unref);
+        g_clear_pointer(&submit->earlier, job_unref);
         g_clear_pointer(&submit->same_id, job_unref);
         g_clear_pointer(&submit->awaited, g_hash_table_unref);
 }

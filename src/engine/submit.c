@@ -89,35 +89,21 @@ static void name_entry(Submission *submission, Entry *entry)
 
 /* ---- a repeated submission ---- */
 
-/* True if the job `seq` was made from specification `i` of this submission. A deleted job cannot be compared. */
-static bool made_from(Engine *engine, const Submit *submit, guint i, gint64 seq, const Job *first)
+/* Whether the submission whose first job is `first` had the same specifications. No specification is compared here,
+ * since a submission may have 10,000: either that was done when the job was read from the store, or the job was
+ * submitted since, by this server, and has the digest of its request. */
+static bool is_same_request(const Submit *submit, const Job *first)
 {
-        const GPtrArray *earlier = submit->earlier;
-        const Live *live;
-        const Job *job;
-
-        if (earlier && ((const Job *)earlier->pdata[0])->seq == first->seq && earlier->pdata[i])
-                return true; /* compared when it was read */
-        live = live_by_seq(engine, seq);
-        job = live ? live->job : read_ended_by_seq(&submit->read, seq);
-        return job ? submit_made(submit, job, i) : seq <= engine->seq;
+        if (submit->earlier && submit->earlier->seq == first->seq)
+                return !submit->differs;
+        return first->request == submit->request;
 }
 
-/* Jobs of one submission have consecutive numbers. */
-static bool check_repeat(Engine *engine, const Job *first, Submit *submit)
+static bool check_repeat(const Job *first, Submit *submit)
 {
-        g_autofree char *words = NULL;
-        gint64 seq = first->seq;
-        bool differs = submit->differs && ((const Job *)submit->earlier->pdata[0])->seq == seq;
-        guint same = 0;
+        g_autofree char *words = job_words(first);
 
-        for (; !differs && same < submit->specs->len; same++) {
-                if (!made_from(engine, submit, same, seq, first))
-                        break;
-                seq += spec_jobs(submit->specs->pdata[same]);
-        }
-        submit->command.repeated = same == submit->specs->len;
-        words = job_words(first);
+        submit->command.repeated = is_same_request(submit, first);
         return submit->command.repeated ||
                err_set(&submit->command.error, ERR_CONFLICT,
                        "idempotency key '%s' was used for %s with another specification\n"
@@ -130,7 +116,7 @@ static const Job *find_earlier(const Submit *submit)
 {
         const Job *ended = read_ended_by_key(&submit->read, submit->user, submit->key);
 
-        return ended || !submit->earlier ? ended : read_update(&submit->read, submit->earlier->pdata[0]);
+        return ended ? ended : read_update(&submit->read, submit->earlier);
 }
 
 /* True when the key is known: the command then has its outcome. */
@@ -138,14 +124,15 @@ static bool find_repeat(Engine *engine, Submit *submit)
 {
         Live *live = submit->key ? live_by_key(engine, submit->user, submit->key) : NULL;
         const Job *earlier = live || !submit->key ? NULL : find_earlier(submit);
+        const Job *first = live ? live->job : earlier;
 
-        if (live && check_repeat(engine, live->job, submit))
-                submit->command.live = live;
-        if (earlier && check_repeat(engine, earlier, submit))
-                submit->command.job = job_ref((Job *)earlier);
-        if (!live && !earlier && submit->error)
+        if (submit->error && !(first && first->request))
                 submit->command.error = g_error_copy(submit->error);
-        return live || earlier || submit->error;
+        else if (first && check_repeat(first, submit)) {
+                submit->command.live = live;
+                submit->command.job = earlier ? job_ref((Job *)earlier) : NULL;
+        }
+        return first || submit->error;
 }
 
 /* ---- names ---- */
@@ -329,8 +316,10 @@ static void make_jobs(Submission *submission, Entry *entry)
                         preparing_begin(engine, job);
                 else
                         job_copy_preparations(job, entry->first->job);
-                if (i == 0 && entry == g_ptr_array_index(submission->entries, 0))
+                if (i == 0 && entry == g_ptr_array_index(submission->entries, 0)) {
                         job->idempotency_key = g_strdup(submission->submit->key);
+                        job->request = submission->submit->request;
+                }
                 live = batch_add_job(engine, job);
                 if (i == 0)
                         entry->first = live;

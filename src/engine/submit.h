@@ -15,11 +15,11 @@ typedef struct {
         bool only_check;  /* a dry run */
         /* What was read from the store, as far as the submission needs it. */
         Read read;
-        GError *error;      /* why the key could not be looked up */
-        GPtrArray *earlier; /* Job: the submission that used the key before; NULL: the key is new. For each of
-                               `specs` the first job that was made from it; NULL: it was not found */
-        bool differs; /* the earlier submission had other specifications; `earlier` ends with the first of them */
-        Job *same_id;        /* a job with the id `id`; or NULL */
+        guint64 request; /* digest of `specs`, for Job.request; 0: without a key */
+        GError *error;   /* why the key could not be looked up */
+        Job *earlier;    /* the first job of the submission that used the key before; NULL: the key is new */
+        bool differs;    /* the earlier submission had other specifications */
+        Job *same_id;    /* a job with the id `id`; or NULL */
         GHashTable *awaited; /* word of `after` -> Awaited; NULL: it has no `after` */
 } Submit;
 
@@ -35,11 +35,6 @@ typedef struct {
  * the jobs that it waits for. Any thread. */
 void submit_read(Engine *engine, Submit *submit);
 void submit_read_clear(Submit *submit);
-
-/* The number of jobs that a specification makes. */
-gint64 spec_jobs(const Spec *spec);
-/* True if the job is the user's, and was made from specification `i` of the submission. */
-bool submit_made(const Submit *submit, const Job *job, guint i);
 
 /* ---- while it is applied ---- */
 

@@ -92,7 +92,9 @@ typedef struct Job {
         int losses; /* number of attempts that were lost to a restart of the machine and repeated */
         char *name, *user;
         char *idempotency_key; /* or NULL */
-        char *reason;          /* a sentence: why the job waits, failed or was stopped; or NULL */
+        guint64 request; /* digest of the specifications that were submitted with that key. Not stored: 0 for a
+                                  job that was loaded */
+        char *reason;    /* a sentence: why the job waits, failed or was stopped; or NULL */
         Spec *spec;
         const char *queue;            /* interned (g_intern_string) */
         int priority;                 /* the current one; initially the specification's */

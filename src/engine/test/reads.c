@@ -1,6 +1,7 @@
 /* Commands whose read is older than what they are applied to (reads.h): the store changes between. A batch takes a
  * limited number of commands, so that the last of many is applied after the batch of the first was committed. */
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "engine/test/help.h"
@@ -15,7 +16,16 @@ typedef struct {
         bool done, repeated;
         char *id;
         GError *error;
+        gint64 cpu_us; /* that the engine's thread had used by then */
 } Outcome;
+
+static gint64 thread_cpu_us(void)
+{
+        struct timespec used;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        return used.tv_sec * G_USEC_PER_SEC + used.tv_nsec / 1000;
+}
 
 static void note(Job *job, bool repeated, const GError *error, void *arg)
 {
@@ -24,7 +34,8 @@ static void note(Job *job, bool repeated, const GError *error, void *arg)
         *outcome = (Outcome){ .done = true,
                               .repeated = repeated,
                               .id = job ? g_strdup(job->id) : NULL,
-                              .error = error ? g_error_copy(error) : NULL };
+                              .error = error ? g_error_copy(error) : NULL,
+                              .cpu_us = thread_cpu_us() };
 }
 
 static void outcome_clear(Outcome *outcome)
@@ -54,15 +65,33 @@ static void next_batch(House *house)
                 engine_terminal(house->engine, "0000000000000000", i % 2 == 0);
 }
 
-static void submit(House *house, const char *text, const char *key, const char *id, Outcome *ret)
+static Spec *parse(const char *text)
 {
         g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
         g_autoptr(json_t) object = json_parse(quoted, strlen(quoted), NULL);
-        g_autoptr(Spec) spec = spec_parse(object, NULL);
+        Spec *spec = spec_parse(object, NULL);
+
+        g_assert_nonnull(spec);
+        return spec;
+}
+
+static void submit(House *house, const char *text, const char *key, const char *id, Outcome *ret)
+{
+        g_autoptr(Spec) spec = parse(text);
 
         engine_submit(house->engine,
                       &(EngineSubmission){
                               .user = "ann", .specs = &spec, .n_specs = 1, .idempotency_key = key, .id = id },
+                      note, ret);
+}
+
+static void submit_all(House *house, GPtrArray *specs, const char *key, Outcome *ret)
+{
+        engine_submit(house->engine,
+                      &(EngineSubmission){ .user = "ann",
+                                           .specs = (Spec *const *)specs->pdata,
+                                           .n_specs = (int)specs->len,
+                                           .idempotency_key = key },
                       note, ret);
 }
 
@@ -147,6 +176,94 @@ static void test_key_of_live(void)
         g_assert_true(second.repeated);
         g_assert_cmpstr(second.id, ==, ID);
         house_free(house);
+}
+
+/* Specifications are equal in any order of their members. A submission with a further one differs. */
+static void test_key_of_equal(void)
+{
+        static const char first[] = "{'name':'a','command':['t'],'env':{'X':'1','Y':'2'}}",
+                          same[] = "{'env':{'Y':'2','X':'1'},'command':['t'],'name':'a'}",
+                          other[] = "{'name':'a','command':['t'],'env':{'X':'1','Y':'3'}}";
+        static const char *const submissions[][3] = {
+                { first, ONE("b") },
+                { same, ONE("b") },
+                { other, ONE("b") },
+                { first, ONE("b"), ONE("c") },
+        };
+        House *house = house_new();
+        Outcome out[G_N_ELEMENTS(submissions)] = { 0 };
+
+        house_hold(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(submissions); i++) {
+                g_autoptr(GPtrArray) specs = g_ptr_array_new_with_free_func((GDestroyNotify)spec_unref);
+
+                for (int k = 0; k < 3 && submissions[i][k]; k++)
+                        g_ptr_array_add(specs, parse(submissions[i][k]));
+                submit_all(house, specs, "k", &out[i]);
+        }
+        let_go(house);
+        assert_ok(&out[0]);
+        g_assert_false(out[0].repeated);
+        assert_ok(&out[1]);
+        g_assert_true(out[1].repeated);
+        g_assert_cmpstr(out[1].id, ==, out[0].id);
+        for (gsize i = 2; i < G_N_ELEMENTS(submissions); i++)
+                assert_error(&out[i], ERR_CONFLICT, "another specification");
+        for (gsize i = 0; i < G_N_ELEMENTS(submissions); i++)
+                outcome_clear(&out[i]);
+        house_free(house);
+}
+
+/* Specifications that take long to compare. */
+static GPtrArray *many_specs(const char *first_name)
+{
+        enum { SPECS = 300, VARIABLES = 300 };
+        GPtrArray *specs = g_ptr_array_new_with_free_func((GDestroyNotify)spec_unref);
+        g_autoptr(GString) env = g_string_new(NULL);
+
+        for (int i = 0; i < VARIABLES; i++)
+                g_string_append_printf(env, "%s'VARIABLE_%d':'%d'", i ? "," : "", i, i);
+        for (int i = 0; i < SPECS; i++) {
+                g_autofree char *name = i ? g_strdup_printf("job-%d", i) : g_strdup(first_name);
+                g_autofree char *text =
+                        g_strdup_printf("{'name':'%s','command':['t'],'env':{%s}}", name, env->str);
+
+                g_ptr_array_add(specs, parse(text));
+        }
+        return specs;
+}
+
+/* The CPU time of the engine's thread for the second of two submissions with one key, both read before the first is
+ * applied. */
+static gint64 repeat_cost(const char *first_name, Outcome *ret)
+{
+        g_autoptr(GPtrArray) specs = many_specs("job-0"), again = many_specs(first_name);
+        House *house = house_new();
+        g_auto(Outcome) first = { 0 }, before = { 0 };
+
+        house_hold(house);
+        submit_all(house, specs, "k", &first);
+        next_batch(house);
+        act(house, ID, ACT_CANCEL, &before);
+        next_batch(house);
+        submit_all(house, again, "k", ret);
+        let_go(house);
+        assert_ok(&first);
+        house_free(house);
+        return ret->cpu_us - before.cpu_us;
+}
+
+/* The engine's thread does not compare all specifications of two equal submissions: other users wait for it. The cost
+ * is that of two whose first specifications differ. */
+static void test_key_is_cheap(void)
+{
+        g_auto(Outcome) equal = { 0 }, differs = { 0 };
+        gint64 cost = repeat_cost("job-0", &equal), least = repeat_cost("other", &differs);
+
+        assert_ok(&equal);
+        g_assert_true(equal.repeated);
+        assert_error(&differs, ERR_CONFLICT, "another specification");
+        g_assert_cmpint(cost, <, 5 * least);
 }
 
 /* The job that the read found is deleted before: the key is free. */
@@ -411,6 +528,8 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/reads/key of ended", test_key_of_ended);
         g_test_add_func("/reads/key of live", test_key_of_live);
+        g_test_add_func("/reads/key of equal", test_key_of_equal);
+        g_test_add_func("/reads/key is cheap", test_key_is_cheap);
         g_test_add_func("/reads/key of deleted", test_key_of_deleted);
         g_test_add_func("/reads/key comes and goes", test_key_comes_and_goes);
         g_test_add_func("/reads/id of ended", test_id_of_ended);
