@@ -190,15 +190,15 @@ void preparing_request(Engine *engine, const RuntimeSlot *slot, const Job *was, 
         }
 }
 
-/* The runtime that was asked: the job may have moved to another cluster since. */
+/* The runtime that was asked: the job may have moved to another cluster since. A disconnected runtime is told as well:
+ * once the job has ended, the engine does not know any more that it was asked. */
 void preparing_abandon(Engine *engine, const RuntimeSlot *slot, const Job *was, const Job *now)
 {
         for (int i = 0; was && i < was->n_preparations; i++) {
                 PreparationKind kind = was->preparations[i].kind;
                 const RuntimeSlot *asked = is_requested(was, kind) ? slot_of(engine, was) : NULL;
 
-                if (asked && asked->connected &&
-                    (job_state_is_final(now->state) || now->state == JOB_SUSPENDED || asked != slot))
+                if (asked && (job_state_is_final(now->state) || now->state == JOB_SUSPENDED || asked != slot))
                         runtime_abandon(asked->runtime, kind, now->id);
         }
 }

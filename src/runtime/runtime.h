@@ -204,7 +204,8 @@ typedef struct {
          * resources are counted meanwhile. As `wants`. NULL: unknown. */
         bool (*was_prepared)(Runtime *runtime, const RuntimeAttempt *attempt);
         /* The result of prepare is not needed any more: the job has ended, is held, or has moved to another
-         * cluster. NULL: preparing continues. */
+         * cluster. It is also called while the runtime is disconnected, and then once only: preparing ends when the
+         * runtime is connected again. NULL: preparing continues. */
         void (*abandon)(Runtime *runtime, const char *job_id);
 } RuntimePreparation;
 

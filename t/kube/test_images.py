@@ -5,10 +5,10 @@ import json
 import pytest
 from conftest import wait_for
 
-from kube import images
+from kube import images, proxy
 from kube.images import BASE, BUILDER
 from kube.registry import Registry, package_index, write_wheel
-from kube.test_runtime import RULES, connect, pods
+from kube.test_runtime import RULES, connect, pods, wait_usable
 
 BUILDS = [
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "watch", "create", "delete"]},
@@ -225,6 +225,23 @@ def test_cancel_ends_the_build(joined, kube_node, registry, program):
     assert joined.wait(job["id"])["state"] == "cancelled"
     wait_for(lambda: not jobs(kube_node) and not builders(kube_node), what="the build to go")
     assert set(registry.tags(REPOSITORY)) == before
+
+
+def test_cancel_while_the_cluster_is_away_ends_the_build(server, kube_node, registry, index, program):
+    with proxy.Proxy(kube_node.cluster) as one:
+        connect(server, kube_node, RULES + BUILDS, one)
+        server.paddle("cluster", "set", "prod", "--setting", json.dumps(setting(registry, index)), check=0)
+        wait_usable(server)
+        job = submit(server, program)
+        wait_for(lambda: builders(kube_node), what="the builder")
+        one.fault(proxy.dropped, times=1 << 30)
+        one.cut()
+        wait_for(lambda: not server.get("/v1/clusters/prod").json["connected"], what="the cluster to be away")
+        server.paddle("cancel", job["id"], check=0)
+        assert server.wait(job["id"])["state"] == "cancelled"
+        assert jobs(kube_node)
+        one.heal()
+        wait_for(lambda: not jobs(kube_node) and not builders(kube_node), what="the build to go")
 
 
 def used(server):

@@ -21,9 +21,10 @@ RULES = [
 ]
 
 
-def connect(server, kube, rules=RULES):
-    """The cluster of the namespace with a queue `qq`, known and connected."""
+def connect(server, kube, rules=RULES, through=None):
+    """The cluster of the namespace with a queue `qq`, known and connected; `through` a proxy."""
     account = kube.cluster.account(f"paddled-{kube.name}", namespace=kube.name, rules=rules, everywhere=True)
+    account = through.kubeconfig(account) if through else account
     server.paddle("cluster", "create", "prod", "--type", "Kubernetes", "--kubeconfig", account, check=0)
     server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
 

@@ -5,6 +5,7 @@
 #include "engine/test/help.h"
 
 #define NEEDS "{'name':'a','command':['t'],'requirements':'six','retries':1,'backoff':'1s'}"
+#define NEEDS2 "{'name':'c','command':['t'],'requirements':'numpy'}"
 #define PLAIN "{'name':'b','command':['t']}"
 
 static House *open_house(bool environment, bool image)
@@ -144,6 +145,26 @@ static void test_cancelled(void)
         house_free(house);
 }
 
+/* Its cluster is away when the job ends: it is told all the same, since the job is forgotten when it is back. */
+static void test_cancelled_while_away(void)
+{
+        House *house = open_house(true, true);
+        g_autofree char *id = house_submit_ok(house, NEEDS), *held = house_submit_ok(house, NEEDS2);
+        g_autoptr(GError) error = NULL;
+
+        script_say_kind(house->script, OBSERVED_DISCONNECTED, NULL);
+        house_barrier(house);
+        g_assert_true(house_cancel(house, id, &error));
+        g_assert_true(house_act(house, held, ACT_HOLD, &error));
+        assert_asked(house, "abandon", id, 1);
+        assert_asked(house, "abandon-image", id, 1);
+        assert_asked(house, "abandon", held, 1);
+        house_sync(house);
+        assert_asked(house, "prepare", id, 1);
+        assert_asked(house, "prepare", held, 1);
+        house_free(house);
+}
+
 /* A held job waits for what it does not have yet; released, it asks for that alone. */
 static void test_held(void)
 {
@@ -239,6 +260,7 @@ int main(int argc, char **argv)
         g_test_add_func("/preparing/one-fails", test_one_fails);
         g_test_add_func("/preparing/retry", test_retry);
         g_test_add_func("/preparing/cancelled", test_cancelled);
+        g_test_add_func("/preparing/cancelled-while-away", test_cancelled_while_away);
         g_test_add_func("/preparing/held", test_held);
         g_test_add_func("/preparing/restart", test_restart);
         g_test_add_func("/preparing/restart-image", test_restart_image);

@@ -104,6 +104,7 @@ static void open_images(Kubernetes *k8s)
                 k8s->images = images_new(&(ImagesConfig){ .client = k8s->client,
                                                           .context = k8s->context,
                                                           .logs = k8s->logs,
+                                                          .deletions = k8s->deletions,
                                                           .setting = k8s->setting,
                                                           .cluster = k8s->name,
                                                           .namespace = k8s->namespaces[0],

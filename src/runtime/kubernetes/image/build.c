@@ -394,12 +394,6 @@ static void on_deleted(const KubeReply *reply, void *arg)
         look_again(build);
 }
 
-static void on_removed(const KubeReply *reply, void *arg)
-{
-        if (reply->error && !err_is(reply->error, ERR_NOT_FOUND))
-                log_warning("the Job of an image cannot be deleted", "reason", reply->error->message, NULL);
-}
-
 void build_remove(Build *build, bool again)
 {
         KubeRequest request = { .verb = KUBE_DELETE,
@@ -408,8 +402,9 @@ void build_remove(Build *build, bool again)
                                 .name = build->key,
                                 .propagation = "Background" };
 
-        if (!again) {
-                kube_send(build->config.client, &request, on_removed, NULL);
+        if (!again) { /* the cluster may be away */
+                deletions_want(build->config.deletions, &kube_jobs, build->namespace, build->key, build->uid,
+                               -1);
                 return;
         }
         if (is_at(build, BUILD_RESULT, RESULT_TOLD))

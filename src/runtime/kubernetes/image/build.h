@@ -6,14 +6,16 @@
 #include "kube/cache.h"
 #include "runtime/kubernetes/image/image.h"
 #include "runtime/kubernetes/log/follow.h"
+#include "runtime/kubernetes/object/deletions.h"
 
 typedef struct Build Build;
 
-/* All borrowed for the call, except client, logs, caches and `about.setting`. */
+/* All borrowed for the call, except client, logs, deletions, caches and `about.setting`. */
 typedef struct {
         KubeClient *client;
         GMainContext *context;
         FollowRoom *logs;
+        Deletions *deletions;
         KubeCache *jobs, *pods; /* objects with IMAGE_LABEL */
         ImageBuild about;
         const char *dir;                  /* directory of this server's files for it: build.log; created if
@@ -33,7 +35,7 @@ void build_free(Build *build); /* NULL is a no-op; the Job continues */
 
 /* Call it when the caches have changed. */
 void build_look(Build *build);
-/* Deletes the Job; with `again` another one is created. */
+/* Deletes the Job, also if the cluster is away now. With `again` another one is created. */
 void build_remove(Build *build, bool again);
 
 char *build_log_path(const char *dir); /* the caller's */

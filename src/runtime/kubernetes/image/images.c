@@ -483,6 +483,7 @@ static Build *begin_build(Images *images, const Wish *wish, Shared *shared)
         BuildConfig config = { .client = images->config.client,
                                .context = images->config.context,
                                .logs = images->config.logs,
+                               .deletions = images->config.deletions,
                                .jobs = images->jobs,
                                .pods = images->pods,
                                .about = { .setting = images->config.setting,

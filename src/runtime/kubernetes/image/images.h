@@ -10,6 +10,7 @@
 #include "kube/client.h"
 #include "runtime/environment/bounds.h"
 #include "runtime/kubernetes/log/follow.h"
+#include "runtime/kubernetes/object/deletions.h"
 #include "runtime/kubernetes/pod/setting.h"
 #include "runtime/runtime.h"
 
@@ -27,6 +28,7 @@ typedef struct {
         KubeClient *client;
         GMainContext *context;
         FollowRoom *logs;
+        Deletions *deletions;   /* outlives it */
         const Setting *setting; /* with a registry; outlives it */
         const char *cluster, *namespace, *server, *state_dir;
         gint64 log_limit;
