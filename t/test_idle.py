@@ -51,6 +51,23 @@ def test_it_ends_and_the_next_command_starts_it_again(tmp_path, home):
     ended(home)
 
 
+@pytest.mark.parametrize("source", ["PADDLE_SERVER", "--server", "the configuration"])
+def test_down_stops_no_server_that_is_named_otherwise(tmp_path, home, source):
+    other = "http://127.0.0.1:9"
+    assert alone(tmp_path, "up").returncode == 0
+    pid = server_of(home)
+    if source == "the configuration":
+        (home / "config").write_text(f"paddleServer: {other}\n")
+    words = ["--server", other] if source == "--server" else []
+    done = alone(tmp_path, "down", *words, env={"PADDLE_SERVER": other} if source == "PADDLE_SERVER" else {})
+    assert done.returncode == 2 and f"{source} names '{other}'" in done.stderr, done.stderr
+    assert "did not start" in done.stderr and server_of(home) == pid
+    named = f"unix:{home}/paddled.sock"
+    assert f"`paddle down --server {named}` stops" in done.stderr
+    assert alone(tmp_path, "down", "--server", named).returncode == 0
+    assert server_of(home) is None
+
+
 def test_a_client_and_a_held_job_keep_it(tmp_path, home):
     (home / "config").write_text("embeddedIdle: 300ms\n")
     assert alone(tmp_path, "up").returncode == 0

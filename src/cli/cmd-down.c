@@ -1,5 +1,8 @@
 /* paddle down: stops the embedded server. */
+#include <string.h>
+
 #include "base/err.h"
+#include "cli/discover.h"
 #include "cli/embedded.h"
 #include "cli/listing.h"
 #include "cli/verbs.h"
@@ -21,15 +24,29 @@ static int running_jobs(void)
         return (int)int_of(json_object_get(info, "jobs"), "running");
 }
 
+/* A user who has named another server does not mean the one of this machine. An unreadable configuration names none. */
+static bool check_is_embedded(const Cli *cli, GError **error)
+{
+        g_autoptr(Discovery) found = discover(cli->common->server, NULL, DISCOVER_ONLY, NULL);
+        g_autofree char *own = embedded_url();
+
+        if (!found || strcmp(found->url, own) == 0)
+                return true;
+        return err_set(error, ERR_USAGE,
+                       "%s%s names '%s', a server that `paddle` did not start: it was not stopped\n"
+                       "`paddle down --server %s` stops the embedded server of this machine.",
+                       strcmp(found->source, "configuration") == 0 ? "the " : "", found->source, found->url,
+                       own);
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
-        int running = embedded_pid() > 0 ? running_jobs() : 0;
         pid_t pid = 0;
+        int running;
 
-        if (cli->common->server)
-                return err_set(error, ERR_USAGE,
-                               "--server='%s' names a server, and 'down' stops the embedded one",
-                               cli->common->server);
+        if (!check_is_embedded(cli, error))
+                return false;
+        running = embedded_pid() > 0 ? running_jobs() : 0;
         if (!embedded_stop(&pid, error))
                 return false;
         if (pid == 0) {
@@ -48,7 +65,8 @@ const Verb verb_down = {
         .args = "",
         .summary = "Stop the embedded server; its jobs keep running",
         .about = "The server gets TERM and the command waits for its end. Jobs keep running, and the next "
-                 "server takes them over. `paddle cancel` stops a job.",
+                 "server takes them over. `paddle cancel` stops a job. If --server, PADDLE_SERVER or the "
+                 "configuration names another server, nothing is stopped.",
         .options = options,
         .size = sizeof(Common),
         .run = run,
