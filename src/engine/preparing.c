@@ -9,18 +9,33 @@ static bool is_made(Runtime *runtime, PreparationKind kind)
         return runtime ? runtime_has_preparation(runtime, kind) : kind == PREPARE_IMAGE;
 }
 
+/* Asks the runtime once in a batch for all jobs of an array. */
+static bool is_prepared(Engine *engine, const Job *job, PreparationKind kind)
+{
+        PreparedMemo *memo = &engine->batch.prepared;
+
+        if (memo->spec_seq != job->spec_seq || memo->queue != job->queue)
+                *memo = (PreparedMemo){ .spec_seq = job->spec_seq, .queue = job->queue };
+        if (!memo->asked[kind]) {
+                RuntimeAttempt attempt = attempt_of(engine, job);
+
+                memo->prepared[kind] = runtime_is_prepared(slot_of(engine, job)->runtime, kind, &attempt);
+        }
+        memo->asked[kind] = job->spec_seq > 0; /* the job of a dry run has no number */
+        return memo->prepared[kind];
+}
+
 /* ---- the list of a job ---- */
 
 void preparing_begin(Engine *engine, Job *job)
 {
         Runtime *runtime = slot_of(engine, job)->runtime;
-        RuntimeAttempt attempt = attempt_of(engine, job);
 
         job_drop_preparations(job);
         for (int kind = 0; kind < PREPARE_KINDS; kind++) {
                 if (!is_made(runtime, kind))
                         continue;
-                if (!runtime_is_prepared(runtime, kind, &attempt))
+                if (!is_prepared(engine, job, kind))
                         (void)job_add_preparation(job, kind, building_first(engine, job, kind));
                 else if (preparation_info(kind)->needs(job->spec))
                         (void)job_add_preparation(job, kind, PREPARATION_READY);
@@ -30,14 +45,12 @@ void preparing_begin(Engine *engine, Job *job)
 void preparing_check(Engine *engine, Job *job)
 {
         Runtime *runtime = slot_of(engine, job)->runtime;
-        RuntimeAttempt attempt = attempt_of(engine, job);
 
         for (int kind = 0; kind < PREPARE_KINDS; kind++)
                 if (is_made(runtime, kind) && preparation_info(kind)->needs(job->spec))
                         (void)job_add_preparation(job, kind,
-                                                  runtime_is_prepared(runtime, kind, &attempt)
-                                                          ? PREPARATION_READY
-                                                          : PREPARATION_WAITING);
+                                                  is_prepared(engine, job, kind) ? PREPARATION_READY
+                                                                                 : PREPARATION_WAITING);
 }
 
 void preparing_move(Engine *engine, Job *job)
@@ -120,12 +133,11 @@ void preparing_synced(Engine *engine, const RuntimeSlot *slot)
 
 static void resume(Engine *engine, Life *life, Preparation *one)
 {
-        RuntimeAttempt attempt = attempt_of(engine, life->job);
         PreparationState state;
 
         if (one->state != PREPARATION_WAITING && one->state != PREPARATION_RUNNING)
                 return;
-        if (runtime_is_prepared(slot_of(engine, life->job)->runtime, one->kind, &attempt)) {
+        if (is_prepared(engine, life->job, one->kind)) {
                 life_prepared(life, one->kind);
                 return;
         }

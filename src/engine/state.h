@@ -49,6 +49,14 @@ typedef struct {
         char *task;
 } Stray;
 
+/* What the runtime said whether jobs of one specification in one queue are prepared. It may have to hash texts for that,
+ * and the jobs of an array come one after another. */
+typedef struct {
+        gint64 spec_seq; /* 0: nothing is known */
+        const char *queue;
+        bool asked[PREPARE_KINDS], prepared[PREPARE_KINDS];
+} PreparedMemo;
+
 /* The content of one transaction, and its effects. */
 typedef struct {
         gint64 now;
@@ -65,6 +73,7 @@ typedef struct {
         GPtrArray *usage;                 /* Usage */
         GArray *records;                  /* StoreRecord: what is committed, made of the lists above */
         Catalog *catalog;                 /* the future catalog; a reference */
+        PreparedMemo prepared;            /* see preparing.c */
         GPtrArray *strays;                /* Stray: tasks of no known job that have ended */
         GPtrArray *unwanted;              /* Stray: tasks of no known job that run */
         gint64 revision;                  /* of its last event */

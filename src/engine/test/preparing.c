@@ -6,6 +6,7 @@
 
 #define NEEDS "{'name':'a','command':['t'],'requirements':'six','retries':1,'backoff':'1s'}"
 #define NEEDS2 "{'name':'c','command':['t'],'requirements':'numpy'}"
+#define NEEDS_ARRAY(name) "{'name':'" name "','command':['t'],'requirements':'six','array':'0-49'}"
 #define PLAIN "{'name':'b','command':['t']}"
 
 static House *open_house(bool environment, bool image)
@@ -190,6 +191,42 @@ static void test_held(void)
         house_free(house);
 }
 
+static void act_on_array(House *house, gint64 array, const char *id, JobAction action)
+{
+        g_autofree char *name = g_strconcat("a", id, NULL);
+
+        engine_act_array(house->engine, array, name, action, "ann", false, NULL, NULL);
+        house_barrier(house);
+}
+
+/* The runtime is asked once for all jobs of an array when it is submitted or released: its answer takes a
+ * hash of what they need. Another array is asked for again. */
+static void test_array(void)
+{
+        House *house = open_house(true, true);
+        g_autofree char *id = house_submit_ok(house, NEEDS_ARRAY("d")), *other = NULL;
+        g_autoptr(Job) first = house_job(house, id);
+        int asked;
+
+        g_assert_cmpint(script_asked_prepared(house->script), ==, PREPARE_KINDS);
+        act_on_array(house, first->seq, id, ACT_HOLD);
+        assert_list(house, id, PREPARATION_WAITING, PREPARATION_WAITING);
+        asked = script_asked_prepared(house->script);
+        act_on_array(house, first->seq, id, ACT_RELEASE);
+        assert_list(house, id, PREPARATION_RUNNING, PREPARATION_RUNNING);
+        assert_asked(house, "prepare", "", 2 * 50);
+        g_assert_cmpint(script_asked_prepared(house->script), ==, asked + PREPARE_KINDS);
+
+        act_on_array(house, first->seq, id, ACT_HOLD);
+        script_prepared(house->script, true);
+        act_on_array(house, first->seq, id, ACT_RELEASE);
+        assert_list(house, id, PREPARATION_READY, PREPARATION_READY);
+        script_prepared(house->script, false);
+        other = house_submit_ok(house, NEEDS_ARRAY("e"));
+        assert_list(house, other, PREPARATION_RUNNING, PREPARATION_RUNNING);
+        house_free(house);
+}
+
 /* The next server asks for what is not ready, and knows what is. */
 static void test_restart(void)
 {
@@ -262,6 +299,7 @@ int main(int argc, char **argv)
         g_test_add_func("/preparing/cancelled", test_cancelled);
         g_test_add_func("/preparing/cancelled-while-away", test_cancelled_while_away);
         g_test_add_func("/preparing/held", test_held);
+        g_test_add_func("/preparing/array", test_array);
         g_test_add_func("/preparing/restart", test_restart);
         g_test_add_func("/preparing/restart-image", test_restart_image);
         g_test_add_func("/preparing/none", test_none);

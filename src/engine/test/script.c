@@ -25,7 +25,7 @@ struct Script {
         GPtrArray *lines;
         GHashTable *started; /* task → Started */
         GHashTable *leases;  /* job → count */
-        int ports, leased;
+        int ports, leased, asked_prepared;
         bool prepared, at_once;
         Resources builder; /* 0: builds are not counted */
         char *address;     /* or NULL */
@@ -118,6 +118,7 @@ static bool script_is_prepared(Runtime *runtime, const RuntimeAttempt *attempt)
 
         pthread_mutex_lock(&script->lock);
         prepared = script->prepared;
+        script->asked_prepared++;
         pthread_mutex_unlock(&script->lock);
         return prepared;
 }
@@ -332,6 +333,16 @@ void script_say_exit(Script *script, const char *task, int exit_code, int signal
 
         g_strlcpy(said.task, task, sizeof said.task);
         script_say(script, &said);
+}
+
+int script_asked_prepared(Script *script)
+{
+        int n;
+
+        pthread_mutex_lock(&script->lock);
+        n = script->asked_prepared;
+        pthread_mutex_unlock(&script->lock);
+        return n;
 }
 
 /* Of the lines from number `from` on. */

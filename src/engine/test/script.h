@@ -20,6 +20,8 @@ void script_nodes(Script *script, const RuntimeNode *nodes, int n);
 void script_address_is(Script *script, const char *address);
 /* What jobs need is there at once, or has to be prepared. */
 void script_prepared(Script *script, bool prepared);
+/* How often it was asked whether a job is prepared. */
+int script_asked_prepared(Script *script);
 /* Which preparations its jobs have; only environments before. To be called while no engine uses it. */
 void script_makes(Script *script, bool environment, bool image);
 /* What the build of an environment is counted as; nothing before. */
