@@ -129,7 +129,7 @@ void engine_flush_journal(Engine *engine, EngineDone done, void *arg)
 }
 
 /* Everything that changes drafts. The store is not read here: what commands need of it they bring along (reads.h). */
-static void fill_batch(Engine *engine, GQueue *commands, bool resting)
+static void fill_batch(Engine *engine, GQueue *commands, bool resting, bool idle)
 {
         store_forbid_reads("timers");
         if (!resting) {
@@ -144,6 +144,11 @@ static void fill_batch(Engine *engine, GQueue *commands, bool resting)
                 admit_pass(engine);
                 keep_usage(engine);
         }
+        store_forbid_reads("retention");
+        if (!resting)
+                retain_events(engine, idle);
+        if (!resting && idle)
+                retain_jobs(engine);
         store_forbid_reads(NULL);
 }
 
@@ -152,11 +157,7 @@ static void turn(Engine *engine, GQueue *commands)
         bool resting = is_resting(engine), idle = commands->length == 0;
 
         batch_begin(engine);
-        fill_batch(engine, commands, resting);
-        if (!resting)
-                retain_events(engine, idle);
-        if (!resting && idle)
-                retain_jobs(engine);
+        fill_batch(engine, commands, resting, idle);
         batch_end(engine);
         store_checkpoint(engine->store);
         flush_journal(engine, idle);
@@ -348,6 +349,8 @@ Engine *engine_new(const EngineConfig *config, GError **error)
         live_init(engine);
         depend_init(engine);
         submit_init(engine);
+        engine->pool = thread_pool_new(
+                &(ThreadPoolConfig){ .name = "engine reads", .threads = 1, .background = true });
         if (!load(engine, error) || !start_thread(engine, error))
                 return NULL;
         return g_steal_pointer(&engine);
@@ -382,6 +385,7 @@ void engine_free(Engine *engine)
                 pthread_join(engine->thread, NULL);
                 store_usage(engine);
         }
+        thread_pool_free(engine->pool); /* its works end in the inbox */
         slots_close(engine);
         inbox_clear(&engine->inbox);
         g_queue_clear_full(&engine->held, command_free_p);

@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "base/thread-pool.h"
 #include "engine/engine.h"
 #include "engine/ids.h"
 #include "engine/inbox.h"
@@ -98,6 +99,7 @@ struct Engine {
         Views *views;
         Reads reads;
         Ids *queue_ids, *user_ids; /* the scheduler's numbers; any thread */
+        ThreadPool *pool;          /* reads the store for the engine's thread */
         pthread_t thread;
         bool running; /* the thread */
         GMutex clusters_lock;
@@ -149,6 +151,7 @@ struct Engine {
                          constraint */
 
         gint64 seq, object_seq, revision, horizon;
+        bool sweeps;         /* a page of finished jobs is being read, see retain.c */
         gint64 retain_array; /* the array that the sweep met last */
         gint64 retain_seq,
                 retain_at; /* the sweep over finished jobs continues below this number; not before this
@@ -345,8 +348,9 @@ RuntimeAttempt attempt_of(const Engine *engine, const Job *job); /* borrows from
 
 /* ---- retain.c ---- */
 
-/* Adds old data to the deletions of this batch. `idle`: no command waits. */
+/* Adds old events to the deletions of this batch. `idle`: no command waits. */
 void retain_events(Engine *engine, bool idle);
+/* Has a page of finished jobs read; a command deletes the old ones of it. Call it when no command waits. */
 void retain_jobs(Engine *engine);
 bool retain_is_due(const Engine *engine, gint64 now);
 gint64 retain_due(const Engine *engine); /* when something may be due next, ms; 0: never */
