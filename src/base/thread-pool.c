@@ -15,6 +15,7 @@ enum { IDLE_MS = 15000 };
 typedef struct {
         ThreadPoolFunc func;
         void *arg;
+        gint64 due; /* of one that waits for its time: monotonic ms */
 } Work;
 
 typedef struct {
@@ -30,6 +31,7 @@ struct ThreadPool {
         pthread_cond_t changed;
         GHashTable *owners;        /* name -> Owner, while it has work */
         GQueue round;              /* of Owners with works, each below its share */
+        GQueue later;              /* of Works that wait for their time, the earliest first */
         GPtrArray *threads, *over; /* GThread; over: they end, and are not joined yet */
         int idle;
         bool stopped;
@@ -70,14 +72,16 @@ static void join_all(const GPtrArray *threads)
 
 static void *run(void *arg);
 
-/* One for each owner in the round that no idle thread will take. A thread that cannot be started now leaves the work to
- * those there are. */
+/* One for each owner in the round that no idle thread will take, and one that waits for the next time. A thread that
+ * cannot be started now leaves the work to those there are. */
 static void start_thread(ThreadPool *pool)
 {
+        bool waits = pool->idle < (int)pool->round.length;
         GThread *thread;
 
-        if (pool->stopped || pool->idle >= (int)pool->round.length ||
-            (int)pool->threads->len >= pool->config.threads)
+        if (pool->stopped || (int)pool->threads->len >= pool->config.threads)
+                return;
+        if (!waits && (pool->later.length == 0 || pool->threads->len > 0))
                 return;
         join_all(pool->over); /* they do not need the mutex any more */
         g_ptr_array_set_size(pool->over, 0);
@@ -101,13 +105,41 @@ static void place(ThreadPool *pool, Owner *owner)
         }
 }
 
+static Owner *owner_of(ThreadPool *pool, const char *name)
+{
+        Owner *owner = g_hash_table_lookup(pool->owners, name);
+
+        if (!owner) {
+                owner = g_new0(Owner, 1);
+                owner->name = g_strdup(name);
+                g_hash_table_insert(pool->owners, owner->name, owner);
+        }
+        return owner;
+}
+
+/* Works whose time has come are those of the owner without a name. */
+static void take_due(ThreadPool *pool)
+{
+        const Work *first;
+
+        while ((first = g_queue_peek_head(&pool->later)) &&
+               (pool->stopped || first->due <= clock_monotonic_ms())) {
+                Owner *owner = owner_of(pool, "");
+
+                g_queue_push_tail(&owner->works, g_queue_pop_head(&pool->later));
+                place(pool, owner);
+        }
+}
+
 /* Releases the mutex for the time of the work. False: there is none. */
 static bool run_one(ThreadPool *pool)
 {
-        Owner *owner = g_queue_pop_head(&pool->round);
         g_autofree Work *work = NULL;
         bool stopped = pool->stopped;
+        Owner *owner;
 
+        take_due(pool);
+        owner = g_queue_pop_head(&pool->round);
         if (!owner)
                 return false;
         work = g_queue_pop_head(&owner->works);
@@ -130,8 +162,12 @@ static bool wait_for_work(ThreadPool *pool)
         bool waits = true;
 
         pool->idle++;
-        while (waits && !pool->stopped && pool->round.length == 0)
-                waits = cond_wait_until(&pool->changed, &pool->mutex, until_ms);
+        while (!pool->stopped && pool->round.length == 0 && (waits || pool->later.length > 0)) {
+                const Work *next = g_queue_peek_head(&pool->later);
+
+                waits = cond_wait_until(&pool->changed, &pool->mutex, next ? next->due : until_ms);
+                take_due(pool);
+        }
         pool->idle--;
         return pool->round.length > 0;
 }
@@ -151,18 +187,6 @@ static void *run(void *arg)
         }
         pthread_mutex_unlock(&pool->mutex);
         return NULL;
-}
-
-static Owner *owner_of(ThreadPool *pool, const char *name)
-{
-        Owner *owner = g_hash_table_lookup(pool->owners, name);
-
-        if (!owner) {
-                owner = g_new0(Owner, 1);
-                owner->name = g_strdup(name);
-                g_hash_table_insert(pool->owners, owner->name, owner);
-        }
-        return owner;
 }
 
 static bool may_wait(const ThreadPool *pool, const Owner *owner, GError **error)
@@ -205,6 +229,29 @@ bool thread_pool_push(ThreadPool *pool, const char *owner, ThreadPoolFunc func, 
 
         pthread_mutex_lock(&pool->mutex);
         taken = push(pool, owner ? owner : "", &(Work){ func, arg }, error);
+        pthread_mutex_unlock(&pool->mutex);
+        return taken;
+}
+
+static gint by_due(gconstpointer a, gconstpointer b, gpointer unused)
+{
+        const Work *one = a, *two = b;
+
+        return one->due <= two->due ? -1 : 1; /* of equal ones the first that came */
+}
+
+bool thread_pool_push_after(ThreadPool *pool, gint64 ms, ThreadPoolFunc func, void *arg)
+{
+        const Work work = { func, arg, clock_monotonic_ms() + ms };
+        bool taken;
+
+        pthread_mutex_lock(&pool->mutex);
+        taken = !pool->stopped;
+        if (taken) {
+                g_queue_insert_sorted(&pool->later, g_memdup2(&work, sizeof work), by_due, NULL);
+                pthread_cond_broadcast(&pool->changed); /* it may be the first */
+                start_thread(pool);
+        }
         pthread_mutex_unlock(&pool->mutex);
         return taken;
 }

@@ -34,6 +34,11 @@ ThreadPool *thread_pool_new(const ThreadPoolConfig *config);
  * `owner` NULL: all works of a pool have one owner, without a name. Any thread. */
 bool thread_pool_push(ThreadPool *pool, const char *owner, ThreadPoolFunc func, void *arg, GError **error);
 
-/* Waits for running works. The threads call those that wait with `stopped`, in order. Later pushes are refused. */
+/* The same in `ms` from now, for short works such as timeouts that other threads set: they have no owner, and any number
+ * may wait for their time. In a pool of one thread they run in order of their times. False if the pool has stopped. */
+bool thread_pool_push_after(ThreadPool *pool, gint64 ms, ThreadPoolFunc func, void *arg);
+
+/* Waits for running works. The threads call those that wait with `stopped`, in order, also before their time. Later
+ * pushes are refused. */
 void thread_pool_stop(ThreadPool *pool);
 void thread_pool_free(ThreadPool *pool); /* stops it first; NULL is a no-op */

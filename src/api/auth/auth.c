@@ -22,7 +22,7 @@ Auth *auth_new(const AuthConfig *config)
         auth->threads = pool_new("log-ins", THREADS);
         auth->directory_threads = pool_new("log-ins by the directory", DIRECTORY_THREADS);
         auth->throttle = throttle_new();
-        auth->timers = timers_new();
+        auth->turns = thread_pool_new(&(ThreadPoolConfig){ .name = "log-in turns", .threads = 1 });
         auth->cache = token_cache_new();
         auth->factors = second_factors_new(config->second_factor_key);
         return auth;
@@ -30,7 +30,7 @@ Auth *auth_new(const AuthConfig *config)
 
 void auth_stop(Auth *auth)
 {
-        timers_stop(auth->timers); /* what is due goes to the thread pool */
+        thread_pool_stop(auth->turns); /* its works end, or go to the other pools */
         thread_pool_stop(auth->directory_threads);
         thread_pool_stop(auth->threads);
 }
@@ -39,7 +39,7 @@ void auth_free(Auth *auth)
 {
         if (!auth)
                 return;
-        timers_free(auth->timers);
+        thread_pool_free(auth->turns);
         thread_pool_free(auth->directory_threads);
         thread_pool_free(auth->threads);
         throttle_free(auth->throttle);

@@ -9,11 +9,11 @@
 #include <sys/socket.h>
 
 #include "api/auth/auth.h"
-#include "api/auth/timers.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/thread-pool.h"
 
 enum {
         AWAY_MS = 3000, /* so long a directory that did not answer is not asked */
@@ -26,7 +26,7 @@ struct Directory {
         char *url, *user_dn, *base, *filter, *bind_dn, *bind_password_file, *ca;
         bool starttls, create_users;
         gint64 timeout_ms;
-        Timers *timers;
+        ThreadPool *timeouts;
         GMutex lock;
         gint64 away_until; /* monotonic ms */
 };
@@ -173,7 +173,8 @@ Directory *directory_new(const DirectoryConfig *config, GError **error)
                                   .ca = g_strdup(config->ca),
                                   .create_users = config->create_users,
                                   .timeout_ms = config->timeout_ms };
-        directory->timers = timers_new();
+        directory->timeouts =
+                thread_pool_new(&(ThreadPoolConfig){ .name = "directory timeouts", .threads = 1 });
         g_mutex_init(&directory->lock);
         if (!read_url(config->url, config->tls, &directory->starttls, error) || !check_config(config, error))
                 return NULL;
@@ -194,7 +195,7 @@ void directory_free(Directory *directory)
 {
         if (!directory)
                 return;
-        timers_free(directory->timers);
+        thread_pool_free(directory->timeouts);
         g_free(directory->url);
         g_free(directory->user_dn);
         g_free(directory->base);
@@ -270,7 +271,8 @@ static Watched *watched_new(const Directory *directory)
         g_mutex_init(&watched->lock);
         watched->fd = -1;
         g_atomic_ref_count_inc(&watched->refs);
-        timers_add(directory->timers, directory->timeout_ms, cut, watched);
+        if (!thread_pool_push_after(directory->timeouts, directory->timeout_ms, cut, watched))
+                cut(true, watched);
         return watched;
 }
 

@@ -4,7 +4,6 @@
 #include "api/auth/auth.h"
 #include "api/auth/second-factor.h"
 #include "api/auth/throttle.h"
-#include "api/auth/timers.h"
 #include "base/thread-pool.h"
 
 typedef struct TokenCache TokenCache;
@@ -15,7 +14,7 @@ struct Auth {
         ThreadPool
                 *directory_threads; /* waits for the directory, so that users with a password here do not */
         Throttle *throttle;
-        Timers *timers; /* attempts that wait for their turn */
+        ThreadPool *turns; /* attempts that wait for their turn */
         TokenCache *cache;
         SecondFactors *factors;
 };

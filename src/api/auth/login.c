@@ -162,17 +162,23 @@ static void refuse_turn(bool stopped, void *arg)
         finish(at, error, at->turn.wait_ms);
 }
 
+static void wait_for_turn(Attempting *at, gint64 ms, ThreadPoolFunc func)
+{
+        if (!thread_pool_push_after(at->auth->turns, ms, func, at))
+                func(true, at);
+}
+
 /* Waits for its turn, unless that is too far. A refusal takes its time, so that whoever answers it with the
  * next attempt at once keeps the server no busier than others do. */
 void attempt(Attempting *at, ThreadPoolFunc work)
 {
         at->work = work;
         if (!throttle_begin(at->auth->throttle, at->user, at->address, clock_monotonic_ms(), &at->turn)) {
-                timers_add(at->auth->timers, REFUSAL_MS, refuse_turn, at);
+                wait_for_turn(at, REFUSAL_MS, refuse_turn);
         } else if (at->turn.wait_ms == 0) {
                 on_turn(false, at);
         } else {
-                timers_add(at->auth->timers, at->turn.wait_ms, on_turn, at);
+                wait_for_turn(at, at->turn.wait_ms, on_turn);
         }
 }
 

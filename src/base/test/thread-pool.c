@@ -281,6 +281,68 @@ static void test_idle_threads_end(void)
         stage_free(stage);
 }
 
+/* ---- works that wait for their time ---- */
+
+typedef struct {
+        Stage *stage;
+        char letter; /* in `order`; a capital: it was stopped */
+} Call;
+
+static void on_time(bool stopped, void *arg)
+{
+        g_autofree Call *call = arg;
+
+        pthread_mutex_lock(&call->stage->mutex);
+        g_string_append_c(call->stage->order, stopped ? g_ascii_toupper(call->letter) : call->letter);
+        call->stage->done++;
+        pthread_cond_broadcast(&call->stage->changed);
+        pthread_mutex_unlock(&call->stage->mutex);
+}
+
+static bool push_after(ThreadPool *pool, Stage *stage, char letter, gint64 ms)
+{
+        Call *call = g_new(Call, 1);
+
+        *call = (Call){ stage, letter };
+        if (thread_pool_push_after(pool, ms, on_time, call))
+                return true;
+        g_free(call);
+        return false;
+}
+
+static void test_in_order_of_time(void)
+{
+        Stage *stage = stage_new();
+        ThreadPool *pool = thread_pool_new(&(ThreadPoolConfig){ .name = "times", .threads = 1 });
+
+        g_assert_true(push_after(pool, stage, 'c', 600000));
+        g_assert_true(push_after(pool, stage, 'b', 300));
+        g_assert_true(push_after(pool, stage, 'a', 0));
+        wait_until(stage, &stage->done, 2);
+        g_assert_cmpstr(stage->order->str, ==, "ab");
+        thread_pool_stop(pool);
+        g_assert_cmpstr(stage->order->str, ==, "abC");
+        g_assert_false(push_after(pool, stage, 'd', 600000));
+        thread_pool_free(pool);
+        stage_free(stage);
+}
+
+/* A thread that has nothing else to do is there when the time comes, whatever its idle time; and those that wait are
+ * not counted among the works that may wait. */
+static void test_later_than_idle(void)
+{
+        Stage *stage = stage_new();
+        ThreadPool *pool = thread_pool_new(
+                &(ThreadPoolConfig){ .name = "times", .threads = 2, .waiting_max = 1, .idle_ms = 1 });
+
+        for (int i = 0; i < 5; i++)
+                g_assert_true(push_after(pool, stage, 'a', 100));
+        wait_until(stage, &stage->done, 5);
+        g_assert_cmpstr(stage->order->str, ==, "aaaaa");
+        thread_pool_free(pool);
+        stage_free(stage);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -294,5 +356,7 @@ int main(int argc, char **argv)
         g_test_add_func("/thread-pool/stop-calls-all", test_stop_calls_all);
         g_test_add_func("/thread-pool/no-work", test_no_work);
         g_test_add_func("/thread-pool/idle-threads-end", test_idle_threads_end);
+        g_test_add_func("/thread-pool/in-order-of-time", test_in_order_of_time);
+        g_test_add_func("/thread-pool/later-than-idle", test_later_than_idle);
         return g_test_run();
 }
