@@ -11,8 +11,6 @@
 
 enum { RETRIES = 6, LONG_MS = 30 * 60 * 1000 };
 
-static const char *const repeatable[] = { "Idempotency-Key: content-hash", NULL };
-
 /* "/v1/files/pfs/..." with each segment encoded; the caller's. */
 static char *files_path(const char *remote, const char *query)
 {
@@ -29,13 +27,27 @@ static char *files_path(const char *remote, const char *query)
         return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
-static bool call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
+bool remote_call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
 {
+        static const char *const repeatable[] = { "Idempotency-Key: content-hash", NULL };
+
         http->headers = repeatable;
-        http->retries = RETRIES;
+        http->retries = http->retries ? http->retries : RETRIES;
         if (!http_call(cli->client, http, reply, error))
                 return false;
         return reply->status / 100 == 2 || http_reply_error(reply, error);
+}
+
+bool remote_send(Cli *cli, const char *method, const char *path, const void *data, gsize len,
+                 HttpReply *reply, GError **error)
+{
+        HttpCall http = { .method = method,
+                          .path = path,
+                          .type = "application/octet-stream",
+                          .body = data,
+                          .body_len = len };
+
+        return remote_call(cli, &http, reply, error);
 }
 
 static json_t *get_json(Cli *cli, const char *remote, const char *query, GError **error)
@@ -44,7 +56,8 @@ static json_t *get_json(Cli *cli, const char *remote, const char *query, GError 
         g_auto(HttpReply) reply = { 0 };
         HttpCall http = { .method = "GET", .path = path };
 
-        return call(cli, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error) : NULL;
+        return remote_call(cli, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error)
+                                                      : NULL;
 }
 
 static json_t *chunks(void *arg, const char *remote, bool upload, GError **error)
@@ -73,13 +86,8 @@ static bool put_chunk(void *arg, const char *remote, guint64 index, const char *
         g_autofree char *query = g_strdup_printf("?chunk=%" G_GUINT64_FORMAT "&hash=%s", index, hash);
         g_autofree char *path = files_path(remote, query);
         g_auto(HttpReply) reply = { 0 };
-        HttpCall http = { .method = "PUT",
-                          .path = path,
-                          .type = "application/octet-stream",
-                          .body = data,
-                          .body_len = len };
 
-        return call(arg, &http, &reply, error);
+        return remote_send(arg, "PUT", path, data, len, &reply, error);
 }
 
 static bool post_json(Cli *cli, const char *remote, json_t *take_body, GError **error)
@@ -90,7 +98,7 @@ static bool post_json(Cli *cli, const char *remote, json_t *take_body, GError **
         g_auto(HttpReply) reply = { 0 };
         HttpCall http = { .method = "POST", .path = path, .body = text, .body_len = strlen(text) };
 
-        return call(cli, &http, &reply, error);
+        return remote_call(cli, &http, &reply, error);
 }
 
 static bool finish(void *arg, const char *remote, guint64 size, const json_t *hashes, GError **error)

@@ -20,6 +20,13 @@ void remote_names_clear(RemoteNames *names);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RemoteNames, remote_names_clear)
 char *remote_path_of(const RemoteNames *names, const char *text, GError **error);
 
+/* A request that may be repeated, because contents are named by their hash. It is retried (`retries` 0: the usual number
+ * of times), and its header says so. A reply that is not 2xx is an error. */
+bool remote_call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error);
+/* The same with a body of bytes. */
+bool remote_send(Cli *cli, const char *method, const char *path, const void *data, gsize len,
+                 HttpReply *reply, GError **error);
+
 /* Requests for one path; `query` begins with '?'. The server may take minutes to answer. */
 json_t *remote_get(Cli *cli, const char *remote, const char *query, GError **error);
 /* Not retried if the answer is lost: after a success a second one would fail. */

@@ -13,13 +13,13 @@
 #include "cli/listing.h"
 #include "cli/measure.h"
 #include "cli/progress.h"
+#include "cli/remote.h"
 #include "package/ignore.h"
 #include "package/package-send.h"
 #include "package/package.h"
 
 enum {
         WARN_BYTES = 50 * 1024 * 1024,
-        RETRIES = 6,
         FILES_LIMIT = 100000,
 };
 #define BYTES_LIMIT (G_GUINT64_CONSTANT(2) << 30)
@@ -77,18 +77,6 @@ bool pack_check(const Cli *cli, const char *dir, bool allow_large, Measure *ret,
 
 /* ---- requests ---- */
 
-/* Every request may be repeated, since contents are named by their hash. The header says so. */
-static const char *const repeatable[] = { "Idempotency-Key: content-hash", NULL };
-
-static bool call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
-{
-        http->headers = repeatable;
-        http->retries = http->retries ? http->retries : RETRIES;
-        if (!http_call(cli->client, http, reply, error))
-                return false;
-        return reply->status / 100 == 2 || http_reply_error(reply, error);
-}
-
 static json_t *offer(void *arg, const char *manifest, gsize len, GError **error)
 {
         g_auto(HttpReply) reply = { 0 };
@@ -99,19 +87,15 @@ static json_t *offer(void *arg, const char *manifest, gsize len, GError **error)
                           .body_len = len,
                           .retries = 1 /* the first request: an unreachable server is reported at once */ };
 
-        return call(arg, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error) : NULL;
+        return remote_call(arg, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error)
+                                                      : NULL;
 }
 
 static bool blobs(void *arg, const void *data, gsize len, GError **error)
 {
         g_auto(HttpReply) reply = { 0 };
-        HttpCall http = { .method = "POST",
-                          .path = "/v1/packages/blobs",
-                          .type = "application/octet-stream",
-                          .body = data,
-                          .body_len = len };
 
-        return call(arg, &http, &reply, error);
+        return remote_send(arg, "POST", "/v1/packages/blobs", data, len, &reply, error);
 }
 
 static bool piece(void *arg, const char *hash, guint64 offset, const void *data, gsize len, bool last,
@@ -120,14 +104,9 @@ static bool piece(void *arg, const char *hash, guint64 offset, const void *data,
         g_autofree char *path = g_strdup_printf("/v1/packages/blobs/%s?offset=%" G_GUINT64_FORMAT "&last=%s",
                                                 hash, offset, last ? "true" : "false");
         g_auto(HttpReply) reply = { 0 };
-        HttpCall http = { .method = "PUT",
-                          .path = path,
-                          .type = "application/octet-stream",
-                          .body = data,
-                          .body_len = len };
         g_autoptr(json_t) refusal = NULL;
 
-        if (call(arg, &http, &reply, error))
+        if (remote_send(arg, "PUT", path, data, len, &reply, error))
                 return true;
         refusal = reply.body ? json_parse(reply.body->str, reply.body->len, NULL) : NULL;
         if (is_set(refusal, "have"))
@@ -141,7 +120,7 @@ static bool commit(void *arg, const char *hash, GError **error)
         g_auto(HttpReply) reply = { 0 };
         HttpCall http = { .method = "POST", .path = path };
 
-        return call(arg, &http, &reply, error);
+        return remote_call(arg, &http, &reply, error);
 }
 
 static const PackageOps package_ops = { .offer = offer, .blobs = blobs, .piece = piece, .commit = commit };
