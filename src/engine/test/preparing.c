@@ -227,17 +227,21 @@ static void test_array(void)
         house_free(house);
 }
 
-/* The next server asks for what is not ready, and knows what is. */
-static void test_restart(void)
+/* The next server asks for what is not ready, and knows what is. The store does not tell an image from an environment:
+ * the runtime of the job's cluster does. */
+static void check_restart(bool makes_environments)
 {
-        House *house = open_house(true, true);
+        House *house = open_house(makes_environments, true);
+        PreparationState environment = makes_environments ? PREPARATION_READY : PREPARATION_NONE;
         g_autofree char *id = house_submit_ok(house, NEEDS);
 
-        say_prepared(house, PREPARE_ENVIRONMENT, id);
+        if (makes_environments)
+                say_prepared(house, PREPARE_ENVIRONMENT, id);
+        assert_list(house, id, environment, PREPARATION_RUNNING);
         house_close(house);
         house_open(house);
         house_sync(house);
-        assert_list(house, id, PREPARATION_READY, PREPARATION_RUNNING);
+        assert_list(house, id, environment, PREPARATION_RUNNING);
         assert_asked(house, "prepare", id, 0);
         assert_asked(house, "image", id, 1);
         say_prepared(house, PREPARE_IMAGE, id);
@@ -245,22 +249,14 @@ static void test_restart(void)
         house_free(house);
 }
 
-/* The store does not tell an image from an environment: the runtime of the job's cluster does. */
+static void test_restart(void)
+{
+        check_restart(true);
+}
+
 static void test_restart_image(void)
 {
-        House *house = open_house(false, true);
-        g_autofree char *id = house_submit_ok(house, NEEDS);
-
-        assert_list(house, id, PREPARATION_NONE, PREPARATION_RUNNING);
-        house_close(house);
-        house_open(house);
-        house_sync(house);
-        assert_list(house, id, PREPARATION_NONE, PREPARATION_RUNNING);
-        assert_asked(house, "image", id, 1);
-        assert_asked(house, "prepare", id, 0);
-        say_prepared(house, PREPARE_IMAGE, id);
-        assert_state(house, id, JOB_STARTING);
-        house_free(house);
+        check_restart(false);
 }
 
 /* Jobs of a runtime that makes no preparation have none. */
