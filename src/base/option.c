@@ -371,6 +371,8 @@ char *options_help(const Option *options, int width)
 
                 if (!option->help)
                         continue;
+                if (option->group)
+                        g_string_append_printf(out, "%s%s:\n", out->len ? "\n" : "", option->group);
                 right = right_part(option);
                 g_string_append(out, left);
                 if (at + 2 > column)
@@ -424,6 +426,11 @@ char *options_man(const Option *options)
 
                 if (!option->help)
                         continue;
+                if (option->group) {
+                        g_string_append(out, ".SS ");
+                        append_man(out, option->group);
+                        g_string_append_c(out, '\n');
+                }
                 right = right_part(option);
                 append_man_name(out, option);
                 append_man(out, right);

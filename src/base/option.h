@@ -34,6 +34,8 @@ typedef struct {
         const char *fallback; /* default as text, parsed like any value; NULL: the field stays 0 */
         gint64 min, max;   /* for OPTION_INT; max 0: no upper bound. OPTION_DURATION has `min` alone, in ms */
         const char *alias; /* another long name that means the same (older spellings), or NULL */
+        const char
+                *group; /* heading in help, of this option and those after it; NULL: that of the one before */
 } Option;
 
 /* Sets the fallbacks of all rows. `target` is zeroed memory or was filled by an earlier call. */

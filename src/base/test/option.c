@@ -233,6 +233,27 @@ static void test_help(void)
         g_assert_nonnull(strstr(man, "\\fB\\-\\-use\\-gpu\\fR\n"));
 }
 
+static void test_groups(void)
+{
+        static const Option rows[] = {
+                { "state", 's', OPTION_STRING, 0, "DIR", "directory", .group = "General" },
+                { "level", 0, OPTION_STRING, 8, "LEVEL", "what is logged" },
+                { "cert", 0, OPTION_STRING, 16, "FILE", "certificate", .group = "Addresses and TLS" },
+                { 0 }
+        };
+        g_autofree char *help = options_help(rows, 60), *man = options_man(rows);
+
+        g_assert_cmpstr(help, ==,
+                        "General:\n"
+                        "  -s, --state DIR    directory\n"
+                        "      --level LEVEL  what is logged\n"
+                        "\n"
+                        "Addresses and TLS:\n"
+                        "      --cert FILE    certificate\n");
+        g_assert_true(g_str_has_prefix(man, ".SS General\n.TP\n\\fB\\-s\\fR"));
+        g_assert_nonnull(strstr(man, ".\n.SS Addresses and TLS\n.TP\n\\fB\\-\\-cert\\fR"));
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -242,5 +263,6 @@ int main(int argc, char **argv)
         g_test_add_func("/option/defaults-again", test_defaults_again);
         g_test_add_func("/option/help", test_help);
         g_test_add_func("/option/switch", test_switch);
+        g_test_add_func("/option/groups", test_groups);
         return g_test_run();
 }
