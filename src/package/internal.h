@@ -47,7 +47,11 @@ char *blob_name(const char *hash);
 bool store_check_hash(const char *hash, GError **error);
 GMutex *packages_lock(PackageStore *store, const char *hash);
 
-bool packages_have_tree(PackageStore *store, const char *hash); /* sent by any user */
+bool packages_have_tree(PackageStore *store, const char *hash);            /* sent by any user */
+bool packages_have_blob(PackageStore *store, const char *hash);            /* the same for a content */
+char *packages_manifest_path(const PackageStore *store, const char *hash); /* the caller's */
+/* Builds the tree of the manifest; it has its name when it is complete and durable. An existing one stays. */
+bool packages_make_tree(PackageStore *store, const Manifest *manifest, GError **error);
 /* The manifest that any user offered under this hash. NULL with ERR_NOT_FOUND. */
 Manifest *manifest_recall(PackageStore *store, const char *hash, GError **error);
 /* package_store_commit for a caller that already has the read lock of `removal`. */
