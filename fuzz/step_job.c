@@ -43,23 +43,27 @@ static json_t *env_of(char *const *lines)
         return env;
 }
 
-static bool is_command(const char *text, const char *command, const json_t *env)
+static bool is_line_of(const char *text, const char *command)
+{
+        g_autofree char *line = step_command(command);
+
+        return strcmp(line, text) == 0;
+}
+
+static bool is_command(const char *text, const Rendered *rendered)
 {
         const char *name;
         json_t *value;
 
-        if (strcmp(text, command) == 0)
-                return true;
-        json_object_foreach((json_t *)env, name, value) {
-                if (g_str_has_suffix(name, "_COMMAND") && strcmp(json_string_value(value), text) == 0)
+        json_object_foreach(rendered->env, name, value) {
+                if (g_str_has_suffix(name, "_COMMAND") && is_line_of(text, json_string_value(value)))
                         return true;
         }
-        return false;
+        return is_line_of(text, rendered->command);
 }
 
 static void check(const Spec *spec, const Rendered *rendered)
 {
-        g_autofree char *command = step_command(rendered->command);
         g_autoptr(json_t) shown = spec_format(spec);
         g_autoptr(Spec) again = spec_parse(shown, NULL);
         g_autoptr(json_t) twice = again ? spec_format(again) : NULL;
@@ -70,7 +74,7 @@ static void check(const Spec *spec, const Rendered *rendered)
                 char **argv = spec->roles[r].command;
 
                 g_assert_true(!argv || (g_strv_length(argv) == 3 && g_str_equal(argv[0], "sh") &&
-                                        is_command(argv[2], command, rendered->env)));
+                                        is_command(argv[2], rendered)));
         }
 }
 

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "jobspec/job-flavour.h"
+#include "jobspec/job-mounts.h"
 #include "jobspec/job-request.h"
 
 typedef struct {
@@ -19,7 +20,9 @@ typedef struct {
         const Rendered *rendered;
         JobRequest request;
         bool distributed;
-        char *command; /* for roles that have none of their own */
+        GArray *mounts;   /* JobMount: of its file systems, the main one first */
+        char *work_dir;   /* where its commands begin; NULL: where the job begins */
+        GPtrArray *lines; /* char *: its commands */
 } Step;
 
 /* ---- variables ---- */
@@ -50,6 +53,11 @@ static const char *of_role(const Step *step, PaddleFlowRole role, const char *wh
 static const char *text_of(const Step *step, guint32 text)
 {
         return definition_text(step->run->definition, text);
+}
+
+static bool is_blank(const char *text)
+{
+        return !text[strspn(text, " \t\r\n")];
 }
 
 /* ---- where it waits ---- */
@@ -105,7 +113,64 @@ static bool take_framework(Step *step, GError **error)
                        name, known);
 }
 
+/* ---- file systems ---- */
+
+/* The run's user, after whom mounts without a path are named. */
+static const char *user_of(const Step *step)
+{
+        return variable(step, system_variables[SYSTEM_USER_NAME]);
+}
+
+static void add_mount(const Step *step, const Mount *mount)
+{
+        const JobMount made = { text_of(step, mount->name), text_of(step, mount->sub_path),
+                                text_of(step, mount->mount_path), mount->read_only };
+
+        g_array_append_val(step->mounts, made);
+}
+
+/* The directory that was sent with the run stays the place of its commands. */
+static bool begins_in_mount(const Step *step)
+{
+        const Extra *extra = component_extra(step->run->definition, step->target);
+
+        return step->mounts->len && !step->run->package && !extra->package &&
+               job_mount_is_work_dir(variable(step, "PF_MOUNT_PATH"));
+}
+
+static void take_mounts(Step *step)
+{
+        const Definition *definition = step->run->definition;
+        const Extra *extra = component_extra(definition, step->target);
+        const JobMount *first;
+
+        if (definition->has_main_fs)
+                add_mount(step, &definition->main_fs);
+        for (guint32 i = 0; i < extra->n_mounts; i++)
+                add_mount(step, &definition->mounts[extra->mounts + i]);
+        for (guint32 i = 0; i < definition->n_extra_mounts; i++)
+                add_mount(step, &definition->mounts[definition->extra_mounts + i]);
+        if (!begins_in_mount(step))
+                return;
+        first = &g_array_index(step->mounts, JobMount, 0);
+        step->work_dir = *first->path ? g_strdup(first->path) : job_mount_path(user_of(step), first->fs);
+}
+
 /* ---- members ---- */
+
+/* The command line of a role, kept for as long as the step. */
+static const char *line_of(const Step *step, const char *command)
+{
+        char *line = step_command(command);
+
+        if (step->work_dir && !is_blank(line)) {
+                g_autofree char *alone = line;
+
+                line = job_command_in(step->work_dir, alone);
+        }
+        g_ptr_array_add(step->lines, line);
+        return line;
+}
 
 static bool take_flavour(const Step *step, JobMember *member, GError **error)
 {
@@ -128,7 +193,7 @@ static bool take_member(Step *step, PaddleFlowRole role, int replicas, GError **
 
         member->role = role;
         member->replicas = replicas;
-        member->command = *own ? own : step->command;
+        member->command = line_of(step, *own ? own : step->rendered->command);
         member->image = text_of(step, step->run->definition->components[step->target].image);
         return take_flavour(step, member, error);
 }
@@ -221,7 +286,7 @@ static bool check_image(const Step *step, GError **error)
 /* The program that an image begins with is not run. */
 static bool check_command(const Step *step, GError **error)
 {
-        return step->command[strspn(step->command, " \t\r\n")] ||
+        return !is_blank(step->rendered->command) ||
                err_set(error, ERR_INVALID,
                        "the step has no command\n"
                        "Give it one: the program that its image begins with is not run.");
@@ -263,6 +328,10 @@ static void put_rest(const Step *step, json_t *spec)
         int retries = job_restart_retries(variable(step, "PF_JOB_RESTART_POLICY"));
 
         put_package(step, extra, spec);
+        if (step->mounts->len)
+                json_object_set_new(spec, "mounts",
+                                    job_mounts_format(user_of(step), (const JobMount *)step->mounts->data,
+                                                      step->mounts->len));
         json_object_set(spec, "env", step->rendered->env);
         if (extra->retries || retries)
                 json_object_set_new(spec, "retries", json_integer(extra->retries ? extra->retries : retries));
@@ -275,6 +344,7 @@ static Spec *make(Step *step, const char *name, GError **error)
 {
         g_autoptr(json_t) spec = NULL;
 
+        take_mounts(step);
         if (!take_queue(step, error) || !take_members(step, error))
                 return NULL;
         spec = job_request_format(&step->request, error);
@@ -285,22 +355,35 @@ static Spec *make(Step *step, const char *name, GError **error)
         return spec_parse(spec, error);
 }
 
+static void step_init(Step *step)
+{
+        job_request_init(&step->request);
+        step->mounts = g_array_new(FALSE, FALSE, sizeof(JobMount));
+        step->lines = g_ptr_array_new_with_free_func(g_free);
+}
+
+static void step_clear(Step *step)
+{
+        job_request_clear(&step->request);
+        g_array_unref(step->mounts);
+        g_ptr_array_unref(step->lines);
+        g_free(step->work_dir);
+}
+
 Spec *step_job(const StepRun *run, guint32 component, const char *name, const Rendered *rendered,
                GError **error)
 {
         Step step = { .run = run,
                       .target = component_target(run->definition, component),
-                      .rendered = rendered,
-                      .command = step_command(rendered->command) };
+                      .rendered = rendered };
         g_autoptr(GError) why = NULL;
         Spec *spec;
 
-        job_request_init(&step.request);
+        step_init(&step);
         spec = make(&step, name, &why);
         if (!spec)
                 err_set(error, ERR_INVALID, "RE-05: %s", why->message);
-        job_request_clear(&step.request);
-        g_free(step.command);
+        step_clear(&step);
         return spec;
 }
 

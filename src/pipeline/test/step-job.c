@@ -19,7 +19,7 @@ static const User root = { .object.name = (char *)"root", .admin = true };
 /* The job of the step `s` of a text. */
 static Spec *job_of(const StepRun *about, const char *body, const json_t *item, GError **error)
 {
-        const DefinitionRequest request = { .fs_name = "home", .image_optional = true };
+        static const DefinitionRequest request = { .image_optional = true };
         g_autoptr(Definition) definition = parse_valid(body, &request);
         g_autoptr(Catalog) catalog = seeded();
         StepRun run = about ? *about : (StepRun){ .user = &root, .queue = "default" };
@@ -162,7 +162,7 @@ static void test_variables(void)
                 "    loop_argument: [a b]\n"
                 "    parameters: {p: \"x'; $(touch /tmp/no) \\\"q\\\"\"}\n"
                 "    artifacts: {output: [model]}\n"
-                "    env: {OWN: '{{p}}', PF_RUN_ID: mine, PF_JOB_PRIORITY: high, PF_JOB_QUEUE_NAME: default}\n"
+                "    env: {OWN: '{{p}}', PF_MOUNT_PATH: none, PF_RUN_ID: mine, PF_JOB_PRIORITY: high, PF_JOB_QUEUE_NAME: default}\n"
                 "    command: echo \"$OWN\"\n";
         g_autoptr(json_t) item = json_string("a b");
         g_autoptr(GError) error = NULL;
@@ -225,6 +225,58 @@ static void test_own_keys(void)
         }
 }
 
+/* C071 and C072: the main file system, then those of the step, then those of the pipeline; where a command begins. */
+static void test_mounts(void)
+{
+        static const char hash[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+        static const StepRun bare = { .user = &root, .queue = "default" },
+                             sent = { .user = &root, .queue = "default", .package = hash };
+        static const struct {
+                const StepRun *run;
+                const char *top, *step, *mounts, *work_dir; /* NULL: where the job begins */
+        } cases[] = {
+                { &bare, "", "", NULL, NULL },
+                { &bare, "fs_options: {main_fs: {name: home}}", "",
+                  "home::/home/paddleflow/storage/mnt/fs-ann-home:rw",
+                  "/home/paddleflow/storage/mnt/fs-ann-home" },
+                { &bare, "fs_options: {main_fs: {name: home, sub_path: a/b, mount_path: /mnt}}", "",
+                  "home:a/b:/mnt:rw", "/mnt" },
+                { &bare,
+                  "fs_options: {main_fs: {name: home, mount_path: /m}, extra_fs: [{name: c, mount_path: /c, read_only: true}]}",
+                  "extra_fs: [{name: b, sub_path: s, mount_path: /b}]", "home::/m:rw b:s:/b:rw c::/c:ro",
+                  "/m" },
+                { &bare, "", "extra_fs: [{name: b, mount_path: /b}]", "b::/b:rw", "/b" },
+                { &bare, "fs_options: {extra_fs: [{name: b, mount_path: /b}]}",
+                  "extra_fs: [{name: b, mount_path: /b}]", "b::/b:rw", "/b" },
+                { &bare, "fs_options: {main_fs: {name: home, mount_path: /mnt}}",
+                  "env: {PF_MOUNT_PATH: NONE}", "home::/mnt:rw", NULL },
+                { &sent, "fs_options: {main_fs: {name: home, mount_path: /mnt}}", "", "home::/mnt:rw", NULL },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *body =
+                        g_strdup_printf("!name: demo\n%s\nentry_points: {s: {command: bash -c run, %s}}",
+                                        cases[i].top, cases[i].step);
+                StepRun run = *cases[i].run;
+                g_autofree char *mounts = NULL, *line = NULL;
+                g_autoptr(GError) error = NULL;
+                g_autoptr(Spec) spec = NULL;
+
+                g_test_message("%s", body);
+                run.image_optional = true;
+                spec = job_of(&run, body, NULL, &error);
+                g_assert_no_error(error);
+                mounts = spec->mounts ? g_strjoinv(" ", spec->mounts) : NULL;
+                line = cases[i].work_dir
+                               ? g_strdup_printf(
+                                         "export PF_WORK_DIR='%s'\ncd \"$PF_WORK_DIR\" || exit 1\nrun",
+                                         cases[i].work_dir)
+                               : g_strdup("run");
+                g_assert_cmpstr(mounts, ==, cases[i].mounts);
+                g_assert_cmpstr(spec->roles[0].command[2], ==, line);
+        }
+}
+
 static void test_refusals(void)
 {
         static const User ann = { .object.name = (char *)"ann" };
@@ -240,6 +292,12 @@ static void test_refusals(void)
                   "docker_env: img\nentry_points: {s: {command: run, env: {PF_JOB_PRIORITY: VERY_HIGH}}}",
                   "priority 'VERY_HIGH' is not one of LOW, NORMAL, HIGH" },
                 { &root, "entry_points: {s: {command: run}}", "the step has no image" },
+                { &root,
+                  "docker_env: img\nfs_options: {extra_fs: [{name: b, mount_path: /}]}\nentry_points: {s: {command: run}}",
+                  "'/' cannot be mounted on" },
+                { &root,
+                  "docker_env: img\nfs_options: {extra_fs: [{name: b, mount_path: ..}]}\nentry_points: {s: {command: run}}",
+                  "contains '..'" },
                 { &root, "docker_env: img\nentry_points: {s: {command: run, package: nohash}}",
                   "package: 'nohash' is not a content hash" },
         };
@@ -297,6 +355,7 @@ int main(int argc, char **argv)
         g_test_add_func("/step-job/forms", test_forms);
         g_test_add_func("/step-job/variables", test_variables);
         g_test_add_func("/step-job/own-keys", test_own_keys);
+        g_test_add_func("/step-job/mounts", test_mounts);
         g_test_add_func("/step-job/refusals", test_refusals);
         g_test_add_func("/step-job/commands", test_commands);
         g_test_add_func("/step-job/names", test_names);
