@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
+#include "api/paddleflow/job-files.h"
 #include "jobspec/job-flavour.h"
+#include "jobspec/job-mounts.h"
 #include "jobspec/job-request.h"
 #include "model/baseline.h"
 #include "model/extension.h"
@@ -24,6 +26,7 @@ typedef struct {
         const json_t *body; /* borrowed */
         json_t *run;        /* the same with what it leaves to its template */
         json_t *flavour;    /* complete */
+        JobFiles files;
 } Wish;
 
 typedef struct {
@@ -34,6 +37,7 @@ typedef struct {
         GArray *wishes;     /* Wish */
         json_t *implied;    /* members that the template says; or NULL */
         GError *unfit;      /* what is wrong with them; or NULL */
+        GPtrArray *lines;   /* char *: commands that were made */
 } Asking;
 
 /* What the errors of jobspec/ are called here. */
@@ -65,6 +69,7 @@ static void wish_clear(void *arg)
 {
         json_decref(((Wish *)arg)->flavour);
         json_decref(((Wish *)arg)->run);
+        job_files_clear(&((Wish *)arg)->files);
 }
 
 void asked_clear(Asked *asked)
@@ -183,34 +188,9 @@ static bool check_sum(const Asking *asking, GError **error)
                coded(job_request_check_sum(asking->call->catalog, &asking->request, error), sum_codes, error);
 }
 
-/* There are no file systems behind this face yet: what names one cannot be found. */
-static bool check_fs(const json_t *fs, GError **error)
+static bool check_rest(const Asking *asking, guint i, GError **error)
 {
-        const char *name = *go_text(fs, "name") ? go_text(fs, "name") : go_text(fs, "id");
-        const char *path = go_text(fs, "mountPath");
-
-        if (!*name && !*path)
-                return true;
-        if (strcmp(path, "/") == 0 || strcmp(path, ".") == 0 || strcmp(path, "..") == 0)
-                return paddleflow_set(error, CODE_InvalidArguments, "fs: mountPath '%s' cannot be mounted on",
-                                      path);
-        return paddleflow_set(error, CODE_FileSystemNotExist, "fs: there is no file system '%.120s'", name);
-}
-
-static bool check_all_fs(const json_t *body, GError **error)
-{
-        const json_t *item;
-        size_t i;
-
-        json_array_foreach(json_object_get(body, "extraFS"), i, item) {
-                if (!check_fs(item, error))
-                        return false;
-        }
-        return check_fs(json_object_get(body, "fs"), error);
-}
-
-static bool check_rest(const Asking *asking, const json_t *member, GError **error)
-{
+        const json_t *member = wish_at(asking, i)->body;
         gint64 port = json_integer_value(json_object_get(member, "port"));
 
         if (!*go_text(member, "image") && !json_object_get(member, "extensionTemplate") &&
@@ -219,7 +199,7 @@ static bool check_rest(const Asking *asking, const json_t *member, GError **erro
         if (port < 0 || port > PORT_MAX)
                 return paddleflow_set(error, CODE_JobInvalidField,
                                       "port %" G_GINT64_FORMAT " is not one of 0 to %d", port, PORT_MAX);
-        return check_all_fs(member, error);
+        return job_files_take(asking->call, member, &wish_at(asking, i)->files, error);
 }
 
 static bool check_member_policy(const Asking *asking, const json_t *member, GError **error)
@@ -283,7 +263,7 @@ static bool take_member(Asking *asking, const json_t *body, GError **error)
         guint i = add_member(asking, body);
 
         return check_member_policy(asking, body, error) && take_role(asking, i, error) &&
-               take_flavour(asking, i, error) && check_rest(asking, body, error) &&
+               take_flavour(asking, i, error) && check_rest(asking, i, error) &&
                check_own_template(asking, body, error);
 }
 
@@ -359,6 +339,21 @@ static json_t *with_template(const Asking *asking, guint i)
         return body;
 }
 
+/* The member's command begins in its first file system. */
+static void begin_in_mount(const Asking *asking, guint i)
+{
+        const char *dir = job_files_work_dir(&wish_at(asking, i)->files);
+        JobMember *member = member_at(asking, i);
+        char *line;
+
+        if (!dir || !job_mount_is_work_dir(go_text(member->env, "PF_MOUNT_PATH")) ||
+            (!*member->command && json_array_size(member->args) == 0))
+                return;
+        line = job_command_in(dir, *member->command ? member->command : "exec \"$0\" \"$@\"");
+        g_ptr_array_add(asking->lines, line);
+        member->command = line;
+}
+
 /* What the member runs. */
 static void fill_member(const Asking *asking, guint i)
 {
@@ -369,6 +364,7 @@ static void fill_member(const Asking *asking, guint i)
         member->command = go_text(run, "command");
         member->args = json_object_get(run, "args");
         member->env = json_object_get(run, "env");
+        begin_in_mount(asking, i);
 }
 
 static bool take_framework(Asking *asking, GError **error)
@@ -392,8 +388,7 @@ static bool take_single(Asking *asking, GError **error)
         member->replicas = 1;
         (void)job_request_check_counts(&asking->request, NULL);
         asking->request.mode = "Pod";
-        return take_flavour(asking, i, error) && check_sum(asking, error) &&
-               check_rest(asking, asking->body, error);
+        return take_flavour(asking, i, error) && check_sum(asking, error) && check_rest(asking, i, error);
 }
 
 static bool take_parts(Asking *asking, GError **error)
@@ -422,6 +417,18 @@ static void add_common(const Asking *asking, const char *id, const json_t *kept,
         json_object_set_new(spec, "origin", json_pack("{s:O}", "paddleflow", kept));
 }
 
+static void add_mounts(const Asking *asking, json_t *spec)
+{
+        g_autoptr(GArray) mounts = g_array_new(FALSE, FALSE, sizeof(JobMount));
+
+        for (guint i = 0; i < asking->wishes->len; i++)
+                job_files_add(&wish_at(asking, i)->files, mounts);
+        if (mounts->len)
+                json_object_set_new(spec, "mounts",
+                                    job_mounts_format(asking->call->user, (const JobMount *)mounts->data,
+                                                      mounts->len));
+}
+
 static json_t *running_spec(const Asking *asking, GError **error)
 {
         const char *policy = go_text(json_object_get(asking->body, "env"), "PF_JOB_RESTART_POLICY");
@@ -437,6 +444,8 @@ static json_t *running_spec(const Asking *asking, GError **error)
                 return NULL;
         }
         spec = job_request_format(&asking->request, error);
+        if (spec)
+                add_mounts(asking, spec);
         if (spec && asking->route == ROUTE_SINGLE && job_restart_retries(policy))
                 json_object_set_new(spec, "retries", json_integer(job_restart_retries(policy)));
         return spec;
@@ -450,6 +459,8 @@ static json_t *kept_member(const Asking *asking, guint i)
         json_t *kept = json_deep_copy(wish->body), *env = json_object_get(kept, "env");
 
         json_object_set(kept, "flavour", wish->flavour);
+        json_object_set(kept, "fs", wish->files.fs);
+        json_object_set(kept, "extraFS", wish->files.extra);
         if (!env) {
                 env = json_object();
                 json_object_set_new(kept, "env", env);
@@ -542,10 +553,12 @@ bool job_request_read(const Call *call, JobRoute route, const json_t *body, Aske
         job_request_init(&asking.request);
         asking.wishes = g_array_new(FALSE, TRUE, sizeof(Wish));
         g_array_set_clear_func(asking.wishes, wish_clear);
+        asking.lines = g_ptr_array_new_with_free_func(g_free);
         good = check_names(body, error) && check_queue(&asking, error) &&
                take_priority(body, &asking.request.priority, error) && take_parts(&asking, error) &&
                make(&asking, ret, error);
         g_array_unref(asking.wishes);
+        g_ptr_array_unref(asking.lines);
         job_request_clear(&asking.request);
         json_decref(asking.implied);
         g_clear_error(&asking.unfit);

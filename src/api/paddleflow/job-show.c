@@ -121,8 +121,9 @@ static void add_spec(json_t *shown, const json_t *asked)
         json_object_set_new(shown, "flavour", member_or(asked, "flavour", no_flavour()));
         json_object_set_new(shown, "limitFlavour", no_flavour());
         json_object_set_new(shown, "fs",
-                            json_pack("{s:s, s:s, s:s, s:s, s:b}", "id", "", "name", "", "mountPath", "",
-                                      "subPath", "", "readOnly", 0));
+                            member_or(asked, "fs",
+                                      json_pack("{s:s, s:s, s:s, s:s, s:b}", "id", "", "name", "",
+                                                "mountPath", "", "subPath", "", "readOnly", 0)));
         json_object_set_new(shown, "port", member_or(asked, "port", json_integer(0)));
         for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
                 json_object_set_new(shown, texts[i], member_or(asked, texts[i], json_string("")));
