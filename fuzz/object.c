@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "model/filesystem.h"
 #include "model/object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,6 +28,29 @@ static void check_round(const Object *object)
         g_assert_cmpstr(text, ==, again);
 }
 
+/* A URL is refused with ERR_INVALID, or its directory is absolute, normal and not below /root. */
+static void check_filesystem(const Filesystem *filesystem)
+{
+        g_auto(FilesystemAddress) address = { 0 };
+        g_autoptr(GError) error = NULL, refused = NULL;
+        g_auto(GStrv) parts = NULL;
+
+        if (!filesystem->url)
+                return;
+        if (!filesystem_address_parse(filesystem->url, filesystem->properties, &address, &error)) {
+                g_assert_true(err_is(error, ERR_INVALID));
+                return;
+        }
+        g_assert_true(filesystem_properties_check(address.type, filesystem->properties, &refused) ||
+                      err_is(refused, ERR_INVALID));
+        if (address.type != FILESYSTEM_LOCAL && address.type != FILESYSTEM_MOCK)
+                return;
+        parts = g_strsplit(address.path, "/", -1);
+        g_assert_true(!*parts[0] && parts[1] && strcmp(parts[1], "root") != 0);
+        for (char **part = parts + 1; *part; part++)
+                g_assert_true(**part && strcmp(*part, ".") != 0 && strcmp(*part, "..") != 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         ObjectKind kind = size ? data[0] % KINDS : KIND_USER;
@@ -41,6 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         g_assert_true(stored || err_is(error, ERR_INVALID));
         if (stored)
                 check_round(stored);
+        if (stored && kind == KIND_FILESYSTEM)
+                check_filesystem((const Filesystem *)stored);
         patch = json_parse(text, strlen(text), NULL);
         if (patch && object_patch(made, patch, &refused))
                 check_round(made);

@@ -281,6 +281,12 @@ OBJECTS = [
     M("cluster create k --type Kubernetes --kubeconfig NAME", 2, "--kubeconfig", "NAME", "No such file"),
     M("cluster show nowhere", 1, "'nowhere'"),
     M("flavour show nowhere", 1, "'nowhere'"),
+    M("fs show nowhere", 1, "'nowhere'", "paddle fs list"),
+    M("fs create sets ./sets", 2, "'./sets'", "local://data/sets"),
+    M("fs create sets /root/sets", 2, "not below /root"),
+    M("fs create sets", 2, "URL"),
+    M("fs create far s3://bucket", 2, "accessKey"),
+    M("fs delete home", 1, "built in"),
 ]
 FILES = [
     M("upload NAME.csv data", 2, "NAME.csv", "does not exist"),

@@ -613,7 +613,7 @@ static bool filesystem_begin(json_t *body, char *const *words, GError **error)
 
 #define FILESYSTEM_FIELDS(ROW)                                                                               \
         ROW(0, "property", LABELS, "properties", "K=V",                                                      \
-            "a property of its kind, such as pvc=NAME; may be repeated, '': none")                           \
+            "a property of its kind, such as pvc=NAME; '': none")                                            \
         ROW(1, "read-only", SWITCH, "read_only", NULL, "jobs and runs can only read it")
 #define FILESYSTEM_URL(ROW) ROW(2, "url", TEXT, "url", "URL", "where it is: /data/sets, or local://data/sets")
 

@@ -275,9 +275,11 @@ static const struct {
         [FILESYSTEM_HDFS] = { "hdfs", "hdfs", "hdfs://HOST:PORT[,HOST:PORT]/PATH", parse_hdfs, hdfs_needs },
         [FILESYSTEM_HDFS_KERBEROS] = { "hdfsWithKerberos", .needs = kerberos_needs, .check = check_keytab },
         [FILESYSTEM_SFTP] = { "sftp", "sftp", "sftp://HOST:PORT/PATH", parse_sftp, sftp_needs },
-        [FILESYSTEM_S3] = { "s3", "s3", "s3://BUCKET[/PATH], with properties for where it is", parse_bucket,
-                            bucket_needs },
-        [FILESYSTEM_BOS] = { "bos", "bos", "bos://BUCKET[/PATH], with properties for where it is",
+        [FILESYSTEM_S3] = { "s3", "s3",
+                            "s3://BUCKET[/PATH], with the properties accessKey, secretKey and endpoint",
+                            parse_bucket, bucket_needs },
+        [FILESYSTEM_BOS] = { "bos", "bos",
+                             "bos://BUCKET[/PATH], with the properties accessKey, secretKey and endpoint",
                              parse_bucket, bucket_needs, check_bos },
         [FILESYSTEM_CFS] = { "cfs", "cfs", "cfs://HOST/PATH", parse_cfs },
         [FILESYSTEM_GLUSTERFS] = { "glusterfs", "glusterfs", "glusterfs://HOST:VOLUME", parse_volume },
@@ -308,7 +310,10 @@ static bool refuse_scheme(const char *url, GError **error)
         for (FilesystemType type = 0; type < FILESYSTEM_TYPES; type++)
                 if (kinds[type].scheme)
                         g_string_append_printf(known, "%s%s://", known->len ? ", " : "", kinds[type].scheme);
-        return err_set(error, ERR_INVALID, "url: '%.200s' does not begin with one of %s", shown, known->str);
+        return err_set(error, ERR_INVALID,
+                       "url: '%.200s' does not begin with one of %s\n"
+                       "The directory /data/sets of the server's machine is local://data/sets.",
+                       shown, known->str);
 }
 
 void filesystem_address_clear(FilesystemAddress *address)
