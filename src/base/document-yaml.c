@@ -48,10 +48,81 @@ static bool is_at_tab(const Reader *reader)
         return at < reader->text + reader->len && *at == '\t';
 }
 
+/* The sentences of libyaml say what its parser expected; these say what a person may have done. `%s` is where the list,
+ * map or text begins. */
+static const struct {
+        const char *problem, *context; /* NULL: any */
+        bool at_context;               /* the mistake is where the context begins */
+        const char *says;
+} syntax[] = {
+        { "mapping values are not allowed in this context", NULL, false,
+          "a ':' is not possible here\nPut a value that contains ': ' in quotes, or check the indentation of this line "
+          "and the one before it." },
+        { "block sequence entries are not allowed in this context", NULL, false,
+          "a '-' is not possible here\nBegin a list in the line below its key." },
+        { "mapping keys are not allowed in this context", NULL, false, "a '?' is not possible here" },
+        { "could not find expected ':'", NULL, true,
+          "a key without ':'\nWrite 'key: value', with a blank behind the ':'." },
+        { "found unexpected end of stream", "while scanning a quoted scalar", true,
+          "the quote that begins here has no end" },
+        { "found unexpected document indicator", "while scanning a quoted scalar", true,
+          "the quote that begins here has no end" },
+        { "found unknown escape character", NULL, false,
+          "double quotes have no such escape\nUse single quotes, or write a backslash as two." },
+        { "did not find expected key", "while parsing a block mapping", false,
+          "expected a key of the map that begins in %s\nCheck the indentation. A value of which a part is in quotes needs "
+          "them around the whole." },
+        { "did not find expected '-' indicator", NULL, false,
+          "expected an item of the list that begins in %s\nCheck the indentation." },
+        { "did not find expected ',' or ']'", NULL, false,
+          "expected ',' or ']' of the list that begins in %s" },
+        { "did not find expected ',' or '}'", NULL, false,
+          "expected ',' or '}' of the map that begins in %s" },
+        { "did not find expected <document start>", NULL, false,
+          "there is text behind the end of the value" },
+        { "did not find expected node content", NULL, false, "expected a value" },
+};
+
+static bool refuse_as(Reader *reader, size_t row, GError **error)
+{
+        const yaml_mark_t *from = &reader->parser.context_mark, *at = &reader->parser.problem_mark;
+        g_autofree char *begin = g_strdup_printf("line %zu, column %zu", from->line + 1, from->column + 1);
+        g_auto(GStrv) parts = g_strsplit(syntax[row].says, "%s", 2);
+        g_autofree char *text = g_strjoinv(begin, parts);
+
+        return refuse_at(reader, syntax[row].at_context ? from : at, error, "%s", text);
+}
+
+/* "@" and "`" are kept for later versions of YAML, "%" begins a directive. */
+static bool refuse_character(Reader *reader, GError **error)
+{
+        const char *at = g_utf8_offset_to_pointer(reader->text, (glong)reader->parser.problem_mark.index);
+
+        return refuse_at(reader, &reader->parser.problem_mark, error,
+                         "a value cannot begin with '%.*s'\nPut it in quotes.",
+                         at < reader->text + reader->len ? (int)(g_utf8_next_char(at) - at) : 0, at);
+}
+
+static bool refuse_known(Reader *reader, GError **error, bool *ret_known)
+{
+        const yaml_parser_t *parser = &reader->parser;
+
+        *ret_known = true;
+        if (strcmp(parser->problem, "found character that cannot start any token") == 0)
+                return refuse_character(reader, error);
+        for (size_t i = 0; i < G_N_ELEMENTS(syntax); i++)
+                if (strcmp(syntax[i].problem, parser->problem) == 0 &&
+                    (!syntax[i].context || g_strcmp0(syntax[i].context, parser->context) == 0))
+                        return refuse_as(reader, i, error);
+        *ret_known = false;
+        return false;
+}
+
 static bool refuse_syntax(Reader *reader, GError **error)
 {
         const yaml_parser_t *parser = &reader->parser;
         const yaml_mark_t *from = &parser->context_mark, *at = &parser->problem_mark;
+        bool known;
 
         if (parser->error == YAML_MEMORY_ERROR)
                 g_error("out of memory");
@@ -62,6 +133,8 @@ static bool refuse_syntax(Reader *reader, GError **error)
                                       (guint)parser->problem_value);
         if (is_at_tab(reader))
                 return refuse_at(reader, at, error, "a tab is not allowed here\nIndent with spaces.");
+        if (refuse_known(reader, error, &known) || known)
+                return false;
         if (parser->context && from->index < at->index)
                 return refuse_at(reader, at, error, "%s %s from line %zu, column %zu", parser->problem,
                                  parser->context, from->line + 1, from->column + 1);

@@ -14,7 +14,7 @@ const DocumentLimits document_limits = {
         .depth = 512,
         .nodes = 2 * 1000 * 1000,
         .alias_values = G_MAXUINT32,
-        .alias_text = 64 * 1024 * 1024,
+        .alias_text = 16 * 1024 * 1024,
         .large_numbers = true,
         .first_document = true,
 };

@@ -55,3 +55,11 @@ void json_put_written(JsonOut *out, const char *members, gsize len);
 /* A tree, which is freed; NULL: {}. */
 #define json_put_value(out, name, value) json_out_value(out, JSON_NAME(name), value)
 #define json_put_item(out, value) json_out_value(out, "", value)
+
+/* ---- trees, for people ---- */
+
+/* A line for each item and member, indented by two blanks; the caller's. */
+char *json_format_lines(const json_t *value);
+
+/* Appends the shortest text that is read back as the same number; it has a dot or an exponent. */
+void json_write_real(GString *out, double number);

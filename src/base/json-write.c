@@ -74,6 +74,22 @@ static void write_integer(GString *out, json_int_t number)
         append(out, at, (gsize)(digits + sizeof digits - at));
 }
 
+void json_write_real(GString *out, double number)
+{
+        char text[40]; /* 17 digits, a sign, a dot and an exponent */
+
+        for (int precision = 15; precision <= 17; precision++) {
+                char format[8];
+
+                g_snprintf(format, sizeof(format), "%%.%dg", precision);
+                if (g_ascii_strtod(g_ascii_formatd(text, sizeof(text), format, number), NULL) == number)
+                        break;
+        }
+        g_string_append(out, text);
+        if (!strpbrk(text, ".en")) /* also not "nan" and "inf" */
+                g_string_append(out, ".0");
+}
+
 static void write_real(GString *out, const json_t *value)
 {
         g_autoptr(JsonText) text = json_dumps(value, JSON_ENCODE_ANY);
@@ -129,6 +145,71 @@ static void write_value(GString *out, const json_t *value)
 void json_write(GString *out, const json_t *value)
 {
         write_value(out, value);
+}
+
+/* ---- for people ---- */
+
+static void write_lines(GString *out, const json_t *value, int level);
+
+static void new_line(GString *out, int level)
+{
+        g_string_append_c(out, '\n');
+        for (int i = 0; i < level; i++)
+                g_string_append(out, "  ");
+}
+
+static void write_items(GString *out, const json_t *array, int level)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach(array, i, item) {
+                g_string_append(out, i ? "," : "");
+                new_line(out, level + 1);
+                write_lines(out, item, level + 1);
+        }
+}
+
+static void write_members(GString *out, json_t *object, int level)
+{
+        const char *name, *separator = "";
+        json_t *value;
+
+        json_object_foreach(object, name, value) {
+                g_string_append(out, separator);
+                new_line(out, level + 1);
+                write_string(out, name, strlen(name));
+                g_string_append(out, ": ");
+                write_lines(out, value, level + 1);
+                separator = ",";
+        }
+}
+
+static void write_lines(GString *out, const json_t *value, int level)
+{
+        bool array = json_is_array(value), empty = !json_array_size(value) && !json_object_size(value);
+
+        if (json_is_real(value)) {
+                json_write_real(out, json_real_value(value));
+        } else if (!value || empty) {
+                write_value(out, value);
+        } else {
+                g_string_append_c(out, array ? '[' : '{');
+                if (array)
+                        write_items(out, value, level);
+                else
+                        write_members(out, (json_t *)value, level);
+                new_line(out, level);
+                g_string_append_c(out, array ? ']' : '}');
+        }
+}
+
+char *json_format_lines(const json_t *value)
+{
+        GString *out = g_string_sized_new(256);
+
+        write_lines(out, value, 0);
+        return g_string_free(out, FALSE);
 }
 
 char *json_format(const json_t *value)

@@ -10,6 +10,7 @@
 
 #include "base/document.h"
 #include "base/err.h"
+#include "base/json-out.h"
 
 enum { YAML_KEY_MAX = 1000 }; /* characters of a key before its ':'; YAML allows 1024 */
 
@@ -145,6 +146,10 @@ static void write_scalar(GString *out, const json_t *value)
 
         if (json_is_string(value)) {
                 write_text(out, json_string_value(value));
+                return;
+        }
+        if (json_is_real(value)) {
+                json_write_real(out, json_real_value(value));
                 return;
         }
         text = json_format(value);

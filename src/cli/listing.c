@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/json-out.h"
 #include "base/yaml.h"
 #include "model/resources.h"
 
@@ -216,10 +217,9 @@ static void add_row(Listing *listing, const json_t *item)
 
 static void print_json(const json_t *value, const char *before, const char *after)
 {
-        g_autoptr(JsonText) text =
-                json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        g_autofree char *text = json_format_lines(value);
 
-        printf("%s%s%s", before, text ? text : "null", after);
+        printf("%s%s%s", before, text, after);
 }
 
 static void print_name(const json_t *value, const char *name)
