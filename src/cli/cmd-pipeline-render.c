@@ -157,17 +157,30 @@ static bool walk_loop(Walk *walk, const RenderDag *dag, guint32 component, GErro
         return true;
 }
 
+/* post_process runs once; its loop, which only a reference can give it, is not unfolded. */
+static bool walk_post(Walk *walk, const RenderDag *dag, guint32 component, GError **error)
+{
+        g_autoptr(json_t) parameters = render_parameters(walk->context, dag, component, error), list = NULL;
+        const char *input = NULL;
+
+        if (!parameters)
+                return false;
+        list = render_loop(walk->context, component, parameters, &input, NULL);
+        return walk_instance(walk, dag, component, 0, json_array_get(list, 0), error);
+}
+
 static bool walk_component(Walk *walk, const RenderDag *dag, guint32 component, GError **error)
 {
         const Definition *definition = walk->context->definition;
-        bool ok = true;
+        bool loops = definition->components[component_target(definition, component)].loops, ok = true;
 
         g_array_append_val(walk->chain, component);
         if (definition_is_disabled(definition, (const guint32 *)(const void *)walk->chain->data,
                                    walk->chain->len))
                 add_note(walk, dag, component, "skipped", "it is disabled");
-        else if (definition->components[component_target(definition, component)].loops &&
-                 dag->component != DEFINITION_POST)
+        else if (loops && dag->component == DEFINITION_POST)
+                ok = walk_post(walk, dag, component, error);
+        else if (loops)
                 ok = walk_loop(walk, dag, component, error);
         else
                 ok = walk_instance(walk, dag, component, 0, NULL, error);

@@ -41,7 +41,9 @@ bool pipeline_file_parse(const PipelineOptions *options, const char *path, Probl
                                       .fs_name = options->fs,
                                       .disabled = options->disabled,
                                       .parameters = parameters,
-                                      .json_body = options->runjson };
+                                      .json_body = options->runjson,
+                                      .command_line = true,
+                                      .warn = options->warn };
         g_autoptr(GError) cause = NULL;
         g_autofree char *text = NULL;
         gsize len;
@@ -60,6 +62,7 @@ bool pipeline_file_load(const PipelineOptions *options, const char *path, Defini
         g_auto(Problems) problems = { 0 };
         g_autofree char *text = NULL, *count = NULL;
         const char *hint;
+        bool option;
 
         problems_init(&problems);
         if (!pipeline_file_parse(options, path, &problems, ret, error))
@@ -71,7 +74,8 @@ bool pipeline_file_load(const PipelineOptions *options, const char *path, Defini
         count = problems.n > 1 ? g_strdup_printf("There are %u errors; 'paddle pipeline lint' shows all.",
                                                  problems.n)
                                : NULL;
-        return err_set(error, ERR_INVALID, "%s: %s%s%s%s%s", pipeline_file_name(path), text,
-                       hint || count ? "\n" : "", hint ? hint : "", hint && count ? " " : "",
-                       count ? count : "");
+        option = *text == '-'; /* the error is in an option, not in the file */
+        return err_set(error, ERR_INVALID, "%s%s%s%s%s%s%s", option ? "" : pipeline_file_name(path),
+                       option ? "" : ": ", text, hint || count ? "\n" : "", hint ? hint : "",
+                       hint && count ? " " : "", count ? count : "");
 }

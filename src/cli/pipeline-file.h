@@ -9,6 +9,7 @@ typedef struct {
         char *format, *name, *image, *fs, *disabled, *user, *run_id;
         GPtrArray *parameters; /* "NAME=VALUE" */
         bool runjson;
+        bool warn; /* also look for warnings */
         gint64 limit;
 } PipelineOptions;
 

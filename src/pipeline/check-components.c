@@ -9,6 +9,7 @@
 #include "pipeline/condition.h"
 #include "pipeline/draft.h"
 #include "pipeline/template.h"
+#include "pipeline/value.h"
 
 /* A field with templates: what a template of one part may name, and the classes of errors. */
 typedef struct {
@@ -44,6 +45,7 @@ typedef struct {
         guint32 component, node;
         const char *suffix;
         const Field *field;
+        bool requested; /* the value is from the request: node is 0, and suffix the whole path */
 } Check;
 
 static const char *text_of(const Check *check, guint32 text)
@@ -52,7 +54,15 @@ static const char *text_of(const Check *check, guint32 text)
 }
 
 #define refuse(check, class, ...)                                                                            \
-        draft_refuse((check)->draft, class, (check)->node, (check)->component, (check)->suffix, __VA_ARGS__)
+        draft_refuse((check)->draft, class, (check)->node,                                                   \
+                     (check)->requested ? (guint32)DEFINITION_NONE : (check)->component, (check)->suffix,    \
+                     __VA_ARGS__)
+
+/* The same at another place of the text. */
+#define refuse_at(check, place, class, ...)                                                                  \
+        draft_refuse((check)->draft, class, (check)->requested ? 0 : (place),                                \
+                     (check)->requested ? (guint32)DEFINITION_NONE : (check)->component, (check)->suffix,    \
+                     __VA_ARGS__)
 
 /* ---- templates of one part ---- */
 
@@ -62,6 +72,16 @@ static const char *nearest_name(const Check *check, const char *name)
                 draft_nearest_variable(check->draft, check->component, check->field->roles, name);
 
         return !nearest && check->field->system ? word_nearest(name, system_variables) : nearest;
+}
+
+/* True if the name may be one that was refused. */
+static bool may_be_refused(const Check *check)
+{
+        guint artifacts = 1U << ROLE_INPUT | 1U << ROLE_OUTPUT;
+
+        return ((check->field->roles & 1U << ROLE_PARAMETER) &&
+                draft_is_refused(check->draft, check->component, KEY_PARAMETERS)) ||
+               ((check->field->roles & artifacts) && draft_lacks_artifacts(check->draft, check->component));
 }
 
 static bool resolve_own(const Check *check, Piece *piece)
@@ -89,7 +109,9 @@ static void check_one_part(const Check *check, Piece *piece)
         if (variable < SYSTEM_VARIABLES && check->field->system) {
                 piece->kind = PIECE_SYSTEM;
                 piece->component = variable;
-        } else if (variable < SYSTEM_VARIABLES || !resolve_own(check, piece)) {
+        } else if (variable == SYSTEM_VARIABLES && (resolve_own(check, piece) || may_be_refused(check))) {
+                return;
+        } else {
                 hint = draft_nearest(nearest_name(check, name));
                 refuse(check, check->field->one, "'{{%.64s}}' names nothing that %s may use%s", name,
                        check->field->what, hint);
@@ -112,10 +134,14 @@ static void check_parent(const Check *check, Piece *piece)
                        name);
         } else if (!input && strcmp(name, PIPELINE_LOOP_ARGUMENT) == 0) {
                 piece->kind = PIECE_PARENT_LOOP;
-                if (!definition->components[parent].loops)
+                if (!definition->components[parent].loops &&
+                    !draft_is_refused(check->draft, parent, KEY_LOOP_ARGUMENT))
                         refuse(check, PE_12, "the DAG '%s' has no loop_argument",
                                component_name(definition, parent));
         } else if (component_find(definition, parent, role, piece->name) == (guint32)DEFINITION_NONE) {
+                if (input ? draft_lacks_artifacts(check->draft, parent)
+                          : draft_is_refused(check->draft, parent, KEY_PARAMETERS))
+                        return;
                 hint = draft_nearest(draft_nearest_variable(check->draft, parent, 1U << role, name));
                 refuse(check, PE_12, "the DAG '%s' has no %s '%.64s'%s", component_name(definition, parent),
                        input ? "input artifact" : "parameter", name, hint);
@@ -131,10 +157,14 @@ static bool has_output(const Draft *draft, guint32 component, guint32 name)
 
 static void refuse_unknown(const Check *check, guint32 component, ValueRole role, const char *name)
 {
-        g_autofree char *hint = draft_nearest(
-                draft_nearest_variable(check->draft, component_target(&check->draft->definition, component),
-                                       1U << role, name));
+        guint32 target = component_target(&check->draft->definition, component);
+        g_autofree char *hint = NULL;
 
+        if (role == ROLE_OUTPUT ? draft_lacks_artifacts(check->draft, target)
+                                : draft_is_refused(check->draft, target, KEY_PARAMETERS) ||
+                                          draft_is_refused(check->draft, target, KEY_REFERENCE))
+                return;
+        hint = draft_nearest(draft_nearest_variable(check->draft, target, 1U << role, name));
         refuse(check, PE_12, "the component '%s' has no %s '%.64s'%s",
                component_name(&check->draft->definition, component),
                role == ROLE_OUTPUT ? "output artifact" : "parameter", name, hint);
@@ -165,6 +195,29 @@ static void check_variable_of(const Check *check, Piece *piece, guint32 componen
         }
 }
 
+/* True if `deps` has a wrong name that may stand for this one: that is the mistake. */
+static bool is_misspelt_in_deps(const Check *check, const char *part1)
+{
+        guint32 node = draft_keys(check->draft, check->component)[KEY_DEPS];
+        guint32 parent = draft_component(check->draft, check->component)->parent;
+        g_auto(GStrv) names = NULL;
+
+        if (draft_is_refused(check->draft, check->component, KEY_DEPS))
+                return true;
+        if (!node || check->draft->problems->n >= PROBLEMS_MAX)
+                return false;
+        names = g_strsplit(document_text(check->draft->document, node), ",", -1);
+        for (int i = 0; names[i]; i++) {
+                const char *list[] = { part1, NULL };
+                guint32 name = draft_interned(check->draft, g_strstrip(names[i]));
+
+                if (*names[i] && draft_child(check->draft, parent, name) == (guint32)DEFINITION_NONE &&
+                    draft_nearest_of(check->draft, names[i], list, 1))
+                        return true;
+        }
+        return false;
+}
+
 static void check_sibling(const Check *check, Piece *piece)
 {
         Draft *draft = check->draft;
@@ -180,6 +233,8 @@ static void check_sibling(const Check *check, Piece *piece)
                                                                           : PIECE_SIBLING_PARAMETER);
                 return;
         }
+        if (is_misspelt_in_deps(check, part1))
+                return;
         hint = sibling != (guint32)DEFINITION_NONE ? g_strdup_printf("\nAdd '%.40s' to deps.", part1)
                                                    : draft_nearest(draft_nearest_child(draft, parent, part1));
         refuse(check, PE_11, "'%.64s' is not in the deps of this component%s", part1, hint);
@@ -232,11 +287,11 @@ static bool is_path(const char *text)
                        '\0';
 }
 
-static const char *type_fault(const Check *check, const Value *value)
+static const char *type_fault(const Check *check, const Value *value, ValueType type)
 {
         bool text = value->kind == VALUE_TEXT;
 
-        switch ((ValueType)value->type) {
+        switch (type) {
         case TYPE_STRING: return text ? NULL : "must be text";
         case TYPE_INT: return value->kind == VALUE_INT ? NULL : "must be a whole number";
         case TYPE_FLOAT:
@@ -250,21 +305,49 @@ static const char *type_fault(const Check *check, const Value *value)
         }
 }
 
-/* The node of a declaration's default; 0 if it has none. */
-static guint32 default_of(const Draft *draft, guint32 map)
+/* "a whole number, not 'abc'": the value that has not its type. */
+static void refuse_type(const Check *check, guint32 node, const Value *value, ValueType type,
+                        const char *fault)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autofree char *shown = NULL;
+
+        value_write(text, &check->draft->definition, value);
+        shown = err_shown(text->str);
+        if (type == TYPE_UNKNOWN)
+                refuse_at(check, node, PE_16, "%s", fault);
+        else
+                refuse_at(check, node, PE_16, "%s, not '%.40s'", fault, shown);
+}
+
+/* The node of a declaration's key; 0 if it has none. */
+static guint32 declared_node(const Draft *draft, guint32 map, const char *name)
 {
         const DocumentNode *nodes = draft->document->nodes;
 
         for (guint32 key = map + 1; key < nodes[map].next; key = nodes[key + 1].next)
-                if (g_ascii_strcasecmp(document_text(draft->document, key), "default") == 0)
+                if (g_ascii_strcasecmp(document_text(draft->document, key), name) == 0)
                         return key + 1;
         return 0;
 }
 
-static void check_declared(const Check *check, const Value *value)
+/* The items of a list in the text. */
+static void check_items(const Check *check, guint32 list)
 {
-        guint32 fallback = value->requested ? 0 : default_of(check->draft, check->node + 1);
-        const char *fault;
+        guint32 item;
+        const char *fault = compile_list_fault(check->draft->document, list, &item);
+
+        if (fault)
+                refuse_at(check, item, PE_17,
+                          "an item of a list must be a number, text without templates or a list, not %s",
+                          fault);
+}
+
+/* The map is the value of the parameter in the text; the value may come from the request. */
+static void check_declared(Check *check, guint32 map, const Value *value)
+{
+        guint32 fallback = declared_node(check->draft, map, "default");
+        const char *fault = type_fault(check, value, (ValueType)value->type);
 
         if (value->type == TYPE_NONE) {
                 refuse(check, PE_15, "a map must have the keys 'type' and 'default'");
@@ -272,27 +355,39 @@ static void check_declared(const Check *check, const Value *value)
                    (!fallback || draft_node(check->draft, fallback)->kind == DOCUMENT_NULL ||
                     (value->kind == VALUE_TEXT && !*text_of(check, value->text.text)))) {
                 refuse(check, PE_16, "a declared parameter needs a default that is not empty");
-        } else if ((fault = type_fault(check, value))) {
-                refuse(check, PE_16, "%s", fault);
-        } else if (value->kind == VALUE_LIST && fallback &&
-                   (fault = compile_list_fault(check->draft->document, fallback))) {
-                refuse(check, PE_17,
-                       "an item of a list must be a number, text without templates or a list, not %s", fault);
+        } else if (fault) {
+                refuse_type(check,
+                            value->type == TYPE_UNKNOWN ? declared_node(check->draft, map, "type") : fallback,
+                            value, (ValueType)value->type, fault);
+        } else if (value->kind == VALUE_LIST && !value->requested) {
+                check_items(check, fallback);
         } else if (value->kind == VALUE_TEXT) {
+                check->node = value->requested ? 0 : fallback;
                 check_text(check, value->text);
         }
 }
 
+/* The value of a reference step from the request, whose type is declared by the component it refers to. */
+static void check_requested_type(const Check *check, const Value *value)
+{
+        ValueType type = draft_declared_type(check->draft, check->component, value);
+        const char *fault =
+                type == TYPE_NONE || type == TYPE_UNKNOWN || (value->kind == VALUE_TEXT && value->text.pieces)
+                        ? NULL
+                        : type_fault(check, value, type);
+
+        if (fault)
+                refuse_type(check, 0, value, type, fault);
+}
+
 static void check_plain(const Check *check, const Value *value, DocumentKind kind)
 {
-        const char *fault = NULL;
-
+        if (value->requested)
+                check_requested_type(check, value);
         if (value->kind == VALUE_TEXT)
                 check_text(check, value->text);
-        else if (value->kind == VALUE_LIST && !value->requested &&
-                 (fault = compile_list_fault(check->draft->document, check->node + 1)))
-                refuse(check, PE_17,
-                       "an item of a list must be a number, text without templates or a list, not %s", fault);
+        else if (value->kind == VALUE_LIST && !value->requested)
+                check_items(check, check->node);
         else if (value->kind == VALUE_NONE)
                 refuse(check, PE_15,
                        kind == DOCUMENT_NULL
@@ -303,11 +398,14 @@ static void check_plain(const Check *check, const Value *value, DocumentKind kin
 
 static void check_parameter(Check *check, const Value *value)
 {
-        DocumentKind kind = draft_node(check->draft, check->node + 1)->kind;
+        guint32 node = check->node;
+        DocumentKind kind = draft_node(check->draft, node)->kind;
 
         check->field = &parameter_field;
+        check->requested = value->requested;
+        check->node = value->requested ? 0 : node;
         if (kind == DOCUMENT_MAP)
-                check_declared(check, value);
+                check_declared(check, node, value);
         else
                 check_plain(check, value, kind);
 }
@@ -325,6 +423,8 @@ static void check_child_output(const Check *check, Piece *piece)
                 refuse(check, PE_14,
                        "an output of a DAG comes from one of its components, not from its parent");
         } else if (child == (guint32)DEFINITION_NONE) {
+                if (draft_is_refused(draft, check->component, KEY_ENTRY_POINTS))
+                        return;
                 hint = draft_nearest(draft_nearest_child(draft, check->component, part1));
                 refuse(check, PE_12, "the DAG has no component '%.64s'%s", part1, hint);
         } else {
@@ -337,10 +437,12 @@ static void check_artifact(Check *check, const Value *value)
         Template template;
         bool dag = draft_component(check->draft, check->component)->dag, input = value->role == ROLE_INPUT;
 
-        if (!input && !check->draft->definition.has_main_fs)
+        if (!input && !check->draft->definition.has_main_fs &&
+            !draft_is_refused(check->draft, DEFINITION_ROOT, KEY_FS_OPTIONS) &&
+            !draft_is_refused(check->draft, DEFINITION_ROOT, KEY_MAIN_FS))
                 refuse(check, PE_20,
-                       "an output artifact needs a main file system\nName it in fs_options.main_fs, or "
-                       "in the request.");
+                       "an output artifact needs a main file system\nName it in fs_options.main_fs, or give %s.",
+                       draft_request_word(check->draft, REQUEST_FS));
         if ((!input && !dag) || value->kind == VALUE_NONE)
                 return;
         if (input && draft_component(check->draft, check->component)->parent == DEFINITION_LIBRARY)
@@ -365,13 +467,22 @@ static void check_variable_name(const Check *check, const Value *value, GHashTab
         g_autofree char *shown = err_shown(name);
 
         if (!variable_name_is_valid(name))
-                refuse(check, PE_06,
-                       "'%.64s' is not a name\nUse at most 50 letters, digits and '_'; begin with a letter or '_'.",
-                       shown);
+                refuse(check, PE_06, DRAFT_NAME_FAULT, shown);
         else if (value->role != ROLE_ENV && !g_hash_table_add(names, g_ascii_strdown(name, -1)))
                 refuse(check, PE_07,
                        "another parameter or artifact of this component has the name '%.64s', ignoring case",
                        shown);
+}
+
+/* The key of the request that set the value: the path of the component, or the name alone. */
+static char *requested_path(const Draft *draft, guint32 component, const Value *value)
+{
+        const char *name = draft->texts->str + value->name;
+        g_autofree char *path = component_path(&draft->definition, component);
+        g_autofree char *dotted = g_strconcat(strchr(path, '.') + 1, ".", name, NULL);
+        bool given = json_object_get(draft->request->parameters, dotted) != NULL;
+
+        return draft_request_parameter(draft, given ? dotted : name);
 }
 
 static void check_variable(Draft *draft, guint32 component, guint32 variable, GHashTable *names)
@@ -380,12 +491,17 @@ static void check_variable(Draft *draft, guint32 component, guint32 variable, GH
         const Value *value = draft_variable(draft, variable);
         g_autofree char *suffix =
                 g_strdup_printf("%s.%s", groups[value->role], draft->texts->str + value->name);
+        g_autofree char *requested = value->requested ? requested_path(draft, component, value) : NULL;
         Check check = { .draft = draft,
                         .component = component,
                         .node = draft_variable_node(draft, variable),
                         .suffix = suffix };
 
         check_variable_name(&check, value, names);
+        check.node = draft_value_node(draft, variable);
+        check.suffix = requested ? requested : suffix;
+        if (requested && !g_hash_table_add(draft->checked_requests, g_strdup(requested)))
+                return; /* the same value for another component */
         if (value->role == ROLE_PARAMETER) {
                 check_parameter(&check, value);
         } else if (value->role == ROLE_ENV) {
@@ -407,8 +523,7 @@ static const char *env_of(const Draft *draft, guint32 component, const char *nam
 {
         guint32 known = draft_interned(draft, name), at;
 
-        at = known ? component_find(&draft->definition, component, ROLE_ENV, known)
-                   : (guint32)DEFINITION_NONE;
+        at = known ? component_env(&draft->definition, component, known) : (guint32)DEFINITION_NONE;
         return at == (guint32)DEFINITION_NONE
                        ? NULL
                        : definition_text(&draft->definition, draft_variable(draft, at)->text.text);
@@ -432,13 +547,15 @@ static void check_image(Draft *draft, guint32 i)
 
         if (component->dag || draft_keys(draft, i)[KEY_REFERENCE])
                 return;
-        if (has_tar(definition_text(&draft->definition, component->image)))
-                draft_refuse(draft, PE_31, node ? node : draft->top[KEY_DOCKER_ENV], i, "docker_env",
-                             "an image cannot end in '.tar'");
-        else if (!component->image && !draft->request->image_optional && is_standalone(draft, i))
+        if (node && has_tar(definition_text(&draft->definition, component->image)))
+                draft_refuse(draft, PE_31, node, i, "docker_env", "an image cannot end in '.tar'");
+        else if (!component->image && !draft->request->image_optional && is_standalone(draft, i) &&
+                 !draft_is_refused(draft, i, KEY_DOCKER_ENV) &&
+                 !draft_is_refused(draft, DEFINITION_ROOT, KEY_DOCKER_ENV))
                 draft_refuse(
                         draft, PE_IMAGE, draft_component_node(draft, i), i, "docker_env",
-                        "the step has no image\nSet docker_env here, for the whole pipeline, or in the request.");
+                        "the step has no image\nSet docker_env here or for the whole pipeline, or give %s.",
+                        draft_request_word(draft, REQUEST_IMAGE));
 }
 
 static void check_condition(Draft *draft, guint32 i)
@@ -511,8 +628,12 @@ void check_components(Draft *draft)
 {
         const char *image = definition_text(&draft->definition, draft->definition.image);
 
-        if (has_tar(image) && !draft->request->docker_env)
-                draft_refuse(draft, PE_31, draft->top[KEY_DOCKER_ENV], (guint32)DEFINITION_NONE, "docker_env",
+        bool requested = draft->request->docker_env && *draft->request->docker_env;
+
+        if (has_tar(image))
+                draft_refuse(draft, PE_31, requested ? 0 : draft->top[KEY_DOCKER_ENV],
+                             (guint32)DEFINITION_NONE,
+                             requested ? draft_request_path(draft, REQUEST_IMAGE) : "docker_env",
                              "an image cannot end in '.tar'");
         for (int library = 0; library < 2; library++)
                 for (guint32 i = DEFINITION_FIRST; i < draft->definition.n_components; i++)

@@ -9,6 +9,14 @@ static const char *text_of(const Draft *draft, guint32 text)
         return definition_text(&draft->definition, text);
 }
 
+/* The value of sub_path in a mount, in one of its two spellings. */
+static guint32 sub_path_of(const Draft *draft, guint32 map)
+{
+        guint32 node = document_get(draft->document, map, key_rows[KEY_SUB_PATH].name);
+
+        return node ? node : document_get(draft->document, map, key_rows[KEY_SUB_PATH].json);
+}
+
 static void check_mount(Draft *draft, guint32 mount, guint32 component, const char *suffix)
 {
         const Mount *row = &draft->definition.mounts[mount];
@@ -17,7 +25,7 @@ static void check_mount(Draft *draft, guint32 mount, guint32 component, const ch
         if (!row->name)
                 draft_refuse(draft, PE_28, node, component, suffix, "a mount needs the key 'name'");
         if (*text_of(draft, draft->definition.mounts[mount].sub_path) == '/')
-                draft_refuse(draft, PE_29, node, component, suffix,
+                draft_refuse(draft, PE_29, sub_path_of(draft, node), component, suffix,
                              "sub_path is relative to the file system: it does not begin with '/'");
 }
 
@@ -54,6 +62,15 @@ static bool is_mounted(const Draft *draft, guint32 component, guint32 name)
                is_mounted_in(draft, definition->extra_mounts, definition->n_extra_mounts, name);
 }
 
+/* True if mounts of the step or of the pipeline have errors: the missing one may be among them. */
+static bool may_be_mounted(const Draft *draft, guint32 component)
+{
+        return draft_is_refused(draft, component, KEY_EXTRA_FS) ||
+               draft_is_refused(draft, DEFINITION_ROOT, KEY_FS_OPTIONS) ||
+               draft_is_refused(draft, DEFINITION_ROOT, KEY_MAIN_FS) ||
+               draft_is_refused(draft, DEFINITION_ROOT, KEY_EXTRA_FS);
+}
+
 static void check_scopes(Draft *draft, guint32 component, guint32 first, guint32 count)
 {
         for (guint32 i = first; i < first + count; i++) {
@@ -63,7 +80,7 @@ static void check_scopes(Draft *draft, guint32 component, guint32 first, guint32
 
                 if (!name)
                         draft_refuse(draft, PE_28, node, component, "cache.fs_scope", "needs the key 'name'");
-                else if (!is_mounted(draft, component, name))
+                else if (!is_mounted(draft, component, name) && !may_be_mounted(draft, component))
                         draft_refuse(
                                 draft, PE_28, node, component, "cache.fs_scope",
                                 "the file system '%.64s' is neither main_fs nor in extra_fs of this step",
@@ -71,23 +88,43 @@ static void check_scopes(Draft *draft, guint32 component, guint32 first, guint32
         }
 }
 
-/* True if the scopes of the definition are on file systems that every step has. */
-static bool is_global_fine(const Draft *draft)
+/* The scopes of the definition that are not on file systems that every step has. Each step must have a mount for
+ * them. One without a name is reported here. */
+static GArray *find_open_scopes(Draft *draft)
 {
         const Definition *definition = &draft->definition;
+        guint32 first = definition->cache.scopes;
+        GArray *open = g_array_new(FALSE, FALSE, sizeof(guint32));
 
-        for (guint32 i = 0; i < definition->cache.n_scopes; i++) {
-                guint32 name = definition->scopes[definition->cache.scopes + i].name;
+        for (guint32 i = first; i < first + definition->cache.n_scopes; i++) {
+                guint32 name = definition->scopes[i].name;
 
-                if (!name ||
-                    (definition->main_fs.name != name &&
-                     !is_mounted_in(draft, definition->extra_mounts, definition->n_extra_mounts, name)))
-                        return false;
+                if (!name)
+                        check_scopes(draft, (guint32)DEFINITION_NONE, i, 1);
+                else if (definition->main_fs.name != name &&
+                         !is_mounted_in(draft, definition->extra_mounts, definition->n_extra_mounts, name))
+                        g_array_append_val(open, i);
         }
-        return true;
+        return open;
 }
 
-static void check_step(Draft *draft, guint32 i, bool global_fine)
+/* A scope that a step lacks is reported, and removed. */
+static void check_open_scopes(Draft *draft, guint32 step, GArray *open)
+{
+        guint kept = 0;
+
+        for (guint k = 0; k < open->len; k++) {
+                guint32 scope = g_array_index(open, guint32, k);
+
+                if (is_mounted(draft, step, draft->definition.scopes[scope].name))
+                        g_array_index(open, guint32, kept++) = scope;
+                else
+                        check_scopes(draft, step, scope, 1);
+        }
+        g_array_set_size(open, kept);
+}
+
+static void check_step(Draft *draft, guint32 i, GArray *open)
 {
         const Extra *extra = component_extra(&draft->definition, i);
         guint32 n = extra->n_mounts, first = extra->mounts;
@@ -102,14 +139,14 @@ static void check_step(Draft *draft, guint32 i, bool global_fine)
         extra = component_extra(&draft->definition, i);
         check_scopes(draft, i, extra->cache.scopes, extra->cache.n_scopes);
         (void)component_cache(&draft->definition, i, &global);
-        if (global && !global_fine)
-                check_scopes(draft, i, draft->definition.cache.scopes, draft->definition.cache.n_scopes);
+        if (global)
+                check_open_scopes(draft, i, open);
 }
 
 void check_files(Draft *draft)
 {
         const Definition *definition = &draft->definition;
-        bool global_fine = is_global_fine(draft);
+        g_autoptr(GArray) open = find_open_scopes(draft);
 
         check_main(draft);
         for (guint32 k = 0; k < definition->n_extra_mounts; k++) {
@@ -120,5 +157,5 @@ void check_files(Draft *draft)
         for (guint32 i = DEFINITION_FIRST; i < definition->n_components && draft->problems->n < PROBLEMS_MAX;
              i++)
                 if (!draft_component(draft, i)->dag && !draft_keys(draft, i)[KEY_REFERENCE])
-                        check_step(draft, i, global_fine);
+                        check_step(draft, i, open);
 }

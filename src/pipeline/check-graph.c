@@ -14,10 +14,12 @@ static void check_names(Draft *draft)
         const char *name = definition_text(&draft->definition, draft->definition.name);
         g_autofree char *shown = err_shown(name);
 
-        if (!pipeline_name_is_valid(name))
+        if (!pipeline_name_is_valid(name) &&
+            (draft->request->name || !draft_is_refused(draft, DEFINITION_ROOT, KEY_NAME)))
                 draft_refuse(
                         draft, PE_04, draft->request->name ? 0 : draft->top[KEY_NAME],
-                        (guint32)DEFINITION_NONE, "name",
+                        (guint32)DEFINITION_NONE,
+                        draft->request->name ? draft_request_path(draft, REQUEST_NAME) : "name",
                         *name ? "'%.160s' is not a name of a pipeline\nUse at most 128 letters, digits, '_' and "
                                 "'-'; begin with a letter or '_'."
                               : "a pipeline needs a name%.0s",
@@ -54,6 +56,7 @@ typedef struct Search {
         void (*circle)(struct Search *search, guint32 first); /* the stack from `first` on */
         void (*leave)(struct Search *search, guint32 node);   /* or NULL */
         guint32 *depths, *sizes;                              /* of references */
+        bool circles;                                         /* of references */
 } Search;
 
 static void enter(Search *search, guint32 node)
@@ -191,6 +194,7 @@ static void refuse_references(Search *search, guint first)
         guint32 node = g_array_index(search->stack, Step, first).node;
         g_autofree char *text = circle_text(search, first, "uses");
 
+        search->circles = true;
         draft_refuse(search->draft, PE_24, draft_component_node(search->draft, node), node, NULL,
                      "the references form a circle: %s", text);
 }
@@ -229,6 +233,38 @@ static void check_size(const Search *search)
                              DEFINITION_INSTANCES_MAX);
 }
 
+/* The component at the end of the chain of references; false if the chain is too long. */
+static bool find_target(const Draft *draft, guint32 component, guint32 *ret)
+{
+        for (int i = 0; i <= DEFINITION_REFERENCES_MAX; i++) {
+                guint32 reference = component_extra(&draft->definition, component)->reference;
+
+                *ret = component;
+                if (!reference)
+                        return true;
+                component = reference;
+        }
+        return false;
+}
+
+/* A circle has no target: its components stand for themselves. */
+static void set_targets(Draft *draft, bool circles)
+{
+        for (guint32 i = DEFINITION_FIRST; i < draft->definition.n_components; i++) {
+                guint32 extra = draft_component(draft, i)->extra, target;
+
+                if (!extra || !g_array_index(draft->extras, Extra, extra).reference)
+                        continue;
+                if (find_target(draft, i, &target)) {
+                        g_array_index(draft->extras, Extra, extra).target = target;
+                } else if (!circles) {
+                        draft_refuse(draft, PE_35, draft_component_node(draft, i), i, "reference",
+                                     "a chain of more than %d references", DEFINITION_REFERENCES_MAX);
+                        return;
+                }
+        }
+}
+
 static void check_uses(Draft *draft)
 {
         guint32 n = draft->definition.n_components;
@@ -242,6 +278,7 @@ static void check_uses(Draft *draft)
 
         search_all(&search);
         check_size(&search);
+        set_targets(draft, search.circles);
 }
 
 void check_graph(Draft *draft)

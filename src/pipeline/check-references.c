@@ -64,6 +64,8 @@ static void check_parameter(Draft *draft, guint32 i, guint32 target, guint32 var
                                        draft_variable(draft, variable)->name);
         g_autofree char *suffix = g_strdup_printf("parameters.%s", name), *hint = NULL;
 
+        if (known == (guint32)DEFINITION_NONE && draft_is_refused(draft, target, KEY_PARAMETERS))
+                return;
         if (known == (guint32)DEFINITION_NONE) {
                 hint = draft_nearest(draft_nearest_variable(draft, target, 1U << ROLE_PARAMETER, name));
                 draft_refuse(draft, PE_22, draft_variable_node(draft, variable), i, suffix,
@@ -71,8 +73,8 @@ static void check_parameter(Draft *draft, guint32 i, guint32 target, guint32 var
                              component_name(&draft->definition, target), name, hint);
         } else if (draft_variable(draft, variable)->kind != VALUE_NONE &&
                    !fits(draft_variable(draft, variable), draft_variable(draft, known)->type)) {
-                draft_refuse(draft, PE_22, draft_variable_node(draft, variable), i, suffix,
-                             "the value has not the type that the component '%s' declares",
+                draft_refuse(draft, PE_22, draft_value_node(draft, variable), i, suffix,
+                             "the component '%s' declares another type for this value",
                              component_name(&draft->definition, target));
         }
 }
@@ -85,13 +87,17 @@ static bool has_input(const Draft *draft, guint32 component, guint32 name)
 /* Inputs of `from` that `in` lacks. */
 static void check_inputs(Draft *draft, guint32 i, guint32 from, guint32 in)
 {
+        if (draft_lacks_artifacts(draft, in))
+                return;
         for (guint32 k = draft_component(draft, from)->variables;
              k < draft_component(draft, from + 1)->variables; k++) {
                 const Value *variable = draft_variable(draft, k);
 
                 if (variable->role != ROLE_INPUT || has_input(draft, in, variable->name))
                         continue;
-                draft_refuse(draft, PE_22, draft_component_node(draft, i), i, "artifacts.input",
+                draft_refuse(draft, PE_22,
+                             from == i ? draft_variable_node(draft, k) : draft_component_node(draft, i), i,
+                             "artifacts.input",
                              from == i ? "'%.50s' is no input of the component that it refers to"
                                        : "the input '%.50s' of the component that it refers to is missing",
                              definition_text(&draft->definition, variable->name));

@@ -116,6 +116,15 @@ static void read_parameter(Draft *draft, guint32 key)
         g_array_append_val(draft->variable_nodes, key);
 }
 
+static bool is_too_large(Draft *draft, guint32 component, guint32 map)
+{
+        if (!map || draft_node(draft, map)->count <= DEFINITION_VARIABLES_MAX)
+                return false;
+        draft_refuse(draft, PE_35, map, component, NULL, "more than %d parameters or variables",
+                     DEFINITION_VARIABLES_MAX);
+        return true;
+}
+
 /* ---- environment ---- */
 
 static char *env_text(const Draft *draft, guint32 node)
@@ -178,18 +187,18 @@ static void add_shortcuts(Draft *draft, guint32 component, const guint32 *keys)
         }
 }
 
-/* In the body of a run as JSON, a step's variables are its own, then its shortcuts, then those of the whole
- * run. */
-static void add_json_env(Draft *draft, guint32 component)
+/* In the body of a run as JSON, a step's variables are its own, then its shortcuts, then those of the whole run,
+ * which are kept once: steps times variables may be any number. */
+void compile_shared_env(Draft *draft)
 {
         const DocumentNode *nodes = draft->document->nodes;
         guint32 map = draft->top[KEY_ENV];
 
-        add_shortcuts(draft, component, draft_keys(draft, component));
+        if (is_too_large(draft, (guint32)DEFINITION_NONE, map))
+                return;
         for (guint32 key = map + 1; map && key < nodes[map].next; key = nodes[key + 1].next)
-                if (!has_env(draft, component, name_at(draft, key)))
-                        read_env(draft, component, key);
-        add_shortcuts(draft, component, draft->top);
+                read_env(draft, (guint32)DEFINITION_NONE, key);
+        add_shortcuts(draft, DEFINITION_ROOT, draft->top);
 }
 
 /* ---- artifacts ---- */
@@ -235,6 +244,7 @@ static void read_output_names(Draft *draft, guint32 component, guint32 list)
         const DocumentNode *nodes = draft->document->nodes;
 
         if (draft_component(draft, component)->dag) {
+                draft_mark_refused(draft, component, KEY_OUTPUT);
                 draft_refuse(draft, PE_02, list, component, "artifacts.output",
                              "must be a map for a DAG: NAME: \"{{child.artifact}}\"");
                 return;
@@ -259,12 +269,16 @@ static void read_all_artifacts(Draft *draft, guint32 component, guint32 map)
                 g_autofree char *hint = NULL;
 
                 if (known == KEYS) {
-                        hint = draft_nearest(key_nearest(name_at(draft, key), IN_ARTIFACTS));
+                        Key meant = key_nearest(name_at(draft, key), IN_ARTIFACTS);
+
+                        hint = draft_nearest(meant < KEYS ? key_rows[meant].name : NULL);
+                        draft_mark_refused(draft, component, meant < KEYS ? meant : KEY_ARTIFACTS);
                         draft_refuse(draft, PE_03, key, component, "artifacts",
                                      "there is no key '%.64s' here%s", name_at(draft, key), hint);
                 } else if (kind == DOCUMENT_NULL) {
                         continue;
                 } else if (!(key_rows[known].kinds & (1U << kind))) {
+                        draft_mark_refused(draft, component, known);
                         draft_refuse(draft, PE_02, key + 1, component,
                                      known == KEY_INPUT ? "artifacts.input" : "artifacts.output",
                                      "must be %s", key_rows[known].type);
@@ -279,15 +293,6 @@ static void read_all_artifacts(Draft *draft, guint32 component, guint32 map)
                 read_output_names(draft, component, output);
         else
                 read_artifacts(draft, component, output, ROLE_OUTPUT);
-}
-
-static bool is_too_large(Draft *draft, guint32 component, guint32 map)
-{
-        if (!map || draft_node(draft, map)->count <= DEFINITION_VARIABLES_MAX)
-                return false;
-        draft_refuse(draft, PE_35, map, component, NULL, "more than %d parameters or variables",
-                     DEFINITION_VARIABLES_MAX);
-        return true;
 }
 
 /* "name" when it comes with a wrong type is reported elsewhere; here each map is walked once. */
@@ -305,7 +310,7 @@ void compile_component_values(Draft *draft, guint32 component)
         for (guint32 key = env + 1; env && key < nodes[env].next; key = nodes[key + 1].next)
                 read_env(draft, component, key);
         if (draft->request->json_body && !draft_component(draft, component)->dag && !keys[KEY_REFERENCE])
-                add_json_env(draft, component);
+                add_shortcuts(draft, component, keys);
         read_all_artifacts(draft, component, keys[KEY_ARTIFACTS]);
         if (draft->variables->len - draft_component(draft, component)->variables >
             4 * DEFINITION_VARIABLES_MAX)
@@ -316,11 +321,12 @@ void compile_component_values(Draft *draft, guint32 component)
 
 /* ---- loops ---- */
 
-static const char *item_fault(const Document *document, guint32 node)
+const char *compile_list_fault(const Document *document, guint32 node, guint32 *ret_node)
 {
         const DocumentNode *nodes = document->nodes;
         Template template;
 
+        *ret_node = node;
         switch ((DocumentKind)nodes[node].kind) {
         case DOCUMENT_INT:
         case DOCUMENT_FLOAT: return NULL;
@@ -328,7 +334,7 @@ static const char *item_fault(const Document *document, guint32 node)
                 return template_find(document_text(document, node), &template) ? "a template" : NULL;
         case DOCUMENT_LIST:
                 for (guint32 i = node + 1; i < nodes[node].next; i = nodes[i].next) {
-                        const char *fault = item_fault(document, i);
+                        const char *fault = compile_list_fault(document, i, ret_node);
 
                         if (fault)
                                 return fault;
@@ -339,18 +345,15 @@ static const char *item_fault(const Document *document, guint32 node)
         }
 }
 
-const char *compile_list_fault(const Document *document, guint32 list)
-{
-        return item_fault(document, list);
-}
-
 static bool loop_over_list(Draft *draft, guint32 component, const Document *document, guint32 list,
                            guint32 node, Value *ret)
 {
-        const char *fault = item_fault(document, list);
+        guint32 item;
+        const char *fault = compile_list_fault(document, list, &item);
 
         if (fault)
-                draft_refuse(draft, PE_18, node, component, "loop_argument",
+                draft_refuse(draft, PE_18, document == draft->document ? item : node, component,
+                             "loop_argument",
                              "an item must be a number, text without templates or a list of these, not %s",
                              fault);
         else
@@ -399,8 +402,9 @@ bool compile_json_list(Draft *draft, const char *text, Value *ret)
         DocumentPlace place;
         g_autoptr(Document) document =
                 document_parse_json(text, strlen(text), &document_limits, &place, NULL);
+        guint32 item;
 
-        if (!document || document->nodes[0].kind != DOCUMENT_LIST || item_fault(document, 0))
+        if (!document || document->nodes[0].kind != DOCUMENT_LIST || compile_list_fault(document, 0, &item))
                 return false;
         fill_list(draft, document, 0, ret);
         return true;

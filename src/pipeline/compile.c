@@ -53,6 +53,16 @@ static bool bool_of(const Draft *draft, guint32 node)
                g_ascii_strcasecmp(document_text(draft->document, node), "on") == 0;
 }
 
+/* The keys of a component, and those in it that hold others. Mounts, caches and references have none. */
+static void mark_refused(Draft *draft, guint32 component, guint places, Key key)
+{
+        if (places & (IN_TOP | IN_STEP | IN_DAG | IN_FS_OPTIONS | IN_ARTIFACTS))
+                draft_mark_refused(draft, component, key);
+        else if (places & IN_MOUNT)
+                draft_mark_refused(draft, component,
+                                   component == (guint32)DEFINITION_NONE ? KEY_MAIN_FS : KEY_EXTRA_FS);
+}
+
 static void take_key(Draft *draft, Key key, guint32 node, guint32 component, const char *suffix, guint32 *ret)
 {
         const KeyRow *row = &key_rows[key];
@@ -70,12 +80,17 @@ static void take_key(Draft *draft, Key key, guint32 node, guint32 component, con
                              kind_names[kind]);
 }
 
+/* What is wrong with a known key is refused as the key itself. */
 static void refuse_key(Draft *draft, guint32 node, guint places, guint32 component, const char *suffix)
 {
         const char *name = document_text(draft->document, node);
-        g_autofree char *hint = draft_nearest(key_nearest(name, places));
+        bool kept = draft->problems->n < PROBLEMS_MAX;
+        Key meant = kept ? key_nearest(name, places) : KEYS;
+        g_autofree char *hint = draft_nearest(meant < KEYS ? key_rows[meant].name : NULL);
         g_autofree char *shown = err_shown(name);
 
+        if (meant < KEYS)
+                mark_refused(draft, component, places, meant);
         draft_refuse(draft, PE_03, node, component, suffix, "there is no key '%.64s' here%s", shown, hint);
 }
 
@@ -90,10 +105,13 @@ static void read_keys(Draft *draft, guint32 map, guint places, guint32 component
                 Key known = key_find(name, places, draft->request->json_body);
                 g_autofree char *suffix = known < KEYS ? suffix_of(prefix, name) : NULL;
 
-                if (known < KEYS)
-                        take_key(draft, known, key + 1, component, suffix, ret);
-                else
+                if (known == KEYS) {
                         refuse_key(draft, key, places, component, *prefix ? prefix : NULL);
+                        continue;
+                }
+                take_key(draft, known, key + 1, component, suffix, ret);
+                if (!ret[known] && draft_node(draft, key + 1)->kind != DOCUMENT_NULL)
+                        mark_refused(draft, component, places, known);
         }
 }
 
@@ -292,6 +310,8 @@ static void read_reference(Draft *draft, guint32 map, guint32 component, Extra *
                 g_autofree char *hint = draft_nearest(draft_nearest_child(draft, DEFINITION_LIBRARY, name));
                 g_autofree char *shown = err_shown(name);
 
+                if (draft_is_refused(draft, DEFINITION_ROOT, KEY_COMPONENTS))
+                        return;
                 draft_refuse(draft, PE_22, keys[KEY_COMPONENT], component, "reference.component",
                              "there is no component '%.64s' under 'components'%s", shown, hint);
                 return;
@@ -385,6 +405,7 @@ static guint32 append_component(Draft *draft, guint32 parent, guint32 node)
         g_array_append_val(draft->component_nodes, node);
         g_array_set_size(draft->keys, draft->keys->len + KEYS);
         g_array_set_size(draft->stamps, i + 1);
+        g_array_set_size(draft->refused, i + 1);
         if (node)
                 g_hash_table_insert(draft->by_name, GSIZE_TO_POINTER((gsize)parent << 32 | component.name),
                                     GUINT_TO_POINTER(i));
@@ -480,11 +501,14 @@ static void compile_component(Draft *draft, guint32 i)
         component->children = draft->components->len;
         component->variables = draft->variables->len;
         component->dependencies = draft->links->len;
+        if (i == DEFINITION_ROOT && draft->request->json_body)
+                compile_shared_env(draft);
         if (i < DEFINITION_FIRST)
                 return;
         if (draft_node(draft, body)->kind != DOCUMENT_MAP) {
                 draft_refuse(draft, PE_02, body, i, NULL, "must be a map, not %s",
                              kind_names[draft_node(draft, body)->kind]);
+                draft_mark_body(draft, i);
                 return;
         }
         read_body(draft, i, body, &extra);
@@ -527,7 +551,8 @@ static void read_strategy(Draft *draft)
         if (!draft->definition.continues && strcmp(strategy, "fail_fast") != 0) {
                 g_autofree char *shown = err_shown(strategy);
 
-                draft_refuse(draft, PE_30, node, (guint32)DEFINITION_NONE, "failure_options.strategy",
+                draft_refuse(draft, PE_30, node, (guint32)DEFINITION_NONE,
+                             node ? "failure_options.strategy" : draft_request_path(draft, REQUEST_STRATEGY),
                              "must be 'fail_fast' or 'continue', not '%.40s'", shown);
         }
 }
@@ -547,10 +572,10 @@ static void take_requested_fs(Draft *draft)
         if (!main_fs->name)
                 main_fs->name = draft_intern(draft, request->fs_name);
         else if (strcmp(draft->texts->str + main_fs->name, request->fs_name) != 0)
-                draft_refuse(
-                        draft, PE_ARGUMENTS, 0, (guint32)DEFINITION_NONE, "fsName",
-                        "the request names the file system '%.64s', but the definition has '%.64s' as main_fs",
-                        request->fs_name, draft->texts->str + main_fs->name);
+                draft_refuse(draft, PE_ARGUMENTS, 0, (guint32)DEFINITION_NONE,
+                             draft_request_path(draft, REQUEST_FS),
+                             "names the file system '%.64s', but main_fs of the definition is '%.64s'",
+                             request->fs_name, draft->texts->str + main_fs->name);
 }
 
 static void read_file_systems(Draft *draft)
@@ -652,20 +677,29 @@ void compile_definition(Draft *draft)
 {
         bool json = draft->request->json_body;
 
-        if (draft_node(draft, 0)->kind == DOCUMENT_MAP)
+        if (draft_node(draft, 0)->kind == DOCUMENT_MAP) {
                 read_keys(draft, 0, IN_TOP | (json ? IN_TOP_JSON : 0), (guint32)DEFINITION_NONE, "",
                           draft->top);
-        else
+        } else {
+                draft_mark_body(draft, DEFINITION_ROOT);
                 draft_refuse(draft, PE_02, 0, (guint32)DEFINITION_NONE, NULL,
                              "a definition must be a map, not %s", kind_names[draft_node(draft, 0)->kind]);
+        }
         read_settings(draft);
         compile_roots(draft);
-        for (guint32 i = DEFINITION_FIRST; i < draft->components->len; i++)
+        for (guint32 i = DEFINITION_FIRST; i < draft->components->len && !draft->stopped; i++)
                 compile_component(draft, i);
+        if (draft->crowded)
+                draft_refuse(draft, PE_35, draft->top[KEY_ENTRY_POINTS], (guint32)DEFINITION_NONE, NULL,
+                             "more than %d templates and texts between them", DEFINITION_PIECES_MAX);
+        if (draft->stopped)
+                return;
         end_ranges(draft);
         link_dependants(draft);
+        draft_sort_variables(draft);
         if (!draft->top[KEY_ENTRY_POINTS] && is_missing(draft, "entry_points") &&
-            !(json && !is_missing(draft, "entryPoints")))
+            !(json && !is_missing(draft, "entryPoints")) &&
+            !draft_is_refused(draft, DEFINITION_ROOT, KEY_ENTRY_POINTS))
                 draft_refuse(draft, PE_02, 0, (guint32)DEFINITION_NONE, "entry_points",
                              "is missing: a map with the components of the pipeline");
 }

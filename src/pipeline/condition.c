@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "pipeline/condition-time.h"
+#include "pipeline/pattern.h"
 #include "pipeline/value.h"
 
 typedef enum { IS_NOTHING, IS_NUMBER, IS_TEXT, IS_BOOL, IS_LIST } Kind;
@@ -41,8 +42,11 @@ typedef struct {
         Result value; /* of TOKEN_VALUE, TOKEN_STRING and TOKEN_WORD */
         char name[4]; /* of an operator: up to two characters, or "in" */
         char *fault;  /* the first error */
-        int skip, depth, searches;
-        gsize joined; /* bytes of all texts that '+' made */
+        int skip, depth;
+        bool searches; /* an operator with a regular expression was read */
+        bool looking;  /* only for `searches`: no expression is compiled */
+        guint64 work;  /* of all searches */
+        gsize joined;  /* bytes of all texts that '+' made */
         GPtrArray *texts, *lists;
 } Parser;
 
@@ -293,67 +297,39 @@ static bool is_next(const Parser *parser, const char *operator)
 
 /* ---- regular expressions ---- */
 
-/* References back and looking around need time without bound; the language's expressions (RE2) have neither. */
-static const char *pattern_fault(const char *pattern)
+/* Adds to the work of this condition. False if it would be too much. */
+static bool pays(Parser *parser, const char *pattern, guint places, gsize len)
 {
-        static const char *const groups[] = { "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?R",
-                                              "(?(", "(?&", "(?P>", "(?P=", "(*" };
-
-        for (const char *at = pattern; *at; at++) {
-                if (*at == '\\' && at[1]) {
-                        at++;
-                        if ((*at >= '1' && *at <= '9') || *at == 'k' || *at == 'g')
-                                return "has a reference to a group";
-                        continue;
-                }
-                for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
-                        if (g_str_has_prefix(at, groups[i]))
-                                return "looks ahead, looks back or calls itself";
-        }
-        return strlen(pattern) > CONDITION_PATTERN_MAX ? "is too long" : NULL;
+        parser->work += pattern_work(places, len);
+        return parser->work <= CONDITION_WORK_MAX ||
+               fail(parser,
+                    "the regular expression '%.40s' takes too long on a text of %" G_GSIZE_FORMAT
+                    " bytes\nMake the expression, its repeats or the text shorter.",
+                    pattern, len);
 }
 
-/* The limit counts steps of one start of the search, so a long text gets fewer: four million in all. */
-static GRegex *compile_pattern(Parser *parser, const char *pattern, gsize subject_len)
+/* True if the expression is well formed, and its search in a text of `len` bytes is short enough. */
+static bool admit_pattern(Parser *parser, const char *pattern, gsize len)
 {
-        const char *fault = pattern_fault(pattern);
         g_autoptr(GError) error = NULL;
-        g_autofree char *limited = NULL;
-        GRegex *regex;
+        guint places = pattern_places(pattern, &error);
+        bool found;
 
-        if (fault) {
-                fail(parser, "the regular expression '%.40s' %s", pattern, fault);
-                return NULL;
-        }
-        limited = g_strdup_printf("(*LIMIT_MATCH=%d)(*LIMIT_DEPTH=1000)%s",
-                                  (int)MAX(300, 4 * 1000 * 1000 / (subject_len + 200)), pattern);
-        regex = g_regex_new(limited, G_REGEX_DOLLAR_ENDONLY, 0, &error);
-        if (!regex)
-                fail(parser, "'%.40s' is not a regular expression", pattern);
-        return regex;
+        if (!places)
+                return fail(parser, "the regular expression '%.40s' %s", pattern, error->message);
+        if (!pays(parser, pattern, places, len))
+                return false;
+        return len || pattern_search(pattern, "", &found, &error) ||
+               fail(parser, "the regular expression '%.40s' %s", pattern, error->message);
 }
 
 static Result search(Parser *parser, const char *text, const char *pattern)
 {
-        gsize len = strlen(text);
-        g_autoptr(GRegex) regex = NULL;
         g_autoptr(GError) error = NULL;
-        bool found;
+        bool found = false;
 
-        if (len > CONDITION_SUBJECT_MAX) {
-                fail(parser, "a regular expression searches at most %d bytes", CONDITION_SUBJECT_MAX);
-                return (Result){ 0 };
-        }
-        if (++parser->searches > CONDITION_SEARCHES_MAX) {
-                fail(parser, "a condition searches at most %d times", CONDITION_SEARCHES_MAX);
-                return (Result){ 0 };
-        }
-        regex = compile_pattern(parser, pattern, len);
-        if (!regex)
-                return (Result){ 0 };
-        found = g_regex_match_full(regex, text, (gssize)len, 0, 0, NULL, &error);
-        if (error)
-                fail(parser, "the regular expression '%.40s' takes too long", pattern);
+        if (admit_pattern(parser, pattern, strlen(text)) && !pattern_search(pattern, text, &found, &error))
+                fail(parser, "the regular expression '%.40s' %s", pattern, error->message);
         return of_bool(found);
 }
 
@@ -611,10 +587,11 @@ static bool is_decided(const char *name, const Result *left)
 /* A literal pattern is checked before anything is evaluated. */
 static void check_pattern(Parser *parser, const char *name)
 {
-        g_autoptr(GRegex) regex = NULL;
-
-        if (name[1] == '~' && parser->token == TOKEN_STRING && parser->value.kind == IS_TEXT)
-                regex = compile_pattern(parser, parser->value.text, 0);
+        if (name[1] != '~')
+                return;
+        parser->searches = true;
+        if (!parser->looking && parser->token == TOKEN_STRING && parser->value.kind == IS_TEXT)
+                (void)admit_pattern(parser, parser->value.text, 0);
 }
 
 static Result read_level(Parser *parser, guint level)
@@ -742,18 +719,38 @@ static char *without_braces(const char *text)
         return g_string_free(out, FALSE);
 }
 
+/* Parses without computing. */
+static void parse(Parser *parser, const char *text, bool looking)
+{
+        parser_init(parser, text);
+        parser->skip = 1;
+        parser->looking = looking;
+        (void)read_all(parser);
+}
+
 char *condition_fault(const char *text)
 {
         g_autofree char *plain = without_braces(text);
         Parser parser;
         char *fault;
 
-        parser_init(&parser, plain);
-        parser.skip = 1;
-        (void)read_all(&parser);
+        parse(&parser, plain, false);
         fault = g_steal_pointer(&parser.fault);
         parser_clear(&parser);
         return fault;
+}
+
+bool condition_searches(const char *text)
+{
+        Parser parser;
+        bool ret;
+
+        if (!strstr(text, "=~") && !strstr(text, "!~"))
+                return false;
+        parse(&parser, text, true);
+        ret = parser.searches;
+        parser_clear(&parser);
+        return ret;
 }
 
 bool condition_eval(const char *text, bool *ret, GError **error)

@@ -7,8 +7,6 @@
 #include "base/keyed-hash.h"
 #include "pipeline/draft.h"
 
-enum { CHAIN_MAX = 2 * DEFINITION_DEPTH_MAX }; /* of references, while a circle may be among them */
-
 void definition_free(Definition *definition)
 {
         g_free(definition); /* one block */
@@ -18,30 +16,68 @@ void definition_free(Definition *definition)
 
 guint32 component_target(const Definition *definition, guint32 component)
 {
-        for (int i = 0; i < CHAIN_MAX; i++) {
-                guint32 reference = component_extra(definition, component)->reference;
+        guint32 target = component_extra(definition, component)->target;
 
-                if (!reference)
-                        break;
-                component = reference;
+        return target ? target : component;
+}
+
+enum { SORTED_FROM = 16 }; /* variables of a component; fewer are compared one by one */
+
+static bool is_variable(const Value *variable, ValueRole role, guint32 name)
+{
+        return variable->name == name && variable->role == role;
+}
+
+static bool is_before(const Value *variable, ValueRole role, guint32 name)
+{
+        return variable->name != name ? variable->name < name : variable->role < role;
+}
+
+/* The first of the sorted indices [from, end) that is not before this variable. */
+static guint32 find_sorted(const Definition *definition, guint32 from, guint32 end, ValueRole role,
+                           guint32 name)
+{
+        while (from < end) {
+                guint32 middle = from + (end - from) / 2;
+
+                if (is_before(&definition->variables[definition->sorted[middle]], role, name))
+                        from = middle + 1;
+                else
+                        end = middle;
         }
-        return component;
+        return from;
 }
 
 guint32 component_find(const Definition *definition, guint32 component, ValueRole role, guint32 name)
 {
-        guint32 end = definition->components[component + 1].variables;
+        guint32 from = definition->components[component].variables,
+                end = definition->components[component + 1].variables;
 
-        for (guint32 i = definition->components[component].variables; i < end; i++)
-                if (definition->variables[i].name == name && definition->variables[i].role == role)
+        if (end - from > SORTED_FROM) {
+                guint32 at = find_sorted(definition, from, end, role, name);
+
+                return at < end && is_variable(&definition->variables[definition->sorted[at]], role, name)
+                               ? definition->sorted[at]
+                               : (guint32)DEFINITION_NONE;
+        }
+        for (guint32 i = from; i < end; i++)
+                if (is_variable(&definition->variables[i], role, name))
                         return i;
         return (guint32)DEFINITION_NONE;
+}
+
+guint32 component_env(const Definition *definition, guint32 step, guint32 name)
+{
+        guint32 own = component_find(definition, step, ROLE_ENV, name);
+
+        return own != (guint32)DEFINITION_NONE ? own
+                                               : component_find(definition, DEFINITION_ROOT, ROLE_ENV, name);
 }
 
 const Value *component_parameter(const Definition *definition, guint32 component, guint32 name,
                                  guint32 *ret_owner)
 {
-        for (int i = 0; i < CHAIN_MAX; i++) {
+        for (int i = 0; i <= DEFINITION_REFERENCES_MAX; i++) {
                 guint32 at = component_find(definition, component, ROLE_PARAMETER, name);
 
                 if (at != (guint32)DEFINITION_NONE) {
@@ -75,13 +111,36 @@ char *component_path(const Definition *definition, guint32 component)
         return g_string_free(out, FALSE);
 }
 
+/* The array has the number of paths, the place of each, and the paths: length, then components. The paths are
+ * sorted by path_compare. */
+static int path_compare(const guint32 *path, const guint32 *chain, gsize n)
+{
+        if (*path != n)
+                return *path < n ? -1 : 1;
+        for (gsize i = 0; i < n; i++)
+                if (path[i + 1] != chain[i])
+                        return path[i + 1] < chain[i] ? -1 : 1;
+        return 0;
+}
+
 bool definition_is_disabled(const Definition *definition, const guint32 *chain, gsize n)
 {
+        const guint32 *disabled = definition->disabled;
+        guint32 from = 0, end = *disabled;
+
         if (definition->components[chain[n - 1]].disabled)
                 return true;
-        for (const guint32 *path = definition->disabled; *path; path += *path + 1)
-                if (*path == n && memcmp(path + 1, chain, n * sizeof(*chain)) == 0)
+        while (from < end) {
+                guint32 middle = from + (end - from) / 2;
+                int order = path_compare(disabled + disabled[middle + 1], chain, n);
+
+                if (order == 0)
                         return true;
+                if (order < 0)
+                        from = middle + 1;
+                else
+                        end = middle;
+        }
         return false;
 }
 
@@ -123,12 +182,12 @@ static void *put(char *block, gsize at, const GArray *array, gsize item)
 
 static Definition *pack(Draft *draft)
 {
-        static const gsize items[] = { sizeof(Component), sizeof(Value),      sizeof(Value),
-                                       sizeof(Piece),     sizeof(guint32),    sizeof(Extra),
-                                       sizeof(Mount),     sizeof(CacheScope), sizeof(guint32) };
-        const GArray *arrays[] = { draft->components, draft->variables, draft->items,
-                                   draft->pieces,     draft->links,     draft->extras,
-                                   draft->mounts,     draft->scopes,    draft->disabled };
+        static const gsize items[] = { sizeof(Component), sizeof(Value),  sizeof(Value), sizeof(Piece),
+                                       sizeof(guint32),   sizeof(Extra),  sizeof(Mount), sizeof(CacheScope),
+                                       sizeof(guint32),   sizeof(guint32) };
+        const GArray *arrays[] = { draft->components, draft->variables, draft->items,  draft->pieces,
+                                   draft->links,      draft->extras,    draft->mounts, draft->scopes,
+                                   draft->disabled,   draft->sorted };
         gsize at[G_N_ELEMENTS(arrays)], size = (sizeof(Definition) + 7) & ~(gsize)7;
         void *parts[G_N_ELEMENTS(arrays)];
         char *block;
@@ -151,19 +210,13 @@ static Definition *pack(Draft *draft)
         definition->mounts = parts[6];
         definition->scopes = parts[7];
         definition->disabled = parts[8];
+        definition->sorted = parts[9];
         definition->texts = block + size;
         definition->size = size + draft->texts->len + 1;
         return definition;
 }
 
 /* ---- the passes ---- */
-
-static guint hash_pair(const void *key)
-{
-        guint64 pair = GPOINTER_TO_SIZE(key);
-
-        return (guint)((pair * 0x9e3779b97f4a7c15ULL) >> 32);
-}
 
 static GArray *array_new(gsize item)
 {
@@ -172,6 +225,8 @@ static GArray *array_new(gsize item)
         g_array_set_size(array, 1); /* index 0 stands for "none" */
         return array;
 }
+
+enum { COMPARISONS_MAX = 200 * 1000 }; /* of names for hints */
 
 static void draft_init(Draft *draft)
 {
@@ -184,6 +239,9 @@ static void draft_init(Draft *draft)
         draft->mounts = array_new(sizeof(Mount));
         draft->scopes = array_new(sizeof(CacheScope));
         draft->disabled = g_array_new(FALSE, TRUE, sizeof(guint32));
+        draft->sorted = g_array_new(FALSE, TRUE, sizeof(guint32));
+        draft->refused = g_array_new(FALSE, TRUE, sizeof(guint64));
+        g_array_set_size(draft->refused, 1); /* of the top level, before it is read */
         draft->component_nodes = g_array_new(FALSE, TRUE, sizeof(guint32));
         draft->variable_nodes = g_array_new(FALSE, TRUE, sizeof(guint32));
         draft->mount_nodes = array_new(sizeof(guint32));
@@ -193,9 +251,11 @@ static void draft_init(Draft *draft)
         draft->texts = g_string_new(NULL);
         g_string_append_c(draft->texts, '\0');
         draft->interned = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
-        draft->by_name = g_hash_table_new(hash_pair, g_direct_equal);
+        draft->by_name = g_hash_table_new(draft_hash_pair, g_direct_equal);
         draft->disabled_paths = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
         draft->disabled_order = g_ptr_array_new();
+        draft->checked_requests = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
+        draft->comparisons = COMPARISONS_MAX;
 }
 
 static void draft_clear(Draft *draft)
@@ -204,32 +264,35 @@ static void draft_clear(Draft *draft)
                              draft->pieces,          draft->links,          draft->extras,
                              draft->mounts,          draft->scopes,         draft->disabled,
                              draft->component_nodes, draft->variable_nodes, draft->mount_nodes,
-                             draft->scope_nodes,     draft->keys,           draft->stamps };
+                             draft->scope_nodes,     draft->keys,           draft->stamps,
+                             draft->sorted,          draft->refused };
 
         for (size_t i = 0; i < G_N_ELEMENTS(arrays); i++)
                 g_array_unref(arrays[i]);
         g_string_free(draft->texts, TRUE);
         g_hash_table_unref(draft->interned);
         g_hash_table_unref(draft->by_name);
+        g_hash_table_unref(draft->checked_requests);
         g_ptr_array_unref(draft->disabled_order);
         g_hash_table_unref(draft->disabled_paths);
 }
 
+/* A definition beyond a limit is not looked at any further: what is not read would look like more errors. */
 static Definition *compile(Draft *draft)
 {
+        static void (*const passes[])(Draft *) = { check_graph,      check_references, apply_request,
+                                                   apply_disabled,   check_disabled,   check_environment,
+                                                   check_components, check_post,       check_files };
+
         draft_init(draft);
         compile_definition(draft);
         draft_look(draft);
-        check_graph(draft);
-        check_references(draft);
-        apply_request(draft);
-        apply_disabled(draft);
-        draft_look(draft);
-        check_disabled(draft);
-        check_components(draft);
-        check_post(draft);
-        check_files(draft);
-        draft_look(draft);
+        for (size_t i = 0; i < G_N_ELEMENTS(passes) && !draft->stopped; i++) {
+                passes[i](draft);
+                draft_look(draft);
+        }
+        if (draft->request->warn && !draft->problems->n)
+                add_warnings(draft);
         return draft->problems->n ? NULL : pack(draft);
 }
 

@@ -27,6 +27,9 @@ enum {
         DEFINITION_COMPONENTS_MAX = 100 * 1000,
         DEFINITION_INSTANCES_MAX = 1000 * 1000, /* of a run, before loops */
         DEFINITION_VARIABLES_MAX = 10 * 1000,   /* parameters, variables and artifacts of one component */
+        DEFINITION_REFERENCES_MAX = 100,        /* of a chain: a step that refers to one that refers to ... */
+        DEFINITION_DISABLED_MAX = 10 * 1000,    /* paths of `disabled` */
+        DEFINITION_PIECES_MAX = 4 * 1000 * 1000,
         DEFINITION_PARALLELISM = 10,
         DEFINITION_PARALLELISM_MAX = 20,
 };
@@ -144,6 +147,7 @@ typedef struct {
         Text condition;
         Value loop;                    /* VALUE_LIST or VALUE_TEXT */
         guint32 reference;             /* the library component, or 0 */
+        guint32 target;                /* that at the end of the chain of references, or 0 */
         guint32 package, requirements; /* texts, lines of requirements */
         guint32 mounts, n_mounts;      /* its own, before those of the definition */
         gint64 time_limit_ms;          /* 0: none */
@@ -154,13 +158,15 @@ typedef struct {
 typedef struct {
         const Component *components; /* n_components and one more, which ends the ranges */
         const Value *variables;
+        const guint32
+                *sorted; /* for each component with many variables, their indices by name: component_find() */
         const Value *items;
         const Piece *pieces;
         const guint32 *links;
         const Extra *extras;
         const Mount *mounts;
         const CacheScope *scopes;
-        const guint32 *disabled; /* paths through references: length, then components; length 0 ends them */
+        const guint32 *disabled; /* paths through references: definition_is_disabled() */
         const char *texts;
         guint32 n_components;
         guint32 name, image; /* texts */
@@ -184,6 +190,8 @@ typedef struct {
         const json_t *parameters; /* an object */
         bool json_body;           /* the text is the body of a run as JSON, with its spelling of keys */
         bool image_optional;      /* steps without an image are allowed */
+        bool command_line;        /* messages name the options of `paddle pipeline` */
+        bool warn;                /* also add warnings: what is valid, but cannot work */
         int parallelism_max;      /* 0: DEFINITION_PARALLELISM_MAX */
 } DefinitionRequest;
 
@@ -215,6 +223,10 @@ guint32 component_target(const Definition *definition, guint32 component);
 
 /* The variable of this component (not of its target), or DEFINITION_NONE. `name` is the offset of a text. */
 guint32 component_find(const Definition *definition, guint32 component, ValueRole role, guint32 name);
+
+/* The environment variable of a step, or DEFINITION_NONE: its own, or that of DEFINITION_ROOT, whose variables all
+ * steps share. Only the body of a run as JSON has such variables. */
+guint32 component_env(const Definition *definition, guint32 step, guint32 name);
 
 /* The parameter that counts: that of the nearest reference in the chain that has it. *ret_owner is the
  * component whose templates its value has. */

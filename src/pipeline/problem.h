@@ -43,6 +43,7 @@ typedef enum {
         PE_35,        /* a limit of ours: depth, number of components, of variables */
         PE_IMAGE,     /* PE-02, but found later: a step without an image */
         PE_ARGUMENTS, /* not of the definition: the request contradicts it */
+        PE_WARNING,   /* no error */
         PE_CLASSES,
 } ProblemClass;
 
@@ -60,6 +61,8 @@ typedef struct {
 typedef struct {
         GPtrArray *list; /* Problem * */
         guint n;         /* all that were found */
+        GPtrArray *
+                warnings; /* Problem *, of class PE_WARNING: valid, but it cannot work. At most PROBLEMS_MAX */
 } Problems;
 
 enum { PROBLEMS_MAX = 1000 };
@@ -71,6 +74,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Problems, problems_clear)
 /* Takes `path` and `text`. */
 void problems_add(Problems *problems, ProblemClass class, guint32 line, guint32 column, char *path,
                   char *text);
+
+/* The same for a warning. */
+void problems_warn(Problems *problems, guint32 line, guint32 column, char *path, char *text);
 
 /* The problem that a server reports: the first in the order of validation. NULL if there is none. */
 const Problem *problems_first(const Problems *problems);

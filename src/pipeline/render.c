@@ -398,6 +398,14 @@ char *render_output_path(const RenderContext *context, const RenderDag *dag, gui
                                component_name(definition, component), seq, md5, name);
 }
 
+static char *output_path(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
+                         const char *name)
+{
+        char *other = context->output ? context->output(context, dag, component, seq, name) : NULL;
+
+        return other ? other : render_output_path(context, dag, component, seq, name);
+}
+
 static char *mount_path_of(const RenderContext *context)
 {
         const Mount *main_fs = &context->definition->main_fs;
@@ -464,7 +472,7 @@ static bool write_outputs(GString *out, const RenderContext *context, const Rend
                         if (!write_child(out, context, &inner, target, name, error))
                                 return false;
                 } else {
-                        path = render_output_path(context, dag, component, seq, text_at(context, name));
+                        path = output_path(context, dag, component, seq, text_at(context, name));
                         g_string_append(out, path);
                 }
                 if (!fits(out, error))
@@ -529,8 +537,7 @@ static json_t *render_outputs(const RenderContext *context, const RenderDag *dag
                         if (!write_child(paths, context, &inner, target, name, error))
                                 return NULL;
                 } else {
-                        path = render_output_path(context, dag, component, seq,
-                                                  definition_text(definition, name));
+                        path = output_path(context, dag, component, seq, definition_text(definition, name));
                         g_string_append(paths, path);
                 }
                 json_object_set_new(outputs, definition_text(definition, name), json_string(paths->str));
@@ -646,23 +653,34 @@ static void set_artifacts(const Instance *instance, json_t *env, const json_t *p
         }
 }
 
-static json_t *render_env(Instance *instance, guint32 target, GError **error)
+/* Variables that are not there yet. */
+static bool set_variables(Instance *instance, json_t *env, guint32 component, GError **error)
 {
         const Definition *definition = instance->context->definition;
-        g_autoptr(json_t) env = json_object();
 
-        for (guint32 k = definition->components[target].variables;
-             k < definition->components[target + 1].variables; k++) {
+        for (guint32 k = definition->components[component].variables;
+             k < definition->components[component + 1].variables; k++) {
                 const Value *variable = &definition->variables[k];
+                const char *name = definition_text(definition, variable->name);
                 g_autofree char *text = NULL;
 
-                if (variable->role != ROLE_ENV)
+                if (variable->role != ROLE_ENV || json_object_get(env, name))
                         continue;
                 text = instance_text(instance, &variable->text, error);
                 if (!text)
-                        return NULL;
-                json_object_set_new(env, definition_text(definition, variable->name), json_string(text));
+                        return false;
+                json_object_set_new(env, name, json_string(text));
         }
+        return true;
+}
+
+static json_t *render_env(Instance *instance, guint32 target, GError **error)
+{
+        g_autoptr(json_t) env = json_object();
+
+        if (!set_variables(instance, env, target, error) ||
+            !set_variables(instance, env, DEFINITION_ROOT, error))
+                return NULL;
         set_system(instance, env);
         set_artifacts(instance, env, instance->rendered->inputs, "PF_INPUT_ARTIFACT_");
         set_artifacts(instance, env, instance->rendered->outputs, "PF_OUTPUT_ARTIFACT_");

@@ -27,6 +27,10 @@ typedef struct RenderContext {
         /* The number of instances of a component in this DAG. NULL: as the definition says, and 1 where
          * only the run can know. */
         guint32 (*instances)(const struct RenderContext *context, const RenderDag *dag, guint32 component);
+        /* The path of an output of a step that has not its usual one: the step took the outputs of another run (from
+         * the cache, or by a retry). The caller's; NULL: the usual path. The function may be NULL: all are usual. */
+        char *(*output)(const struct RenderContext *context, const RenderDag *dag, guint32 component,
+                        guint32 seq, const char *name);
         void *arg;
 } RenderContext;
 
@@ -34,7 +38,7 @@ typedef struct RenderContext {
 typedef struct {
         json_t *parameters;       /* name -> value */
         json_t *inputs, *outputs; /* name -> path on the main file system; loops are joined by commas */
-        json_t *env;              /* name -> text, with system variables and artifact paths */
+        json_t *env;              /* name -> text: its own, the shared, system variables and artifact paths */
         char *command;            /* NULL for a DAG */
         char *condition;      /* NULL: none. Templates of inputs whose content is unknown stay as they are */
         bool condition_known; /* it has no such templates */
@@ -59,7 +63,7 @@ bool render_instance(const RenderContext *context, const RenderDag *dag, guint32
 /* "a.entry_points.outer-1.leaf", of which the path of an artifact has the MD5; the caller's. */
 char *render_runtime_name(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq);
 
-/* The path of an output of a step on the main file system; the caller's. */
+/* The usual path of an output of a step on the main file system: where its own job puts it. The caller's. */
 char *render_output_path(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
                          const char *name);
 

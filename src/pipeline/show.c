@@ -9,40 +9,53 @@
 typedef struct {
         const Definition *definition;
         GString *out;
-        GString *indent;
+        GString *indent; /* of the lines of the tree that go on below this one */
+        int width;       /* of the terminal; 0: no limit */
+        int column;      /* where notes begin */
         bool utf8;
 } Drawing;
 
-enum { SHOWN_MAX = 60 }; /* characters of a condition or loop */
+enum {
+        SHOWN_MAX = 60,  /* characters of a condition or loop */
+        LEVEL = 3,       /* columns of a level of the tree */
+        COLUMN_MAX = 40, /* a longer name moves its note, not the column */
+        NOTE_MIN = 24,   /* columns that a note needs to be wrapped */
+        NAMES_SHOWN = 6, /* dependencies that are named if there are many */
+};
 
 static const char *text_of(const Drawing *drawing, guint32 text)
 {
         return definition_text(drawing->definition, text);
 }
 
-static void write_note(Drawing *drawing, bool *begun, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* ---- notes ---- */
 
-static void write_note(Drawing *drawing, bool *begun, const char *format, ...)
+static void write_note(GString *notes, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static void write_note(GString *notes, const char *format, ...)
 {
         va_list args;
 
-        g_string_append(drawing->out, *begun ? "; " : "  ");
-        *begun = true;
+        g_string_append(notes, notes->len ? "; " : "");
         va_start(args, format);
-        g_string_append_vprintf(drawing->out, format, args);
+        g_string_append_vprintf(notes, format, args);
         va_end(args);
 }
 
-static void write_dependencies(Drawing *drawing, guint32 i, bool *begun)
+static void write_dependencies(const Drawing *drawing, guint32 i, GString *notes)
 {
         const Component *component = &drawing->definition->components[i];
+        guint32 n = component[1].dependencies - component->dependencies;
+        guint32 named = n > NAMES_SHOWN + 2 ? NAMES_SHOWN : n;
         g_autoptr(GString) names = g_string_new(NULL);
 
-        for (guint32 k = component->dependencies; k < component[1].dependencies; k++)
+        for (guint32 k = component->dependencies; k < component->dependencies + named; k++)
                 g_string_append_printf(names, "%s%s", names->len ? ", " : "",
                                        component_name(drawing->definition, drawing->definition->links[k]));
-        if (names->len)
-                write_note(drawing, begun, "after %s", names->str);
+        if (named < n)
+                g_string_append_printf(names, " and %u more", n - named);
+        if (n)
+                write_note(notes, "after %s", names->str);
 }
 
 /* One line, at most SHOWN_MAX characters. */
@@ -57,49 +70,115 @@ static char *shortened(const char *text)
         return g_strconcat(cut, "...", NULL);
 }
 
-static void write_loop(Drawing *drawing, const Extra *extra, bool *begun)
+static void write_loop(const Drawing *drawing, const Extra *extra, GString *notes)
 {
         if (extra->loop.kind == VALUE_LIST) {
                 g_autofree char *items = count_format(extra->loop.list.count, "item");
 
-                write_note(drawing, begun, "loop over %s", items);
+                write_note(notes, "loop over %s", items);
         } else {
-                write_note(drawing, begun, "loop over %s", text_of(drawing, extra->loop.text.text));
+                write_note(notes, "loop over %s", text_of(drawing, extra->loop.text.text));
         }
 }
 
-static void write_notes(Drawing *drawing, guint32 i)
+/* "after a, b; loop over 3 items"; the caller's. */
+static char *notes_of(const Drawing *drawing, guint32 i)
 {
         const Component *component = &drawing->definition->components[i];
         const Extra *extra = component_extra(drawing->definition, i);
-        bool begun = false;
+        GString *notes = g_string_new(NULL);
 
         if (extra->reference)
-                write_note(drawing, &begun, "uses %s", component_name(drawing->definition, extra->reference));
-        write_dependencies(drawing, i, &begun);
+                write_note(notes, "uses %s", component_name(drawing->definition, extra->reference));
+        write_dependencies(drawing, i, notes);
         if (component->loops)
-                write_loop(drawing, extra, &begun);
+                write_loop(drawing, extra, notes);
         if (component->looks) {
                 g_autofree char *condition = shortened(text_of(drawing, extra->condition.text));
 
-                write_note(drawing, &begun, "if %s", condition);
+                write_note(notes, "if %s", condition);
         }
         if (component->disabled)
-                write_note(drawing, &begun, "disabled");
+                write_note(notes, "disabled");
+        return g_string_free(notes, FALSE);
+}
+
+/* The column behind the longest name of a section, up to COLUMN_MAX. */
+static void find_column(Drawing *drawing, guint32 parent, int depth)
+{
+        const Component *component = &drawing->definition->components[parent];
+
+        for (guint32 i = component->children; i < component[1].children; i++) {
+                int column = depth * LEVEL + (int)strlen(component_name(drawing->definition, i)) + 2;
+
+                if (column <= COLUMN_MAX)
+                        drawing->column = MAX(drawing->column, column);
+                find_column(drawing, i, depth + 1);
+        }
+}
+
+/* ---- lines ---- */
+
+/* The end of the part of a note that fits into `columns`: behind its last blank, or the whole rest. */
+static const char *line_end(const char *note, int columns)
+{
+        const char *end = NULL;
+        int at = 0;
+
+        for (const char *c = note; *c; c = g_utf8_next_char(c), at++) {
+                if (*c == ' ' && c > note)
+                        end = c;
+                if (at >= columns && end)
+                        return end;
+        }
+        return note + strlen(note);
+}
+
+static void write_blanks(GString *out, int n)
+{
+        for (int i = 0; i < n; i++)
+                g_string_append_c(out, ' ');
+}
+
+/* A note behind `at` columns. On a terminal it goes on in the lines below, which keep the lines of the tree. */
+static void write_notes(const Drawing *drawing, int at, const char *note, bool children)
+{
+        int column = MAX(drawing->column, at + 2), columns = drawing->width - column;
+        bool wraps = drawing->width && columns >= NOTE_MIN;
+
+        write_blanks(drawing->out, column - at);
+        while (*note) {
+                const char *end = wraps ? line_end(note, columns) : note + strlen(note);
+
+                g_string_append_len(drawing->out, note, end - note);
+                note = end + (*end == ' ');
+                if (!*note)
+                        return;
+                g_string_append_printf(drawing->out, "\n%s%s", drawing->indent->str,
+                                       !children       ? " "
+                                       : drawing->utf8 ? "│"
+                                                       : "|");
+                write_blanks(drawing->out, column - (int)g_utf8_strlen(drawing->indent->str, -1) - 1);
+        }
 }
 
 static void write_children(Drawing *drawing, guint32 parent);
 
 static void write_component(Drawing *drawing, guint32 i, bool last)
 {
+        const Component *component = &drawing->definition->components[i];
+        const char *name = component_name(drawing->definition, i);
         gsize indent = drawing->indent->len;
+        g_autofree char *notes = notes_of(drawing, i);
+        int at;
 
         g_string_append_printf(drawing->out, "%s%s%s", drawing->indent->str,
-                               drawing->utf8 ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "),
-                               component_name(drawing->definition, i));
-        write_notes(drawing, i);
-        g_string_append_c(drawing->out, '\n');
+                               drawing->utf8 ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "), name);
         g_string_append(drawing->indent, last ? "   " : drawing->utf8 ? "│  " : "|  ");
+        at = (int)g_utf8_strlen(drawing->indent->str, -1) + (int)strlen(name);
+        if (*notes)
+                write_notes(drawing, at, notes, component->children < component[1].children);
+        g_string_append_c(drawing->out, '\n');
         write_children(drawing, i);
         g_string_truncate(drawing->indent, indent);
 }
@@ -119,6 +198,8 @@ static void write_section(Drawing *drawing, guint32 root, const char *title)
 
         if (component->children == component[1].children)
                 return;
+        drawing->column = 0;
+        find_column(drawing, root, 1);
         g_string_append_printf(drawing->out, "%s\n", title);
         write_children(drawing, root);
 }
@@ -135,11 +216,12 @@ char *definition_count(const Definition *definition)
         return dags ? g_strdup_printf("%s, %s", steps, dags) : g_steal_pointer(&steps);
 }
 
-char *definition_show(const Definition *definition, bool utf8)
+char *definition_show(const Definition *definition, bool utf8, int width)
 {
         Drawing drawing = { .definition = definition,
                             .out = g_string_new(NULL),
                             .indent = g_string_new(NULL),
+                            .width = width,
                             .utf8 = utf8 };
 
         write_section(&drawing, DEFINITION_ROOT, definition_text(definition, definition->name));

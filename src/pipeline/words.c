@@ -79,16 +79,17 @@ Key key_find(const char *name, guint places, bool json)
         return KEYS;
 }
 
-const char *key_nearest(const char *name, guint places)
+Key key_nearest(const char *name, guint places)
 {
-        const char *names[KEYS + 1];
+        const char *names[KEYS + 1], *nearest;
         int n = 0;
 
         for (Key key = 0; key < KEYS; key++)
                 if (key_rows[key].places & places)
                         names[n++] = key_rows[key].name;
         names[n] = NULL;
-        return word_nearest(name, names);
+        nearest = word_nearest(name, names);
+        return nearest ? key_find(nearest, places, false) : KEYS;
 }
 
 SystemVariable system_variable_find(const char *name)

@@ -81,8 +81,8 @@ extern const KeyRow key_rows[KEYS];
 /* The key with this name in a map; KEYS if there is none. `json`: also the spellings of JSON bodies. */
 Key key_find(const char *name, guint places, bool json);
 
-/* The most similar known name, or NULL. */
-const char *key_nearest(const char *name, guint places);
+/* The key with the most similar name; KEYS if none is near. */
+Key key_nearest(const char *name, guint places);
 
 typedef enum {
         SYSTEM_RUN_ID,

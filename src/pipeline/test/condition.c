@@ -161,32 +161,85 @@ static void test_templates(void)
         }
 }
 
+static bool value_of(const char *text)
+{
+        g_autoptr(GError) error = NULL;
+        bool value = false;
+
+        (void)condition_eval(text, &value, &error);
+        g_assert_no_error(error);
+        return value;
+}
+
+static void assert_refused(const char *text)
+{
+        g_autoptr(GError) error = NULL;
+        bool value;
+
+        g_assert_false(condition_eval(text, &value, &error));
+        g_test_message("%s", error->message);
+}
+
 /* Every text ends in a bounded time and memory. */
 static void test_bounds(void)
 {
         g_autofree char *open = g_strnfill(100000, '('), *a = g_strnfill(40000, 'a');
         g_autofree char *hang = g_strdup_printf("'%s' =~ '^(a+)+$b'", a);
         g_autofree char *nested = g_strdup_printf("'%s' =~ '(a|aa)+[bc]$'", a);
-        g_autoptr(GString) chain = g_string_new("1"), joined = g_string_new("'");
-        const char *texts[] = { open, hang, nested, NULL, NULL };
-        bool value;
+        g_autofree char *wide = g_strdup_printf("'%s' =~ '(a{1,30}b|a{1,40}c)+d'", a);
+        g_autoptr(GString) chain = g_string_new("1"), joined = g_string_new("'"), many = g_string_new("true");
 
         for (int i = 0; i < 100000; i++)
                 g_string_append(chain, " + 1");
         g_string_append(chain, " == 100001");
-        g_assert_true(condition_eval(chain->str, &value, NULL));
-        g_assert_true(value);
+        g_assert_true(value_of(chain->str));
         g_string_append(joined, a);
         g_string_append(joined, "'");
-        for (int i = 0; i < 20000; i++)
+        for (int i = 0; i < 20000; i++) {
                 g_string_append(joined, " + 'a'");
-        texts[3] = joined->str;
-        for (int i = 0; texts[i]; i++) {
-                g_autoptr(GError) error = NULL;
-
-                g_assert_false(condition_eval(texts[i], &value, &error));
-                g_test_message("%s", error->message);
+                g_string_append(many, " && x =~ 'x'");
         }
+        assert_refused(open);
+        assert_refused(joined->str);
+        g_assert_false(value_of(hang));
+        g_assert_false(value_of(nested));
+        assert_refused(wide);
+        assert_refused(many->str);
+}
+
+/* The pattern of 900 bytes and the text of 8,000 characters took 9 seconds. */
+static void test_work(void)
+{
+        g_autoptr(GString) text = g_string_new("'");
+        gint64 began = g_get_monotonic_time();
+        g_autoptr(GError) error = NULL;
+        bool value;
+
+        for (int i = 0; i < 8000; i++)
+                g_string_append_c(text, 'a');
+        g_string_append(text, "' =~ '");
+        for (int i = 0; i < 225; i++)
+                g_string_append(text, i ? "|a*b" : "a*b");
+        g_string_append(text, "'");
+        g_assert_false(condition_eval(text->str, &value, &error));
+        g_assert_nonnull(strstr(error->message, "takes too long"));
+        g_assert_cmpint(g_get_monotonic_time() - began, <,
+                        5 * G_USEC_PER_SEC); /* wide: other programs run beside */
+}
+
+/* What a worker has to evaluate. */
+static void test_searches(void)
+{
+        static const struct {
+                const char *text;
+                bool searches;
+        } cases[] = { { "", false },          { "1 > 0", false },
+                      { "a =~ b", true },     { "a !~ 'b'", true },
+                      { "'=~' == x", false }, { "false && a =~ b", true },
+                      { "a =~ '('", true },   { "(1 > 0) && (a =~ b)", true } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+                g_assert_cmpint(condition_searches(cases[i].text), ==, cases[i].searches);
 }
 
 int main(int argc, char **argv)
@@ -195,5 +248,7 @@ int main(int argc, char **argv)
         g_test_add_func("/condition/values", test_values);
         g_test_add_func("/condition/templates", test_templates);
         g_test_add_func("/condition/bounds", test_bounds);
+        g_test_add_func("/condition/work", test_work);
+        g_test_add_func("/condition/searches", test_searches);
         return g_test_run();
 }

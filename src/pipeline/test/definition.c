@@ -198,7 +198,7 @@ static void test_places(void)
                 const char *body, *says;
         } cases[] = {
                 { "entry_points:\n  main:\n    parameters:\n      p: '{{q}}'\n",
-                  "line 6, column 7: entry_points.main.parameters.p: '{{q}}' names nothing that parameters may use "
+                  "line 6, column 10: entry_points.main.parameters.p: '{{q}}' names nothing that parameters may use "
                   "(PE-10)" },
                 { "entry_points:\n  main: {comand: x}\n",
                   "line 4, column 10: entry_points.main: there is no key 'comand' here (PE-03)" },

@@ -288,6 +288,34 @@ static void test_long_chains(void)
         definition_free(run.definition);
 }
 
+/* The step took its outputs from another run: those that use them see the other path. */
+static char *from_another_run(const RenderContext *context, const RenderDag *dag, guint32 component,
+                              guint32 seq, const char *name)
+{
+        (void)dag;
+        if (strcmp(component_name(context->definition, component), "lp") != 0 || seq != 1)
+                return NULL;
+        return g_strdup_printf(".pipeline/run-000003/%s", name);
+}
+
+static void test_other_outputs(void)
+{
+        g_auto(Rendered) use = { 0 };
+        const char *inputs;
+        Run run;
+
+        run_init(
+                &run,
+                "fs_options: {main_fs: {name: xd}}\nentry_points: {lp: {loop_argument: [1, 2], artifacts: {output: "
+                "[o]}}, use: {deps: lp, artifacts: {input: {i: '{{lp.o}}'}}}}");
+        run.context.output = from_another_run;
+        use = render(&run, &run.root, "use", 0, NULL, NULL);
+        inputs = text_in(use.inputs, "i");
+        g_assert_true(g_str_has_prefix(inputs, ".pipeline/run-000007/demo/lp-0-"));
+        g_assert_true(g_str_has_suffix(inputs, ",.pipeline/run-000003/o"));
+        definition_free(run.definition);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -302,5 +330,6 @@ int main(int argc, char **argv)
         g_test_add_func("/render/references", test_references);
         g_test_add_func("/render/long-chains", test_long_chains);
         g_test_add_func("/render/bounded", test_all_parameters_are_bounded);
+        g_test_add_func("/render/other-outputs", test_other_outputs);
         return g_test_run();
 }
