@@ -143,8 +143,8 @@ void compile_definition(Draft *draft);                          /* compile.c: ke
 void compile_component_values(Draft *draft, guint32 component); /* compile-values.c */
 void compile_shared_env(Draft *draft);                          /* of DEFINITION_ROOT */
 void compile_loop(Draft *draft, guint32 component, guint32 node, Extra *extra);
-/* Why the list is no list of a parameter or loop ("a map"), or NULL. *ret_node: the item. */
-const char *compile_list_fault(const Document *document, guint32 list, guint32 *ret_node);
+/* Why a list is no list of a parameter or loop ("a map"), or NULL. *ret_node: the item. */
+const char *compile_list_fault(const Document *document, guint32 node, guint32 *ret_node);
 bool compile_json_list(Draft *draft, const char *text, Value *ret); /* a JSON list in a text */
 void check_references(Draft *draft);                                /* check-references.c */
 void check_graph(Draft *draft);                                     /* check-graph.c */
