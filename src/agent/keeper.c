@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ enum {
         KILL_PASS_MS = 5,          /* between two kill passes; doubles up to the next line */
         KILL_PASS_MAX_MS = 500,
         LOG_CHECK_MS = 1000,
+        MOUNTS_MS = 30000, /* within which a member has made its mounts and runs */
         SLOT_DIR_MAX = 400,
         REPORT_PATH_MAX = 4096,
         SHARED_KEPT_MAX = 16 << 20, /* with more, the next member gets another slot */
@@ -124,8 +126,20 @@ static bool fork_member(Keeper *keeper, const Spawn *spawn, int *ret_gate)
         return keeper->child > 0;
 }
 
+/* A file system of its mounts may never answer, and the keeper takes no stop request meanwhile. */
+static bool answers(const Keeper *keeper, const Spawn *spawn, int gate)
+{
+        struct pollfd fd = { .fd = gate, .events = POLLIN };
+
+        if (spawn->head->n_mounts == 0 || poll(&fd, 1, MOUNTS_MS) != 0)
+                return true;
+        (void)kill(keeper->child, SIGKILL);
+        return false;
+}
+
 /* Lets the member continue and waits until it runs. On failure `text` is the member's own error. */
-static bool release(int gate, bool *ret_never, char *text, size_t size)
+static bool release(const Keeper *keeper, const Spawn *spawn, int gate, bool *ret_never, char *text,
+                    size_t size)
 {
         char verdict;
         size_t len = 0;
@@ -133,6 +147,11 @@ static bool release(int gate, bool *ret_never, char *text, size_t size)
 
         while (write(gate, "", 1) < 0 && errno == EINTR)
                 ;
+        if (!answers(keeper, spawn, gate)) {
+                (void)snprintf(text, size, "a file system of its mounts did not answer within %d s",
+                               MOUNTS_MS / 1000);
+                return false;
+        }
         while ((got = read(gate, &verdict, 1)) < 0 && errno == EINTR)
                 ;
         if (got != 1)
@@ -211,7 +230,7 @@ static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64
         else if (!(ok = write_started(keeper, spawn, boot_id, *ret_time)))
                 (void)snprintf(text, size, "cannot write its state file: %s", strerrordesc_np(errno));
         else
-                ok = release(gate, &keeper->never_starts, text, size);
+                ok = release(keeper, spawn, gate, &keeper->never_starts, text, size);
         close(gate); /* a member that still waits reads end of file and exits */
         return ok;
 }

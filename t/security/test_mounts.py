@@ -1,6 +1,7 @@
 """Mounts of a job: it sees a directory of a file system, and reaches nothing by it that its user could not open alone."""
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import shutil
@@ -301,6 +302,28 @@ def test_a_directory_that_has_vanished(ann, sets):
     assert not sets.exists()
 
 
+def test_a_file_system_that_never_answers(served, ann, machine):
+    """It ends the jobs that use it after 30 s, and holds up no other."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    hung = machine / "hung"
+    hung.mkdir()
+    device = os.open("/dev/fuse", os.O_RDWR)  # nobody reads the requests
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
+    assert libc.mount(b"hung", bytes(hung), b"fuse", 0, options.encode()) == 0, os.strerror(ctypes.get_errno())
+    try:
+        make(served, "hung", hung / "dir")
+        stuck = ann.submit("true", mounts=[of("hung", "/in")])
+        served.wait(stuck["id"], "starting")
+        ann.run("true")
+        ann.run("true", mounts=[home("/in")])
+        ended = served.wait(stuck["id"])
+        assert ended["state"] == "failed" and "did not answer within 30 s" in ended["reason"], ended["reason"]
+        assert drop(served, "hung").status == 204
+    finally:
+        os.close(device)
+        subprocess.run(["umount", "-l", hung], check=True)
+
+
 def test_a_directory_that_is_not_the_users(served, ann, bob, sets):
     os.chown(sets, bob.uid(), bob.uid())
     for mount in (of("sets", "/in"), of("sets", "/in", "digits"), of("sets", "/in", "digits", True)):
@@ -424,6 +447,12 @@ def test_set_uid_programs_on_a_mount_give_no_rights(served, ann):
     assert free.paddle("exec", job["id"], "--", "grep", "NoNewPrivs", "/proc/self/status").stdout.split()[-1] == "1"
     served.cancel([job["id"]])
     served.wait(job["id"])
+
+
+def test_the_sandbox_is_the_same(ann):
+    """System calls, capabilities and processes, although another process starts such members."""
+    script = "grep -E '^(Seccomp|Cap...|NoNewPrivs):' /proc/self/status; ls /proc | grep -c '^[0-9]'; ls /tmp | wc -l"
+    assert ann.run(script, mounts=[home("/d")]) == ann.run(script)
 
 
 def test_devices_on_a_mount_are_closed(ann):
