@@ -13,6 +13,7 @@ VARYING = [  # what is another at each run, and what is compared in its place
     (r"\b(?=[a-z0-9]*\d)[a-z0-9]{16}\b", "ID"),
     (r"/tmp/paddle-demo[./\w]*?(?=/home)", "/tmp/paddle-demo"),
     (r"process \d+", "process N"),
+    (r"\bat (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC\b", "at A TIME"),
     (r" *(\d+[hm] )?\d[\d.]* ?(ms|s|min|m|h)\b", " TIME"),
     (r"[█▏▎▍▌▋▊▉]+", "BAR"),
     (r" +\d[\d.]* (B|KiB|MiB|GiB)\b", " SIZE"),

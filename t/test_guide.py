@@ -61,21 +61,6 @@ def words_of(command):
     return words
 
 
-def test_the_queues_of_the_readme_fit_a_small_machine(make_server, tmp_path):
-    """A new user types them on a laptop. Logs of a simulation and the questions of a log-in are left out."""
-    server = make_server("--cpus", "2", "--memory", "2Gi")
-    (tmp_path / "train.py").write_text("import time; time.sleep(600)\n")
-    text = (ROOT / "README.md").read_text().split("### A machine for a team")[1].split("###")[0]
-    for command in [part for line in commands(text) for part in line.split("; paddle ")]:
-        words = shlex.split(command, comments=True)
-        if words[0] in ("sim", "top"):
-            continue
-        words = [word for word in words if word != "--password"]
-        server.paddle(*words, cwd=tmp_path, check=0)
-    waits = server.paddle("explain", "train-7", check=0).stdout
-    assert "queue 'vision' is at its limit: asks for 1 core, 2 of 2 are in use" in waits
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_verbs_and_options_exist(page):
     wrong = []

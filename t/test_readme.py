@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import time
@@ -124,11 +125,25 @@ def test_how_to_go_on(shell):
 
 
 def test_a_machine_for_a_team(shell, tmp_path):
-    administrator, ann = readme.commands("A machine for a team")
+    """It is as small as a laptop."""
+    administrator, ann, _ = readme.commands("A machine for a team")
     shell.run(f"export PATH={BIN}:{ROOT}/.venv/bin:$PATH")
-    machine = f"paddled --state {tmp_path}/state --cpus 96 --memory 256Gi --gpus 16"
+    machine = f"paddled --state {tmp_path}/state --cpus 2 --memory 4Gi --gpus 0"
     places = {"paddled --state /var/lib/paddle": machine, "/var/lib/paddle": tmp_path / "state"}
     run_all(shell, administrator[:1], places)
     shell.run(f"until [ -S {tmp_path}/state/paddled.sock ]; do sleep 0.1; done")
     run_all(shell, administrator[1:] + ann, places)
     shell.run("kill %1; wait")
+
+
+def test_what_a_team_sees(make_server, tmp_path):
+    """While jobs of two cores run on a machine that has no more."""
+    server = make_server("--cpus", "2", "--memory", "4Gi")
+    (tmp_path / "train.py").write_text("import time; time.sleep(600)\n")
+    administrator, ann, _ = readme.commands("A machine for a team")
+    for line in administrator[2:4] + [line for line in ann if "--array" in line]:
+        server.paddle(*shlex.split(line)[1:], cwd=tmp_path, check=0)
+    server.wait("train-1", "running")
+    for command, shown in readme.transcripts("A machine for a team"):
+        said = server.paddle(*shlex.split(command)[1:], check=0).stdout
+        assert not readme.missing(shown, said.splitlines()), said
