@@ -50,6 +50,12 @@ static const struct {
           "{\"username\":\"ann\",\"resourceType\":\"queue\",\"resourceID\":\"q\"}" },
         { "queue ungrant ann q", "DELETE", "/grant?resourceType=queue&username=ann&resourceID=q", NULL },
         { "queue grantlist -u ann", "GET", "/grant?maxKeys=100&username=ann", NULL },
+        { "fs list -u ann", "GET", "/fs?username=ann&maxKeys=100", NULL },
+        { "fs show f", "GET", "/fs/f", NULL },
+        { "fs create f mock://srv -o pvc=a,b --option namespace=n -u ann", "POST", "/fs",
+          "{\"name\":\"f\",\"url\":\"mock://srv\",\"username\":\"ann\",\"properties\":"
+          "{\"pvc\":\"a,b\",\"namespace\":\"n\"}}" },
+        { "fs delete f -u ann", "DELETE", "/fs/f?username=ann", NULL },
         { "flavour list --marker x -m 5", "GET", "/flavour?maxKeys=5&marker=x", NULL },
         { "flavour create f -c 1 -m 1Gi -s a=1", "POST", "/flavour",
           "{\"name\":\"f\",\"cpu\":\"1\",\"mem\":\"1Gi\",\"scalarResources\":{\"a\":\"1\"}}" },
