@@ -9,6 +9,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "base/json-out.h"
 #include "engine/ttl.h"
 #include "model/catalog.h"
 #include "model/job.h"
@@ -213,6 +214,8 @@ char *engine_explain(Engine *engine, const Job *job);
  * "lent_to"?, "queue"?, "position"?, "job"?, "expected_start"?} as doc/guide/rest.md has it; [] when it does not
  * wait. */
 json_t *engine_reasons(Engine *engine, const Job *job);
+/* Writes the same as the member "reasons" of an open object. Returns the message of the first; NULL: there is none. */
+char *engine_write_reasons(Engine *engine, const Job *job, JsonOut *out);
 /* While it waits for the build of its environment: that reason, and the resources of the build. NULL: it does
  * not. */
 json_t *engine_build_reason(Engine *engine, const Job *job);

@@ -12,6 +12,30 @@
 #include "model/catalog.h"
 #include "model/framework.h"
 
+/* ---- a list of reasons ---- */
+
+/* Written as JSON text at once: every answer about a job that waits has it. */
+typedef struct {
+        JsonOut *out; /* an array is open in it */
+        int n;
+        char *first; /* the message of the first; or NULL */
+} Reasons;
+
+static void take_message(Reasons *reasons, char *message)
+{
+        if (reasons->n++ == 0)
+                reasons->first = message;
+        else
+                g_free(message);
+}
+
+/* Takes the object. */
+static void add_reason(Reasons *reasons, json_t *reason)
+{
+        take_message(reasons, g_strdup(json_string_value(json_object_get(reason, "message"))));
+        json_put_item(reasons->out, reason);
+}
+
 /* ---- what the engine knows ---- */
 
 /* "job 'prep' (ID) to succeed, now running", "array 'sw' (ID) to end, 3 of its jobs are open". */
@@ -100,7 +124,7 @@ static json_t *away_reason(const Cluster *cluster, const ClusterView *view, cons
 static const char starts_then[] = "the job starts when it is back";
 
 /* Of a job that has members, on another cluster than this machine. */
-static void add_away(Engine *engine, const Job *job, json_t *reasons)
+static void add_away(Engine *engine, const Job *job, Reasons *reasons)
 {
         g_autoptr(Catalog) catalog = views_catalog(engine->views);
         const Queue *queue = catalog_queue(catalog, job->queue);
@@ -111,10 +135,9 @@ static void add_away(Engine *engine, const Job *job, json_t *reasons)
                 return;
         cluster_view(engine, cluster, &view);
         if (view.known && !view.connected)
-                json_array_append_new(
-                        reasons,
-                        away_reason(cluster, &view,
-                                    "members that run there run on, all else is done when it is back"));
+                add_reason(reasons,
+                           away_reason(cluster, &view,
+                                       "members that run there run on, all else is done when it is back"));
 }
 
 /* The first preparation of the job in this state; NULL: none. */
@@ -178,7 +201,7 @@ typedef struct {
         gint64 now;
         const Cluster *cluster; /* NULL: this machine */
         Waiting waiting;
-        json_t *reasons;
+        Reasons *reasons;
 } Question;
 
 static const QueueFigures *figures_for(const Question *question, const char *queue)
@@ -192,10 +215,9 @@ static const QueueFigures *figures_for(const Question *question, const char *que
 
 static void add(Question *question, const Reason *reason)
 {
-        if (json_array_size(question->reasons) < REASONS_MAX)
-                json_array_append_new(question->reasons,
-                                      engine_reason_format(question->engine, reason, question->now,
-                                                           question->job->user));
+        if (question->reasons->n < REASONS_MAX)
+                take_message(question->reasons, reason_write(question->engine, reason, question->now,
+                                                             question->job->user, question->reasons->out));
 }
 
 /* True when nothing else matters. */
@@ -227,7 +249,7 @@ static bool ask_unusable(Question *question, const ClusterView *view)
                 return false;
         why = cluster_view_unusable(question->cluster, view);
         if (why)
-                json_array_append_new(question->reasons, reason_new("no_nodes", why));
+                add_reason(question->reasons, reason_new("no_nodes", why));
         return why != NULL;
 }
 
@@ -257,12 +279,11 @@ static void ask_nodes(Question *question)
 {
         g_autofree char *message = NULL;
 
-        if (!question->cluster || question->cluster->type == CLUSTER_LOCAL ||
-            json_array_size(question->reasons) > 0)
+        if (!question->cluster || question->cluster->type == CLUSTER_LOCAL || question->reasons->n > 0)
                 return;
         message = g_strdup_printf("no node of cluster '%s' has enough free for it now",
                                   question->cluster->object.name);
-        json_array_append_new(question->reasons, reason_new("resources", message));
+        add_reason(question->reasons, reason_new("resources", message));
 }
 
 /* What the build waits for first: "1 core, and 0 of 2 are free"; NULL: not for resources. The caller's. */
@@ -320,7 +341,7 @@ static bool find_want(Question *question, const ClusterView *view, const Queue *
                 return feed_wants(spec, cluster_view_share(view, question->catalog, queue, spec), true,
                                   &question->waiting.want);
         lack = build_lack(question);
-        json_array_append_new(question->reasons, build_reason(question->job, &question->waiting.want, lack));
+        add_reason(question->reasons, build_reason(question->job, &question->waiting.want, lack));
         return true;
 }
 
@@ -361,7 +382,7 @@ static void ask_scheduler(Question *question, const Queue *queue)
         waiting->queues = NULL;
 }
 
-static void ask_figures(Engine *engine, const Job *job, gint64 now, json_t *reasons)
+static void ask_figures(Engine *engine, const Job *job, gint64 now, Reasons *reasons)
 {
         g_autoptr(Catalog) catalog = views_catalog(engine->views);
         g_autoptr(SchedulerFigures) figures = views_figures(engine->views);
@@ -432,19 +453,19 @@ static GArray *waits_of(const Job *job)
 }
 
 /* Members that their cluster has no place for yet, or does not bring up: the most common reason first. */
-static void add_members(const Job *job, json_t *reasons)
+static void add_members(const Job *job, Reasons *reasons)
 {
         int placed = count_placed(job);
         g_autoptr(GArray) waits = waits_of(job);
 
         g_array_sort(waits, compare_waits); /* it is stable */
-        for (guint i = 0; i < waits->len && json_array_size(reasons) < REASONS_MAX; i++) {
+        for (guint i = 0; i < waits->len && reasons->n < REASONS_MAX; i++) {
                 const Wait *wait = &g_array_index(waits, Wait, i);
                 g_autofree char *message =
                         g_strdup_printf("admitted; %d of %d member%s wait%s: %s", wait->n, placed,
                                         placed == 1 ? "" : "s", wait->n == 1 ? "s" : "", wait->why);
 
-                json_array_append_new(reasons, reason_new("members", message));
+                add_reason(reasons, reason_new("members", message));
         }
 }
 
@@ -471,7 +492,7 @@ static char *crowd_format(const Job *job, const Crowd *crowd)
 }
 
 /* Some members have ended well a while ago, and others that have to end as well go on: they may never end. */
-static void add_late(const Job *job, gint64 now, json_t *reasons)
+static void add_late(const Job *job, gint64 now, Reasons *reasons)
 {
         g_autofree char *ended_text = NULL, *late_text = NULL, *first = NULL, *message = NULL;
         Crowd ended = { 0 }, late = { 0 };
@@ -494,13 +515,13 @@ static void add_late(const Job *job, gint64 now, json_t *reasons)
         message = g_strdup_printf("%s ended more than a minute ago, %s still run%s; see `paddle logs %s "
                                   "--member %s`",
                                   ended_text, late_text, late.n == 1 ? "s" : "", job->name, first);
-        json_array_append_new(reasons, reason_new("members", message));
+        add_reason(reasons, reason_new("members", message));
 }
 
-json_t *engine_reasons(Engine *engine, const Job *job)
+static void add_all(Engine *engine, const Job *job, Reasons *reasons)
 {
         gint64 now = engine_now(engine);
-        json_t *reasons = json_array(), *own;
+        json_t *own;
 
         if (!life_is_at_rest(job))
                 add_away(engine, job, reasons);
@@ -509,13 +530,36 @@ json_t *engine_reasons(Engine *engine, const Job *job)
         if (job->state == JOB_RUNNING)
                 add_late(job, now, reasons);
         if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)
-                return reasons;
+                return;
         own = engine_reason(engine, job, now);
         if (own)
-                json_array_append_new(reasons, own);
+                add_reason(reasons, own);
         else
                 ask_figures(engine, job, now, reasons);
-        return reasons;
+}
+
+char *engine_write_reasons(Engine *engine, const Job *job, JsonOut *out)
+{
+        Reasons reasons = { .out = out };
+
+        json_open_member(out, "reasons", '[');
+        add_all(engine, job, &reasons);
+        json_close(out, ']');
+        return reasons.first;
+}
+
+json_t *engine_reasons(Engine *engine, const Job *job)
+{
+        JsonOut out = json_out_begin(512);
+        g_autofree char *text = NULL;
+        g_autoptr(json_t) object = NULL;
+
+        json_open(&out, '{');
+        g_free(engine_write_reasons(engine, job, &out));
+        json_close(&out, '}');
+        text = json_out_end(&out);
+        object = json_parse_own(text, strlen(text), NULL);
+        return json_incref(json_object_get(object, "reasons"));
 }
 
 /* ---- in one sentence ---- */

@@ -281,13 +281,12 @@ static char *exact_amount(int kind, gint64 amount)
                        : g_strdup_printf("%" G_GINT64_FORMAT, amount);
 }
 
-static void add_amount(json_t *object, const Reason *reason, int which, int has, const char *name, gint64 n)
+static void put_amount(JsonOut *out, const Reason *reason, bool has, const char *name, gint64 n)
 {
-        g_autofree char *text =
-                (has & which) && reason->kind >= 0 ? exact_amount(reason->kind, MAX(n, 0)) : NULL;
+        g_autofree char *text = has && reason->kind >= 0 ? exact_amount(reason->kind, MAX(n, 0)) : NULL;
 
         if (text)
-                json_object_set_new(object, name, json_string(text));
+                json_out_text(out, name, text);
 }
 
 void reason_add_time(json_t *reason, gint64 ms)
@@ -297,30 +296,30 @@ void reason_add_time(json_t *reason, gint64 ms)
         json_object_set_new(reason, "expected_start", json_string(text));
 }
 
-static void add_figures(json_t *object, const Words *words)
+static void put_figures(JsonOut *out, const Words *words)
 {
         const Reason *reason = words->reason;
         int has = figures_of[reason->cause];
 
         if (reason->kind >= 0 && has & (HAS_ASKED | HAS_LIMIT))
-                json_object_set_new(object, "resource", json_string(resource_name(reason->kind)));
-        add_amount(object, reason, HAS_ASKED, has, "asked", reason->asked);
-        add_amount(object, reason, HAS_FREE, has, "free", reason->free);
-        add_amount(object, reason, HAS_USED, has, "used", reason->used);
-        add_amount(object, reason, HAS_LIMIT, has, "limit", reason->limit);
-        add_amount(object, reason, HAS_LENT, has, "lent", reason->lent);
+                json_put_text(out, "resource", resource_name(reason->kind));
+        put_amount(out, reason, has & HAS_ASKED, JSON_NAME("asked"), reason->asked);
+        put_amount(out, reason, has & HAS_FREE, JSON_NAME("free"), reason->free);
+        put_amount(out, reason, has & HAS_USED, JSON_NAME("used"), reason->used);
+        put_amount(out, reason, has & HAS_LIMIT, JSON_NAME("limit"), reason->limit);
+        put_amount(out, reason, has & HAS_LENT, JSON_NAME("lent"), reason->lent);
         if (has & HAS_COUNT)
-                json_object_set_new(object, "limit", json_integer(reason->limit));
+                json_put_int(out, "limit", reason->limit);
         if (has & HAS_LENT && reason->other >= 0)
-                json_object_set_new(object, "lent_to", json_string(words->other));
+                json_put_text(out, "lent_to", words->other);
         if (has & HAS_QUEUE && reason->queue >= 0)
-                json_object_set_new(object, "queue", json_string(words->queue));
+                json_put_text(out, "queue", words->queue);
         if (has & HAS_POSITION)
-                json_object_set_new(object, "position", json_integer(reason->position));
+                json_put_int(out, "position", reason->position);
         if (words->job)
-                json_object_set_new(object, "job", json_string(words->job->id));
+                json_put_text(out, "job", words->job->id);
         if (has & HAS_START && reason->time > 0)
-                reason_add_time(object, reason->time);
+                json_put_time(out, "expected_start", reason->time);
 }
 
 static const char *queue_name(Engine *engine, int id)
@@ -347,7 +346,7 @@ json_t *reason_new(const char *cause, const char *message)
         return object;
 }
 
-json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user)
+char *reason_write(Engine *engine, const Reason *reason, gint64 now, const char *user, JsonOut *out)
 {
         const Words words = { .engine = engine,
                               .reason = reason,
@@ -355,12 +354,24 @@ json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, c
                               .queue = queue_name(engine, reason->queue),
                               .other = queue_name(engine, reason->other),
                               .job = job_of(engine, reason, user) };
-        g_autofree char *message =
-                say[reason->cause] ? say[reason->cause](&words) : g_strdup("is about to start");
-        json_t *object = reason_new(cause_name(reason->cause), message);
+        char *message = say[reason->cause] ? say[reason->cause](&words) : g_strdup("is about to start");
 
-        add_figures(object, &words);
+        json_open(out, '{');
+        json_put_text(out, "cause", cause_name(reason->cause));
+        json_put_text(out, "message", message);
+        put_figures(out, &words);
+        json_close(out, '}');
         if (words.job)
                 job_unref(words.job);
-        return object;
+        return message;
+}
+
+json_t *engine_reason_format(Engine *engine, const Reason *reason, gint64 now, const char *user)
+{
+        JsonOut out = json_out_begin(256);
+        g_autofree char *text = NULL;
+
+        g_free(reason_write(engine, reason, now, user, &out));
+        text = json_out_end(&out);
+        return json_parse_own(text, strlen(text), NULL);
 }

@@ -130,13 +130,14 @@ static json_t *job_notes(const Api *api, const Job *job)
 /* The members that depend on the time and on other jobs, and the sentences for people. */
 static void put_moving(Api *api, JsonOut *out, const Job *job, json_t *results)
 {
-        json_t *reasons = engine_reasons(api->engine, job);
-        const json_t *first = json_array_get(reasons, 0); /* a sentence has room for one */
+        JsonOut reasons = json_out_begin(MOVING_SIZE);
+        g_autofree char *first = engine_write_reasons(api->engine, job, &reasons); /* the sentence has one */
+        g_autofree char *text = json_out_end(&reasons);
         json_t *array = job->array_seq ? api_format_element(api, job) : NULL;
 
-        job_put_moving(out, job, json_string_value(json_object_get(first, "message")), array, results);
+        job_put_moving(out, job, first, array, results);
         json_put_value(out, "notes", job_notes(api, job));
-        json_put_value(out, "reasons", reasons);
+        json_put_written(out, text, strlen(text));
 }
 
 char *api_new_job_text(Api *api, const Job *job)
