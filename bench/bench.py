@@ -35,7 +35,7 @@ from conftest import Server, wait_for  # noqa: E402
 
 BIN, TOOLS = ROOT / "build/bin", ROOT / "build/bench"
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-COMMIT_BYTES = 26 * 4096  # about what a commit of 8 submits writes to the log
+COMMIT_BYTES = 15 * 4096  # about what a commit of 8 submits writes to the log
 TRUE_JOB = json.dumps({"command": ["true"], "roles": [{"name": "worker", "replicas": 1, "cpu": "100m"}]})
 
 

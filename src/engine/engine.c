@@ -20,6 +20,9 @@ enum {
         BATCH_MAX = 512, /* commands: bounds the time that the first of a batch waits for the last */
         USAGE_MS = 60000,
         FLUSH_MS = 1000, /* of the scheduler's journal */
+        /* A generated name ends with the first 6 characters of the id: the 4 behind the start keep such names apart. */
+        ID_START = 2, /* characters */
+        ID_START_USES = 128,
 };
 
 gint64 engine_now(const Engine *engine)
@@ -27,12 +30,18 @@ gint64 engine_now(const Engine *engine)
         return engine->config.now ? engine->config.now(engine->config.now_arg) : clock_now_ms();
 }
 
-void engine_new_id(const Engine *engine, char ret[ID_LEN + 1])
+void engine_new_id(Engine *engine, char ret[ID_LEN + 1])
 {
-        if (engine->config.new_id)
+        if (engine->config.new_id) {
                 engine->config.new_id(ret, engine->config.new_id_arg);
-        else
-                id_new(ret);
+                return;
+        }
+        id_new(ret);
+        if (engine->id_start_left-- == 0) {
+                memcpy(engine->id_start, ret, sizeof engine->id_start);
+                engine->id_start_left = ID_START_USES - 1;
+        }
+        memcpy(ret, engine->id_start, ID_START);
 }
 
 /* ---- applying ---- */

@@ -48,7 +48,7 @@ typedef struct {
         SchedulerConfig scheduler;
         gint64 (*now)(void *arg); /* NULL: the clock; tests set it */
         void *now_arg;
-        void (*new_id)(char ret[ID_LEN + 1], void *arg); /* NULL: id_new; tests set it */
+        void (*new_id)(char ret[ID_LEN + 1], void *arg); /* NULL: random ones; tests set it */
         void *new_id_arg;
         void (*fatal)(const GError *error,
                       void *arg); /* called when the outcome of a commit is unknown: the program must exit */

@@ -151,8 +151,10 @@ struct Engine {
                          constraint */
 
         gint64 seq, object_seq, revision, horizon;
-        bool sweeps;         /* a page of finished jobs is being read, see retain.c */
-        gint64 retain_array; /* the array that the sweep met last */
+        char id_start[ID_LEN + 1]; /* see engine_new_id */
+        int id_start_left;         /* number of ids that it is still good for */
+        bool sweeps;               /* a page of finished jobs is being read, see retain.c */
+        gint64 retain_array;       /* the array that the sweep met last */
         gint64 retain_seq,
                 retain_at; /* the sweep over finished jobs continues below this number; not before this
                               time */
@@ -358,6 +360,8 @@ gint64 retain_due(const Engine *engine); /* when something may be due next, ms; 
 /* ---- engine.c ---- */
 
 gint64 engine_now(const Engine *engine);
-void engine_new_id(const Engine *engine, char ret[ID_LEN + 1]);
+/* An id for a job. Its start is that of the ids before it, for some hundred of them: rows of an index that are close
+ * together share a page of the database, so a commit of several new jobs writes fewer pages. */
+void engine_new_id(Engine *engine, char ret[ID_LEN + 1]);
 /* Wakes the thread, for example when a test has moved its clock. */
 void engine_poke(Engine *engine);

@@ -114,6 +114,30 @@ static void test_generated_names_differ(void)
         house_free(house);
 }
 
+/* New jobs share the start of their ids, so that the index over ids changes in few places; the rest is random. */
+static void test_ids(void)
+{
+        enum { JOBS = 300, STARTS_MAX = 4 };
+        House *house = house_new();
+        g_autofree char *array = house_submit_ok(house, "{'command':['true'],'array':'0-299'}");
+        g_autoptr(GHashTable) starts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autoptr(GHashTable) rests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        gint64 next;
+        g_autoptr(GPtrArray) jobs = store_jobs(house->store, &(JobQuery){ .limit = 1000 }, &next, NULL);
+
+        g_assert_cmpuint(jobs->len, ==, JOBS);
+        for (guint i = 0; i < jobs->len; i++) {
+                const Job *job = jobs->pdata[i];
+
+                g_assert_true(id_is_valid(job->id));
+                g_hash_table_add(starts, g_strndup(job->id, 2));
+                g_hash_table_add(rests, g_strdup(job->id + 2));
+        }
+        g_assert_cmpuint(g_hash_table_size(starts), <=, STARTS_MAX);
+        g_assert_cmpuint(g_hash_table_size(rests), ==, JOBS);
+        house_free(house);
+}
+
 static void test_generated_names(void)
 {
         static const struct {
@@ -736,6 +760,7 @@ int main(int argc, char **argv)
         g_test_add_func("/commands/name passes on", test_name_passes_on);
         g_test_add_func("/commands/repeated keeps its place", test_repeated_keeps_its_place);
         g_test_add_func("/commands/generated names", test_generated_names);
+        g_test_add_func("/commands/ids of new jobs", test_ids);
         g_test_add_func("/commands/generated names differ", test_generated_names_differ);
         g_test_add_func("/commands/keys", test_keys);
         g_test_add_func("/commands/never fits", test_never_fits);
