@@ -103,15 +103,16 @@ static char *notes_of(const Drawing *drawing, guint32 i)
         return g_string_free(notes, FALSE);
 }
 
-/* The column behind the longest name of a section, up to COLUMN_MAX. */
+/* The column behind the longest name of a section, up to COLUMN_MAX; on a narrow terminal half of it is for notes. */
 static void find_column(Drawing *drawing, guint32 parent, int depth)
 {
         const Component *component = &drawing->definition->components[parent];
+        int max = drawing->width ? MIN((int)COLUMN_MAX, drawing->width / 2) : (int)COLUMN_MAX;
 
         for (guint32 i = component->children; i < component[1].children; i++) {
                 int column = depth * LEVEL + (int)strlen(component_name(drawing->definition, i)) + 2;
 
-                if (column <= COLUMN_MAX)
+                if (column <= max)
                         drawing->column = MAX(drawing->column, column);
                 find_column(drawing, i, depth + 1);
         }
@@ -140,25 +141,36 @@ static void write_blanks(GString *out, int n)
                 g_string_append_c(out, ' ');
 }
 
-/* A note behind `at` columns. On a terminal it goes on in the lines below, which keep the lines of the tree. */
+/* A new line below a component, as far as `column`; it keeps the lines of the tree. */
+static void begin_line(const Drawing *drawing, int column, bool children)
+{
+        g_string_append_printf(drawing->out, "\n%s%s", drawing->indent->str,
+                               !children       ? " "
+                               : drawing->utf8 ? "│"
+                                               : "|");
+        write_blanks(drawing->out, column - (int)g_utf8_strlen(drawing->indent->str, -1) - 1);
+}
+
+/* A note behind `at` columns. On a terminal it goes on in the lines below, and begins there behind a long name. */
 static void write_notes(const Drawing *drawing, int at, const char *note, bool children)
 {
-        int column = MAX(drawing->column, at + 2), columns = drawing->width - column;
-        bool wraps = drawing->width && columns >= NOTE_MIN;
+        int column = MAX(drawing->column, at + 2);
+        bool wraps = drawing->width && column + (int)g_utf8_strlen(note, -1) > drawing->width;
 
-        write_blanks(drawing->out, column - at);
+        if (wraps && column > drawing->column) {
+                column = MAX(drawing->column, (int)g_utf8_strlen(drawing->indent->str, -1) + 2);
+                begin_line(drawing, column, children);
+        } else {
+                write_blanks(drawing->out, column - at);
+        }
+        wraps = wraps && drawing->width - column >= NOTE_MIN;
         while (*note) {
-                const char *end = wraps ? line_end(note, columns) : note + strlen(note);
+                const char *end = wraps ? line_end(note, drawing->width - column) : note + strlen(note);
 
                 g_string_append_len(drawing->out, note, end - note);
                 note = end + (*end == ' ');
-                if (!*note)
-                        return;
-                g_string_append_printf(drawing->out, "\n%s%s", drawing->indent->str,
-                                       !children       ? " "
-                                       : drawing->utf8 ? "│"
-                                                       : "|");
-                write_blanks(drawing->out, column - (int)g_utf8_strlen(drawing->indent->str, -1) - 1);
+                if (*note)
+                        begin_line(drawing, column, children);
         }
 }
 

@@ -1,9 +1,10 @@
 /* What a person reads: for common mistakes, the place and the sentence; one error for one mistake; options and requests by
- * their names; warnings. */
+ * their names; warnings; the tree. */
 #include "pipeline/definition.h"
 
 #include <string.h>
 
+#include "pipeline/show.h"
 #include "pipeline/test/parse.h"
 
 /* "LINE:COLUMN PATH: SENTENCE (CLASS) | HINT" for each problem. */
@@ -280,6 +281,64 @@ static void test_warnings(void)
         check_all(cases, G_N_ELEMENTS(cases), &warn);
 }
 
+/* The tree as it is drawn for a pipe, and for a narrow terminal. */
+static void test_show(void)
+{
+        g_autoptr(Definition) definition = parse_valid(
+                "components: {score: {}}\n"
+                "entry_points: {fetch: {}, train: {deps: fetch, loop_argument: [1, 2], entry_points: {fit: {}, "
+                "test: {deps: fit}}}, a-very-long-name-of-a-step: {deps: 'fetch, train', condition: 1 > 0}, s: {reference: "
+                "{component: score}}}\ndisabled: s\npost_process: {tidy: {}}",
+                NULL);
+        g_autofree char *wide = definition_show(definition, true, 0),
+                        *narrow = definition_show(definition, false, 40);
+
+        g_assert_cmpstr(wide, ==,
+                        "demo\n"
+                        "├─ fetch\n"
+                        "├─ train                       after fetch; loop over 2 items\n"
+                        "│  ├─ fit\n"
+                        "│  └─ test                     after fit\n"
+                        "├─ a-very-long-name-of-a-step  after fetch, train; if 1 > 0\n"
+                        "└─ s                           uses score; disabled\n"
+                        "post_process\n"
+                        "└─ tidy\n"
+                        "components\n"
+                        "└─ score\n");
+        g_assert_cmpstr(narrow, ==,
+                        "demo\n"
+                        "|- fetch\n"
+                        "|- train    after fetch; loop over 2\n"
+                        "|  |        items\n"
+                        "|  |- fit\n"
+                        "|  `- test  after fit\n"
+                        "|- a-very-long-name-of-a-step\n"
+                        "|           after fetch, train; if 1 > 0\n"
+                        "`- s        uses score; disabled\n"
+                        "post_process\n"
+                        "`- tidy\n"
+                        "components\n"
+                        "`- score\n");
+}
+
+/* Of many dependencies the first are named. */
+static void test_show_many(void)
+{
+        g_autoptr(GString) text = g_string_new("entry_points: {");
+        g_autoptr(Definition) definition = NULL;
+        g_autofree char *tree = NULL;
+
+        for (int i = 0; i < 20; i++)
+                g_string_append_printf(text, "s%d: {}, ", i);
+        g_string_append(text, "last: {deps: '");
+        for (int i = 0; i < 20; i++)
+                g_string_append_printf(text, "s%d,", i);
+        g_string_append(text, "'}}");
+        definition = parse_valid(text->str, NULL);
+        tree = definition_show(definition, true, 0);
+        g_assert_true(g_str_has_suffix(tree, "└─ last  after s0, s1, s2, s3, s4, s5 and 14 more\n"));
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -289,5 +348,7 @@ int main(int argc, char **argv)
         g_test_add_func("/messages/request", test_request);
         g_test_add_func("/messages/options", test_options);
         g_test_add_func("/messages/warnings", test_warnings);
+        g_test_add_func("/messages/show", test_show);
+        g_test_add_func("/messages/show-many", test_show_many);
         return g_test_run();
 }
