@@ -160,9 +160,9 @@ static void refuse_unknown(const Check *check, guint32 component, ValueRole role
         guint32 target = component_target(&check->draft->definition, component);
         g_autofree char *hint = NULL;
 
-        if (role == ROLE_OUTPUT ? draft_lacks_artifacts(check->draft, target)
-                                : draft_is_refused(check->draft, target, KEY_PARAMETERS) ||
-                                          draft_is_refused(check->draft, target, KEY_REFERENCE))
+        if (draft_is_refused(check->draft, target, KEY_REFERENCE) ||
+            (role == ROLE_OUTPUT ? draft_lacks_artifacts(check->draft, target)
+                                 : draft_is_refused(check->draft, target, KEY_PARAMETERS)))
                 return;
         hint = draft_nearest(draft_nearest_variable(check->draft, target, 1U << role, name));
         refuse(check, PE_12, "the component '%s' has no %s '%.64s'%s",
@@ -550,7 +550,7 @@ static void check_image(Draft *draft, guint32 i)
         if (node && has_tar(definition_text(&draft->definition, component->image)))
                 draft_refuse(draft, PE_31, node, i, "docker_env", "an image cannot end in '.tar'");
         else if (!component->image && !draft->request->image_optional && is_standalone(draft, i) &&
-                 !draft_is_refused(draft, i, KEY_DOCKER_ENV) &&
+                 !draft_is_refused(draft, i, KEY_DOCKER_ENV) && !draft_is_refused(draft, i, KEY_REFERENCE) &&
                  !draft_is_refused(draft, DEFINITION_ROOT, KEY_DOCKER_ENV))
                 draft_refuse(
                         draft, PE_IMAGE, draft_component_node(draft, i), i, "docker_env",

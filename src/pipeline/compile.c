@@ -297,10 +297,14 @@ static void read_requirements(Draft *draft, guint32 node, guint32 component, Ext
 static void read_reference(Draft *draft, guint32 map, guint32 component, Extra *extra)
 {
         guint32 keys[KEYS] = { 0 }, target;
+        guint before = draft->problems->n;
         const char *name;
 
         read_keys(draft, map, IN_REFERENCE, component, "reference", keys);
         name = text_at(draft, keys[KEY_COMPONENT]);
+        draft_mark_refused(draft, component, KEY_REFERENCE); /* until its target is found */
+        if (!*name && draft->problems->n > before)
+                return;
         if (!*name) {
                 draft_refuse(draft, PE_22, map, component, "reference", "needs the key 'component'");
                 return;
@@ -317,6 +321,7 @@ static void read_reference(Draft *draft, guint32 map, guint32 component, Extra *
                 return;
         }
         extra->reference = target;
+        draft_clear_refused(draft, component, KEY_REFERENCE);
 }
 
 /* True if a component has one of the keys of an Extra. */

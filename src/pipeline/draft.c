@@ -99,6 +99,11 @@ void draft_mark_refused(Draft *draft, guint32 component, Key key)
         *refused_of(draft, component) |= (guint64)1 << key;
 }
 
+void draft_clear_refused(Draft *draft, guint32 component, Key key)
+{
+        *refused_of(draft, component) &= ~((guint64)1 << key);
+}
+
 void draft_mark_body(Draft *draft, guint32 component)
 {
         *refused_of(draft, component) = G_MAXUINT64;

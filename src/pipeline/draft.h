@@ -62,6 +62,7 @@ const char *draft_nearest_of(Draft *draft, const char *name, const char *const *
 /* A key whose value is refused, or that is misspelt, is treated as absent. What misses its value is then no error
  * of its own. Component DEFINITION_ROOT: the top level. */
 void draft_mark_refused(Draft *draft, guint32 component, Key key);
+void draft_clear_refused(Draft *draft, guint32 component, Key key);
 bool draft_is_refused(const Draft *draft, guint32 component, Key key);
 bool draft_lacks_artifacts(const Draft *draft, guint32 component); /* as far as they are refused */
 void draft_mark_body(Draft *draft, guint32 component);             /* all keys of a component */

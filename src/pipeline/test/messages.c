@@ -153,6 +153,16 @@ static void test_one_error(void)
                   "3:1 there is no key 'component' here (PE-03) | Did you mean 'components'?" },
                 { "entry_point: {a: {}}\n",
                   "3:1 there is no key 'entry_point' here (PE-03) | Did you mean 'entry_points'?" },
+                { "!name: n\ncomponents: {score: {docker_env: i, parameters: {p: 1}}}\n"
+                  "entry_points: {a: {reference: score}, b: {docker_env: i, deps: a, parameters: {q: '{{a.p}}'}}}",
+                  "3:31 entry_points.a.reference: must be a map: {component: NAME}, not text (PE-02)" },
+                { "components: {score: {parameters: {p: 1}}}\n"
+                  "entry_points: {a: {reference: {componet: score}}, b: {deps: a, parameters: {q: '{{a.p}}'}}}",
+                  "4:32 entry_points.a.reference: there is no key 'componet' here (PE-03) | Did you mean 'component'?" },
+                { "components: {score: {parameters: {p: 1}}}\n"
+                  "entry_points: {a: {reference: {component: scor}}, b: {deps: a, parameters: {q: '{{a.p}}'}}}",
+                  "4:43 entry_points.a.reference.component: there is no component 'scor' under 'components' (PE-22) | Did "
+                  "you mean 'score'?" },
                 { "entry_points: {a: x, b: {deps: a, parameters: {p: '{{a.p}}'}}}",
                   "3:19 entry_points.a: must be a map, not text (PE-02)" },
                 { "!name: [n]\ndocker_env: i\nentry_points: {a: {}}\n",
