@@ -111,7 +111,8 @@ def test_all_members_and_attempts(served, ann):
 
 def test_a_command_beside_the_member(served, ann):
     job = ann.submit("echo three >/data/w; exec sleep 600", mounts=[home("/data", "beside")])
-    wait_for(lambda: (ann.disk / "beside/w").exists(), what="the job's file")
+    served.wait(job["id"], "running")
+    wait_for(lambda: (ann.disk / "beside/w").exists() and (ann.disk / "beside/w").read_text(), what="the job's file")
     assert ann.paddle("exec", job["id"], "--", "cat", "/data/w", check=0).stdout == "three\n"
     served.cancel([job["id"]])
     served.wait(job["id"])
@@ -145,6 +146,7 @@ def test_without_root(make_server, tmp_path_factory):
     said = server.member_log(job["id"])
     assert said.split()[0] == str(uid) and "refused" in said
     job = server.submit(["sh", "-c", "echo up; exec sleep 600"], mounts=[home("/data")])
+    server.wait(job["id"], "running")
     wait_for(lambda: "up" in server.member_log(job["id"]), what="the job")
     assert server.paddle("exec", job["id"], "--", "cat", "/data/x", check=0).stdout == f"{uid}\n"
 
