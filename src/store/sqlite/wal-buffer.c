@@ -9,20 +9,53 @@
 #include "base/err.h"
 #include "store/sqlite/wal.h"
 
-enum { SIZE = 30 * WAL_FRAME }; /* SQLite's file layer writes at most 128 KB - 1 in one piece */
-G_STATIC_ASSERT(SIZE < 128 * 1024);
+enum {
+        SIZE = 30 * WAL_FRAME, /* SQLite's file layer writes at most 128 KB - 1 in one piece */
+        AHEAD = 256 * 1024,    /* the file's length is a multiple of this */
+        ZEROS = 32 * 1024,     /* written at once */
+};
+G_STATIC_ASSERT(SIZE < 128 * 1024 && AHEAD % ZEROS == 0);
 
 typedef struct {
         sqlite3_io_methods methods; /* first: file->pMethods points at it */
         const sqlite3_io_methods *real;
-        sqlite3_int64 at; /* where in the file the buffer begins */
-        int n;            /* bytes in it */
+        sqlite3_int64 length; /* up to here the file has been written */
+        sqlite3_int64 at;     /* where in the file the buffer begins */
+        int n;                /* bytes in it */
         guint8 bytes[SIZE];
 } WalBuffer;
 
 static WalBuffer *buffer_of(sqlite3_file *file)
 {
         return (WalBuffer *)file->pMethods;
+}
+
+/* Writes zeros behind what was written, which SQLite does not take for pages. If that fails the disk is full: what
+ * follows decides for itself whether it finds space. */
+static void lengthen(sqlite3_file *file, sqlite3_int64 end)
+{
+        static const guint8 zeros[ZEROS];
+        WalBuffer *buffer = buffer_of(file);
+        sqlite3_int64 to = (end / AHEAD + 1) * AHEAD;
+
+        if (end <= buffer->length)
+                return;
+        for (buffer->length = end; buffer->length < to;) {
+                int n = (int)MIN(to - buffer->length, ZEROS);
+
+                if (buffer->real->xWrite(file, zeros, n, buffer->length) != SQLITE_OK)
+                        return;
+                buffer->length += n;
+        }
+}
+
+static int write_out(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
+{
+        int code = buffer_of(file)->real->xWrite(file, data, n, at);
+
+        if (code == SQLITE_OK)
+                lengthen(file, at + n);
+        return code;
 }
 
 /* After a failure the transaction is rolled back, and its pages are written again by the next one. */
@@ -32,7 +65,7 @@ static int flush(sqlite3_file *file)
         int n = buffer->n;
 
         buffer->n = 0;
-        return n > 0 ? buffer->real->xWrite(file, buffer->bytes, n, buffer->at) : SQLITE_OK;
+        return n > 0 ? write_out(file, buffer->bytes, n, buffer->at) : SQLITE_OK;
 }
 
 static int gather(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
@@ -45,7 +78,7 @@ static int gather(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
         if (code != SQLITE_OK)
                 return code;
         if (n > SIZE)
-                return buffer->real->xWrite(file, data, n, at);
+                return write_out(file, data, n, at);
         if (buffer->n == 0)
                 buffer->at = at;
         memcpy(buffer->bytes + buffer->n, data, (gsize)n);
@@ -71,7 +104,11 @@ static int flush_and_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
         int code = flush(file);
 
-        return code == SQLITE_OK ? buffer_of(file)->real->xTruncate(file, size) : code;
+        if (code == SQLITE_OK)
+                code = buffer_of(file)->real->xTruncate(file, size);
+        if (code == SQLITE_OK)
+                buffer_of(file)->length = size;
+        return code;
 }
 
 static int flush_and_measure(sqlite3_file *file, sqlite3_int64 *ret)
@@ -103,6 +140,8 @@ bool wal_buffer_install(Conn *writer, GError **error)
         buffer = g_malloc(sizeof *buffer); /* its pages are used only as far as batches are long */
         buffer->real = file->pMethods;
         buffer->at = buffer->n = 0;
+        if (buffer->real->xFileSize(file, &buffer->length) != SQLITE_OK)
+                buffer->length = 0; /* it is written again */
         buffer->methods = *file->pMethods;
         buffer->methods.xWrite = gather;
         buffer->methods.xRead = flush_and_read;

@@ -2,7 +2,10 @@
  * calls for a batch of five jobs. They follow each other in the file, so they are gathered in memory and written in one
  * piece before the log is synced. Nothing reads them earlier: SQLite publishes new pages after that sync.
  *
- *     xWrite ──▶ buffer ──▶ one write, when the file is synced, read or written elsewhere, or the buffer is full */
+ *     xWrite ──▶ buffer ──▶ one write, when the file is synced, read or written elsewhere, or the buffer is full
+ *
+ * To sync a file that has grown, the file system also writes its new length. So the log grows by 256 KB at a time,
+ * filled with zeros, and most commits leave its length as it is. */
 #pragma once
 
 #include "store/sqlite/conn.h"

@@ -9,7 +9,8 @@ enum { PAGE = 4096 };
 
 typedef struct {
         sqlite3_file base;
-        sqlite3_int64 synced; /* bytes of the file at its last good sync */
+        sqlite3_int64 synced;   /* bytes of the file at its last good sync */
+        sqlite3_int64 from, to; /* what was written since; from = to: nothing */
         char *path;
         sqlite3_file *real;
 } FaultyFile;
@@ -90,6 +91,21 @@ static int faulty_read(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
         return FORWARD(file, xRead, data, n, at);
 }
 
+static void note_written(FaultyFile *file, sqlite3_int64 from, sqlite3_int64 to)
+{
+        file->from = file->from == file->to ? from : MIN(file->from, from);
+        file->to = MAX(file->to, to);
+}
+
+/* What was written since the last good sync does not reach the disk. */
+static void lose_written(FaultyFile *file)
+{
+        for (sqlite3_int64 at = file->from; at < MIN(file->to, file->synced); at++)
+                (void)FORWARD(&file->base, xWrite, "", 1, at);
+        if (truncate(file->path, file->synced) < 0)
+                g_error("cannot truncate '%s'", file->path);
+}
+
 /* A long write is several operations, one for each page. */
 static int faulty_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
@@ -98,6 +114,7 @@ static int faulty_write(sqlite3_file *file, const void *data, int n, sqlite3_int
 
         if (code != SQLITE_OK && written > 0) /* a short write: half of the page that fails is there */
                 (void)FORWARD(file, xWrite, data, written, at);
+        note_written((FaultyFile *)file, at, at + n);
         if (code == SQLITE_OK)
                 return FORWARD(file, xWrite, data, n, at);
         errno = disk.last_errno;
@@ -116,10 +133,11 @@ static int faulty_sync(sqlite3_file *file, int flags)
 
         if (code == SQLITE_OK) {
                 (void)FORWARD(file, xFileSize, &faulty->synced);
+                faulty->from = faulty->to = 0;
                 return FORWARD(file, xSync, flags);
         }
-        if (disk.lossy && truncate(faulty->path, faulty->synced) < 0)
-                g_error("cannot truncate '%s'", faulty->path);
+        if (disk.lossy)
+                lose_written(faulty);
         return code;
 }
 
