@@ -60,6 +60,8 @@ static const Field job_fields[] = {
         JOB_FIELD(annotations, LIST, 0, 0),
         JOB_FIELD(spec_seq, I64, 0, G_MAXINT64),
         JOB_FIELD(array_seq, I64, 0, G_MAXINT64),
+        JOB_FIELD(run_seq, I64, 0, G_MAXINT64),
+        JOB_FIELD(run_node, I32, 0, G_MAXINT32),
         FIELD(Job, array_index, I32, -1, -1, SPEC_ARRAY_INDEX_MAX),
         JOB_FIELD(array_max, I32, 0, SPEC_ARRAY_MAX),
         JOB_FIELD(after, LIST, 0, 0),

@@ -103,6 +103,8 @@ typedef struct Job {
         gint64 spec_seq;   /* seq of the job whose row stores the specification: its own, or that of the first
                               job of its array or batch */
         gint64 array_seq;  /* seq of the first job of its array; 0: not in an array */
+        gint64 run_seq;    /* number of the run (run-record.h) of which it is a step; 0: none */
+        int run_node;      /* ... and its node there */
         int array_index;   /* -1: not in an array */
         int array_max;     /* how many jobs of the array may run at once; 0: all */
         char **after;      /* the entries of spec->after that are still awaited, by id; NULL: none */

@@ -663,6 +663,22 @@ void run_changed(const Run *run, void (*changed)(void *arg, guint32 node), void 
                 changed(arg, g_array_index(run->nodes.kept, guint32, i));
 }
 
+bool run_child_is_loop(const Run *run, guint32 child)
+{
+        return child_at(run, child)->first != (guint32)RUN_NONE && child_loops(run, child);
+}
+
+void run_changed_children(const Run *run, void (*changed)(void *arg, guint32 child), void *arg)
+{
+        for (guint i = 0; i < run->children.kept->len; i++) {
+                guint32 index = g_array_index(run->children.kept, guint32, i);
+                const RunChild *now = child_at(run, index), *was = undo_array_was(&run->children, i);
+
+                if ((was->first != now->first && run_child_is_loop(run, index)) || was->rest != now->rest)
+                        changed(arg, index);
+        }
+}
+
 /* ---- state ---- */
 
 NodeState run_state(const Run *run)

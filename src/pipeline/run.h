@@ -25,26 +25,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "model/run-record.h"
 #include "pipeline/definition.h"
-
-typedef enum {
-        NODE_NONE, /* not made yet */
-        NODE_LOOKING,
-        NODE_STARTING,
-        NODE_RUNNING,
-        NODE_STOPPING,
-        NODE_SUCCEEDED, /* the first final state */
-        NODE_FAILED,
-        NODE_TERMINATED,
-        NODE_CANCELLED,
-        NODE_SKIPPED,
-        NODE_STATES,
-} NodeState;
-
-static inline bool node_is_final(NodeState state)
-{
-        return state >= NODE_SUCCEEDED;
-}
 
 enum {
         RUN_ROOT = 0,  /* the node of the entry points */
@@ -160,6 +142,11 @@ guint32 run_slots_used(const Run *run);
 
 /* Calls `changed` for each node that has changed since run_keep, once. */
 void run_changed(const Run *run, void (*changed)(void *arg, guint32 node), void *arg);
+/* The same for each child that must be stored beside its nodes, and has changed: a loop whose length became known, and
+ * a child whose nodes never will be made. */
+void run_changed_children(const Run *run, void (*changed)(void *arg, guint32 child), void *arg);
+/* True if the child is a loop whose list has `count` items, with the nodes from `first` on. */
+bool run_child_is_loop(const Run *run, guint32 child);
 gsize run_size(const Run *run); /* bytes, without the definition */
 
 /* ---- after a restart, or for a retry ----

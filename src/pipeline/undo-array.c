@@ -45,6 +45,11 @@ void *undo_array_touch(UndoArray *array, guint32 i)
         return item;
 }
 
+const void *undo_array_was(const UndoArray *array, guint i)
+{
+        return array->old->data + i * array->item;
+}
+
 void undo_array_keep(UndoArray *array)
 {
         for (guint i = 0; i < array->kept->len; i++)

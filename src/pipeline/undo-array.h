@@ -21,5 +21,7 @@ void *undo_array_get(const UndoArray *array, guint32 i);
 /* An item that is going to change. */
 void *undo_array_touch(UndoArray *array, guint32 i);
 void undo_array_keep(UndoArray *array);
+/* How the item kept[i] was at the last undo_array_keep. */
+const void *undo_array_was(const UndoArray *array, guint i);
 void undo_array_undo(UndoArray *array);
 gsize undo_array_size(const UndoArray *array); /* bytes */

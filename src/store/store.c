@@ -147,6 +147,48 @@ GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int 
         return store->ops->array_jobs(store, array_seq, states, limit, error);
 }
 
+RunRecord *store_run_by_id(Store *store, const char *id, bool text, GError **error)
+{
+        store_check_read();
+        return store->ops->run_by_id(store, id, text, error);
+}
+
+RunRecord *store_run_by_key(Store *store, const char *user, const char *idempotency_key, GError **error)
+{
+        store_check_read();
+        return store->ops->run_by_key(store, user, idempotency_key, error);
+}
+
+GPtrArray *store_runs(Store *store, const RunQuery *query, gint64 *ret_next, GError **error)
+{
+        store_check_read();
+        return store->ops->runs(store, query, ret_next, error);
+}
+
+GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error)
+{
+        store_check_read();
+        return store->ops->run_nodes(store, query, ret_next, error);
+}
+
+GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error)
+{
+        store_check_read();
+        return store->ops->run_children(store, run, limit, error);
+}
+
+bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error)
+{
+        store_check_read();
+        return store->ops->run_counts(store, run, ret, error);
+}
+
+RunRecord *store_run_expired(Store *store, gint64 before, GError **error)
+{
+        store_check_read();
+        return store->ops->run_expired(store, before, error);
+}
+
 GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)
 {
         store_check_read();

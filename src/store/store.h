@@ -10,6 +10,7 @@
 #include "model/access.h"
 #include "model/job.h"
 #include "model/object.h"
+#include "model/run-record.h"
 #include "store/event.h"
 #include "store/record.h"
 
@@ -66,10 +67,12 @@ typedef enum {
 
 typedef struct {
         gint64 last_seq, last_revision, events_horizon;
-        gint64 last_object_seq;
+        gint64 last_object_seq, last_run_seq;
         char boot_id[37]; /* of the last run; initially "" */
         /* Owned; NULL for a kind of which nothing is loaded. RECORD_OBJECT: all objects, in order of seq.
-         * RECORD_JOB: the open jobs, in order of seq. RECORD_USAGE: all of it. */
+         * RECORD_JOB: the open jobs, in order of seq. RECORD_USAGE: all of it. RECORD_RUN: the runs that have not
+         * ended, with their texts, in order of seq; RECORD_RUN_NODE: their nodes, in order of run and node;
+         * RECORD_RUN_CHILD: their children, in order of run and first node. */
         GPtrArray *loaded[RECORD_KINDS];
 } StoreState;
 void store_state_clear(StoreState *state);
@@ -131,6 +134,38 @@ bool store_array_by_name(Store *store, const char *user, const char *name, gint6
 /* Its elements in one of these states (as in JobQuery), in ascending order. */
 GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int limit, GError **error);
 
+/* Runs; those that are dropped are not found. `text`: with definition and request. */
+RunRecord *store_run_by_id(Store *store, const char *id, bool text, GError **error); /* ERR_NOT_FOUND */
+RunRecord *store_run_by_key(Store *store, const char *user, const char *idempotency_key,
+                            GError **error); /* ERR_NOT_FOUND */
+
+typedef struct {
+        const char *user;  /* NULL: of all users */
+        const char *name;  /* exact, or NULL */
+        guint32 states;    /* bit set of 1u << NodeState; 0: all */
+        gint64 before_seq; /* runs with a smaller seq; 0: start with the newest */
+        int limit;         /* 1..1000 */
+} RunQuery;
+/* Newest first. *ret_next as of store_jobs: a page may be shorter than `limit` without being the last. */
+GPtrArray *store_runs(Store *store, const RunQuery *query, gint64 *ret_next, GError **error);
+
+typedef struct {
+        gint64 run;     /* seq */
+        gint64 after;   /* nodes with a larger index; 0: all */
+        guint32 states; /* bit set of 1u << NodeState; 0: all */
+        int limit;      /* 1..20000 */
+} RunNodeQuery;
+/* RunNodeRecord, in order of index. *ret_next is the `after` of the next page; 0: this is the last one. A page may be
+ * shorter than `limit` without being the last. */
+GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+/* RunChildRecord, at most `limit`, in order of dag and component. */
+GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error);
+/* The number of its nodes in each state, and of those that never will be made. */
+bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
+/* A run that is dropped, else the one that ended first, at `before` (ms) or earlier; without text. NULL without an
+ * error: there is none. */
+RunRecord *store_run_expired(Store *store, gint64 before, GError **error);
+
 typedef struct {
         gint64 since;        /* events with a larger revision */
         SubjectKind subject; /* events of subjects of this kind; SUBJECT_NONE: all events */
@@ -181,6 +216,13 @@ struct StoreOps {
         bool (*array_count)(Store *store, gint64 array_seq, ArrayCount *ret, GError **error);
         bool (*array_by_name)(Store *store, const char *user, const char *name, gint64 *ret, GError **error);
         GPtrArray *(*array_jobs)(Store *store, gint64 array_seq, guint32 states, int limit, GError **error);
+        RunRecord *(*run_by_id)(Store *store, const char *id, bool text, GError **error);
+        RunRecord *(*run_by_key)(Store *store, const char *user, const char *idempotency_key, GError **error);
+        GPtrArray *(*runs)(Store *store, const RunQuery *query, gint64 *ret_next, GError **error);
+        GPtrArray *(*run_nodes)(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+        GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
+        bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
+        RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);
         GPtrArray *(*events)(Store *store, const EventQuery *query, GError **error);
         gint64 (*events_horizon)(Store *store);
         Token *(*token_by_hash)(Store *store, const char *hash, GError **error);

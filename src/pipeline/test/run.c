@@ -630,8 +630,21 @@ typedef struct {
         Run *run;
         Model model;
         GPtrArray *actions; /* of the run, as those of the model */
+        GHashTable *nodes;  /* index -> StoredNode: what the changes that were reported add up to */
+        GHashTable *loops;  /* first node -> StoredLoop */
+        guint rests;        /* children whose nodes never will be made, as reported */
         guint seed;
 } Pair;
+
+typedef struct {
+        RunNode node;
+        guint32 dag_node;
+        bool inner;
+} StoredNode;
+
+typedef struct {
+        guint32 dag_node, component, count;
+} StoredLoop;
 
 static char *node_path(const Run *run, const Definition *definition, guint32 dag, guint32 component,
                        guint32 number)
@@ -919,13 +932,49 @@ static void work(Pair *pair)
         while (run_work(pair->run, &budget, on_action, pair));
 }
 
+static void store_node(void *arg, guint32 index)
+{
+        Pair *pair = arg;
+        const RunNode *node = run_node(pair->run, index);
+        StoredNode row = { .node = *node };
+
+        if (index <= RUN_POST || node->state == NODE_NONE || node->state == NODE_LOOKING ||
+            node->state == NODE_STARTING)
+                return;
+        row.dag_node = run_dag(pair->run, node->dag)->node;
+        row.inner = node->inner != (guint32)RUN_NONE;
+        g_hash_table_replace(pair->nodes, GUINT_TO_POINTER(index), g_memdup2(&row, sizeof row));
+}
+
+static void store_child(void *arg, guint32 index)
+{
+        Pair *pair = arg;
+        const RunChild *child = run_child(pair->run, index);
+        StoredLoop loop = { run_dag(pair->run, child->dag)->node, run_child_component(pair->run, index),
+                            child->count };
+
+        g_assert_true(run_child_is_loop(pair->run, index) || child->rest != NODE_NONE);
+        if (run_child_is_loop(pair->run, index))
+                g_hash_table_replace(pair->loops, GUINT_TO_POINTER(child->first),
+                                     g_memdup2(&loop, sizeof loop));
+        pair->rests += child->rest != NODE_NONE;
+}
+
+/* What a commit would write. */
+static void store(Pair *pair)
+{
+        run_changed(pair->run, store_node, pair);
+        run_changed_children(pair->run, store_child, pair);
+        run_keep(pair->run);
+}
+
 /* The answer is given, some of the work is done, and all of it is undone. */
 static void try_and_undo(Pair *pair, const Answer *answer)
 {
         g_autofree char *before = dump_run(pair), *after = NULL;
         guint budget = (guint)g_rand_int_range(pair->plan.rand, 0, 40);
 
-        run_keep(pair->run);
+        store(pair);
         answer_run(pair, answer);
         (void)run_work(pair->run, &budget, on_action, pair);
         run_undo(pair->run);
@@ -934,40 +983,21 @@ static void try_and_undo(Pair *pair, const Answer *answer)
         g_assert_cmpstr(before, ==, after);
 }
 
-static void restore_loops(const Pair *pair, Run *to, guint32 node)
-{
-        const Run *from = pair->run;
-        const RunDag *dag = run_dag(from, run_node(from, node)->inner);
-
-        for (guint32 i = dag->children; i < dag->children + dag->n_children; i++) {
-                const RunChild *child = run_child(from, i);
-                guint32 component = run_child_component(from, i);
-
-                if (child->first != (guint32)RUN_NONE &&
-                    pair->definition->components[component_target(pair->definition, component)].loops)
-                        run_restore_loop(to, node, component, child->first, child->count);
-        }
-}
-
+/* A new run from what was stored: nodes after the nodes of their DAGs, loops before their nodes. */
 static Run *restored(const Pair *pair)
 {
-        const Run *from = pair->run;
         Run *to = run_new(pair->definition, 100 * 1000);
 
-        restore_loops(pair, to, RUN_ROOT);
-        if (run_node(from, RUN_POST)->inner != (guint32)RUN_NONE)
-                restore_loops(pair, to, RUN_POST);
-        for (guint32 i = RUN_POST + 1; i < run_nodes(from); i++) {
-                const RunNode *node = run_node(from, i);
-                bool inner = node->state != NODE_NONE && node->inner != (guint32)RUN_NONE;
+        for (guint32 i = RUN_POST + 1; i < run_nodes(pair->run); i++) {
+                const StoredLoop *loop = g_hash_table_lookup(pair->loops, GUINT_TO_POINTER(i));
+                const StoredNode *row = g_hash_table_lookup(pair->nodes, GUINT_TO_POINTER(i));
 
-                if (node->state == NODE_NONE || node->state == NODE_LOOKING || node->state == NODE_STARTING)
-                        continue;
-                run_restore_node(to, i, run_dag(from, node->dag)->node, node, inner);
-                if (inner)
-                        restore_loops(pair, to, i);
+                if (loop)
+                        run_restore_loop(to, loop->dag_node, loop->component, i, loop->count);
+                if (row)
+                        run_restore_node(to, i, row->dag_node, &row->node, row->inner);
         }
-        run_restored(to, run_is_stopping(from), pair->model.forced);
+        run_restored(to, run_is_stopping(pair->run), pair->model.forced);
         run_keep(to);
         return to;
 }
@@ -1042,6 +1072,7 @@ static void restart(Pair *pair)
         while (follow(model))
                 ;
         compare(pair, "restart");
+        store(pair);
 }
 
 static bool one_event(Pair *pair)
@@ -1074,6 +1105,7 @@ static bool one_event(Pair *pair)
         while (follow(model))
                 ;
         compare(pair, open ? open : "stop");
+        store(pair);
         if (!model->ended && chance(&pair->plan, 3))
                 restart(pair);
         return true;
@@ -1086,6 +1118,8 @@ static void pair_init(Pair *pair, guint seed)
         pair->definition = plan_compile(&pair->plan);
         pair->run = run_new(pair->definition, 100 * 1000);
         pair->actions = g_ptr_array_new_with_free_func(g_free);
+        pair->nodes = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+        pair->loops = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         pair->model = (Model){ .plan = &pair->plan, .salt = seed };
         pair->model.actions = g_ptr_array_new_with_free_func(g_free);
         pair->model.open = g_ptr_array_new_with_free_func(g_free);
@@ -1103,9 +1137,20 @@ static void pair_clear(Pair *pair)
         g_ptr_array_unref(pair->model.actions);
         g_ptr_array_unref(pair->model.open);
         g_ptr_array_unref(pair->actions);
+        g_hash_table_unref(pair->nodes);
+        g_hash_table_unref(pair->loops);
         run_free(pair->run);
         definition_free(pair->definition);
         plan_clear(&pair->plan);
+}
+
+static bool has_rests(const Pair *pair)
+{
+        for (guint32 d = 0; d < run_dags(pair->run); d++)
+                for (guint32 i = 0; i < run_dag(pair->run, d)->n_children; i++)
+                        if (run_child(pair->run, run_dag(pair->run, d)->children + i)->rest != NODE_NONE)
+                                return true;
+        return false;
 }
 
 static NodeState one_run(guint seed)
@@ -1120,9 +1165,11 @@ static NodeState one_run(guint seed)
         while (follow(&pair.model))
                 ;
         compare(&pair, "begin");
+        store(&pair);
         for (int i = 0; one_event(&pair); i++)
                 g_assert_cmpint(i, <, EVENTS_MAX);
         ret = run_state(pair.run);
+        g_assert_cmpuint(pair.rests > 0, ==, has_rests(&pair));
         pair_clear(&pair);
         return ret;
 }

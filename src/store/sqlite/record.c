@@ -40,6 +40,14 @@ static const char *const named_sql[] = {
                 " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
         [KEEP_OBJECT_SEQ] = "UPDATE state SET last_object_seq ="
                             " max(last_object_seq, coalesce((SELECT max(seq) FROM object), 0))",
+        [KEEP_RUN_SEQ] = "UPDATE state SET last_run_seq = max(last_run_seq, coalesce((SELECT max(seq) FROM run), 0)),"
+                         " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
+        [RUN_INSERT] = "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
+                       " forced, dropped, idempotency, message)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, 0, ?8, NULL)",
+        [RUN_TEXT_INSERT] = "INSERT INTO run_text (seq, text, request) VALUES (?1, ?2, ?3)",
+        [RUN_DROP] = "DELETE FROM run WHERE seq = ?1",
+        [RUN_TEXT_DROP] = "DELETE FROM run_text WHERE seq = ?1",
         [JOB_SPEC] = "SELECT spec FROM job WHERE seq = ?1",
         [JOB_DROP] = "DELETE FROM job WHERE seq = ?1",
         [SPEC_DROP] =
@@ -55,7 +63,8 @@ static const char *const named_sql[] = {
         [LOAD_STATE] = "SELECT max(last_seq, coalesce((SELECT max(seq) FROM job), 0)),"
                        " max(last_revision, events_horizon, coalesce((SELECT max(revision) FROM event), 0)),"
                        " events_horizon, boot_id,"
-                       " max(last_object_seq, coalesce((SELECT max(seq) FROM object), 0)) FROM state",
+                       " max(last_object_seq, coalesce((SELECT max(seq) FROM object), 0)),"
+                       " max(last_run_seq, coalesce((SELECT max(seq) FROM run), 0)) FROM state",
         SUBJECT_KINDS(DISOWN_SQL)
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(named_sql) == WRITER_N_SQL);
@@ -156,7 +165,7 @@ static bool drop_by(Conn *conn, int stmt, gint64 seq, GError **error)
         return conn_run(conn, stmt, error);
 }
 
-static bool drop_events(Conn *conn, SubjectKind kind, gint64 seq, GError **error)
+bool drop_events(Conn *conn, SubjectKind kind, gint64 seq, GError **error)
 {
         conn_bind_int(conn, EVENTS_OF_DROP, 1, kind);
         conn_bind_int(conn, EVENTS_OF_DROP, 2, seq);
@@ -388,6 +397,18 @@ static void bind_name(Conn *conn, int stmt, const void *name)
         conn_bind_text(conn, stmt, 1, name);
 }
 
+/* ---- runs ---- */
+
+static void free_run(gpointer run)
+{
+        run_record_free(run);
+}
+
+static void free_run_node(gpointer node)
+{
+        run_node_record_free(node);
+}
+
 /* ---- the table ---- */
 
 /* In order of writing:
@@ -395,6 +416,7 @@ static void bind_name(Conn *conn, int stmt, const void *name)
  *   ends frees its name for one that begins.
  * - A deleted user's jobs are renamed before those of a new user of that name are inserted, and the events after
  *   those of this batch.
+ * - Runs are inserted before they change, since a run can begin and end in one batch.
  * - Tokens: log-ins end before new ones are inserted. A token may be dropped in the batch that brings it. */
 const RecordRow record_rows[] = {
         { RECORD_OBJECT, RECORD_DROP, .first = KEEP_OBJECT_SEQ,
@@ -430,6 +452,39 @@ const RecordRow record_rows[] = {
                  " DELETE FROM token WHERE id IN gone",
           .bind = bind_name },
         { RECORD_JOB, RECORD_DROP, .first = KEEP_COUNTERS, .write = drop_job, .committed = forget_job },
+        { RECORD_NEW_RUN, RECORD_PUT, .write = write_new_run },
+        { RECORD_RUN, RECORD_PUT,
+          .sql = "UPDATE run SET state = ?2, finished = ?3, revision = ?4, stopping = ?5, forced = ?6, dropped = ?7,"
+                 " message = ?8, idempotency = iif(?7, NULL, idempotency) WHERE seq = ?1",
+          .bind = bind_run,
+          .load = "SELECT " RUN_COLUMNS ", text, request FROM run INDEXED BY run_open"
+                  " CROSS JOIN run_text ON run_text.seq = run.seq WHERE state < 5 ORDER BY run.seq",
+          .read = read_run, .free = free_run },
+        { RECORD_RUN_NODE, RECORD_PUT,
+          .sql = "INSERT INTO run_node (run, node, dag, component, number, state, flags, job, started, finished, message)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                 " ON CONFLICT (run, node) DO UPDATE SET state = excluded.state, flags = excluded.flags,"
+                 " job = excluded.job, started = iif(started, started, excluded.started),"
+                 " finished = excluded.finished, message = coalesce(message, excluded.message)",
+          .bind = bind_run_node,
+          .load = "SELECT " RUN_NODE_COLUMNS " FROM run INDEXED BY run_open CROSS JOIN run_node ON run_node.run = run.seq"
+                  " WHERE run.state < 5 ORDER BY run.seq, node",
+          .read = read_run_node, .free = free_run_node },
+        { RECORD_RUN_CHILD, RECORD_PUT,
+          .sql = "INSERT INTO run_child (run, dag, component, first, count, rest) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+                 " ON CONFLICT (run, dag, component) DO UPDATE SET first = excluded.first, count = excluded.count,"
+                 " rest = excluded.rest",
+          .bind = bind_run_child,
+          .load = "SELECT " RUN_CHILD_COLUMNS " FROM run INDEXED BY run_open"
+                  " CROSS JOIN run_child ON run_child.run = run.seq WHERE run.state < 5 ORDER BY run.seq, first",
+          .read = read_run_child, .free = g_free },
+        { RECORD_RUN_NODE, RECORD_DROP, .sql = "DELETE FROM run_node WHERE run = ?1 AND node = ?2",
+          .bind = bind_run_node_key },
+        { RECORD_RUN_CHILD, RECORD_DROP,
+          .sql = "DELETE FROM run_child WHERE (run, dag, component) IN"
+                 " (SELECT run, dag, component FROM run_child WHERE run = ?1 LIMIT ?2)",
+          .bind = bind_run_children },
+        { RECORD_RUN, RECORD_DROP, .first = KEEP_RUN_SEQ, .write = drop_run },
         { RECORD_HORIZON, RECORD_PUT, .first = KEEP_COUNTERS, .write = move_horizon,
           .committed = note_horizon },
         { RECORD_BOOT, RECORD_PUT, .sql = "UPDATE state SET boot_id = ?1", .bind = bind_name },

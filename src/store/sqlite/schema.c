@@ -5,6 +5,7 @@
 #include "model/access.h"
 #include "model/job.h"
 #include "model/object.h"
+#include "model/run-record.h"
 #include "store/event.h"
 
 enum { APPLICATION_ID = 0x70646c31 }; /* "pdl1" */
@@ -14,7 +15,10 @@ G_STATIC_ASSERT(JOB_SUBMITTED == 0 && JOB_QUEUED == 1 && JOB_SUSPENDED == 2 && J
 G_STATIC_ASSERT(JOB_STARTING == 4 && JOB_RUNNING == 5 && JOB_PREEMPTING == 6 && JOB_STOPPING == 7);
 G_STATIC_ASSERT(KIND_USER == 0 && KIND_CLUSTER == 1 && KIND_QUEUE == 2 && KIND_FLAVOUR == 3);
 G_STATIC_ASSERT(KIND_GRANT == 4 && KIND_POOL == 5 && KIND_SECRET == 6 && KIND_FILESYSTEM == 7);
-G_STATIC_ASSERT(SUBJECT_NONE == 0 && SUBJECT_JOB == 1);
+G_STATIC_ASSERT(SUBJECT_NONE == 0 && SUBJECT_JOB == 1 && SUBJECT_RUN == 2);
+G_STATIC_ASSERT(NODE_NONE == 0 && NODE_LOOKING == 1 && NODE_STARTING == 2 && NODE_RUNNING == 3);
+G_STATIC_ASSERT(NODE_STOPPING == 4 && NODE_SUCCEEDED == 5 && NODE_FAILED == 6 && NODE_TERMINATED == 7);
+G_STATIC_ASSERT(NODE_CANCELLED == 8 && NODE_SKIPPED == 9);
 G_STATIC_ASSERT(SCOPE_READ == 1 && SCOPE_SUBMIT == 2 && SCOPE_ADMIN == 3);
 G_STATIC_ASSERT(JOB_SUCCEEDED == 8 && JOB_FAILED == 9 && JOB_CANCELLED == 10 && JOB_PREEMPTED == 11);
 
@@ -115,6 +119,27 @@ const char *const schema_migrations[] = {
         "DROP INDEX job_open_name;"
         "DROP INDEX job_name;"
         "CREATE UNIQUE INDEX job_name ON job (user, name, iif(phase = 1, 9223372036854775807, seq));",
+        /* Runs of pipelines. A run's text is apart, so that a change does not write it again, and a list does not read
+         * it. What is deleted is first marked as dropped: its nodes and jobs go in small batches. */
+        "CREATE TABLE run (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,"
+        "  state INTEGER NOT NULL, created INTEGER NOT NULL, finished INTEGER NOT NULL, revision INTEGER NOT NULL,"
+        "  admin INTEGER NOT NULL, stopping INTEGER NOT NULL, forced INTEGER NOT NULL, dropped INTEGER NOT NULL,"
+        "  idempotency TEXT, message TEXT) STRICT;"
+        "CREATE UNIQUE INDEX run_id ON run (id);"
+        "CREATE UNIQUE INDEX run_idempotency ON run (user, idempotency) WHERE idempotency IS NOT NULL;"
+        "CREATE INDEX run_user ON run (user);"
+        "CREATE INDEX run_open ON run (state) WHERE state < 5;"
+        "CREATE INDEX run_ended ON run (finished) WHERE state >= 5 AND dropped = 0;"
+        "CREATE INDEX run_dropped ON run (dropped) WHERE dropped = 1;"
+        "CREATE TABLE run_text (seq INTEGER PRIMARY KEY, text TEXT NOT NULL, request TEXT NOT NULL) STRICT;"
+        "CREATE TABLE run_node (run INTEGER NOT NULL, node INTEGER NOT NULL, dag INTEGER NOT NULL,"
+        "  component INTEGER NOT NULL, number INTEGER NOT NULL, state INTEGER NOT NULL, flags INTEGER NOT NULL,"
+        "  job INTEGER NOT NULL, started INTEGER NOT NULL, finished INTEGER NOT NULL, message TEXT,"
+        "  PRIMARY KEY (run, node)) STRICT, WITHOUT ROWID;"
+        "CREATE TABLE run_child (run INTEGER NOT NULL, dag INTEGER NOT NULL, component INTEGER NOT NULL,"
+        "  first INTEGER NOT NULL, count INTEGER NOT NULL, rest INTEGER NOT NULL,"
+        "  PRIMARY KEY (run, dag, component)) STRICT, WITHOUT ROWID;"
+        "ALTER TABLE state ADD COLUMN last_run_seq INTEGER NOT NULL DEFAULT 0;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

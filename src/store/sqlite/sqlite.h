@@ -30,6 +30,15 @@ static inline SqliteStore *sqlite_store(Store *base)
         "job.seq, id, user, name, queue, state, updated, job.spec, array, idempotency, body, job_spec.spec"
 #define JOB_WITH_SPEC " CROSS JOIN job_spec ON job_spec.seq = job.spec "
 
+/* The same of runs, from `run`. */
+#define RUN_COLUMNS                                                                                          \
+        "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, "  \
+        "run.stopping, run.forced, run.dropped, run.idempotency, run.message"
+#define RUN_NODE_COLUMNS                                                                                     \
+        "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "      \
+        "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message"
+#define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest"
+
 /* A row as it was read. Converting it to a job takes longer than reading, so it is done after the read
  * transaction. */
 typedef struct {
@@ -68,6 +77,13 @@ Job *sqlite_job_by_key(Store *base, const char *user, const char *idempotency_ke
 bool sqlite_array_count(Store *base, gint64 array_seq, ArrayCount *ret, GError **error);
 bool sqlite_array_by_name(Store *base, const char *user, const char *name, gint64 *ret, GError **error);
 GPtrArray *sqlite_array_jobs(Store *base, gint64 array_seq, guint32 states, int limit, GError **error);
+RunRecord *sqlite_run_by_id(Store *base, const char *id, bool text, GError **error);
+RunRecord *sqlite_run_by_key(Store *base, const char *user, const char *key, GError **error);
+GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GError **error);
+GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
+bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);
+RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
 GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
 gint64 sqlite_events_horizon(Store *base);
 Token *sqlite_token_by_hash(Store *base, const char *hash, GError **error);

@@ -27,6 +27,11 @@ enum {
         HORIZON_SET,
         KEEP_COUNTERS,
         KEEP_OBJECT_SEQ,
+        KEEP_RUN_SEQ,
+        RUN_INSERT,
+        RUN_TEXT_INSERT,
+        RUN_DROP,
+        RUN_TEXT_DROP,
         JOB_EXISTS,
         EVENT_EXISTS,
         LOAD_STATE,
@@ -58,6 +63,22 @@ typedef struct {
 } RecordRow;
 extern const RecordRow record_rows[];
 extern const int record_n_rows;
+
+/* Deletes the events of a subject. */
+bool drop_events(Conn *conn, SubjectKind kind, gint64 seq, GError **error);
+
+/* ---- run.c: runs of pipelines ---- */
+
+bool write_new_run(Conn *conn, const void *data, GError **error);
+bool drop_run(Conn *conn, const void *data, GError **error);
+void bind_run(Conn *conn, int stmt, const void *data);
+void bind_run_node(Conn *conn, int stmt, const void *data);
+void bind_run_node_key(Conn *conn, int stmt, const void *data);
+void bind_run_child(Conn *conn, int stmt, const void *data);
+void bind_run_children(Conn *conn, int stmt, const void *seq);
+void *read_run(Conn *conn, int stmt, Loading *loading, GError **error);
+void *read_run_node(Conn *conn, int stmt, Loading *loading, GError **error);
+void *read_run_child(Conn *conn, int stmt, Loading *loading, GError **error);
 
 /* Prepares the named statements and those of the rows. */
 bool writer_prepare(Conn *conn, GError **error);

@@ -98,6 +98,10 @@ static const GDestroyNotify frees[RECORD_KINDS][RECORD_OPS] = {
         [RECORD_TOKEN] = { (GDestroyNotify)token_free, g_free },
         [RECORD_HORIZON] = { g_free },
         [RECORD_BOOT] = { g_free },
+        [RECORD_NEW_RUN] = { (GDestroyNotify)run_record_free },
+        [RECORD_RUN] = { (GDestroyNotify)run_record_free, g_free },
+        [RECORD_RUN_NODE] = { (GDestroyNotify)run_node_record_free, (GDestroyNotify)run_node_record_free },
+        [RECORD_RUN_CHILD] = { g_free, g_free },
 };
 
 struct Batch {

@@ -1,0 +1,79 @@
+/* A run of a pipeline, and its nodes, as the store keeps them. The state machine of a run is pipeline/run.h; a record is
+ * what survives of it. Times are ms since 1970, 0: not yet. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/id.h"
+
+/* The states of a node, and of a run: a run is NODE_RUNNING, or in a final state but SKIPPED and CANCELLED. The numbers
+ * are in databases. */
+typedef enum {
+        NODE_NONE, /* not made yet */
+        NODE_LOOKING,
+        NODE_STARTING,
+        NODE_RUNNING,
+        NODE_STOPPING,
+        NODE_SUCCEEDED, /* the first final state */
+        NODE_FAILED,
+        NODE_TERMINATED,
+        NODE_CANCELLED,
+        NODE_SKIPPED,
+        NODE_STATES,
+} NodeState;
+
+static inline bool node_is_final(NodeState state)
+{
+        return state >= NODE_SUCCEEDED;
+}
+
+const char *node_state_name(NodeState state);
+bool node_state_parse(const char *name, NodeState *ret); /* false: unknown name */
+
+typedef struct {
+        gint64 seq;      /* the store's key; grows with creation, never used again */
+        gint64 revision; /* of its last event */
+        char id[ID_LEN + 1];
+        char *user, *name;
+        char *key;      /* idempotency key; or NULL */
+        char *text;     /* the definition, UTF-8; NULL: not read */
+        char *request;  /* what the request changed, a JSON object; NULL: not read */
+        char *message;  /* why it failed; or NULL */
+        bool admin;     /* created with an administrator's rights */
+        bool stopping;  /* a user stops it */
+        bool forced;    /* ... with its post_process */
+        bool dropped;   /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
+        guint8 state;   /* NodeState */
+        gint64 created, finished;
+} RunRecord;
+void run_record_free(RunRecord *record);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunRecord, run_record_free)
+
+/* An instance of a component: a row for each that has run, was skipped, or failed. */
+typedef struct {
+        gint64 run;       /* seq */
+        guint32 node;     /* index, from 2 on: 0 and 1 hold the entry points and post_process */
+        guint32 dag;      /* the node of the DAG that holds it */
+        guint32 component; /* of the compiled definition, as it is written */
+        guint32 number;   /* in its loop, from 0 */
+        guint8 state;     /* NodeState */
+        bool culprit;     /* its DAG fails because of it */
+        bool inner;       /* it is a DAG that has started */
+        gint64 job;       /* seq of the job of a step; 0: none */
+        gint64 started, finished;
+        char *message; /* why it failed or was skipped; or NULL */
+        char *job_id;  /* of `job`; NULL: none, or it was deleted; set by queries, not stored */
+} RunNodeRecord;
+void run_node_record_free(RunNodeRecord *record);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunNodeRecord, run_node_record_free)
+
+/* What is known of a component in an instance of a DAG beside its nodes: the length of its loop, and the state of the
+ * nodes that never were made. Most components have no row. */
+typedef struct {
+        gint64 run;
+        guint32 dag; /* the node of the DAG */
+        guint32 component;
+        guint32 first, count; /* of a loop: its nodes are first to first + count - 1; count 0: it is no loop, or not known */
+        guint8 rest;          /* NODE_TERMINATED, NODE_CANCELLED; NODE_NONE: they will be made, or there are none */
+} RunChildRecord;

@@ -1,0 +1,413 @@
+/* Runs of pipelines: how their records are written (see writer.h), and what readers ask of them (see store.h). */
+#include "base/err.h"
+#include "store/sqlite/reader.h"
+#include "store/sqlite/writer.h"
+
+enum { FLAG_CULPRIT = 1, FLAG_INNER = 2 }; /* of the column `flags` of run_node */
+enum { CHILDREN_PER_DROP = 1000 };
+
+/* ---- writing ---- */
+
+bool write_new_run(Conn *conn, const void *data, GError **error)
+{
+        const RunRecord *run = data;
+
+        conn_bind_int(conn, RUN_INSERT, 1, run->seq);
+        conn_bind_text(conn, RUN_INSERT, 2, run->id);
+        conn_bind_text(conn, RUN_INSERT, 3, run->user);
+        conn_bind_text(conn, RUN_INSERT, 4, run->name);
+        conn_bind_int(conn, RUN_INSERT, 5, run->state);
+        conn_bind_int(conn, RUN_INSERT, 6, run->created);
+        conn_bind_int(conn, RUN_INSERT, 7, run->admin);
+        conn_bind_text(conn, RUN_INSERT, 8, run->key);
+        conn_bind_int(conn, RUN_TEXT_INSERT, 1, run->seq);
+        conn_bind_text(conn, RUN_TEXT_INSERT, 2, run->text);
+        conn_bind_text(conn, RUN_TEXT_INSERT, 3, run->request);
+        if (!conn_run(conn, RUN_INSERT, error))
+                return err_prefix(error, "run '%s' of %s: ", run->id, run->user);
+        return conn_run(conn, RUN_TEXT_INSERT, error);
+}
+
+void bind_run(Conn *conn, int stmt, const void *data)
+{
+        const RunRecord *run = data;
+
+        conn_bind_int(conn, stmt, 1, run->seq);
+        conn_bind_int(conn, stmt, 2, run->state);
+        conn_bind_int(conn, stmt, 3, run->finished);
+        conn_bind_int(conn, stmt, 4, run->revision);
+        conn_bind_int(conn, stmt, 5, run->stopping);
+        conn_bind_int(conn, stmt, 6, run->forced);
+        conn_bind_int(conn, stmt, 7, run->dropped);
+        conn_bind_text(conn, stmt, 8, run->message);
+}
+
+void bind_run_node(Conn *conn, int stmt, const void *data)
+{
+        const RunNodeRecord *node = data;
+
+        conn_bind_int(conn, stmt, 1, node->run);
+        conn_bind_int(conn, stmt, 2, node->node);
+        conn_bind_int(conn, stmt, 3, node->dag);
+        conn_bind_int(conn, stmt, 4, node->component);
+        conn_bind_int(conn, stmt, 5, node->number);
+        conn_bind_int(conn, stmt, 6, node->state);
+        conn_bind_int(conn, stmt, 7, (node->culprit ? FLAG_CULPRIT : 0) | (node->inner ? FLAG_INNER : 0));
+        conn_bind_int(conn, stmt, 8, node->job);
+        conn_bind_int(conn, stmt, 9, node->started);
+        conn_bind_int(conn, stmt, 10, node->finished);
+        conn_bind_text(conn, stmt, 11, node->message);
+}
+
+void bind_run_node_key(Conn *conn, int stmt, const void *data)
+{
+        const RunNodeRecord *node = data;
+
+        conn_bind_int(conn, stmt, 1, node->run);
+        conn_bind_int(conn, stmt, 2, node->node);
+}
+
+void bind_run_child(Conn *conn, int stmt, const void *data)
+{
+        const RunChildRecord *child = data;
+
+        conn_bind_int(conn, stmt, 1, child->run);
+        conn_bind_int(conn, stmt, 2, child->dag);
+        conn_bind_int(conn, stmt, 3, child->component);
+        conn_bind_int(conn, stmt, 4, child->first);
+        conn_bind_int(conn, stmt, 5, child->count);
+        conn_bind_int(conn, stmt, 6, child->rest);
+}
+
+void bind_run_children(Conn *conn, int stmt, const void *seq)
+{
+        conn_bind_int(conn, stmt, 1, *(const gint64 *)seq);
+        conn_bind_int(conn, stmt, 2, CHILDREN_PER_DROP);
+}
+
+bool drop_run(Conn *conn, const void *data, GError **error)
+{
+        static const int stmts[] = { RUN_DROP, RUN_TEXT_DROP };
+        const gint64 *seq = data;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(stmts); i++) {
+                conn_bind_int(conn, stmts[i], 1, *seq);
+                if (!conn_run(conn, stmts[i], error))
+                        return false;
+        }
+        return drop_events(conn, SUBJECT_RUN, *seq, error);
+}
+
+/* ---- rows ---- */
+
+static NodeState read_state(Conn *conn, int stmt, int column)
+{
+        return (NodeState)CLAMP(conn_int(conn, stmt, column), NODE_NONE, NODE_STATES - 1);
+}
+
+/* The columns of RUN_COLUMNS. */
+static RunRecord *run_of_row(Conn *conn, int stmt)
+{
+        g_autofree char *id = conn_text(conn, stmt, 1);
+        RunRecord *run = g_new0(RunRecord, 1);
+
+        run->seq = conn_int(conn, stmt, 0);
+        g_strlcpy(run->id, id, sizeof run->id);
+        run->user = conn_text(conn, stmt, 2);
+        run->name = conn_text(conn, stmt, 3);
+        run->state = (guint8)read_state(conn, stmt, 4);
+        run->created = conn_int(conn, stmt, 5);
+        run->finished = conn_int(conn, stmt, 6);
+        run->revision = conn_int(conn, stmt, 7);
+        run->admin = conn_int(conn, stmt, 8) != 0;
+        run->stopping = conn_int(conn, stmt, 9) != 0;
+        run->forced = conn_int(conn, stmt, 10) != 0;
+        run->dropped = conn_int(conn, stmt, 11) != 0;
+        run->key = conn_text(conn, stmt, 12);
+        run->message = conn_text(conn, stmt, 13);
+        return run;
+}
+
+static RunNodeRecord *node_of_row(Conn *conn, int stmt)
+{
+        RunNodeRecord *node = g_new0(RunNodeRecord, 1);
+        gint64 flags = conn_int(conn, stmt, 6);
+
+        *node = (RunNodeRecord){ .run = conn_int(conn, stmt, 0),
+                                 .node = (guint32)conn_int(conn, stmt, 1),
+                                 .dag = (guint32)conn_int(conn, stmt, 2),
+                                 .component = (guint32)conn_int(conn, stmt, 3),
+                                 .number = (guint32)conn_int(conn, stmt, 4),
+                                 .state = (guint8)read_state(conn, stmt, 5),
+                                 .culprit = (flags & FLAG_CULPRIT) != 0,
+                                 .inner = (flags & FLAG_INNER) != 0,
+                                 .job = conn_int(conn, stmt, 7),
+                                 .started = conn_int(conn, stmt, 8),
+                                 .finished = conn_int(conn, stmt, 9),
+                                 .message = conn_text(conn, stmt, 10) };
+        return node;
+}
+
+static RunChildRecord *child_of_row(Conn *conn, int stmt)
+{
+        RunChildRecord *child = g_new0(RunChildRecord, 1);
+
+        *child = (RunChildRecord){ .run = conn_int(conn, stmt, 0),
+                                   .dag = (guint32)conn_int(conn, stmt, 1),
+                                   .component = (guint32)conn_int(conn, stmt, 2),
+                                   .first = (guint32)conn_int(conn, stmt, 3),
+                                   .count = (guint32)conn_int(conn, stmt, 4),
+                                   .rest = (guint8)read_state(conn, stmt, 5) };
+        return child;
+}
+
+void *read_run(Conn *conn, int stmt, Loading *loading, GError **error)
+{
+        RunRecord *run = run_of_row(conn, stmt);
+
+        run->text = conn_text(conn, stmt, 14);
+        run->request = conn_text(conn, stmt, 15);
+        return run;
+}
+
+void *read_run_node(Conn *conn, int stmt, Loading *loading, GError **error)
+{
+        return node_of_row(conn, stmt);
+}
+
+void *read_run_child(Conn *conn, int stmt, Loading *loading, GError **error)
+{
+        return child_of_row(conn, stmt);
+}
+
+static void run_free_p(gpointer run)
+{
+        run_record_free(run);
+}
+
+static void node_free_p(gpointer node)
+{
+        run_node_record_free(node);
+}
+
+/* ---- one run ---- */
+
+static bool read_text(Conn *conn, RunRecord *run, GError **error)
+{
+        Step step;
+
+        conn_bind_int(conn, RUN_TEXT, 1, run->seq);
+        step = conn_step(conn, RUN_TEXT, error);
+        if (step == STEP_ROW) {
+                run->text = conn_text(conn, RUN_TEXT, 0);
+                run->request = conn_text(conn, RUN_TEXT, 1);
+        }
+        return step != STEP_ERROR;
+}
+
+/* The run that `stmt` finds. NULL without an error: none. */
+static RunRecord *read_one(SqliteStore *store, Conn *conn, int stmt, bool text, GError **error)
+{
+        g_autoptr(RunRecord) run = NULL;
+        Step step = conn_step(conn, stmt, error);
+
+        if (step == STEP_ROW)
+                run = run_of_row(conn, stmt);
+        if (run && text && !read_text(conn, run, error))
+                g_clear_pointer(&run, run_record_free);
+        pool_give(&store->pool, conn);
+        return g_steal_pointer(&run);
+}
+
+RunRecord *sqlite_run_by_id(Store *base, const char *id, bool text, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        g_autoptr(GError) failed = NULL;
+        RunRecord *run;
+
+        if (!conn)
+                return NULL;
+        conn_bind_text(conn, RUN_BY_ID, 1, id);
+        run = read_one(store, conn, RUN_BY_ID, text, &failed);
+        if (failed)
+                g_propagate_error(error, g_steal_pointer(&failed));
+        else if (!run)
+                err_set(error, ERR_NOT_FOUND, "there is no run '%s'", id);
+        return run;
+}
+
+RunRecord *sqlite_run_by_key(Store *base, const char *user, const char *key, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        g_autoptr(GError) failed = NULL;
+        RunRecord *run;
+
+        if (!conn)
+                return NULL;
+        conn_bind_text(conn, RUN_BY_KEY, 1, user);
+        conn_bind_text(conn, RUN_BY_KEY, 2, key);
+        run = read_one(store, conn, RUN_BY_KEY, true, &failed);
+        if (failed)
+                g_propagate_error(error, g_steal_pointer(&failed));
+        else if (!run)
+                err_set(error, ERR_NOT_FOUND, "user '%s' has no run with the idempotency key '%s'", user, key);
+        return run;
+}
+
+RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+        int stmt = RUN_DROPPED;
+        RunRecord *run;
+
+        if (!conn)
+                return NULL;
+        step = conn_step(conn, RUN_DROPPED, error);
+        if (step == STEP_DONE) {
+                stmt = RUN_EXPIRED;
+                conn_bind_int(conn, RUN_EXPIRED, 1, before);
+                step = conn_step(conn, RUN_EXPIRED, error);
+        }
+        run = step == STEP_ROW ? run_of_row(conn, stmt) : NULL;
+        pool_give(&store->pool, conn);
+        return run;
+}
+
+/* ---- pages ---- */
+
+/* Behind the newest run, or what the query says. */
+static bool read_start(Conn *conn, gint64 before, gint64 *ret, GError **error)
+{
+        if (conn_step(conn, RUN_LAST_SEQ, error) != STEP_ROW)
+                return false;
+        *ret = conn_int(conn, RUN_LAST_SEQ, 0) + 1;
+        conn_reset(conn, RUN_LAST_SEQ);
+        if (before > 0)
+                *ret = MIN(*ret, before);
+        return true;
+}
+
+static bool read_runs(Conn *conn, const RunQuery *query, GPtrArray *runs, gint64 *ret_next, GError **error)
+{
+        int stmt = query->user ? RUNS_OF_USER : RUNS;
+        gint64 before, from;
+        Step step;
+
+        if (!read_start(conn, query->before_seq, &before, error))
+                return false;
+        from = MAX(0, before - READ_WINDOW);
+        conn_bind_int(conn, stmt, 1, before);
+        conn_bind_int(conn, stmt, 2, from);
+        conn_bind_int(conn, stmt, 3, query->states ? query->states : G_MAXUINT32);
+        conn_bind_text(conn, stmt, 4, query->name);
+        conn_bind_int(conn, stmt, 5, query->limit);
+        if (query->user)
+                conn_bind_text(conn, stmt, 6, query->user);
+        while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
+                g_ptr_array_add(runs, run_of_row(conn, stmt));
+        *ret_next = runs->len == (guint)query->limit ? ((RunRecord *)runs->pdata[runs->len - 1])->seq : from;
+        return step == STEP_DONE;
+}
+
+GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free_p);
+        Conn *conn = pool_take(&store->pool, error);
+        bool ok;
+
+        if (!conn)
+                return NULL;
+        ok = read_runs(conn, query, runs, ret_next, error);
+        pool_give(&store->pool, conn);
+        return ok ? g_steal_pointer(&runs) : NULL;
+}
+
+static bool read_nodes(Conn *conn, const RunNodeQuery *query, GPtrArray *nodes, gint64 *ret_next, GError **error)
+{
+        gint64 last, to;
+        Step step;
+
+        conn_bind_int(conn, RUN_LAST_NODE, 1, query->run);
+        if (conn_step(conn, RUN_LAST_NODE, error) != STEP_ROW)
+                return false;
+        last = conn_int(conn, RUN_LAST_NODE, 0);
+        conn_reset(conn, RUN_LAST_NODE);
+        to = MIN(last, query->after + READ_WINDOW);
+        conn_bind_int(conn, RUN_NODES, 1, query->run);
+        conn_bind_int(conn, RUN_NODES, 2, query->after);
+        conn_bind_int(conn, RUN_NODES, 3, to);
+        conn_bind_int(conn, RUN_NODES, 4, query->states ? query->states : G_MAXUINT32);
+        conn_bind_int(conn, RUN_NODES, 5, query->limit);
+        while ((step = conn_step(conn, RUN_NODES, error)) == STEP_ROW) {
+                RunNodeRecord *node = node_of_row(conn, RUN_NODES);
+
+                node->job_id = conn_text(conn, RUN_NODES, 11);
+                g_ptr_array_add(nodes, node);
+        }
+        if (nodes->len == (guint)query->limit)
+                to = ((RunNodeRecord *)nodes->pdata[nodes->len - 1])->node;
+        *ret_next = to < last ? to : 0;
+        return step == STEP_DONE;
+}
+
+GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_next, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        g_autoptr(GPtrArray) nodes = g_ptr_array_new_with_free_func(node_free_p);
+        Conn *conn = pool_take(&store->pool, error);
+        bool ok;
+
+        if (!conn)
+                return NULL;
+        ok = read_nodes(conn, query, nodes, ret_next, error);
+        pool_give(&store->pool, conn);
+        return ok ? g_steal_pointer(&nodes) : NULL;
+}
+
+GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        g_autoptr(GPtrArray) children = g_ptr_array_new_with_free_func(g_free);
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, RUN_CHILDREN, 1, run);
+        conn_bind_int(conn, RUN_CHILDREN, 2, limit);
+        while ((step = conn_step(conn, RUN_CHILDREN, error)) == STEP_ROW)
+                g_ptr_array_add(children, child_of_row(conn, RUN_CHILDREN));
+        pool_give(&store->pool, conn);
+        return step == STEP_DONE ? g_steal_pointer(&children) : NULL;
+}
+
+static bool add_counts(Conn *conn, int stmt, gint64 run, gint64 ret[NODE_STATES], GError **error)
+{
+        Step step;
+
+        conn_bind_int(conn, stmt, 1, run);
+        while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
+                ret[read_state(conn, stmt, 0)] += conn_int(conn, stmt, 1);
+        return step == STEP_DONE;
+}
+
+bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        bool ok;
+
+        for (int state = 0; state < NODE_STATES; state++)
+                ret[state] = 0;
+        if (!conn)
+                return false;
+        ok = add_counts(conn, RUN_COUNT_NODES, run, ret, error) &&
+             add_counts(conn, RUN_COUNT_RESTS, run, ret, error);
+        pool_give(&store->pool, conn);
+        return ok;
+}

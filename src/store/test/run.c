@@ -1,0 +1,305 @@
+/* Runs of pipelines: what goes in comes out again, across a close and an open; pages, ends, and how they are deleted. */
+#include "base/err.h"
+#include "store/test/help.h"
+
+static RunRecord *make_run(gint64 seq, const char *user, const char *key)
+{
+        RunRecord *run = g_new0(RunRecord, 1);
+
+        run->seq = seq;
+        id_new(run->id);
+        run->user = g_strdup(user);
+        run->name = g_strdup_printf("run-%" G_GINT64_FORMAT, seq);
+        run->key = g_strdup(key);
+        run->text = g_strdup("name: träin\n");
+        run->request = g_strdup("{\"parameters\":{\"a\":1}}");
+        run->state = NODE_RUNNING;
+        run->created = 1000 + seq;
+        run->admin = seq % 2 == 1;
+        return run;
+}
+
+/* As it is written when it changes. */
+static RunRecord *change_run(const RunRecord *run, NodeState state, gint64 finished)
+{
+        RunRecord *ret = g_new0(RunRecord, 1);
+
+        ret->seq = run->seq;
+        ret->state = (guint8)state;
+        ret->finished = finished;
+        ret->revision = 40 + run->seq;
+        ret->stopping = true;
+        ret->message = g_strdup("step 'a' failed");
+        return ret;
+}
+
+static RunNodeRecord *make_node(gint64 run, guint32 index, NodeState state)
+{
+        RunNodeRecord *node = g_new0(RunNodeRecord, 1);
+
+        *node = (RunNodeRecord){ .run = run,
+                                 .node = index,
+                                 .dag = index > 5 ? 2 : 0,
+                                 .component = 3 + index,
+                                 .number = index % 4,
+                                 .state = (guint8)state,
+                                 .culprit = state == NODE_FAILED,
+                                 .inner = index == 2,
+                                 .job = index == 3 ? 1 : 0,
+                                 .started = 100 + index,
+                                 .finished = node_is_final(state) ? 200 + index : 0,
+                                 .message = state == NODE_FAILED ? g_strdup("exit 3") : NULL };
+        return node;
+}
+
+static RunChildRecord *make_child(gint64 run, guint32 dag, guint32 component, guint32 first, guint32 count)
+{
+        RunChildRecord *child = g_new0(RunChildRecord, 1);
+
+        *child = (RunChildRecord){ .run = run, .dag = dag, .component = component, .first = first, .count = count };
+        return child;
+}
+
+static void assert_same_run(const RunRecord *got, const RunRecord *want, bool text)
+{
+        g_assert_nonnull(got);
+        g_assert_cmpint(got->seq, ==, want->seq);
+        g_assert_cmpstr(got->id, ==, want->id);
+        g_assert_cmpstr(got->user, ==, want->user);
+        g_assert_cmpstr(got->name, ==, want->name);
+        g_assert_cmpstr(got->key, ==, want->key);
+        g_assert_cmpint(got->state, ==, want->state);
+        g_assert_cmpint(got->created, ==, want->created);
+        g_assert_cmpint(got->admin, ==, want->admin);
+        g_assert_cmpstr(got->text, ==, text ? want->text : NULL);
+        g_assert_cmpstr(got->request, ==, text ? want->request : NULL);
+}
+
+static void assert_same_node(const RunNodeRecord *got, const RunNodeRecord *want)
+{
+        g_assert_cmpint(got->run, ==, want->run);
+        g_assert_cmpuint(got->node, ==, want->node);
+        g_assert_cmpuint(got->dag, ==, want->dag);
+        g_assert_cmpuint(got->component, ==, want->component);
+        g_assert_cmpuint(got->number, ==, want->number);
+        g_assert_cmpuint(got->state, ==, want->state);
+        g_assert_cmpint(got->culprit, ==, want->culprit);
+        g_assert_cmpint(got->inner, ==, want->inner);
+        g_assert_cmpint(got->job, ==, want->job);
+        g_assert_cmpint(got->started, ==, want->started);
+        g_assert_cmpint(got->finished, ==, want->finished);
+        g_assert_cmpstr(got->message, ==, want->message);
+}
+
+static void test_round_trip(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), later = batch_new();
+        g_autoptr(GError) error = NULL;
+        RunRecord *run = make_run(1, "ann", "key 1");
+        const RunNodeRecord *nodes[3];
+
+        commit_job(store, 1);
+        batch_put(batch, RECORD_RUN_NODE, make_node(1, 2, NODE_RUNNING)); /* in any order */
+        nodes[0] = batch_last(batch);
+        batch_put(batch, RECORD_RUN_NODE, make_node(1, 3, NODE_FAILED));
+        nodes[1] = batch_last(batch);
+        batch_put(batch, RECORD_RUN_NODE, make_node(1, 9, NODE_RUNNING));
+        nodes[2] = batch_last(batch);
+        batch_put(batch, RECORD_RUN_CHILD, make_child(1, 0, 5, 3, 2));
+        batch_put(batch, RECORD_NEW_RUN, run);
+        commit(store, batch);
+        for (int round = 0; round < 2; round++) { /* again after a close and an open */
+                g_autoptr(RunRecord) by_id = store_run_by_id(store, run->id, true, &error);
+                g_autoptr(RunRecord) short_one = store_run_by_id(store, run->id, false, &error);
+                g_autoptr(RunRecord) by_key = store_run_by_key(store, "ann", "key 1", &error);
+                g_auto(StoreState) state = { 0 };
+                const RunChildRecord *child;
+
+                g_assert_no_error(error);
+                assert_same_run(by_id, run, true);
+                assert_same_run(short_one, run, false);
+                assert_same_run(by_key, run, true);
+                g_assert_true(store_load(store, &state, &error));
+                g_assert_cmpint(state.last_run_seq, ==, 1);
+                g_assert_cmpuint(state.loaded[RECORD_RUN]->len, ==, 1);
+                assert_same_run(state.loaded[RECORD_RUN]->pdata[0], run, true);
+                g_assert_cmpuint(state.loaded[RECORD_RUN_NODE]->len, ==, 3);
+                for (int i = 0; i < 3; i++)
+                        assert_same_node(state.loaded[RECORD_RUN_NODE]->pdata[i], nodes[i]);
+                g_assert_cmpuint(state.loaded[RECORD_RUN_CHILD]->len, ==, 1);
+                child = state.loaded[RECORD_RUN_CHILD]->pdata[0];
+                g_assert_true(child->run == 1 && child->dag == 0 && child->component == 5);
+                g_assert_true(child->first == 3 && child->count == 2 && child->rest == NODE_NONE);
+                g_clear_pointer(&store, store_close);
+                store = open_store(dir);
+        }
+}
+
+/* The first start and message of a node stay; a run that has ended is not loaded any more. */
+static void test_change(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), later = batch_new();
+        g_autoptr(GError) error = NULL;
+        RunRecord *run = make_run(1, "ann", NULL);
+        RunNodeRecord *node = make_node(1, 2, NODE_SUCCEEDED);
+        RunChildRecord *cancelled = make_child(1, 0, 7, 0, 0), *loop = make_child(1, 0, 8, 3, 4);
+        g_auto(StoreState) state = { 0 };
+        gint64 counts[NODE_STATES], next;
+
+        commit_job(store, 1);
+        batch_put(batch, RECORD_NEW_RUN, run);
+        batch_put(batch, RECORD_RUN_NODE, make_node(1, 2, NODE_RUNNING));
+        batch_put(batch, RECORD_RUN_NODE, make_node(1, 3, NODE_FAILED));
+        commit(store, batch);
+        node->started = 999;
+        cancelled->rest = NODE_CANCELLED;
+        loop->rest = NODE_TERMINATED;
+        batch_put(later, RECORD_RUN_NODE, node);
+        batch_put(later, RECORD_RUN_CHILD, cancelled);
+        batch_put(later, RECORD_RUN_CHILD, loop);
+        batch_put(later, RECORD_RUN, change_run(run, NODE_FAILED, 5000));
+        commit(store, later);
+
+        g_autoptr(RunRecord) got = store_run_by_id(store, run->id, false, &error);
+        g_assert_cmpint(got->state, ==, NODE_FAILED);
+        g_assert_cmpint(got->finished, ==, 5000);
+        g_assert_cmpint(got->revision, ==, 41);
+        g_assert_true(got->stopping && !got->forced);
+        g_assert_cmpstr(got->message, ==, "step 'a' failed");
+        g_autoptr(GPtrArray) nodes =
+                store_run_nodes(store, &(RunNodeQuery){ .run = 1, .limit = 10 }, &next, &error);
+        g_assert_cmpuint(nodes->len, ==, 2);
+        g_assert_cmpint(next, ==, 0);
+        g_assert_cmpint(((RunNodeRecord *)nodes->pdata[0])->state, ==, NODE_SUCCEEDED);
+        g_assert_cmpint(((RunNodeRecord *)nodes->pdata[0])->started, ==, 102);
+        g_assert_cmpint(((RunNodeRecord *)nodes->pdata[0])->finished, ==, 202);
+        g_assert_null(((RunNodeRecord *)nodes->pdata[0])->job_id);
+        g_assert_nonnull(((RunNodeRecord *)nodes->pdata[1])->job_id); /* of job 1 */
+        g_assert_true(store_run_counts(store, 1, counts, &error));
+        g_assert_cmpint(counts[NODE_SUCCEEDED], ==, 1);
+        g_assert_cmpint(counts[NODE_FAILED], ==, 1);
+        g_assert_cmpint(counts[NODE_CANCELLED], ==, 1);
+        g_assert_cmpint(counts[NODE_TERMINATED], ==, 3); /* of the loop's four, one has a row */
+        g_assert_true(store_load(store, &state, &error));
+        g_assert_cmpuint(state.loaded[RECORD_RUN]->len, ==, 0);
+        g_assert_cmpuint(state.loaded[RECORD_RUN_NODE]->len, ==, 0);
+        g_assert_cmpuint(state.loaded[RECORD_RUN_CHILD]->len, ==, 0);
+}
+
+static void test_pages(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new();
+        g_autoptr(GError) error = NULL;
+        gint64 next = 0;
+        int pages = 0, found = 0;
+
+        for (gint64 seq = 1; seq <= 7; seq++)
+                batch_put(batch, RECORD_NEW_RUN, make_run(seq, seq % 2 ? "ann" : "bob", NULL));
+        for (guint32 i = 2; i < 30; i++)
+                batch_put(batch, RECORD_RUN_NODE, make_node(4, i, i % 3 ? NODE_RUNNING : NODE_FAILED));
+        commit(store, batch);
+        do {
+                const RunQuery query = { .user = "ann", .before_seq = next, .limit = 3 };
+                g_autoptr(GPtrArray) runs = store_runs(store, &query, &next, &error);
+
+                g_assert_no_error(error);
+                for (guint i = 0; i < runs->len; i++, found++)
+                        g_assert_cmpint(((RunRecord *)runs->pdata[i])->seq, ==, 7 - 2 * found);
+                pages++;
+        } while (next > 0);
+        g_assert_cmpint(found, ==, 4);
+        g_assert_cmpint(pages, ==, 2);
+        next = 0;
+        found = 0;
+        do {
+                const RunNodeQuery query = { .run = 4, .after = next, .states = 1u << NODE_FAILED, .limit = 4 };
+                g_autoptr(GPtrArray) nodes = store_run_nodes(store, &query, &next, &error);
+
+                g_assert_no_error(error);
+                for (guint i = 0; i < nodes->len; i++, found++)
+                        g_assert_cmpuint(((RunNodeRecord *)nodes->pdata[i])->node, ==, 3 + 3 * (guint)found);
+        } while (next > 0);
+        g_assert_cmpint(found, ==, 9); /* 3, 6, ..., 27 */
+}
+
+/* First it is dropped, which hides it and frees its key; then its nodes and children go, then the rest. */
+static void test_drop(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), drop = batch_new(), sweep = batch_new(), again = batch_new();
+        g_autoptr(GError) error = NULL;
+        RunRecord *run = make_run(1, "ann", "k"), *dropped;
+        g_auto(StoreState) state = { 0 };
+        gint64 next;
+
+        batch_put(batch, RECORD_NEW_RUN, run);
+        batch_put(batch, RECORD_RUN_NODE, make_node(1, 2, NODE_FAILED));
+        batch_put(batch, RECORD_RUN_CHILD, make_child(1, 0, 5, 3, 2));
+        commit(store, batch);
+        g_assert_null(store_run_expired(store, 9000, &error)); /* it runs */
+        dropped = change_run(run, NODE_FAILED, 5000);
+        dropped->dropped = true;
+        batch_put(drop, RECORD_RUN, dropped);
+        commit(store, drop);
+        g_assert_null(store_run_by_id(store, run->id, false, &error));
+        g_assert_true(err_is(error, ERR_NOT_FOUND));
+        g_clear_error(&error);
+        g_autoptr(GPtrArray) none = store_runs(store, &(RunQuery){ .limit = 3 }, &next, &error);
+        g_assert_cmpuint(none->len, ==, 0);
+        g_autoptr(RunRecord) expired = store_run_expired(store, 0, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(expired->seq, ==, 1);
+        g_assert_true(expired->dropped);
+
+        batch_drop(sweep, RECORD_RUN_NODE, make_node(1, 2, NODE_FAILED));
+        batch_drop(sweep, RECORD_RUN_CHILD, copy_int(1));
+        batch_drop(sweep, RECORD_RUN, copy_int(1));
+        commit(store, sweep);
+        g_assert_null(store_run_expired(store, 9000, &error));
+        g_assert_no_error(error);
+        g_autoptr(GPtrArray) nodes = store_run_nodes(store, &(RunNodeQuery){ .run = 1, .limit = 3 }, &next, &error);
+        g_assert_cmpuint(nodes->len, ==, 0);
+        g_assert_true(store_load(store, &state, &error));
+        g_assert_cmpint(state.last_run_seq, ==, 1); /* the number is not used again */
+        batch_put(again, RECORD_NEW_RUN, make_run(2, "ann", "k"));
+        commit(store, again);
+}
+
+static void test_expired(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new();
+        g_autoptr(GError) error = NULL;
+
+        for (gint64 seq = 1; seq <= 3; seq++) {
+                RunRecord *run = make_run(seq, "ann", NULL);
+
+                batch_put(batch, RECORD_NEW_RUN, run);
+                if (seq > 1)
+                        batch_put(batch, RECORD_RUN, change_run(run, NODE_SUCCEEDED, 5000 - seq));
+        }
+        commit(store, batch);
+        g_assert_null(store_run_expired(store, 4996, &error));
+        g_autoptr(RunRecord) first = store_run_expired(store, 5000, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(first->seq, ==, 3);
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/store/run/round-trip", test_round_trip);
+        g_test_add_func("/store/run/change", test_change);
+        g_test_add_func("/store/run/pages", test_pages);
+        g_test_add_func("/store/run/drop", test_drop);
+        g_test_add_func("/store/run/expired", test_expired);
+        return g_test_run();
+}
