@@ -149,6 +149,12 @@ class House:
         wait_for(lambda: self.server.job(job)["state"] == "succeeded", 30, "the job's end")
         return {"job": job, "member": "worker-0"}
 
+    def a_run(self, role):
+        text = 'name: p\nentry_points:\n  a: {command: "true"}\n'
+        run = self.make("/v1/runs", {"definition": text}, self.tokens["owner"])["id"]
+        wait_for(lambda: self.server.get(f"/v1/runs/{run}").json["state"] == "succeeded", 30, "the run's end")
+        return {"run": run}
+
     def a_user(self, role):
         return {"name": self.names["owner"]}
 
@@ -212,6 +218,7 @@ class House:
         "job": a_job,
         "log": a_job,
         "event": a_job,
+        "run": a_run,
         "user": a_user,
         "password": a_user,
         "second factor": a_user,
@@ -262,7 +269,7 @@ def is_denied(reply, kind):
     if reply.status in (401, 403):
         assert reply.json["code"] == ("unauthenticated" if reply.status == 401 else "denied"), reply.body
         return True
-    return reply.status == 404 and kind in ("job", "log", "event", "token")
+    return reply.status == 404 and kind in ("job", "run", "log", "event", "token")
 
 
 def expects(rules, scopes, kind, verb, holds, scope):

@@ -22,6 +22,7 @@ KINDS = (
     "sched",
     "job",
     "pipeline",
+    "run",
     "fs",
 )
 

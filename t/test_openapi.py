@@ -6,7 +6,7 @@ import re
 
 import jsonschema
 import pytest
-from conftest import PATIENCE, ROOT, UnixConnection
+from conftest import PATIENCE, ROOT, UnixConnection, wait_for
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from seeds import noise
 from test_packages import digest, manifest_of, tar_of
@@ -82,6 +82,7 @@ EXAMPLE = {
     "hash": "0" * 64,
     "id": "none",
     "name": "none",
+    "run": "none",
 }
 
 
@@ -198,6 +199,7 @@ def test_replies_are_as_described(shared_server, document):
     assert [item["kind"] for item in check("POST", "/v1/storage/gc?dry_run=true").json["items"]] == ["jobs"]
     check_catalog(check)
     check_scheduling(server, check)
+    check_runs(server, check)
     # errors
     check("POST", "/v1/jobs", {"command": []}, status=400)
     check("GET", "/v1/jobs/none", route="/v1/jobs/{job}", status=404)
@@ -272,6 +274,33 @@ def check_scheduling(server, check):
     server.request("DELETE", f"/v1/jobs/{running}")
     for path in ("/v1/scheduler", "/v1/scheduler/decisions", "/v1/scheduler/journal", "/v1/nodes"):
         check("GET", path)
+
+
+PIPELINE = """
+name: described
+entry_points:
+  a: {command: "true", loop_argument: [1, 2]}
+  d:
+    deps: a
+    entry_points:
+      x: {command: "exit 3"}
+      y: {command: "true", deps: x}
+"""
+
+
+def check_runs(server, check):
+    one = "/v1/runs/{run}"
+    run = check("POST", "/v1/runs", {"definition": PIPELINE, "name": "other"}).json["id"]
+    check("GET", "/v1/runs?state=running,failed")
+    wait_for(lambda: server.get(f"/v1/runs/{run}").json["state"] == "failed", PATIENCE, "the run's end")
+    check("GET", f"/v1/runs/{run}", route=one)
+    check("GET", f"/v1/runs/{run}/nodes", route=f"{one}/nodes")
+    check("GET", f"/v1/runs/{run}/tree", route=f"{one}/tree")
+    check("DELETE", f"/v1/runs/{run}", route=one)
+    long = check("POST", "/v1/runs", {"definition": "name: l\nentry_points:\n  a: {command: sleep 600}\n"}).json["id"]
+    check("DELETE", f"/v1/runs/{long}", route=one, status=409)
+    check("POST", f"/v1/runs/{long}/stop", {"force": True}, route=f"{one}/stop")
+    wait_for(lambda: server.get(f"/v1/runs/{long}").json["state"] == "terminated", PATIENCE, "the run's end")
 
 
 def test_requests_are_as_described(document):

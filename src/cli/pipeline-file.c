@@ -57,6 +57,41 @@ bool pipeline_file_parse(const PipelineOptions *options, const char *path, Probl
         return true;
 }
 
+static void put_text(json_t *body, const char *key, const char *text)
+{
+        if (text)
+                json_object_set_new(body, key, json_string(text));
+}
+
+json_t *pipeline_file_request(const PipelineOptions *options, const char *path, GError **error)
+{
+        g_autoptr(json_t) parameters = parameters_of(options, error), body = NULL;
+        g_autoptr(GError) cause = NULL;
+        g_autofree char *text = NULL;
+        json_t *definition;
+        gsize len;
+
+        if (!parameters)
+                return NULL;
+        if (!file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, document_limits.size, &text, &len,
+                       &cause)) {
+                err_set(error, ERR_USAGE, "%s", cause->message);
+                return NULL;
+        }
+        definition = json_stringn(text, len);
+        if (!definition) {
+                err_set(error, ERR_INVALID, "%s: the text is not UTF-8", pipeline_file_name(path));
+                return NULL;
+        }
+        body = json_pack("{s:o}", "definition", definition);
+        put_text(body, "name", options->name);
+        put_text(body, "image", options->image);
+        put_text(body, "disabled", options->disabled);
+        if (json_object_size(parameters) > 0)
+                json_object_set(body, "parameters", parameters);
+        return g_steal_pointer(&body);
+}
+
 bool pipeline_file_load(const PipelineOptions *options, const char *path, Definition **ret, GError **error)
 {
         g_auto(Problems) problems = { 0 };

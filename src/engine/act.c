@@ -72,6 +72,10 @@ static void delete_ended(Engine *engine, Act *act)
                         "%s` "
                         "does that.",
                         array, job->array_index, array, array);
+        else if (job && job->run_seq)
+                err_set(&act->command.error, ERR_CONFLICT,
+                        "job '%s' is a step of a run, and is deleted with the run\n`paddle run delete` does that.",
+                        job->name);
         else if (job)
                 g_ptr_array_add(engine->batch.dropped_jobs, g_memdup2(&job->seq, sizeof job->seq));
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "engine/runs.h"
 #include "engine/task.h"
 
 enum {
@@ -30,6 +31,16 @@ static void usage_free_p(gpointer usage)
 static void object_unref_p(gpointer object)
 {
         object_unref(object);
+}
+
+static void run_record_free_p(gpointer record)
+{
+        run_record_free(record);
+}
+
+static void run_node_free_p(gpointer node)
+{
+        run_node_record_free(node);
 }
 
 static void stray_free_p(gpointer stray)
@@ -56,6 +67,15 @@ static const struct {
         { offsetof(Batch, dropped_tokens), g_free, true, RECORD_TOKEN, RECORD_DROP },
         { offsetof(Batch, logged_out), g_free, true, RECORD_LOGIN, RECORD_DROP },
         { offsetof(Batch, usage), usage_free_p, true, RECORD_USAGE, RECORD_PUT },
+        { offsetof(Batch, runs), NULL },
+        { offsetof(Batch, new_runs), NULL, true, RECORD_NEW_RUN, RECORD_PUT },
+        { offsetof(Batch, run_puts), NULL, true, RECORD_RUN, RECORD_PUT },
+        { offsetof(Batch, changed_runs), run_record_free_p, true, RECORD_RUN, RECORD_PUT },
+        { offsetof(Batch, run_nodes), run_node_free_p, true, RECORD_RUN_NODE, RECORD_PUT },
+        { offsetof(Batch, run_children), g_free, true, RECORD_RUN_CHILD, RECORD_PUT },
+        { offsetof(Batch, dropped_nodes), run_node_free_p, true, RECORD_RUN_NODE, RECORD_DROP },
+        { offsetof(Batch, dropped_children), g_free, true, RECORD_RUN_CHILD, RECORD_DROP },
+        { offsetof(Batch, dropped_runs), g_free, true, RECORD_RUN, RECORD_DROP },
         { offsetof(Batch, strays), stray_free_p },
         { offsetof(Batch, unwanted), stray_free_p },
 };
@@ -97,6 +117,8 @@ void batch_begin(Engine *engine)
         engine->pass_time = MAX(engine->pass_time, batch->now);
         batch->revision = engine->revision;
         batch->horizon = 0;
+        batch->number++;
+        batch->run_steps = RUN_STEPS_ALL;
         for (guint i = 0; i < engine->slots->len; i++)
                 ((RuntimeSlot *)engine->slots->pdata[i])->synced = false;
 }
@@ -171,6 +193,17 @@ void batch_end_life(Engine *engine, Live *live, Life *life)
         live_settle(engine, live);
 }
 
+gint64 batch_note_run(Engine *engine, const RunRecord *run, const char *kind, json_t *data)
+{
+        Event *event = add_event(&engine->batch, kind);
+
+        event->subject = (Subject){ SUBJECT_RUN, run->seq, .owner = g_strdup(run->user) };
+        g_strlcpy(event->subject.id, run->id, sizeof event->subject.id);
+        event->data = json_format(data);
+        json_decref(data);
+        return event->revision;
+}
+
 gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *data)
 {
         Event *event = add_event(&engine->batch, kind);
@@ -225,6 +258,7 @@ static bool fill_records(Engine *engine)
 {
         Batch *batch = &engine->batch;
 
+        runs_store(engine);
         g_array_set_size(batch->records, 0);
         add_drafts(batch);
         for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
@@ -361,6 +395,7 @@ static void restore(Engine *engine)
         }
         restore_fed(engine, kept, false);
         restore_fed(engine, kept, true);
+        runs_restore(engine);
         engine->pass_due = true;
 }
 
@@ -629,6 +664,7 @@ static void publish_and_act(Engine *engine)
                 views_wake(engine->views, engine->revision);
         reads_publish(engine, changes);
         answer_all(engine);
+        runs_settle(engine);
         act(engine, changes);
         free_final(changes);
 }

@@ -153,18 +153,27 @@ static void array_ended(Engine *engine, const Job *last)
 
 /* ---- the batch ---- */
 
+static void tell_waiters(Engine *engine, const Job *job)
+{
+        g_autofree char *name = element_name(job);
+        const Outcome outcome = { "job", job->id, name, job->state == JOB_SUCCEEDED, job->state };
+
+        tell_all(engine, &outcome);
+        if (job->array_seq)
+                array_ended(engine, job);
+}
+
 void depend_run(Engine *engine)
 {
         GPtrArray *ended = engine->batch.ended;
 
-        for (guint i = 0; i < ended->len && g_hash_table_size(engine->waiters) > 0; i++) {
+        for (guint i = 0; i < ended->len; i++) {
                 const Job *job = ((Live *)g_ptr_array_index(ended, i))->job;
-                g_autofree char *name = element_name(job);
-                const Outcome outcome = { "job", job->id, name, job->state == JOB_SUCCEEDED, job->state };
 
-                tell_all(engine, &outcome);
-                if (job->array_seq)
-                        array_ended(engine, job);
+                if (job->run_seq)
+                        runs_job_ended(engine, job);
+                if (g_hash_table_size(engine->waiters) > 0)
+                        tell_waiters(engine, job);
         }
         g_ptr_array_set_size(ended, 0);
 }

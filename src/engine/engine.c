@@ -150,14 +150,17 @@ static void fill_batch(Engine *engine, GQueue *commands, bool resting, bool idle
         depend_run(engine);
         if (!resting) {
                 engine->retry_at = 0;
+                runs_work(engine);
                 admit_pass(engine);
                 keep_usage(engine);
         }
         store_forbid_reads("retention");
         if (!resting)
                 retain_events(engine, idle);
-        if (!resting && idle)
+        if (!resting && idle) {
                 retain_jobs(engine);
+                retain_runs(engine);
+        }
         store_forbid_reads(NULL);
 }
 
@@ -183,11 +186,12 @@ static gint64 sooner(gint64 a, gint64 b)
 /* Until when to wait, monotonic ms; -1: for ever, 0: not at all. */
 static gint64 next_turn(const Engine *engine)
 {
-        gint64 now = engine_now(engine), monotonic = clock_monotonic_ms(), until, due = retain_due(engine);
+        gint64 now = engine_now(engine), monotonic = clock_monotonic_ms(), until, due = retain_due(engine),
+               runs = runs_due(engine);
 
         if (engine->retry_at > monotonic)
                 return engine->retry_at;
-        if (engine->held.length > 0 || retain_is_due(engine, now))
+        if (engine->held.length > 0 || retain_is_due(engine, now) || runs == G_MININT64)
                 return 0;
         until = admit_due(engine);
         if (until == 0)
@@ -196,6 +200,10 @@ static gint64 next_turn(const Engine *engine)
                 until = sooner(until, engine->flush_at);
         if (due)
                 until = sooner(until, monotonic + due - now);
+        if (runs)
+                until = sooner(until, monotonic + MAX(runs - now, 0));
+        if (!engine->sweeps_runs)
+                until = sooner(until, monotonic + MAX(engine->retain_runs_at - now, 0));
         if (g_sequence_get_length(engine->timers) > 0) {
                 const Live *first = g_sequence_get(g_sequence_get_begin_iter(engine->timers));
 
@@ -308,6 +316,8 @@ static bool load(Engine *engine, GError **error)
         feed_queues(engine, engine->catalog);
         feed_usage(engine, state.loaded[RECORD_USAGE]);
         adopt_all(engine, state.loaded[RECORD_JOB]);
+        engine->run_seq = state.last_run_seq;
+        runs_load(engine, &state);
         return live_load_arrays(engine, error);
 }
 
@@ -360,6 +370,7 @@ Engine *engine_new(const EngineConfig *config, GError **error)
         submit_init(engine);
         engine->pool = thread_pool_new(
                 &(ThreadPoolConfig){ .name = "engine reads", .threads = 1, .background = true });
+        runs_init(engine);
         if (!load(engine, error) || !start_thread(engine, error))
                 return NULL;
         return g_steal_pointer(&engine);
@@ -396,11 +407,13 @@ void engine_free(Engine *engine)
         }
         thread_pool_free(engine->pool); /* its works end in the inbox */
         slots_close(engine);
+        runs_stop(engine);
         inbox_clear(&engine->inbox);
         g_queue_clear_full(&engine->held, command_free_p);
         live_clear(engine);
         depend_clear(engine);
         submit_clear(engine);
+        runs_clear(engine);
         batch_clear(&engine->batch);
         reads_clear(&engine->reads);
         decisions_clear(&engine->decisions);

@@ -13,6 +13,7 @@
 #include "engine/ttl.h"
 #include "model/catalog.h"
 #include "model/job.h"
+#include "model/run-record.h"
 #include "runtime/runtime.h"
 #include "sched/scheduler.h"
 #include "store/store.h"
@@ -35,6 +36,7 @@ typedef struct {
         Ttl ttl;                 /* for the objects that jobs leave in their clusters */
         int max_open_jobs;       /* 0: 1,000,000; above it submits fail with ERR_QUOTA */
         int max_open_per_user;   /* jobs; 0: a quarter of max_open_jobs; administrators have no such limit */
+        int max_parallelism;     /* of a run of a pipeline; 0: DEFINITION_PARALLELISM_MAX */
         int submit_rate; /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
         /* Checks whether jobs of this user may write to the disk. False with ERR_QUOTA: submits fail. Short,
          * no I/O. Or NULL. */
@@ -131,6 +133,31 @@ void engine_change_job(Engine *engine, const char *job_id, const JobChange *chan
 /* The same for an array: queue and priority of its waiting elements, labels of all open ones. */
 void engine_change_array(Engine *engine, gint64 array_seq, const char *id, const JobChange *wanted,
                          EngineDone done, void *arg);
+
+/* ---- runs of pipelines ---- */
+
+/* Called once: by the engine's thread after the commit, or by the caller's before the function returns. Must not block.
+ * `run` is borrowed, without text; NULL with an error. */
+typedef void (*EngineRunDone)(const RunRecord *run, bool repeated, const GError *error, void *arg);
+
+typedef struct {
+        const char *user;
+        bool admin;
+        const char *text; /* the definition, YAML or JSON */
+        /* What the request changes: {"name", "image", "disabled", "failure_strategy", "parameters", "fs_id", "fs_name",
+         * "json_body"}, each optional; or NULL. */
+        const json_t *request;
+        const char *idempotency_key; /* or NULL */
+} EngineRun;
+/* Creates a run and begins it. ERR_INVALID: the definition has errors, the first of which is given; ERR_QUOTA: the user,
+ * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run. Compiles the text
+ * on the caller's thread: up to a second for 16 MiB. */
+void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done, void *arg);
+/* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
+void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
+                     void *arg);
+/* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended. */
+void engine_delete_run(Engine *engine, const char *id, const char *by, EngineRunDone done, void *arg);
 
 /* ---- the catalog ---- */
 

@@ -72,6 +72,8 @@ static bool array_is_old(const Sweep *sweep, gint64 array_seq)
 /* Jobs of an array follow each other, so each array is looked at once in a sweep, or twice. */
 static void look_at(Sweep *sweep, const Job *job)
 {
+        if (job->run_seq) /* it goes with its run */
+                return;
         if (!job->array_seq && job->finished <= sweep->before)
                 add_old(sweep, job->seq, 1);
         if (!job->array_seq || job->array_seq == sweep->array)

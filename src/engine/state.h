@@ -17,6 +17,7 @@
 #include "engine/slots.h"
 #include "engine/views.h"
 #include "journal/journal.h"
+#include "model/run-record.h"
 #include "storage/hash.h"
 
 /* Jobs that wait for one build, see building.c. */
@@ -67,18 +68,26 @@ typedef struct {
         GPtrArray *ended;   /* Live whose drafts ended, for the jobs that wait for them */
         GPtrArray *events;  /* Event */
         GPtrArray *objects; /* Object, references: to put; those that `catalog` no longer holds are ignored */
-        GPtrArray *dropped_objects;       /* Object, references */
-        GPtrArray *tokens, *dropped_jobs; /* borrowed from the commands; jobs: gint64, owned */
-        GPtrArray *dropped_tokens;        /* char, owned */
-        GPtrArray *logged_out;            /* char, owned */
-        GPtrArray *usage;                 /* Usage */
-        GArray *records;                  /* StoreRecord: what is committed, made of the lists above */
-        Catalog *catalog;                 /* the future catalog; a reference */
-        PreparedMemo prepared;            /* see preparing.c */
-        GPtrArray *strays;                /* Stray: tasks of no known job that have ended */
-        GPtrArray *unwanted;              /* Stray: tasks of no known job that run */
-        gint64 revision;                  /* of its last event */
-        gint64 horizon;                   /* events up to here may be deleted; 0: none */
+        GPtrArray *dropped_objects;                  /* Object, references */
+        GPtrArray *tokens, *dropped_jobs;            /* borrowed from the commands; jobs: gint64, owned */
+        GPtrArray *dropped_tokens;                   /* char, owned */
+        GPtrArray *logged_out;                       /* char, owned */
+        GPtrArray *usage;                            /* Usage */
+        GPtrArray *runs;                             /* LiveRun: those that have changed */
+        GPtrArray *new_runs, *run_puts;              /* RunRecord, borrowed from commands and runs */
+        GPtrArray *run_nodes, *run_children;         /* RunNodeRecord, RunChildRecord */
+        GPtrArray *dropped_nodes, *dropped_children; /* RunNodeRecord; gint64 */
+        GPtrArray *changed_runs;                     /* RunRecord, owned: of runs that have ended */
+        GPtrArray *dropped_runs;                     /* gint64, owned */
+        guint64 number;                              /* of the batch, from 1 */
+        guint run_steps;                             /* of all runs, left in it */
+        GArray *records;       /* StoreRecord: what is committed, made of the lists above */
+        Catalog *catalog;      /* the future catalog; a reference */
+        PreparedMemo prepared; /* see preparing.c */
+        GPtrArray *strays;     /* Stray: tasks of no known job that have ended */
+        GPtrArray *unwanted;   /* Stray: tasks of no known job that run */
+        gint64 revision;       /* of its last event */
+        gint64 horizon;        /* events up to here may be deleted; 0: none */
 } Batch;
 
 /* The hash of what decides the result of a preparation. */
@@ -120,6 +129,16 @@ struct Engine {
         BuildRecipe recipe;       /* the last one, since the jobs of an array come one after another */
         GHashTable *rates;        /* user (interned) -> Rate, see submit-limits.c */
         GSequence *timers;        /* Live by due */
+
+        GHashTable *runs;       /* seq -> LiveRun: the runs that have not ended, see runs.h */
+        GHashTable *runs_by_id; /* the same, by id */
+        GQueue due_runs;        /* LiveRun with `due` */
+        gint64 run_seq;         /* of the newest one */
+        gint64 runs_at;         /* ms: when a run with jobs that were refused by a limit is due; 0: none */
+        gint64 retain_runs_at;  /* ms: not before this time does the sweep look for runs to delete */
+        bool sweeps_runs;       /* what is to be deleted is being read */
+        bool sweep_again;       /* a run was deleted meanwhile */
+        ThreadPool *run_workers;
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */
@@ -281,6 +300,28 @@ void depend_run(Engine *engine);
  * while an element is live; else JOB_SUCCEEDED. */
 JobState depend_array_state(Engine *engine, gint64 array);
 
+/* ---- runs.c: runs of pipelines ---- */
+
+void runs_init(Engine *engine);
+void runs_stop(Engine *engine); /* its workers; before the inbox is closed for good */
+void runs_clear(Engine *engine);
+/* Restores the runs that have not ended, after their jobs were loaded. */
+void runs_load(Engine *engine, const StoreState *state);
+/* A step's job has ended in this batch. */
+void runs_job_ended(Engine *engine, const Job *job);
+/* Works on the runs that are due, up to the limits of a batch. */
+void runs_work(Engine *engine);
+/* The user is deleted: stops the runs of this name, so that they submit no more jobs. */
+void runs_stop_of(Engine *engine, const char *user);
+/* When work may be due next, ms; 0: never. G_MININT64: now. */
+gint64 runs_due(const Engine *engine);
+/* Adds what the batch has changed to what it stores. */
+void runs_store(Engine *engine);
+/* After the commit, and after one that failed. */
+void runs_settle(Engine *engine);
+void runs_restore(Engine *engine);
+void retain_runs(Engine *engine); /* retain-runs.c: as retain_jobs */
+
 /* ---- batch.c ---- */
 
 void batch_init(Batch *batch);
@@ -299,10 +340,15 @@ void batch_publish(Engine *engine, const ViewChange *changes, guint n, GPtrArray
 /* Counts a change of a job; `was` NULL: it is new. */
 void batch_count(EngineMetrics *metrics, const Job *was, const Job *now);
 
+/* Adds an event about a run; returns its revision. Takes `data`. */
+gint64 batch_note_run(Engine *engine, const RunRecord *run, const char *kind, json_t *data);
 /* Adds an event that is not about a job; returns its revision. */
 gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *data /* taken */);
 
 /* ---- submit.c ---- */
+
+/* Submits the job of a step inside the open batch, with the checks of a submission but the rate. NULL with its error. */
+Live *submit_step(Engine *engine, const RunRecord *run, guint32 node, Spec *spec, GError **error);
 
 void submit_init(Engine *engine);
 void submit_clear(Engine *engine);

@@ -291,6 +291,8 @@ static Job *make_job(Submission *submission, Entry *entry, int i)
         job->not_before = entry->spec->begin;
         job->after = g_strdupv(entry->after);
         job->array_index = -1;
+        job->run_seq = submission->submit->run_seq;
+        job->run_node = (int)submission->submit->run_node;
         if (entry->indices) {
                 job->array_seq = job->spec_seq;
                 job->array_index = g_array_index(entry->indices, int, i);
@@ -366,11 +368,41 @@ static bool check_all(Submission *submission)
                submit_resolve_after(submission) && submit_check_rate(submission);
 }
 
+/* What a run submits is bounded by its parallelism, so that its steps do not count in the rate. */
+static bool check_step(Submission *submission)
+{
+        return check_names(submission) && submit_check_counts(submission) && submit_resolve_after(submission);
+}
+
 static void make_all(Submission *submission)
 {
         for (guint i = 0; i < submission->entries->len; i++)
                 make_jobs(submission, g_ptr_array_index(submission->entries, i));
         submission->submit->command.live = ((Entry *)g_ptr_array_index(submission->entries, 0))->first;
+}
+
+Live *submit_step(Engine *engine, const RunRecord *run, guint32 node, Spec *spec, GError **error)
+{
+        const User *user = catalog_user(engine->batch.catalog, run->user);
+        Submit submit = { .user = run->user,
+                          .admin = run->admin && user && user->admin,
+                          .specs = g_ptr_array_new(),
+                          .run_seq = run->seq,
+                          .run_node = node };
+        Submission submission = { engine, &submit, NULL, 0, NULL, NULL };
+
+        g_ptr_array_add(submit.specs, spec);
+        submission.entries = g_ptr_array_new_with_free_func(entry_free);
+        submission.by_name = g_hash_table_new(keyed_hash, g_str_equal);
+        if (make_entries(&submission) && check_step(&submission))
+                make_all(&submission);
+        if (submit.command.error)
+                g_propagate_error(error, submit.command.error);
+        g_hash_table_unref(submission.by_name);
+        g_clear_pointer(&submission.found, g_hash_table_unref);
+        g_ptr_array_unref(submission.entries);
+        g_ptr_array_unref(submit.specs);
+        return submit.command.live;
 }
 
 static bool apply_submit(Engine *engine, Command *command)

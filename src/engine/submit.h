@@ -13,6 +13,8 @@ typedef struct {
         char *id;         /* requested by the client; or NULL */
         char *refusal;    /* why the job fails immediately; or NULL */
         bool only_check;  /* a dry run */
+        gint64 run_seq;   /* of a step: its run and its node; else 0 */
+        guint32 run_node;
         /* What was read from the store, as far as the submission needs it. */
         Read read;
         guint64 request; /* digest of `specs`, for Job.request; 0: without a key */

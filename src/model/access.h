@@ -33,6 +33,7 @@ typedef enum {
         ACCESS_FLAVOUR,
         ACCESS_POOL,
         ACCESS_JOB,
+        ACCESS_RUN, /* of a pipeline */
         ACCESS_LOG,
         ACCESS_EVENT,
         ACCESS_FILE,

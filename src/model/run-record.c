@@ -4,9 +4,9 @@
 #include <string.h>
 
 static const char *const names[NODE_STATES] = {
-        [NODE_NONE] = "pending",       [NODE_LOOKING] = "pending",       [NODE_STARTING] = "pending",
-        [NODE_RUNNING] = "running",    [NODE_STOPPING] = "stopping",     [NODE_SUCCEEDED] = "succeeded",
-        [NODE_FAILED] = "failed",      [NODE_TERMINATED] = "terminated", [NODE_CANCELLED] = "cancelled",
+        [NODE_NONE] = "pending",    [NODE_LOOKING] = "pending",       [NODE_STARTING] = "pending",
+        [NODE_RUNNING] = "running", [NODE_STOPPING] = "stopping",     [NODE_SUCCEEDED] = "succeeded",
+        [NODE_FAILED] = "failed",   [NODE_TERMINATED] = "terminated", [NODE_CANCELLED] = "cancelled",
         [NODE_SKIPPED] = "skipped",
 };
 

@@ -36,15 +36,15 @@ typedef struct {
         gint64 revision; /* of its last event */
         char id[ID_LEN + 1];
         char *user, *name;
-        char *key;      /* idempotency key; or NULL */
-        char *text;     /* the definition, UTF-8; NULL: not read */
-        char *request;  /* what the request changed, a JSON object; NULL: not read */
-        char *message;  /* why it failed; or NULL */
-        bool admin;     /* created with an administrator's rights */
-        bool stopping;  /* a user stops it */
-        bool forced;    /* ... with its post_process */
-        bool dropped;   /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
-        guint8 state;   /* NodeState */
+        char *key;     /* idempotency key; or NULL */
+        char *text;    /* the definition, UTF-8; NULL: not read */
+        char *request; /* what the request changed, a JSON object; NULL: not read */
+        char *message; /* why it failed; or NULL */
+        bool admin;    /* created with an administrator's rights */
+        bool stopping; /* a user stops it */
+        bool forced;   /* ... with its post_process */
+        bool dropped;  /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
+        guint8 state;  /* NodeState */
         gint64 created, finished;
 } RunRecord;
 void run_record_free(RunRecord *record);
@@ -52,15 +52,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunRecord, run_record_free)
 
 /* An instance of a component: a row for each that has run, was skipped, or failed. */
 typedef struct {
-        gint64 run;       /* seq */
-        guint32 node;     /* index, from 2 on: 0 and 1 hold the entry points and post_process */
-        guint32 dag;      /* the node of the DAG that holds it */
+        gint64 run;        /* seq */
+        guint32 node;      /* index, from 2 on: 0 and 1 hold the entry points and post_process */
+        guint32 dag;       /* the node of the DAG that holds it */
         guint32 component; /* of the compiled definition, as it is written */
-        guint32 number;   /* in its loop, from 0 */
-        guint8 state;     /* NodeState */
-        bool culprit;     /* its DAG fails because of it */
-        bool inner;       /* it is a DAG that has started */
-        gint64 job;       /* seq of the job of a step; 0: none */
+        guint32 number;    /* in its loop, from 0 */
+        guint8 state;      /* NodeState */
+        bool culprit;      /* its DAG fails because of it */
+        bool inner;        /* it is a DAG that has started */
+        gint64 job;        /* seq of the job of a step; 0: none */
         gint64 started, finished;
         char *message; /* why it failed or was skipped; or NULL */
         char *job_id;  /* of `job`; NULL: none, or it was deleted; set by queries, not stored */
@@ -74,6 +74,7 @@ typedef struct {
         gint64 run;
         guint32 dag; /* the node of the DAG */
         guint32 component;
-        guint32 first, count; /* of a loop: its nodes are first to first + count - 1; count 0: it is no loop, or not known */
-        guint8 rest;          /* NODE_TERMINATED, NODE_CANCELLED; NODE_NONE: they will be made, or there are none */
+        guint32 first,
+                count; /* of a loop: its nodes are first to first + count - 1; count 0: it is no loop, or not known */
+        guint8 rest; /* NODE_TERMINATED, NODE_CANCELLED; NODE_NONE: they will be made, or there are none */
 } RunChildRecord;

@@ -19,7 +19,7 @@ static guint32 sub_path_of(const Draft *draft, guint32 map)
 
 static void check_mount(Draft *draft, guint32 mount, guint32 component, const char *suffix)
 {
-        const Mount *row = &draft->definition.mounts[mount];
+        const StepMount *row = &draft->definition.mounts[mount];
         guint32 node = g_array_index(draft->mount_nodes, guint32, mount);
 
         if (!row->name)

@@ -136,13 +136,13 @@ static bool whole_at(Draft *draft, guint32 node, guint32 component, const char *
 
 /* ---- mounts ---- */
 
-static Mount read_mount(Draft *draft, guint32 map, guint32 component, const char *prefix, guint32 *keys)
+static StepMount read_mount(Draft *draft, guint32 map, guint32 component, const char *prefix, guint32 *keys)
 {
         read_keys(draft, map, IN_MOUNT, component, prefix, keys);
-        return (Mount){ .name = draft_intern(draft, text_at(draft, keys[KEY_NAME])),
-                        .mount_path = draft_intern(draft, text_at(draft, keys[KEY_MOUNT_PATH])),
-                        .sub_path = draft_intern(draft, text_at(draft, keys[KEY_SUB_PATH])),
-                        .read_only = bool_of(draft, keys[KEY_READ_ONLY]) };
+        return (StepMount){ .name = draft_intern(draft, text_at(draft, keys[KEY_NAME])),
+                            .mount_path = draft_intern(draft, text_at(draft, keys[KEY_MOUNT_PATH])),
+                            .sub_path = draft_intern(draft, text_at(draft, keys[KEY_SUB_PATH])),
+                            .read_only = bool_of(draft, keys[KEY_READ_ONLY]) };
 }
 
 /* Calls `one` for each map of a list. */
@@ -172,7 +172,7 @@ static void each_map(Draft *draft, guint32 list, guint32 component, const char *
 static void add_mount(Draft *draft, guint32 map, guint32 component, const char *prefix)
 {
         guint32 keys[KEYS] = { 0 };
-        Mount mount = read_mount(draft, map, component, prefix, keys);
+        StepMount mount = read_mount(draft, map, component, prefix, keys);
 
         g_array_append_val(draft->mounts, mount);
         g_array_append_val(draft->mount_nodes, map);
@@ -566,7 +566,7 @@ static void read_strategy(Draft *draft)
 static void take_requested_fs(Draft *draft)
 {
         const DefinitionRequest *request = draft->request;
-        Mount *main_fs = &draft->definition.main_fs;
+        StepMount *main_fs = &draft->definition.main_fs;
         bool id = request->fs_id && *request->fs_id, name = request->fs_name && *request->fs_name;
 
         if (id && !name)

@@ -182,9 +182,10 @@ static void *put(char *block, gsize at, const GArray *array, gsize item)
 
 static Definition *pack(Draft *draft)
 {
-        static const gsize items[] = { sizeof(Component), sizeof(Value),  sizeof(Value), sizeof(Piece),
-                                       sizeof(guint32),   sizeof(Extra),  sizeof(Mount), sizeof(CacheScope),
-                                       sizeof(guint32),   sizeof(guint32) };
+        static const gsize items[] = { sizeof(Component), sizeof(Value),      sizeof(Value),
+                                       sizeof(Piece),     sizeof(guint32),    sizeof(Extra),
+                                       sizeof(StepMount), sizeof(CacheScope), sizeof(guint32),
+                                       sizeof(guint32) };
         const GArray *arrays[] = { draft->components, draft->variables, draft->items,  draft->pieces,
                                    draft->links,      draft->extras,    draft->mounts, draft->scopes,
                                    draft->disabled,   draft->sorted };
@@ -236,7 +237,7 @@ static void draft_init(Draft *draft)
         draft->pieces = array_new(sizeof(Piece));
         draft->links = g_array_new(FALSE, TRUE, sizeof(guint32));
         draft->extras = array_new(sizeof(Extra));
-        draft->mounts = array_new(sizeof(Mount));
+        draft->mounts = array_new(sizeof(StepMount));
         draft->scopes = array_new(sizeof(CacheScope));
         draft->disabled = g_array_new(FALSE, TRUE, sizeof(guint32));
         draft->sorted = g_array_new(FALSE, TRUE, sizeof(guint32));

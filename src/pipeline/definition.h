@@ -125,7 +125,7 @@ typedef struct {
 typedef struct {
         guint32 name, mount_path, sub_path; /* texts */
         bool read_only;
-} Mount;
+} StepMount;
 
 typedef struct {
         guint32 name, path; /* texts; an empty path is "/" */
@@ -164,7 +164,7 @@ typedef struct {
         const Piece *pieces;
         const guint32 *links;
         const Extra *extras;
-        const Mount *mounts;
+        const StepMount *mounts;
         const CacheScope *scopes;
         const guint32 *disabled; /* paths through references: definition_is_disabled() */
         const char *texts;
@@ -173,7 +173,7 @@ typedef struct {
         int parallelism;
         bool continues; /* failure strategy `continue` */
         bool has_main_fs;
-        Mount main_fs;
+        StepMount main_fs;
         guint32 extra_mounts, n_extra_mounts; /* of the definition */
         CacheOptions cache;                   /* of the definition */
         gsize size;                           /* of the block */

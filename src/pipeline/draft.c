@@ -231,7 +231,7 @@ void draft_look(Draft *draft)
         definition->pieces = DATA(draft->pieces, Piece);
         definition->links = DATA(draft->links, guint32);
         definition->extras = DATA(draft->extras, Extra);
-        definition->mounts = DATA(draft->mounts, Mount);
+        definition->mounts = DATA(draft->mounts, StepMount);
         definition->scopes = DATA(draft->scopes, CacheScope);
         definition->disabled = DATA(draft->disabled, guint32);
         definition->sorted = DATA(draft->sorted, guint32);

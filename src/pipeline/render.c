@@ -43,6 +43,42 @@ static json_t *json_of(const Definition *definition, const Value *value)
         }
 }
 
+static void list_unref(void *list)
+{
+        json_decref(list);
+}
+
+static void keep_list(GHashTable *lists, const Definition *definition, const Value *value)
+{
+        if (value->kind == VALUE_LIST)
+                g_hash_table_insert(lists, (void *)value, json_of(definition, value));
+}
+
+GHashTable *render_lists(const Definition *definition)
+{
+        GHashTable *lists = g_hash_table_new_full(NULL, NULL, NULL, list_unref);
+
+        for (guint32 i = 0; i < definition->n_components; i++) {
+                const Component *component = &definition->components[i];
+
+                for (guint32 k = component->variables; k < component[1].variables; k++)
+                        keep_list(lists, definition, &definition->variables[k]);
+                if (component->extra)
+                        keep_list(lists, definition, &component_extra(definition, i)->loop);
+        }
+        return lists;
+}
+
+/* As json_of, but a list that is kept is not made again. */
+static json_t *value_of(const RenderContext *context, const Value *value)
+{
+        json_t *kept = context->lists && value->kind == VALUE_LIST
+                               ? g_hash_table_lookup(context->lists, value)
+                               : NULL;
+
+        return kept ? json_incref(kept) : json_of(context->definition, value);
+}
+
 static void write_text(GString *out, const json_t *value)
 {
         const json_t *item;
@@ -245,8 +281,8 @@ static bool resolve_top(Resolver *resolver, GError **error)
                 return err_set(error, ERR_INVALID, "RE-03: '%s' has no parameter '%s'",
                                component_name(definition, need.component),
                                definition_text(definition, need.name));
-        result =
-                templates ? resolve_pieces(resolver, &value->text, &need, error) : json_of(definition, value);
+        result = templates ? resolve_pieces(resolver, &value->text, &need, error)
+                           : value_of(resolver->context, value);
         if (!result)
                 return !(error && *error) &&
                        err_set(error, ERR_INVALID, "RE-03: the parameter '%s' is not UTF-8",
@@ -324,7 +360,7 @@ json_t *render_loop(const RenderContext *context, guint32 component, const json_
         const Piece *piece;
 
         if (loop->kind == VALUE_LIST)
-                return json_of(definition, loop);
+                return value_of(context, loop);
         piece = &definition->pieces[loop->text.pieces];
         if (piece->kind == PIECE_INPUT) {
                 *ret_input = definition_text(definition, piece->name);
@@ -408,7 +444,7 @@ static char *output_path(const RenderContext *context, const RenderDag *dag, gui
 
 static char *mount_path_of(const RenderContext *context)
 {
-        const Mount *main_fs = &context->definition->main_fs;
+        const StepMount *main_fs = &context->definition->main_fs;
 
         if (main_fs->mount_path)
                 return g_strdup(text_at(context, main_fs->mount_path));

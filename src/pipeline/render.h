@@ -32,7 +32,11 @@ typedef struct RenderContext {
         char *(*output)(const struct RenderContext *context, const RenderDag *dag, guint32 component,
                         guint32 seq, const char *name);
         void *arg;
+        GHashTable *lists; /* of render_lists, for many instances of one definition; or NULL */
 } RenderContext;
+
+/* All lists of the definition as JSON, by their Value; the caller's. One thread at a time may use it. */
+GHashTable *render_lists(const Definition *definition);
 
 /* One instance of a component. */
 typedef struct {

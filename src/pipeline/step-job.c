@@ -121,7 +121,7 @@ static const char *user_of(const Step *step)
         return variable(step, system_variables[SYSTEM_USER_NAME]);
 }
 
-static void add_mount(const Step *step, const Mount *mount)
+static void add_mount(const Step *step, const StepMount *mount)
 {
         const JobMount made = { text_of(step, mount->name), text_of(step, mount->sub_path),
                                 text_of(step, mount->mount_path), mount->read_only };

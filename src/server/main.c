@@ -386,6 +386,7 @@ static bool open_engine(Server *server, GError **error)
                 .max_open_jobs = (int)server->options.max_open_jobs,
                 .max_open_per_user = (int)server->options.max_open_per_user,
                 .submit_rate = (int)server->options.submit_rate,
+                .max_parallelism = (int)server->options.max_parallelism,
                 .may_write = disk_may_write,
                 .may_write_arg = server->disk,
                 .open_queues = server->options.open_queues,

@@ -20,7 +20,7 @@ typedef enum {
                            more */
         RECORD_BOOT,    /* put: char, the id of this boot */
         RECORD_NEW_RUN, /* put: RunRecord, inserted with its text; its seq is set by the engine */
-        RECORD_RUN,     /* put: RunRecord, changed: state, flags, message, end and revision. drop: gint64, the seq of a
+        RECORD_RUN, /* put: RunRecord, changed: state, flags, message, end and revision. drop: gint64, the seq of a
                            dropped run that has no nodes any more; its events go with it */
         RECORD_RUN_NODE, /* put: RunNodeRecord, inserted or replaced by (run, node); the first start and message stay.
                             drop: RunNodeRecord, by the same */

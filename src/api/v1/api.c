@@ -16,17 +16,29 @@ enum { TEXT_SIZE = 3072, MOVING_SIZE = 1536 }; /* of a job, about; longer texts 
 
 const HttpRoute *const *api_routes(void)
 {
-        static const HttpRoute *const all[] = { system_routes,     metrics_routes,
-                                                job_routes,        change_routes,
-                                                ask_routes,        event_routes,
-                                                log_routes,        package_routes,
-                                                file_routes,       token_routes,
-                                                user_routes,       second_factor_routes,
-                                                secret_routes,     catalog_routes,
-                                                filesystem_routes, scheduler_routes,
-                                                exec_routes,       storage_routes,
-                                                audit_routes,      sso_routes,
-                                                result_routes,     NULL };
+        static const HttpRoute *const all[] = { system_routes,
+                                                metrics_routes,
+                                                job_routes,
+                                                change_routes,
+                                                ask_routes,
+                                                event_routes,
+                                                log_routes,
+                                                package_routes,
+                                                file_routes,
+                                                token_routes,
+                                                user_routes,
+                                                second_factor_routes,
+                                                secret_routes,
+                                                catalog_routes,
+                                                filesystem_routes,
+                                                scheduler_routes,
+                                                exec_routes,
+                                                storage_routes,
+                                                audit_routes,
+                                                sso_routes,
+                                                result_routes,
+                                                run_routes,
+                                                NULL };
 
         return all;
 }
@@ -66,6 +78,7 @@ Api *api_new(const ApiConfig *config)
         api->rendered = rendered_new();
         api->ids = job_ids_new();
         api->rates = usage_rates_new();
+        api->run_texts = run_texts_new();
         return api;
 }
 
@@ -84,6 +97,7 @@ void api_free(Api *api)
         rendered_free(api->rendered);
         job_ids_free(api->ids);
         usage_rates_free(api->rates);
+        run_texts_free(api->run_texts);
         g_free(api->dc);
         g_free(api->state_dir);
         g_free(api->journal_dir);

@@ -4,6 +4,7 @@
 #include "base/thread-pool.h"
 #include "api/v1/api.h"
 #include "api/v1/rendered.h"
+#include "api/v1/run-tree.h"
 #include "api/v1/usage.h"
 
 typedef struct Notifier Notifier;
@@ -31,12 +32,14 @@ struct Api {
         Rendered *rendered;
         JobIds *ids;
         UsageRates *rates;
+        RunTexts *run_texts;
 };
 
 extern const HttpRoute system_routes[], job_routes[], change_routes[], event_routes[], log_routes[],
         package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
         secret_routes[], catalog_routes[], filesystem_routes[], scheduler_routes[], metrics_routes[],
-        ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[], result_routes[];
+        ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[], result_routes[],
+        run_routes[];
 
 /* The parameter `user` of routes below /v1/jobs/{job}: its sentence, and a query with nothing else. */
 #define WHOSE_JOB "Whose job a name means (administrators)."

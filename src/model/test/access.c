@@ -26,6 +26,7 @@ static const struct {
         { ACCESS_FLAVOUR, "flavour", "uoga", "uoga", "uoga", "oa", "oa", "" },
         { ACCESS_POOL, "resource pool", "uoga", "a", "a", "a", "a", "" },
         { ACCESS_JOB, "job", "uoga", "oa", "uoga", "oa", "oa", "" },
+        { ACCESS_RUN, "run", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_LOG, "log", "uoga", "oa", "", "", "", "" },
         { ACCESS_EVENT, "event", "uoga", "oa", "", "", "", "" },
         { ACCESS_FILE, "file", "uoga", "uoga", "uoga", "oa", "oa", "" },
@@ -84,15 +85,15 @@ static const struct {
         AccessKind kind;
         const char *scopes; /* of list, show, create, update, delete, submit */
 } reaches[] = {
-        { ACCESS_NONE, "aaaaaa" },       { ACCESS_SYSTEM, "--aaaa" },        { ACCESS_METRICS, "araaaa" },
-        { ACCESS_LOGIN, "aa-aaa" },      { ACCESS_USER, "rraaaa" },          { ACCESS_PASSWORD, "aaaaaa" },
-        { ACCESS_TOKEN, "rrraaa" },      { ACCESS_GRANT, "rraaaa" },         { ACCESS_CLUSTER, "rraaaa" },
-        { ACCESS_NODE, "rraaaa" },       { ACCESS_QUEUE, "rraaas" },         { ACCESS_FLAVOUR, "rraaaa" },
-        { ACCESS_POOL, "rraaaa" },       { ACCESS_JOB, "rrsssa" },           { ACCESS_LOG, "rraaaa" },
-        { ACCESS_EVENT, "rraaaa" },      { ACCESS_FILE, "rrsssa" },          { ACCESS_PACKAGE, "rrsssa" },
-        { ACCESS_SCHEDULER, "rraaaa" },  { ACCESS_STATISTICS, "rraaaa" },    { ACCESS_AUDIT, "aaaaaa" },
-        { ACCESS_STORAGE, "rraaaa" },    { ACCESS_SECOND_FACTOR, "aaaaaa" }, { ACCESS_SECRET, "raaaaa" },
-        { ACCESS_FILESYSTEM, "rraaaa" },
+        { ACCESS_NONE, "aaaaaa" },    { ACCESS_SYSTEM, "--aaaa" },     { ACCESS_METRICS, "araaaa" },
+        { ACCESS_LOGIN, "aa-aaa" },   { ACCESS_USER, "rraaaa" },       { ACCESS_PASSWORD, "aaaaaa" },
+        { ACCESS_TOKEN, "rrraaa" },   { ACCESS_GRANT, "rraaaa" },      { ACCESS_CLUSTER, "rraaaa" },
+        { ACCESS_NODE, "rraaaa" },    { ACCESS_QUEUE, "rraaas" },      { ACCESS_FLAVOUR, "rraaaa" },
+        { ACCESS_POOL, "rraaaa" },    { ACCESS_JOB, "rrsssa" },        { ACCESS_RUN, "rrsssa" },
+        { ACCESS_LOG, "rraaaa" },     { ACCESS_EVENT, "rraaaa" },      { ACCESS_FILE, "rrsssa" },
+        { ACCESS_PACKAGE, "rrsssa" }, { ACCESS_SCHEDULER, "rraaaa" },  { ACCESS_STATISTICS, "rraaaa" },
+        { ACCESS_AUDIT, "aaaaaa" },   { ACCESS_STORAGE, "rraaaa" },    { ACCESS_SECOND_FACTOR, "aaaaaa" },
+        { ACCESS_SECRET, "raaaaa" },  { ACCESS_FILESYSTEM, "rraaaa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
 

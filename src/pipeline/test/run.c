@@ -1114,6 +1114,7 @@ static bool one_event(Pair *pair)
 static void pair_init(Pair *pair, guint seed)
 {
         pair->seed = seed;
+        pair->rests = 0;
         plan_init(&pair->plan, seed);
         pair->definition = plan_compile(&pair->plan);
         pair->run = run_new(pair->definition, 100 * 1000);

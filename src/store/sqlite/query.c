@@ -32,7 +32,7 @@
 
 /* ?1 before, ?2 from, ?3 set of states, ?4 name, ?5 limit, ?6 user */
 #define RUN_PAGE(from, which)                                                                                \
-        "SELECT " RUN_COLUMNS " FROM " from " WHERE seq < ?1 AND seq >= ?2 AND dropped = 0"                   \
+        "SELECT " RUN_COLUMNS " FROM " from " WHERE seq < ?1 AND seq >= ?2 AND dropped = 0"                  \
         " AND (?3 >> state) & 1 AND (?4 IS NULL OR name = ?4)" which " ORDER BY seq DESC LIMIT ?5"
 
 #define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
@@ -86,19 +86,23 @@ const char *const reader_sql[] = {
         [RUNS] = RUN_PAGE("run NOT INDEXED", ""),
         [RUNS_OF_USER] = RUN_PAGE("run INDEXED BY run_user", " AND user = ?6"),
         [RUN_LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM run",
-        [RUN_NODES] = "SELECT " RUN_NODE_COLUMNS ", job.id FROM run_node LEFT JOIN job ON job.seq = run_node.job"
-                      " WHERE run = ?1 AND node > ?2 AND node <= ?3 AND (?4 >> run_node.state) & 1"
-                      " ORDER BY node LIMIT ?5",
+        [RUN_NODES] =
+                "SELECT " RUN_NODE_COLUMNS ", job.id FROM run_node LEFT JOIN job ON job.seq = run_node.job"
+                " WHERE run = ?1 AND node > ?2 AND node <= ?3 AND (?4 >> run_node.state) & 1"
+                " ORDER BY node LIMIT ?5",
         [RUN_LAST_NODE] = "SELECT coalesce(max(node), 0) FROM run_node WHERE run = ?1",
-        [RUN_CHILDREN] = "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",
+        [RUN_CHILDREN] =
+                "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",
         [RUN_COUNT_NODES] = "SELECT state, count(*) FROM run_node WHERE run = ?1 GROUP BY state",
         /* Of a loop, those of its nodes that have a row count as such. */
-        [RUN_COUNT_RESTS] = "SELECT rest, sum(max(count - (SELECT count(*) FROM run_node WHERE run_node.run = ?1"
-                            " AND node >= first AND node < first + run_child.count), iif(first = 0, 1, 0)))"
-                            " FROM run_child WHERE run = ?1 AND rest > 0 GROUP BY rest",
+        [RUN_COUNT_RESTS] =
+                "SELECT rest, sum(max(count - (SELECT count(*) FROM run_node WHERE run_node.run = ?1"
+                " AND node >= first AND node < first + run_child.count), iif(first = 0, 1, 0)))"
+                " FROM run_child WHERE run = ?1 AND rest > 0 GROUP BY rest",
         [RUN_DROPPED] = "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_dropped WHERE dropped = 1 LIMIT 1",
-        [RUN_EXPIRED] = "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_ended WHERE state >= 5 AND dropped = 0"
-                        " AND finished <= ?1 ORDER BY finished LIMIT 1",
+        [RUN_EXPIRED] =
+                "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_ended WHERE state >= 5 AND dropped = 0"
+                " AND finished <= ?1 ORDER BY finished LIMIT 1",
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
         [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };

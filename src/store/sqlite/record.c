@@ -40,11 +40,13 @@ static const char *const named_sql[] = {
                 " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
         [KEEP_OBJECT_SEQ] = "UPDATE state SET last_object_seq ="
                             " max(last_object_seq, coalesce((SELECT max(seq) FROM object), 0))",
-        [KEEP_RUN_SEQ] = "UPDATE state SET last_run_seq = max(last_run_seq, coalesce((SELECT max(seq) FROM run), 0)),"
-                         " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
-        [RUN_INSERT] = "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
-                       " forced, dropped, idempotency, message)"
-                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, 0, ?8, NULL)",
+        [KEEP_RUN_SEQ] =
+                "UPDATE state SET last_run_seq = max(last_run_seq, coalesce((SELECT max(seq) FROM run), 0)),"
+                " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
+        [RUN_INSERT] =
+                "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
+                " forced, dropped, idempotency, message)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, 0, ?8, NULL)",
         [RUN_TEXT_INSERT] = "INSERT INTO run_text (seq, text, request) VALUES (?1, ?2, ?3)",
         [RUN_DROP] = "DELETE FROM run WHERE seq = ?1",
         [RUN_TEXT_DROP] = "DELETE FROM run_text WHERE seq = ?1",
@@ -467,7 +469,8 @@ const RecordRow record_rows[] = {
                  " job = excluded.job, started = iif(started, started, excluded.started),"
                  " finished = excluded.finished, message = coalesce(message, excluded.message)",
           .bind = bind_run_node,
-          .load = "SELECT " RUN_NODE_COLUMNS " FROM run INDEXED BY run_open CROSS JOIN run_node ON run_node.run = run.seq"
+          .load = "SELECT " RUN_NODE_COLUMNS
+                  " FROM run INDEXED BY run_open CROSS JOIN run_node ON run_node.run = run.seq"
                   " WHERE run.state < 5 ORDER BY run.seq, node",
           .read = read_run_node, .free = free_run_node },
         { RECORD_RUN_CHILD, RECORD_PUT,

@@ -252,7 +252,8 @@ RunRecord *sqlite_run_by_key(Store *base, const char *user, const char *key, GEr
         if (failed)
                 g_propagate_error(error, g_steal_pointer(&failed));
         else if (!run)
-                err_set(error, ERR_NOT_FOUND, "user '%s' has no run with the idempotency key '%s'", user, key);
+                err_set(error, ERR_NOT_FOUND, "user '%s' has no run with the idempotency key '%s'", user,
+                        key);
         return run;
 }
 
@@ -327,7 +328,8 @@ GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GEr
         return ok ? g_steal_pointer(&runs) : NULL;
 }
 
-static bool read_nodes(Conn *conn, const RunNodeQuery *query, GPtrArray *nodes, gint64 *ret_next, GError **error)
+static bool read_nodes(Conn *conn, const RunNodeQuery *query, GPtrArray *nodes, gint64 *ret_next,
+                       GError **error)
 {
         gint64 last, to;
         Step step;

@@ -31,11 +31,11 @@ static inline SqliteStore *sqlite_store(Store *base)
 #define JOB_WITH_SPEC " CROSS JOIN job_spec ON job_spec.seq = job.spec "
 
 /* The same of runs, from `run`. */
-#define RUN_COLUMNS                                                                                          \
-        "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, "  \
+#define RUN_COLUMNS                                                                                            \
+        "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, " \
         "run.stopping, run.forced, run.dropped, run.idempotency, run.message"
 #define RUN_NODE_COLUMNS                                                                                     \
-        "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "      \
+        "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "   \
         "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message"
 #define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest"
 

@@ -56,7 +56,9 @@ static RunChildRecord *make_child(gint64 run, guint32 dag, guint32 component, gu
 {
         RunChildRecord *child = g_new0(RunChildRecord, 1);
 
-        *child = (RunChildRecord){ .run = run, .dag = dag, .component = component, .first = first, .count = count };
+        *child = (RunChildRecord){
+                .run = run, .dag = dag, .component = component, .first = first, .count = count
+        };
         return child;
 }
 
@@ -218,7 +220,9 @@ static void test_pages(void)
         next = 0;
         found = 0;
         do {
-                const RunNodeQuery query = { .run = 4, .after = next, .states = 1u << NODE_FAILED, .limit = 4 };
+                const RunNodeQuery query = {
+                        .run = 4, .after = next, .states = 1u << NODE_FAILED, .limit = 4
+                };
                 g_autoptr(GPtrArray) nodes = store_run_nodes(store, &query, &next, &error);
 
                 g_assert_no_error(error);
@@ -264,7 +268,8 @@ static void test_drop(void)
         commit(store, sweep);
         g_assert_null(store_run_expired(store, 9000, &error));
         g_assert_no_error(error);
-        g_autoptr(GPtrArray) nodes = store_run_nodes(store, &(RunNodeQuery){ .run = 1, .limit = 3 }, &next, &error);
+        g_autoptr(GPtrArray) nodes =
+                store_run_nodes(store, &(RunNodeQuery){ .run = 1, .limit = 3 }, &next, &error);
         g_assert_cmpuint(nodes->len, ==, 0);
         g_assert_true(store_load(store, &state, &error));
         g_assert_cmpint(state.last_run_seq, ==, 1); /* the number is not used again */

@@ -1,0 +1,471 @@
+/* Nodes of runs for clients (see run-tree.h). */
+#include "api/v1/run-tree.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+enum {
+        TEXTS_MAX = 16,
+        TEXT_BYTES_MAX = 32 << 20,
+        ROWS_MAX = 20000,   /* of a tree */
+        ITEMS_MAX = 5000,   /* of a tree */
+        INSTANCES_MAX = 20, /* of a loop that are shown, if it has more */
+        ROOT = 0,
+        POST = 1,
+};
+
+/* ---- compiled definitions ---- */
+
+typedef struct {
+        char id[ID_LEN + 1];
+        RunText *text;
+} Kept;
+
+struct RunTexts {
+        GMutex lock;
+        GQueue kept; /* Kept, the last used one first */
+        gsize bytes;
+};
+
+static void clear_text(gpointer text)
+{
+        definition_free(((RunText *)text)->definition);
+}
+
+void run_text_unref(RunText *text)
+{
+        g_atomic_rc_box_release_full(text, clear_text);
+}
+
+RunTexts *run_texts_new(void)
+{
+        RunTexts *texts = g_new0(RunTexts, 1);
+
+        g_mutex_init(&texts->lock);
+        g_queue_init(&texts->kept);
+        return texts;
+}
+
+static void drop_last(RunTexts *texts)
+{
+        Kept *kept = g_queue_pop_tail(&texts->kept);
+
+        texts->bytes -= kept->text->size;
+        run_text_unref(kept->text);
+        g_free(kept);
+}
+
+void run_texts_free(RunTexts *texts)
+{
+        if (!texts)
+                return;
+        while (texts->kept.length > 0)
+                drop_last(texts);
+        g_mutex_clear(&texts->lock);
+        g_free(texts);
+}
+
+static RunText *find(RunTexts *texts, const char *id)
+{
+        for (GList *link = texts->kept.head; link; link = link->next) {
+                Kept *kept = link->data;
+
+                if (strcmp(kept->id, id) != 0)
+                        continue;
+                g_queue_unlink(&texts->kept, link);
+                g_queue_push_head_link(&texts->kept, link);
+                return g_atomic_rc_box_acquire(kept->text);
+        }
+        return NULL;
+}
+
+static void keep(RunTexts *texts, const char *id, RunText *text)
+{
+        g_autoptr(RunText) there = NULL;
+        Kept *kept;
+
+        g_mutex_lock(&texts->lock);
+        there = find(texts, id);
+        if (!there) {
+                kept = g_new0(Kept, 1);
+                g_strlcpy(kept->id, id, sizeof kept->id);
+                kept->text = g_atomic_rc_box_acquire(text);
+                g_queue_push_head(&texts->kept, kept);
+                texts->bytes += text->size;
+        }
+        while (texts->kept.length > TEXTS_MAX || (texts->bytes > TEXT_BYTES_MAX && texts->kept.length > 1))
+                drop_last(texts);
+        g_mutex_unlock(&texts->lock);
+}
+
+/* What the request changed does not change the components, but the JSON body of the older interface is spelled
+ * differently. */
+static Definition *compile(const RunRecord *run, GError **error)
+{
+        g_autoptr(json_t) request = json_parse(run->request, strlen(run->request), NULL);
+        const DefinitionRequest wanted = { .image_optional = true,
+                                           .json_body = json_is_true(json_object_get(request, "json_body")),
+                                           .docker_env = json_string_value(json_object_get(request, "image")),
+                                           .fs_name = json_string_value(json_object_get(request, "fs_name")),
+                                           .fs_id = json_string_value(json_object_get(request, "fs_id")),
+                                           .parameters = json_object_get(request, "parameters") };
+        g_auto(Problems) problems = { 0 };
+        g_autofree char *problem = NULL;
+        Definition *ret;
+
+        problems_init(&problems);
+        ret = definition_parse(run->text, strlen(run->text), &wanted, &problems);
+        if (ret)
+                return ret;
+        problem = problem_format(problems_first(&problems));
+        err_set(error, ERR_FAILED, "the definition of run '%s' is not understood any more: %s", run->id,
+                problem);
+        return NULL;
+}
+
+RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GError **error)
+{
+        g_autoptr(RunRecord) whole = NULL;
+        Definition *definition;
+        RunText *text;
+
+        g_mutex_lock(&texts->lock);
+        text = find(texts, run->id);
+        g_mutex_unlock(&texts->lock);
+        if (text)
+                return text;
+        whole = store_run_by_id(store, run->id, true, error);
+        definition = whole && whole->text && whole->request ? compile(whole, error) : NULL;
+        if (!definition)
+                return NULL;
+        text = g_atomic_rc_box_new0(RunText);
+        text->definition = definition;
+        text->size = strlen(whole->text);
+        keep(texts, run->id, text);
+        return text;
+}
+
+/* ---- one node ---- */
+
+static bool is_loop(const Definition *definition, guint32 dag, guint32 component)
+{
+        return dag != POST && definition->components[component_target(definition, component)].loops;
+}
+
+static bool is_dag(const Definition *definition, guint32 component)
+{
+        return definition->components[component_target(definition, component)].dag;
+}
+
+/* Rows from a run of another version of the language. */
+static bool is_known(const Definition *definition, guint32 component)
+{
+        return component < definition->n_components;
+}
+
+static json_t *format_time(gint64 time)
+{
+        g_autofree char *text = time ? clock_format(time) : NULL;
+
+        return text ? json_string(text) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+        return text ? json_string(text) : json_null();
+}
+
+static void put_state(json_t *object, const RunNodeRecord *node)
+{
+        json_object_set_new(object, "state", json_string(node_state_name((NodeState)node->state)));
+        json_object_set_new(object, "job", text_or_null(node->job_id));
+        json_object_set_new(object, "started_at", format_time(node->started));
+        json_object_set_new(object, "finished_at", format_time(node->finished));
+        json_object_set_new(object, "message", text_or_null(node->message));
+}
+
+/* ---- pages ---- */
+
+/* The nodes of DAGs, by their index: RunNodeRecord, owned. */
+static const RunNodeRecord *find_dag(Store *store, GHashTable *dags, gint64 run, guint32 node, GError **error)
+{
+        const RunNodeQuery query = { .run = run, .after = (gint64)node - 1, .limit = 1 };
+        RunNodeRecord *found = g_hash_table_lookup(dags, GUINT_TO_POINTER(node));
+        g_autoptr(GPtrArray) nodes = NULL;
+        gint64 next;
+
+        if (found)
+                return found;
+        nodes = store_run_nodes(store, &query, &next, error);
+        if (!nodes || nodes->len == 0 || ((RunNodeRecord *)nodes->pdata[0])->node != node)
+                return NULL;
+        found = nodes->pdata[0];
+        g_ptr_array_set_free_func(nodes, NULL);
+        g_hash_table_insert(dags, GUINT_TO_POINTER(node), found);
+        return found;
+}
+
+static void prepend_name(GString *path, const Definition *definition, const RunNodeRecord *node)
+{
+        g_autofree char *number = is_loop(definition, node->dag, node->component)
+                                          ? g_strdup_printf("-%u", node->number)
+                                          : g_strdup("");
+
+        g_string_prepend(path, path->len > 0 ? "." : "");
+        g_string_prepend(path, number);
+        g_string_prepend(path, component_name(definition, node->component));
+}
+
+static char *path_of(Store *store, const Definition *definition, GHashTable *dags, const RunNodeRecord *node,
+                     GError **error)
+{
+        g_autoptr(GString) path = g_string_new(NULL);
+
+        prepend_name(path, definition, node);
+        for (guint32 dag = node->dag; dag > POST;) {
+                const RunNodeRecord *at = find_dag(store, dags, node->run, dag, error);
+
+                if (!at || !is_known(definition, at->component) || at->dag >= dag)
+                        return NULL;
+                prepend_name(path, definition, at);
+                dag = at->dag;
+        }
+        return g_string_free(g_steal_pointer(&path), FALSE);
+}
+
+static void node_free(gpointer node)
+{
+        run_node_record_free(node);
+}
+
+json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nodes, GError **error)
+{
+        const Definition *definition = text->definition;
+        g_autoptr(GHashTable) dags = g_hash_table_new_full(NULL, NULL, NULL, node_free);
+        g_autoptr(json_t) list = json_array();
+        g_autoptr(GError) failed = NULL;
+
+        for (guint i = 0; i < nodes->len && !failed; i++) {
+                const RunNodeRecord *node = nodes->pdata[i];
+                g_autofree char *path = is_known(definition, node->component)
+                                                ? path_of(store, definition, dags, node, &failed)
+                                                : NULL;
+                json_t *object;
+
+                if (!path)
+                        continue; /* it was deleted while it was read */
+                object =
+                        json_pack("{s:I, s:o, s:s, s:s, s:s, s:o}", "node", (json_int_t)node->node, "parent",
+                                  node->dag > POST ? json_integer(node->dag) : json_null(), "path", path,
+                                  "name", component_name(definition, node->component), "type",
+                                  is_dag(definition, node->component) ? "dag" : "step", "number",
+                                  is_loop(definition, node->dag, node->component) ? json_integer(node->number)
+                                                                                  : json_null());
+                put_state(object, node);
+                json_array_append_new(list, object);
+        }
+        if (!failed)
+                return g_steal_pointer(&list);
+        g_propagate_error(error, g_steal_pointer(&failed));
+        return NULL;
+}
+
+/* ---- the tree ---- */
+
+typedef struct {
+        const Definition *definition;
+        const RunRecord *run;
+        GHashTable *nodes;    /* (dag, component) -> GPtrArray of RunNodeRecord, borrowed */
+        GHashTable *children; /* (dag, component) -> RunChildRecord, borrowed */
+        int items;
+        bool partial;
+} Tree;
+
+static gint64 *key_new(guint32 dag, guint32 component)
+{
+        gint64 key = (gint64)((guint64)dag << 32 | component);
+
+        return g_memdup2(&key, sizeof key);
+}
+
+static gpointer look_up(GHashTable *table, guint32 dag, guint32 component)
+{
+        gint64 key = (gint64)((guint64)dag << 32 | component);
+
+        return g_hash_table_lookup(table, &key);
+}
+
+static void list_unref(gpointer list)
+{
+        g_ptr_array_unref(list);
+}
+
+static void enter_node(Tree *tree, RunNodeRecord *node)
+{
+        GPtrArray *list = look_up(tree->nodes, node->dag, node->component);
+
+        if (!list) {
+                list = g_ptr_array_new();
+                g_hash_table_insert(tree->nodes, key_new(node->dag, node->component), list);
+        }
+        g_ptr_array_add(list, node);
+}
+
+static json_t *format_children(Tree *tree, guint32 dag, guint32 component, NodeState state);
+
+static json_t *format_instance(Tree *tree, const RunNodeRecord *node, bool numbered)
+{
+        json_t *object = json_pack("{s:s, s:s}", "name", component_name(tree->definition, node->component),
+                                   "type", is_dag(tree->definition, node->component) ? "dag" : "step");
+
+        tree->items++;
+        if (numbered)
+                json_object_set_new(object, "number", json_integer(node->number));
+        put_state(object, node);
+        if (node->inner)
+                json_object_set_new(object, "children",
+                                    format_children(tree, node->node, node->component,
+                                                    (NodeState)node->state));
+        return object;
+}
+
+/* Of a component that has no instance. */
+static json_t *format_waiting(Tree *tree, guint32 dag, guint32 component, NodeState dag_state)
+{
+        const RunChildRecord *child = look_up(tree->children, dag, component);
+        NodeState state = child && child->rest       ? (NodeState)child->rest
+                          : node_is_final(dag_state) ? NODE_CANCELLED
+                                                     : NODE_NONE;
+
+        tree->items++;
+        return json_pack("{s:s, s:s, s:s}", "name", component_name(tree->definition, component), "type",
+                         is_loop(tree->definition, dag, component) ? "loop"
+                         : is_dag(tree->definition, component)     ? "dag"
+                                                                   : "step",
+                         "state", node_state_name(state));
+}
+
+/* What the instances of a loop are together. */
+static NodeState loop_state(const gint64 counts[NODE_STATES], NodeState rest)
+{
+        static const NodeState order[] = { NODE_STOPPING,   NODE_RUNNING,   NODE_NONE,     NODE_FAILED,
+                                           NODE_TERMINATED, NODE_CANCELLED, NODE_SUCCEEDED };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+                if (counts[order[i]] > 0)
+                        return order[i] == NODE_NONE ? (rest ? rest : NODE_RUNNING) : order[i];
+        return NODE_SKIPPED;
+}
+
+static json_t *format_counts(const gint64 counts[NODE_STATES])
+{
+        json_t *object = json_object();
+
+        for (int state = 0; state < NODE_STATES; state++)
+                if (counts[state] > 0)
+                        json_object_set_new(object, node_state_name((NodeState)state),
+                                            json_integer(counts[state]));
+        return object;
+}
+
+static bool is_dull(const RunNodeRecord *node)
+{
+        return node->state == NODE_SUCCEEDED || node->state == NODE_SKIPPED || node->state == NODE_CANCELLED;
+}
+
+/* All instances of a short loop; of a long one, some of those that run or did not succeed. */
+static json_t *format_instances(Tree *tree, const GPtrArray *nodes, gint64 count)
+{
+        json_t *list = json_array();
+
+        for (guint i = 0; i < nodes->len && tree->items < ITEMS_MAX; i++)
+                if (count <= INSTANCES_MAX ||
+                    (!is_dull(nodes->pdata[i]) && json_array_size(list) < INSTANCES_MAX))
+                        json_array_append_new(list, format_instance(tree, nodes->pdata[i], true));
+        return list;
+}
+
+static json_t *format_loop(Tree *tree, const GPtrArray *nodes, guint32 dag, guint32 component)
+{
+        const RunChildRecord *child = look_up(tree->children, dag, component);
+        gint64 counts[NODE_STATES] = { 0 }, count = MAX(child ? child->count : 1, nodes->len);
+        NodeState rest = child ? (NodeState)child->rest : NODE_NONE;
+
+        tree->items++;
+        for (guint i = 0; i < nodes->len; i++)
+                counts[((RunNodeRecord *)nodes->pdata[i])->state]++;
+        counts[rest] += count - nodes->len;
+        return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "name",
+                         component_name(tree->definition, component), "type", "loop", "state",
+                         node_state_name(loop_state(counts, rest)), "count", (json_int_t)count, "states",
+                         format_counts(counts), "children", format_instances(tree, nodes, count));
+}
+
+static json_t *format_component(Tree *tree, guint32 dag, guint32 component, NodeState dag_state)
+{
+        const GPtrArray *nodes = look_up(tree->nodes, dag, component);
+
+        if (!nodes)
+                return format_waiting(tree, dag, component, dag_state);
+        if (is_loop(tree->definition, dag, component))
+                return format_loop(tree, nodes, dag, component);
+        return format_instance(tree, nodes->pdata[0], false);
+}
+
+/* The components in a DAG, or in the library component that it refers to. The nesting is bounded by
+ * DEFINITION_DEPTH_MAX. */
+static json_t *format_children(Tree *tree, guint32 dag, guint32 component, NodeState state)
+{
+        const Component *body = &tree->definition->components[component_target(tree->definition, component)];
+        json_t *list = json_array();
+
+        for (guint32 i = body->children; i < body[1].children; i++) {
+                if (tree->items >= ITEMS_MAX) {
+                        tree->partial = true;
+                        break;
+                }
+                json_array_append_new(list, format_component(tree, dag, i, state));
+        }
+        return list;
+}
+
+static json_t *format_all(Tree *tree)
+{
+        NodeState state = (NodeState)tree->run->state;
+        json_t *list = format_children(tree, ROOT, DEFINITION_ROOT, state);
+        g_autoptr(json_t) post = format_children(tree, POST, DEFINITION_POST, state);
+
+        json_array_extend(list, post);
+        return list;
+}
+
+json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, bool *ret_partial,
+                        GError **error)
+{
+        const RunNodeQuery query = { .run = run->seq, .limit = ROWS_MAX };
+        gint64 next = 0;
+        g_autoptr(GPtrArray) nodes = store_run_nodes(store, &query, &next, error);
+        g_autoptr(GPtrArray) children = nodes ? store_run_children(store, run->seq, ROWS_MAX, error) : NULL;
+        Tree tree = { .definition = text->definition, .run = run, .partial = next > 0 };
+        json_t *list;
+
+        if (!children)
+                return NULL;
+        tree.nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, list_unref);
+        tree.children = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+        for (guint i = 0; i < nodes->len; i++)
+                if (is_known(tree.definition, ((RunNodeRecord *)nodes->pdata[i])->component))
+                        enter_node(&tree, nodes->pdata[i]);
+        for (guint i = 0; i < children->len; i++) {
+                RunChildRecord *child = children->pdata[i];
+
+                g_hash_table_insert(tree.children, key_new(child->dag, child->component), child);
+        }
+        list = format_all(&tree);
+        *ret_partial = tree.partial;
+        g_hash_table_unref(tree.nodes);
+        g_hash_table_unref(tree.children);
+        return list;
+}

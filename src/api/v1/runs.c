@@ -1,0 +1,386 @@
+/* Runs of pipelines over HTTP: create, list, show, their nodes, stop, delete. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+#include "api/v1/run-tree.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+enum {
+        BODY_MAX = 36 * 1024 * 1024, /* a text of 16 MiB, of which a character may be written as two */
+        SOON = 64 * 1024,            /* bytes of a body that is compiled at once */
+        LIST_MAX = 1000,
+        WORD_MAX = 64 * 1024,
+};
+
+/* ---- as clients see it ---- */
+
+static json_t *format_run(const RunRecord *run)
+{
+        g_autofree char *created = clock_format(run->created);
+        g_autofree char *finished = run->finished ? clock_format(run->finished) : NULL;
+        bool stops = run->stopping && !node_is_final((NodeState)run->state);
+
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "id", run->id, "name", run->name,
+                         "user", run->user, "state",
+                         stops ? "stopping" : node_state_name((NodeState)run->state), "message",
+                         run->message ? run->message : "", "revision", (json_int_t)run->revision,
+                         "created_at", created, "finished_at", finished);
+}
+
+/* With the number of its nodes in each state. */
+static json_t *format_whole(Api *api, const RunRecord *run, GError **error)
+{
+        gint64 counts[NODE_STATES];
+        json_t *reply, *states;
+
+        if (!store_run_counts(api->store, run->seq, counts, error))
+                return NULL;
+        reply = format_run(run);
+        states = json_object();
+        for (int state = NODE_RUNNING; state < NODE_STATES; state++)
+                json_object_set_new(states, node_state_name((NodeState)state), json_integer(counts[state]));
+        json_object_set_new(reply, "nodes", states);
+        return reply;
+}
+
+/* The run that the route names, if the caller may do this with it. NULL: an error was already sent. */
+static RunRecord *find_run(Api *api, HttpRequest *request)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        const HttpRoute *route = http_request_route(request);
+        const char *id = http_request_param(request, "run");
+        g_autoptr(GError) error = NULL;
+        g_autoptr(RunRecord) run = store_run_by_id(api->store, id, false, &error);
+        bool allowed = run && auth_may(caller, (AccessKind)route->kind, (AccessVerb)route->verb,
+                                       strcmp(run->user, caller->user) == 0, false);
+
+        if (allowed) {
+                http_request_set_owner(request, run->user);
+                http_request_set_subject(request, run->id);
+                return g_steal_pointer(&run);
+        }
+        if (run)
+                http_request_set_denied(request);
+        if (run ||
+            err_is(error, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
+                g_clear_error(&error);
+                err_set(&error, ERR_NOT_FOUND,
+                        "there is no run '%.80s' of '%s'\n`paddle run list` shows the newest runs.", id,
+                        caller->user);
+        }
+        http_fail(request, error);
+        return NULL;
+}
+
+/* ---- changes ---- */
+
+typedef struct {
+        HttpRequest *request;
+        int status; /* 204: without a body */
+} Change;
+
+static void change_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+{
+        g_autofree Change *change = arg;
+        g_autoptr(json_t) reply = run ? format_run(run) : NULL;
+
+        if (error)
+                http_fail(change->request, error);
+        else if (change->status == 204)
+                http_reply(change->request, 204, NULL, NULL, 0);
+        else
+                http_reply_json(change->request, repeated ? 200 : change->status, reply);
+        http_request_unref(change->request);
+}
+
+static Change *change_new(HttpRequest *request, int status)
+{
+        Change *change = g_new0(Change, 1);
+
+        *change = (Change){ http_request_ref(request), status };
+        return change;
+}
+
+static bool take_text(const json_t *body, const char *key, json_t *ret, GError **error)
+{
+        const char *text = NULL;
+
+        if (!json_get_string(body, "", key, WORD_MAX, &text, error))
+                return false;
+        if (text)
+                json_object_set_new(ret, key, json_string(text));
+        return true;
+}
+
+/* The part of the body that the run keeps beside the definition. */
+static json_t *take_request(const json_t *body, GError **error)
+{
+        static const char *const known[] = { "definition",       "name",       "image", "disabled",
+                                             "failure_strategy", "parameters", NULL };
+        static const char *const texts[] = { "name", "image", "disabled", "failure_strategy" };
+        const json_t *parameters = json_object_get(body, "parameters");
+        g_autoptr(json_t) request = json_object();
+
+        if (!json_only(body, "", known, error))
+                return NULL;
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+                if (!take_text(body, texts[i], request, error))
+                        return NULL;
+        if (parameters && !json_is_null(parameters) && !json_is_object(parameters)) {
+                err_set(error, ERR_INVALID, "parameters must be an object of names and values");
+                return NULL;
+        }
+        if (json_object_size(parameters) > 0)
+                json_object_set(request, "parameters", (json_t *)parameters);
+        return g_steal_pointer(&request);
+}
+
+static bool check_token(const HttpCaller *caller, GError **error)
+{
+        return !caller->queue ||
+               err_set(error, ERR_DENIED,
+                       "this token is for jobs of queue '%s' only, and steps of a pipeline may use any queue\n"
+                       "Use a token without a queue.",
+                       caller->queue);
+}
+
+static void create_run(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const HttpCaller *caller = http_request_caller(request);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = NULL, wanted = NULL;
+        const json_t *text;
+        const char *key;
+        gsize len;
+
+        (void)http_request_body(request, &len);
+        if (len > SOON && http_request_to_pool(request))
+                return;
+        body = http_request_json(request, &error);
+        text = json_object_get(body, "definition");
+        if (body && !json_is_string(text))
+                err_set(&error, ERR_INVALID, "definition: the text of the pipeline is missing");
+        else if (body && check_token(caller, &error) && api_take_key(request, &key, &error))
+                wanted = take_request(body, &error);
+        if (!wanted) {
+                http_fail(request, error);
+                return;
+        }
+        engine_create_run(api->engine,
+                          &(EngineRun){ .user = caller->user,
+                                        .admin = caller->admin,
+                                        .text = json_string_value(text),
+                                        .request = wanted,
+                                        .idempotency_key = key },
+                          change_done, change_new(request, 201));
+}
+
+static void stop_run(HttpRequest *request, void *arg)
+{
+        static const char *const known[] = { "force", NULL };
+        Api *api = arg;
+        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = NULL;
+        bool force = false;
+        gsize len;
+
+        if (!run)
+                return;
+        (void)http_request_body(request, &len);
+        body = len > 0 ? http_request_json(request, &error) : json_object();
+        if (body && json_only(body, "", known, &error) && json_get_bool(body, "", "force", &force, &error))
+                engine_stop_run(api->engine, run->id, force, http_request_caller(request)->user, change_done,
+                                change_new(request, 200));
+        else
+                http_fail(request, error);
+}
+
+static void delete_run(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(RunRecord) run = find_run(api, request);
+
+        if (run)
+                engine_delete_run(api->engine, run->id, http_request_caller(request)->user, change_done,
+                                  change_new(request, 204));
+}
+
+/* ---- reading ---- */
+
+/* Whose runs: the caller's, or for an administrator another user's or everyone's. */
+static bool query_user(HttpRequest *request, const char **ret, GError **error)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        const char *user = http_request_query(request, "user");
+        bool everyone = false;
+
+        if (!api_query_flag(request, "all", &everyone, error))
+                return false;
+        if (!caller->admin && (everyone || (user && strcmp(user, caller->user) != 0)))
+                return err_set(error, ERR_DENIED, "'%s' may list only their own runs", caller->user);
+        *ret = everyone ? NULL : user ? user : caller->user;
+        return true;
+}
+
+static bool query_states(HttpRequest *request, guint32 *ret, GError **error)
+{
+        const char *text = http_request_query(request, "state");
+        g_auto(GStrv) words = text ? g_strsplit(text, ",", -1) : NULL;
+
+        for (char **word = words; word && *word; word++) {
+                NodeState state;
+
+                if (!node_state_parse(*word, &state) || state < NODE_RUNNING)
+                        return err_set(
+                                error, ERR_INVALID,
+                                "state: '%.40s' is not a state\nStates are running, stopping, succeeded, failed, "
+                                "terminated, cancelled, skipped.",
+                                *word);
+                *ret |= 1u << state;
+        }
+        return true;
+}
+
+static json_t *next_of(gint64 next)
+{
+        return next ? json_sprintf("%" G_GINT64_FORMAT, next) : json_null();
+}
+
+static void list_runs(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        RunQuery query = { .name = http_request_query(request, "name") };
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) runs = NULL;
+        g_autoptr(json_t) reply = NULL;
+        gint64 limit, next = 0;
+        json_t *items;
+
+        if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
+            !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &query.before_seq))
+                return;
+        query.limit = (int)limit;
+        if (query_user(request, &query.user, &error) && query_states(request, &query.states, &error))
+                runs = store_runs(api->store, &query, &next, &error);
+        if (!runs) {
+                http_fail(request, error);
+                return;
+        }
+        items = json_array();
+        for (guint i = 0; i < runs->len; i++)
+                json_array_append_new(items, format_run(runs->pdata[i]));
+        reply = json_pack("{s:o, s:o}", "items", items, "next", next_of(next));
+        http_reply_json(request, 200, reply);
+}
+
+static void show_run(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) reply = run ? format_whole(api, run, &error) : NULL;
+
+        if (reply)
+                http_reply_json(request, 200, reply);
+        else if (run)
+                http_fail(request, error);
+}
+
+static void list_nodes(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        RunNodeQuery query = { 0 };
+        g_autoptr(RunRecord) run = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(RunText) text = NULL;
+        g_autoptr(GPtrArray) nodes = NULL;
+        g_autoptr(json_t) reply = NULL;
+        json_t *items = NULL;
+        gint64 limit, next = 0;
+
+        if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
+            !http_request_query_int(request, "after", 1, G_MAXINT32, 0, &query.after))
+                return;
+        run = find_run(api, request);
+        if (!run)
+                return;
+        query.run = run->seq;
+        query.limit = (int)limit;
+        if (query_states(request, &query.states, &error))
+                text = run_texts_get(api->run_texts, api->store, run, &error);
+        if (text)
+                nodes = store_run_nodes(api->store, &query, &next, &error);
+        if (nodes)
+                items = run_nodes_format(api->store, text, nodes, &error);
+        if (!items) {
+                http_fail(request, error);
+                return;
+        }
+        reply = json_pack("{s:o, s:o}", "items", items, "next", next_of(next));
+        http_reply_json(request, 200, reply);
+}
+
+static void show_tree(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(RunText) text = run ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
+        bool partial = false;
+        json_t *items = text ? run_tree_format(api->store, text, run, &partial, &error) : NULL;
+        g_autoptr(json_t) reply = items ? format_whole(api, run, &error) : NULL;
+
+        if (reply) {
+                json_object_set_new(reply, "items", items);
+                json_object_set_new(reply, "partial", json_boolean(partial));
+                http_reply_json(request, 200, reply);
+        } else if (run) {
+                json_decref(items);
+                http_fail(request, error);
+        }
+}
+
+/* ---- routes ---- */
+
+static const HttpParameter list_runs_query[] = {
+        { "user", HTTP_STRING, "Whose runs (administrators)." },
+        { "all", HTTP_BOOLEAN, "Everyone's runs (administrators)." },
+        { "name", HTTP_STRING, "Only runs of pipelines with this name." },
+        { "state", HTTP_STRING, "Only these states, separated by commas." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
+        { "after", HTTP_STRING, "Marker of the page before." },
+        { 0 },
+};
+
+static const HttpParameter list_nodes_query[] = {
+        { "state", HTTP_STRING, "Only these states, separated by commas." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
+        { "after", HTTP_STRING, "Marker of the page before." },
+        { 0 },
+};
+
+const HttpRoute run_routes[] = {
+        { "POST", "/v1/runs", ACCESS_RUN, VERB_CREATE, create_run,
+          "Run a pipeline from its definition. With an Idempotency-Key a repeat answers 200 with the same run.",
+          .body_max = BODY_MAX, .request = "NewRun", .reply = "Run", .reply_status = 201 },
+        { "GET", "/v1/runs", ACCESS_RUN, VERB_LIST, list_runs, "List runs, newest first.",
+          .query = list_runs_query, .reply = "RunList" },
+        { "GET", "/v1/runs/{run}", ACCESS_RUN, VERB_SHOW, show_run,
+          "Show a run, with the number of its nodes in each state.", .reply = "Run" },
+        { "GET", "/v1/runs/{run}/nodes", ACCESS_RUN, VERB_SHOW, list_nodes,
+          "List the nodes of a run that have begun, in the order in which they did.",
+          .query = list_nodes_query, .reply = "RunNodeList", .on_pool = true },
+        { "GET", "/v1/runs/{run}/tree", ACCESS_RUN, VERB_SHOW, show_tree,
+          "Show a run with its components as a tree. Long loops are shown in part.", .reply = "RunTree",
+          .on_pool = true },
+        { "POST", "/v1/runs/{run}/stop", ACCESS_RUN, VERB_UPDATE, stop_run,
+          "Stop a run: its jobs are cancelled, then post_process runs, unless force is set.",
+          .body_max = 1024, .request = "StopRun", .reply = "Run" },
+        { "DELETE", "/v1/runs/{run}", ACCESS_RUN, VERB_DELETE, delete_run,
+          "Delete a run that has ended, with its jobs.", .reply_status = 204 },
+        { 0 },
+};

@@ -1,0 +1,282 @@
+/* paddle run create, list, wait, stop, delete: runs of pipelines. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/number.h"
+#include "cli/listing.h"
+#include "cli/pipeline-file.h"
+#include "cli/run-follow.h"
+#include "cli/verbs.h"
+#include "net/url.h"
+
+typedef struct {
+        Common common;
+        char *file, *format, *name, *image, *disabled, *user, *state, *key;
+        GPtrArray *parameters; /* "NAME=VALUE" */
+        bool follow, force, all;
+        gint64 limit, timeout_ms;
+} RunOptions;
+
+/* ---- create ---- */
+
+static const Option create_options[] = {
+        { "file", 'f', OPTION_STRING, offsetof(RunOptions, file), "FILE",
+          "the definition, YAML or JSON; '-' is standard input" },
+        { "parameter", 'p', OPTION_LIST, offsetof(RunOptions, parameters), "NAME=VALUE",
+          "set a parameter; STEP.NAME=VALUE sets that of one step" },
+        { "image", 0, OPTION_STRING, offsetof(RunOptions, image), "IMAGE", "image for steps that have none" },
+        { "disabled", 0, OPTION_STRING, offsetof(RunOptions, disabled), "STEPS",
+          "steps to skip, separated by commas" },
+        { "name", 0, OPTION_STRING, offsetof(RunOptions, name), "NAME", "name of the run" },
+        { "idempotency-key", 0, OPTION_STRING, offsetof(RunOptions, key), "KEY",
+          "a second creation with the same key gives the first run" },
+        { "follow", 0, OPTION_BOOL, offsetof(RunOptions, follow), NULL,
+          "show the steps as they begin and end; exits with 0 only if the run succeeded" },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool post_run(Cli *cli, const RunOptions *options, const json_t *body, json_t **ret, GError **error)
+{
+        g_autofree char *text = json_format(body);
+        g_autofree char *header = options->key ? g_strconcat("Idempotency-Key: ", options->key, NULL) : NULL;
+        const char *headers[] = { header, NULL };
+        const HttpCall call = { .method = "POST",
+                                .path = "/v1/runs",
+                                .body = text,
+                                .body_len = strlen(text),
+                                .headers = header ? headers : NULL };
+        g_auto(HttpReply) reply = { 0 };
+
+        if (!http_call(cli->client, &call, &reply, error))
+                return false;
+        if (reply.status / 100 != 2)
+                return http_reply_error(&reply, error);
+        *ret = json_parse(reply.body->str, reply.body->len, error);
+        return *ret != NULL;
+}
+
+static bool run_create(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const RunOptions *options = target;
+        const PipelineOptions pipeline = { .name = options->name,
+                                           .image = options->image,
+                                           .disabled = options->disabled,
+                                           .parameters = options->parameters };
+        g_autoptr(json_t) body = NULL, run = NULL, ended = NULL;
+
+        if (!options->file)
+                return err_set(error, ERR_USAGE,
+                               "--file is missing\nGive the definition: paddle run create -f FILE.");
+        body = pipeline_file_request(&pipeline, options->file, error);
+        if (!body || !cli_client(cli, error) || !post_run(cli, options, body, &run, error))
+                return false;
+        printf("%s\n", text_of(run, "id"));
+        fflush(stdout);
+        if (!options->follow) {
+                cli_say(cli, "`paddle run show %s` shows its steps", text_of(run, "id"));
+                return true;
+        }
+        if (!run_follow(cli, text_of(run, "id"), true, 0, &ended, error))
+                return false;
+        run_print_end(cli, ended);
+        return true;
+}
+
+const Verb verb_run_create = {
+        .name = "run create",
+        .args = "-f FILE",
+        .summary = "Run a pipeline: its steps become jobs",
+        .about =
+                "The id of the run goes to standard output. `paddle pipeline lint FILE` finds errors of a definition without "
+                "a server, and `paddle pipeline render FILE` shows what would run.",
+        .examples = "paddle run create -f pipeline.yaml --follow\n"
+                    "paddle run create -f pipeline.yaml -p train.epochs=3",
+        .options = create_options,
+        .size = sizeof(RunOptions),
+        .run = run_create,
+};
+
+/* ---- list ---- */
+
+static const Option list_options[] = {
+        { "user", 'u', OPTION_STRING, offsetof(RunOptions, user), "NAME",
+          "runs of this user (administrators)" },
+        { "all", 'a', OPTION_BOOL, offsetof(RunOptions, all), NULL, "runs of all users (administrators)" },
+        { "name", 0, OPTION_STRING, offsetof(RunOptions, name), "NAME",
+          "only runs of pipelines with this name" },
+        { "state", 's', OPTION_STRING, offsetof(RunOptions, state), "STATES",
+          "only runs in these states, separated by commas: running, succeeded, failed, terminated" },
+        { "limit", 'l', OPTION_INT, offsetof(RunOptions, limit), "N", "at most N, the newest",
+          .fallback = "20", .min = 1, .max = 1000000 },
+        FORMAT_OPTION(offsetof(RunOptions, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static char *cell_time(const json_t *item, const Terminal *terminal)
+{
+        gint64 begun = time_of(item, "created_at"), ended = time_of(item, "finished_at");
+
+        return duration_format(MAX((ended ? ended : clock_now_ms()) - begun, 0));
+}
+
+static const Column columns[] = {
+        { "ID", .member = "id" },
+        { "NAME", .member = "name", .fit = { 1, 12 } },
+        { "STATE", .member = "state" },
+        { "USER", .member = "user", .fit = { 4 } },
+        { "CREATED", .member = "created_at", .fit = { 5, 17 } },
+        { ">TIME", .cell = cell_time, .fit = { 6 } },
+        { "MESSAGE", .member = "message", .fit = { 2, 16 } },
+        { 0 },
+};
+
+static void add_query(GString *path, const char *name, const char *value)
+{
+        g_autofree char *escaped = value ? url_escape(value) : NULL;
+
+        if (escaped)
+                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
+}
+
+static bool run_list(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const RunOptions *options = target;
+        g_autoptr(GString) path = g_string_new("/v1/runs");
+        g_autoptr(Listing) listing = NULL;
+        Format format;
+        gint64 items;
+
+        if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
+                return false;
+        add_query(path, "user", options->user);
+        add_query(path, "all", options->all ? "true" : NULL);
+        add_query(path, "name", options->name);
+        add_query(path, "state", options->state);
+        listing = listing_new(cli, format, columns, "id");
+        if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
+                return false;
+        if (items == 0 && (format == FORMAT_TABLE || format == FORMAT_WIDE))
+                cli_say(cli, "no runs; `paddle run create -f FILE` makes one");
+        return true;
+}
+
+const Verb verb_run_list = {
+        .name = "run list",
+        .args = "",
+        .summary = "List runs of pipelines, newest first",
+        .options = list_options,
+        .size = sizeof(RunOptions),
+        .run = run_list,
+};
+
+/* ---- wait ---- */
+
+static const Option wait_options[] = {
+        { "timeout", 0, OPTION_DURATION, offsetof(RunOptions, timeout_ms), "TIME",
+          "time limit for all of them; then it exits with 1, and the runs continue" },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool run_wait(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const RunOptions *options = target;
+        gint64 deadline = options->timeout_ms > 0 ? clock_monotonic_ms() + options->timeout_ms : 0;
+
+        if (!cli_client(cli, error))
+                return false;
+        for (; *words; words++) {
+                g_autoptr(json_t) run = NULL;
+
+                if (!run_follow(cli, *words, false, deadline, &run, error))
+                        return false;
+                run_print_end(cli, run);
+                fflush(stdout);
+        }
+        return true;
+}
+
+const Verb verb_run_wait = {
+        .name = "run wait",
+        .args = "RUN...",
+        .summary = "Wait until runs have ended; exits with 0 only if every run succeeded",
+        .options = wait_options,
+        .size = sizeof(RunOptions),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_OBJECTS,
+        .run = run_wait,
+};
+
+/* ---- stop, delete ---- */
+
+static const Option stop_options[] = {
+        { "force", 0, OPTION_BOOL, offsetof(RunOptions, force), NULL,
+          "also stop post_process, or do not begin it" },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static bool stop_one(Cli *cli, const char *word, void *arg, GError **error)
+{
+        const RunOptions *options = arg;
+        g_autofree char *path = run_path(word, "/stop");
+        g_autoptr(json_t) body = json_pack("{s:b}", "force", options->force), reply = NULL;
+
+        if (!http_call_json(cli->client, "POST", path, body, &reply, error))
+                return false;
+        printf("run %s is being stopped\n", text_of(reply, "id"));
+        return true;
+}
+
+static bool run_stop(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        return cli_client(cli, error) &&
+               cli_each(cli, words, g_strv_length((char **)words), stop_one, (void *)target, error);
+}
+
+const Verb verb_run_stop = {
+        .name = "run stop",
+        .args = "RUN...",
+        .summary = "Stop runs: what runs is cancelled, then post_process runs",
+        .options = stop_options,
+        .size = sizeof(RunOptions),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_OBJECTS,
+        .run = run_stop,
+};
+
+static const Option delete_options[] = { COMMON_OPTIONS, { 0 } };
+
+static bool delete_one(Cli *cli, const char *word, void *arg, GError **error)
+{
+        g_autofree char *path = run_path(word, "");
+        g_autoptr(json_t) reply = NULL;
+
+        if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
+                return false;
+        printf("run %s is deleted\n", word);
+        return true;
+}
+
+static bool run_delete(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        return cli_client(cli, error) &&
+               cli_each(cli, words, g_strv_length((char **)words), delete_one, NULL, error);
+}
+
+const Verb verb_run_delete = {
+        .name = "run delete",
+        .args = "RUN...",
+        .summary = "Delete runs that have ended, with their jobs and logs",
+        .options = delete_options,
+        .size = sizeof(RunOptions),
+        .min_words = 1,
+        .max_words = -1,
+        .words = WORDS_OBJECTS,
+        .run = run_delete,
+};

@@ -1,0 +1,169 @@
+/* Following a run (see run-follow.h). The server is asked again and again, at growing intervals while nothing changes. */
+#include "cli/run-follow.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/number.h"
+#include "base/word.h"
+#include "cli/listing.h"
+#include "cli/paint.h"
+#include "cli/retry.h"
+#include "net/url.h"
+
+enum {
+        PAUSE_MS = 100,
+        PAUSE_MAX_MS = 2000,
+        NODES_MAX = 1000, /* steps of a run with more nodes are not shown one by one */
+};
+
+char *run_path(const char *run, const char *suffix)
+{
+        g_autofree char *escaped = url_escape(run);
+
+        return g_strdup_printf("/v1/runs/%s%s", escaped, suffix);
+}
+
+static bool is_final(const json_t *run)
+{
+        const char *state = text_of(run, "state");
+
+        return strcmp(state, "running") != 0 && strcmp(state, "stopping") != 0;
+}
+
+/* "3.2 s"; NULL: it has not ended. */
+static char *took(const json_t *item, const char *from, const char *to)
+{
+        gint64 begun = time_of(item, from), ended = time_of(item, to);
+
+        return begun && ended ? duration_format(MAX(ended - begun, 0)) : NULL;
+}
+
+/* ---- steps as they go ---- */
+
+typedef struct {
+        Cli *cli;
+        GHashTable *states; /* node -> its state, as it was printed */
+} Steps;
+
+static void print_step(const Steps *steps, const json_t *node)
+{
+        const char *state = text_of(node, "state"), *message = text_of(node, "message");
+        g_autofree char *painted = state_text(state, steps->cli->terminal.out_colour);
+        g_autofree char *time = took(node, "started_at", "finished_at"), *visible = text_visible(message);
+        g_autofree char *path = text_visible(text_of(node, "path"));
+
+        printf("%s: %s%s%s%s%s%s\n", path, painted, time ? " (" : "", time ? time : "", time ? ")" : "",
+               *visible ? ": " : "", visible);
+}
+
+static void note_step(Steps *steps, const json_t *node)
+{
+        gpointer key = GINT_TO_POINTER((int)int_of(node, "node"));
+        const char *state = text_of(node, "state"), *was = g_hash_table_lookup(steps->states, key);
+
+        if (strcmp(text_of(node, "type"), "step") != 0 || g_strcmp0(state, was) == 0)
+                return;
+        g_hash_table_replace(steps->states, key, g_strdup(state));
+        print_step(steps, node);
+}
+
+static bool show_steps(Steps *steps, const char *run, GError **error)
+{
+        g_autofree char *path = g_strdup_printf("%s?limit=%d", run, NODES_MAX);
+        g_autoptr(json_t) reply = NULL;
+        const json_t *item;
+        size_t i;
+
+        if (!http_call_json(steps->cli->client, "GET", path, NULL, &reply, error))
+                return false;
+        if (is_set(reply, "next"))
+                return true;
+        json_array_foreach(json_object_get(reply, "items"), i, item)
+                note_step(steps, item);
+        fflush(stdout);
+        return true;
+}
+
+/* ---- the run ---- */
+
+/* True: something has changed since the last look. */
+static bool take_news(char **known, const json_t *run)
+{
+        g_autofree char *now = json_format(json_object_get(run, "nodes"));
+
+        if (g_strcmp0(*known, now) == 0)
+                return false;
+        g_free(*known);
+        *known = g_steal_pointer(&now);
+        return true;
+}
+
+/* One look. False with an error. */
+static bool look(Steps *steps, const char *run, bool show, char **known, json_t **ret, bool *ret_news,
+                 GError **error)
+{
+        g_autofree char *path = run_path(run, ""), *nodes = run_path(run, "/nodes");
+
+        if (!http_call_json(steps->cli->client, "GET", path, NULL, ret, error))
+                return false;
+        *ret_news = take_news(known, *ret);
+        return !*ret_news || !show || show_steps(steps, nodes, error);
+}
+
+static bool is_late(const char *run, gint64 deadline, GError **error)
+{
+        return deadline && clock_monotonic_ms() >= deadline &&
+               !err_set(error, ERR_TIMEOUT, "run %s has not ended in time\nIt goes on.", run);
+}
+
+static bool wait(Steps *steps, const char *run, bool show, gint64 deadline, json_t **ret, GError **error)
+{
+        g_autofree char *known = NULL;
+        gint64 pause = PAUSE_MS;
+        Retry retry;
+
+        retry_init(&retry, "`paddle run wait` continues to wait.");
+        for (;;) {
+                g_autoptr(json_t) now = NULL;
+                GError *cause = NULL;
+                bool news = false, ok = look(steps, run, show, &known, &now, &news, &cause);
+
+                if (ok && retry_succeeded(&retry))
+                        cli_say(steps->cli, "paddle: connected again");
+                if (ok && is_final(now)) {
+                        *ret = g_steal_pointer(&now);
+                        return true;
+                }
+                if (!ok && !retry_after(&retry, steps->cli, cause, error))
+                        return false;
+                if (is_late(run, deadline, error))
+                        return false;
+                pause = news ? PAUSE_MS : MIN(pause * 3 / 2, PAUSE_MAX_MS);
+                if (ok)
+                        g_usleep((gulong)pause * 1000);
+        }
+}
+
+bool run_follow(Cli *cli, const char *run, bool show, gint64 deadline, json_t **ret, GError **error)
+{
+        Steps steps = { cli, g_hash_table_new_full(NULL, NULL, NULL, g_free) };
+        bool ok = wait(&steps, run, show, deadline, ret, error);
+
+        g_hash_table_unref(steps.states);
+        return ok;
+}
+
+void run_print_end(Cli *cli, const json_t *run)
+{
+        const char *state = text_of(run, "state");
+        g_autofree char *painted = state_text(state, cli->terminal.out_colour);
+        g_autofree char *time = took(run, "created_at", "finished_at"),
+                        *message = text_visible(text_of(run, "message"));
+
+        printf("%s (%s): %s%s%s%s%s\n", text_of(run, "name"), text_of(run, "id"), painted,
+               time ? " after " : "", time ? time : "", *message ? ": " : "", message);
+        if (strcmp(state, "succeeded") != 0)
+                cli->status = 1;
+}

@@ -1,0 +1,340 @@
+/* The commands on runs of pipelines: create, stop, delete (see runs.h). */
+#include "engine/runs.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+/* ---- what the commands share ---- */
+
+/* Passes the record to the caller after the commit. */
+typedef struct {
+        Command command;
+        EngineRunDone run_done;
+        RunRecord *answer; /* owned */
+} RunCommand;
+
+static void answer_run(Engine *engine, Command *command, const GError *error)
+{
+        RunCommand *wanted = (RunCommand *)command;
+
+        wanted->run_done(error ? NULL : wanted->answer, command->repeated, error, command->arg);
+}
+
+static RunRecord *copy_record(const RunRecord *record)
+{
+        RunRecord *copy = g_memdup2(record, sizeof *record);
+
+        copy->user = g_strdup(record->user);
+        copy->name = g_strdup(record->name);
+        copy->key = g_strdup(record->key);
+        copy->message = g_strdup(record->message);
+        copy->text = copy->request = NULL;
+        return copy;
+}
+
+/* What is answered, as the batch has it so far. */
+static void set_answer(RunCommand *wanted, const RunRecord *record)
+{
+        run_record_free(wanted->answer);
+        wanted->answer = copy_record(record);
+}
+
+/* ---- create ---- */
+
+typedef struct {
+        RunCommand run;
+        RunRecord *record; /* with text and request; stored by the batch */
+        RunPlan *plan;
+} CreateRun;
+
+typedef struct {
+        gint64 runs;
+        gsize texts; /* bytes */
+} Open;
+
+static Open open_of(Engine *engine, const char *user)
+{
+        GHashTableIter iter;
+        gpointer value;
+        Open ret = { 0 };
+
+        g_hash_table_iter_init(&iter, engine->runs);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const LiveRun *live = value;
+
+                if (strcmp(live->record->user, user) != 0)
+                        continue;
+                ret.runs++;
+                ret.texts += live->plan ? live->plan->text : 0;
+        }
+        return ret;
+}
+
+static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+{
+        Open open = open_of(engine, record->user);
+
+        if (g_hash_table_size(engine->runs) >= RUNS_MAX)
+                return err_set(
+                        error, ERR_QUOTA,
+                        "the server has %d runs that have not ended, and takes no more\nTry again when some "
+                        "have ended.",
+                        RUNS_MAX);
+        if (!record->admin && open.runs >= RUNS_OF_USER_MAX)
+                return err_set(
+                        error, ERR_QUOTA,
+                        "'%s' has %d runs that have not ended, and may not have more\nTry again when some "
+                        "have ended.",
+                        record->user, RUNS_OF_USER_MAX);
+        if (open.texts > 0 && open.texts + plan->text > RUN_TEXTS_MAX)
+                return err_set(
+                        error, ERR_QUOTA,
+                        "the definitions of the runs of '%s' would be longer than %d MiB together\nTry again "
+                        "when some of the runs have ended.",
+                        record->user, RUN_TEXTS_MAX >> 20);
+        return true;
+}
+
+/* One that was created since the key was looked up. */
+static bool check_key(Engine *engine, const RunRecord *record, GError **error)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        if (!record->key)
+                return true;
+        g_hash_table_iter_init(&iter, engine->runs);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const RunRecord *other = ((LiveRun *)value)->record;
+
+                if (g_strcmp0(other->key, record->key) == 0 && strcmp(other->user, record->user) == 0)
+                        return err_set(error, ERR_CONFLICT,
+                                       "another request with the idempotency key '%s' came at the same time\n"
+                                       "Send the request again to see its run.",
+                                       record->key);
+        }
+        return true;
+}
+
+static bool check_disk(Engine *engine, const RunRecord *record, GError **error)
+{
+        const EngineConfig *config = &engine->config;
+
+        return !config->may_write || config->may_write(record->user, config->may_write_arg, error);
+}
+
+static bool apply_create(Engine *engine, Command *command)
+{
+        CreateRun *create = (CreateRun *)command;
+        RunRecord *record = create->record;
+        LiveRun *live;
+
+        if (!check_disk(engine, record, &command->error) || !check_key(engine, record, &command->error) ||
+            !check_open(engine, record, create->plan, &command->error))
+                return true;
+        record->seq = ++engine->run_seq;
+        record->created = engine->batch.now;
+        g_ptr_array_add(engine->batch.new_runs, record);
+        live = runs_add(engine, copy_record(record), create->plan);
+        runs_note(engine, live, "run.created", json_pack("{s:s}", "name", record->name));
+        run_begin(live->machine);
+        runs_make_due(engine, live);
+        set_answer(&create->run, live->record);
+        return true;
+}
+
+static void free_create(Command *command)
+{
+        CreateRun *create = (CreateRun *)command;
+
+        run_record_free(create->run.answer);
+        run_record_free(create->record);
+        g_clear_pointer(&create->plan, run_plan_unref);
+}
+
+static const CommandOps create_ops = { .name = "create run",
+                                       .size = sizeof(CreateRun),
+                                       .apply = apply_create,
+                                       .answer = answer_run,
+                                       .free = free_create };
+
+static bool is_same(const RunRecord *earlier, const RunRecord *record)
+{
+        return strcmp(earlier->text, record->text) == 0 && strcmp(earlier->request, record->request) == 0;
+}
+
+/* True if the key was used before: `done` has its answer. */
+static bool answer_repeated(Engine *engine, const RunRecord *record, EngineRunDone done, void *arg)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(RunRecord) earlier =
+                record->key ? store_run_by_key(engine->store, record->user, record->key, &error) : NULL;
+
+        if (!record->key || err_is(error, ERR_NOT_FOUND))
+                return false;
+        if (earlier && !is_same(earlier, record))
+                err_set(&error, ERR_CONFLICT,
+                        "idempotency key '%s' was used for run %s with another definition or other parameters\n"
+                        "Use a new key for a new run.",
+                        record->key, earlier->id);
+        done(error ? NULL : earlier, true, error, arg);
+        return true;
+}
+
+static RunRecord *new_record(Engine *engine, const EngineRun *run)
+{
+        RunRecord *record = g_new0(RunRecord, 1);
+
+        engine_new_id(engine, record->id);
+        record->user = g_strdup(run->user);
+        record->key = g_strdup(run->idempotency_key);
+        record->text = g_strdup(run->text);
+        record->request = run->request ? json_format(run->request) : g_strdup("{}");
+        record->admin = run->admin;
+        record->state = NODE_RUNNING;
+        return record;
+}
+
+void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done, void *arg)
+{
+        g_autoptr(RunRecord) record = new_record(engine, run);
+        g_autoptr(RunPlan) plan = NULL;
+        g_autoptr(GError) error = NULL;
+        CreateRun *create;
+
+        if (answer_repeated(engine, record, done, arg))
+                return;
+        plan = run_plan_new(engine, run->text, run->request, &error);
+        if (!plan) {
+                done(NULL, false, error, arg);
+                return;
+        }
+        record->name = g_strdup(definition_text(plan->definition, plan->definition->name));
+        create = command_new(&create_ops, NULL, arg);
+        create->run.run_done = done;
+        create->record = g_steal_pointer(&record);
+        create->plan = g_steal_pointer(&plan);
+        inbox_put(&engine->inbox, &create->run.command);
+}
+
+/* ---- stop ---- */
+
+/* On a run by its id. */
+typedef struct {
+        RunCommand run;
+        char *id, *by;
+        bool force;
+        RunRecord *read; /* as it was when the command was created; NULL: there is none */
+} ActOnRun;
+
+static void free_act(Command *command)
+{
+        ActOnRun *act = (ActOnRun *)command;
+
+        run_record_free(act->run.answer);
+        run_record_free(act->read);
+        g_free(act->id);
+        g_free(act->by);
+}
+
+static void no_run(const ActOnRun *act, GError **error)
+{
+        err_set(error, ERR_NOT_FOUND, "there is no run '%s'\n`paddle run list` shows the newest runs.",
+                act->id);
+}
+
+static void refuse_ended(const ActOnRun *act, GError **error)
+{
+        if (!act->read)
+                no_run(act, error);
+        else if (node_is_final((NodeState)act->read->state))
+                err_set(error, ERR_CONFLICT, "run '%s' has already ended: %s", act->id,
+                        node_state_name((NodeState)act->read->state));
+        else
+                err_set(error, ERR_CONFLICT, "run '%s' has just ended", act->id);
+}
+
+static bool apply_stop(Engine *engine, Command *command)
+{
+        ActOnRun *act = (ActOnRun *)command;
+        LiveRun *live = runs_find_id(engine, act->id);
+
+        if (!live || live->record->state != NODE_RUNNING) {
+                refuse_ended(act, &command->error);
+                return true;
+        }
+        runs_stop_one(engine, live, act->force, act->by);
+        set_answer(&act->run, live->record);
+        return true;
+}
+
+static const CommandOps stop_ops = { .name = "stop run",
+                                     .size = sizeof(ActOnRun),
+                                     .apply = apply_stop,
+                                     .answer = answer_run,
+                                     .free = free_act };
+
+static ActOnRun *act_new(Engine *engine, const CommandOps *ops, const char *id, const char *by,
+                         EngineRunDone done, void *arg)
+{
+        ActOnRun *act = command_new(ops, NULL, arg);
+
+        act->run.run_done = done;
+        act->id = g_strdup(id);
+        act->by = g_strdup(by);
+        act->read = store_run_by_id(engine->store, id, false, NULL);
+        return act;
+}
+
+void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
+                     void *arg)
+{
+        ActOnRun *act = act_new(engine, &stop_ops, id, by, done, arg);
+
+        act->force = force;
+        inbox_put(&engine->inbox, &act->run.command);
+}
+
+/* ---- delete ---- */
+
+/* The nodes and jobs go later, in small batches (retain-runs.c). */
+static bool apply_delete(Engine *engine, Command *command)
+{
+        ActOnRun *act = (ActOnRun *)command;
+        RunRecord *dropped;
+
+        if (runs_find_id(engine, act->id)) {
+                err_set(&command->error, ERR_CONFLICT,
+                        "run '%s' has not ended: only a run that has ended can be deleted\n"
+                        "Stop it first: `paddle run stop %s`.",
+                        act->id, act->id);
+        } else if (!act->read) {
+                no_run(act, &command->error);
+        } else if (!node_is_final((NodeState)act->read->state)) {
+                err_set(&command->error, ERR_CONFLICT, "run '%s' has just ended\nTry again.", act->id);
+        } else {
+                dropped = copy_record(act->read);
+                dropped->dropped = true;
+                dropped->revision =
+                        batch_note_run(engine, dropped, "run.deleted", json_pack("{s:s}", "by", act->by));
+                g_ptr_array_add(engine->batch.changed_runs, dropped);
+                engine->retain_runs_at = 0;
+                engine->sweep_again = engine->sweeps_runs;
+                set_answer(&act->run, dropped);
+        }
+        return true;
+}
+
+static const CommandOps delete_ops = { .name = "delete run",
+                                       .size = sizeof(ActOnRun),
+                                       .apply = apply_delete,
+                                       .answer = answer_run,
+                                       .free = free_act };
+
+void engine_delete_run(Engine *engine, const char *id, const char *by, EngineRunDone done, void *arg)
+{
+        ActOnRun *act = act_new(engine, &delete_ops, id, by, done, arg);
+
+        inbox_put(&engine->inbox, &act->run.command);
+}

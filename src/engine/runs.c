@@ -1,0 +1,746 @@
+/* The live runs: the set of them, their part of a batch, and how they go on after a restart (see runs.h). */
+#include "engine/runs.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "pipeline/render.h"
+
+/* ---- the compiled definition ---- */
+
+/* What the request of a run changes, as the pipeline's form has it. Texts are borrowed. */
+static void read_request(const Engine *engine, const json_t *request, DefinitionRequest *ret)
+{
+        const struct {
+                const char *key;
+                const char **at;
+        } texts[] = {
+                { "name", &ret->name },         { "image", &ret->docker_env },
+                { "disabled", &ret->disabled }, { "failure_strategy", &ret->failure_strategy },
+                { "fs_id", &ret->fs_id },       { "fs_name", &ret->fs_name },
+        };
+
+        *ret = (DefinitionRequest){ .parameters = json_object_get(request, "parameters"),
+                                    .json_body = json_is_true(json_object_get(request, "json_body")),
+                                    .image_optional = true,
+                                    .parallelism_max = engine->config.max_parallelism };
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+                *texts[i].at = json_string_value(json_object_get(request, texts[i].key));
+}
+
+static bool has_mounts(const Definition *definition)
+{
+        bool found = definition->has_main_fs || definition->n_extra_mounts > 0;
+
+        for (guint32 i = 0; i < definition->n_components; i++)
+                found |= component_extra(definition, i)->n_mounts > 0;
+        return found;
+}
+
+/* What needs file systems is refused: artifacts need workers for files, and jobs of steps have no mounts yet. */
+static bool check_supported(const Definition *definition, GError **error)
+{
+        if (has_mounts(definition))
+                return err_set(error, ERR_INVALID,
+                               "fs_options: the server mounts no file systems for steps of pipelines yet\n"
+                               "Leave fs_options out, and use directories that the machine has.");
+        for (guint32 i = 0; i < definition->n_components; i++)
+                for (guint32 k = definition->components[i].variables;
+                     k < definition->components[i + 1].variables; k++)
+                        if (definition->variables[k].role == ROLE_INPUT ||
+                            definition->variables[k].role == ROLE_OUTPUT) {
+                                g_autofree char *path = component_path(definition, i);
+
+                                return err_set(
+                                        error, ERR_INVALID,
+                                        "%s: the server runs no pipelines with artifacts yet\n"
+                                        "Pass values as parameters, or files through a directory that all steps "
+                                        "use.",
+                                        path);
+                        }
+        return true;
+}
+
+static bool refuse_problems(const Problems *problems, GError **error)
+{
+        g_autofree char *text = problem_format(problems_first(problems));
+        const char *hint = problem_hint(problems_first(problems));
+
+        return err_set(error, ERR_INVALID, "%s%s%s", text, hint ? "\n" : "", hint ? hint : "");
+}
+
+RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error)
+{
+        g_auto(Problems) problems = { 0 };
+        DefinitionRequest wanted;
+        Definition *definition;
+        RunPlan *plan;
+
+        problems_init(&problems);
+        read_request(engine, request, &wanted);
+        definition = definition_parse(text, strlen(text), &wanted, &problems);
+        if (!definition) {
+                (void)refuse_problems(&problems, error);
+                return NULL;
+        }
+        if (!check_supported(definition, error)) {
+                definition_free(definition);
+                return NULL;
+        }
+        plan = g_atomic_rc_box_new0(RunPlan);
+        plan->definition = definition;
+        plan->lists = render_lists(definition);
+        plan->text = strlen(text);
+        return plan;
+}
+
+RunPlan *run_plan_ref(RunPlan *plan)
+{
+        return g_atomic_rc_box_acquire(plan);
+}
+
+static void clear_plan(gpointer data)
+{
+        RunPlan *plan = data;
+
+        g_hash_table_unref(plan->lists);
+        definition_free(plan->definition);
+}
+
+void run_plan_unref(RunPlan *plan)
+{
+        g_atomic_rc_box_release_full(plan, clear_plan);
+}
+
+/* ---- the set ---- */
+
+static void list_unref(gpointer list)
+{
+        json_decref(list);
+}
+
+static void live_run_free(gpointer data)
+{
+        LiveRun *live = data;
+
+        run_free(live->machine);
+        run_record_free(live->record);
+        run_record_free(live->was);
+        g_clear_pointer(&live->plan, run_plan_unref);
+        g_clear_pointer(&live->lists, g_hash_table_unref);
+        g_clear_pointer(&live->messages, g_hash_table_unref);
+        g_clear_pointer(&live->put_off, g_array_unref);
+        g_clear_pointer(&live->looks, g_array_unref);
+        g_free(live->broken);
+        g_free(live);
+}
+
+void runs_init(Engine *engine)
+{
+        engine->runs = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, live_run_free);
+        engine->runs_by_id = g_hash_table_new(g_str_hash, g_str_equal); /* ids are made here */
+        g_queue_init(&engine->due_runs);
+        engine->run_workers = thread_pool_new(
+                &(ThreadPoolConfig){ .name = "conditions", .threads = 2, .share = 1, .background = true });
+}
+
+void runs_stop(Engine *engine)
+{
+        thread_pool_stop(engine->run_workers);
+}
+
+void runs_clear(Engine *engine)
+{
+        thread_pool_free(engine->run_workers);
+        g_queue_clear(&engine->due_runs);
+        g_hash_table_unref(engine->runs_by_id);
+        g_hash_table_unref(engine->runs);
+}
+
+LiveRun *runs_find(Engine *engine, gint64 seq)
+{
+        return g_hash_table_lookup(engine->runs, &seq);
+}
+
+LiveRun *runs_find_id(Engine *engine, const char *id)
+{
+        return g_hash_table_lookup(engine->runs_by_id, id);
+}
+
+/* Takes the record. */
+static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
+{
+        LiveRun *live = g_new0(LiveRun, 1);
+
+        live->record = record;
+        live->plan = plan ? run_plan_ref(plan) : NULL;
+        live->machine = plan ? run_new(plan->definition, RUN_NODES_MAX) : NULL;
+        live->lists = g_hash_table_new_full(NULL, NULL, NULL, list_unref);
+        live->messages = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+        live->put_off = g_array_new(FALSE, FALSE, sizeof(guint32));
+        live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
+        g_hash_table_insert(engine->runs, &record->seq, live);
+        g_hash_table_insert(engine->runs_by_id, record->id, live);
+        return live;
+}
+
+static void leave(Engine *engine, LiveRun *live)
+{
+        if (live->due)
+                g_queue_remove(&engine->due_runs, live);
+        g_hash_table_remove(engine->runs_by_id, live->record->id);
+        g_hash_table_remove(engine->runs, &live->record->seq);
+}
+
+LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan)
+{
+        LiveRun *live = enter(engine, record, plan);
+
+        live->dirty = true;
+        g_ptr_array_add(engine->batch.runs, live);
+        return live;
+}
+
+void runs_make_due(Engine *engine, LiveRun *live)
+{
+        if (live->due)
+                return;
+        live->due = true;
+        g_queue_push_tail(&engine->due_runs, live);
+}
+
+static RunRecord *copy_state(const RunRecord *record)
+{
+        RunRecord *copy = g_memdup2(record, sizeof *record);
+
+        copy->user = copy->name = copy->key = copy->text = copy->request = NULL;
+        copy->message = g_strdup(record->message);
+        return copy;
+}
+
+void runs_touch(Engine *engine, LiveRun *live)
+{
+        if (live->dirty)
+                return;
+        live->dirty = true;
+        live->was = copy_state(live->record);
+        g_ptr_array_add(engine->batch.runs, live);
+}
+
+/* ---- in a batch ---- */
+
+void runs_note(Engine *engine, LiveRun *live, const char *kind, json_t *data)
+{
+        live->record->revision = batch_note_run(engine, live->record, kind, data);
+}
+
+void runs_say(LiveRun *live, guint32 node, char *text)
+{
+        g_hash_table_replace(live->messages, GUINT_TO_POINTER(node), text);
+}
+
+char *runs_node_path(const LiveRun *live, guint32 node)
+{
+        const Definition *definition = live->plan->definition;
+        GString *path = g_string_new(NULL);
+
+        while (node > RUN_POST) {
+                const RunNode *at = run_node(live->machine, node);
+                bool loops = run_child_is_loop(live->machine, run_node_child(live->machine, node));
+                g_autofree char *number = loops ? g_strdup_printf("-%u", at->number) : g_strdup("");
+
+                if (path->len > 0)
+                        g_string_prepend_c(path, '.');
+                g_string_prepend(path, number);
+                g_string_prepend(path, component_name(definition, at->component));
+                node = run_dag(live->machine, at->dag)->node;
+        }
+        return g_string_free(path, FALSE);
+}
+
+void runs_stop_one(Engine *engine, LiveRun *live, bool force, const char *by)
+{
+        RunRecord *record = live->record;
+
+        if (record->stopping && (record->forced || !force))
+                return;
+        runs_touch(engine, live);
+        record->stopping = true;
+        record->forced |= force;
+        g_free(record->message);
+        record->message = g_strdup_printf("stopped by %s", by);
+        runs_note(engine, live, "run.stopping", json_pack("{s:s, s:b}", "by", by, "force", force));
+        if (live->machine)
+                run_stop(live->machine, force);
+        runs_make_due(engine, live);
+}
+
+void runs_stop_of(Engine *engine, const char *user)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, engine->runs);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                LiveRun *live = value;
+
+                if (strcmp(live->record->user, user) == 0 && live->record->state == NODE_RUNNING)
+                        runs_stop_one(engine, live, true, "the deletion of its user");
+        }
+}
+
+static NodeState node_end(JobState state)
+{
+        if (state == JOB_SUCCEEDED)
+                return NODE_SUCCEEDED;
+        return state == JOB_FAILED ? NODE_FAILED : NODE_TERMINATED;
+}
+
+void runs_job_ended(Engine *engine, const Job *job)
+{
+        LiveRun *live = runs_find(engine, job->run_seq);
+        guint32 node = (guint32)job->run_node;
+
+        if (!live || !live->machine || node >= run_nodes(live->machine) ||
+            run_node(live->machine, node)->job != job->seq ||
+            node_is_final(run_node(live->machine, node)->state))
+                return;
+        runs_touch(engine, live);
+        if (job->state != JOB_SUCCEEDED && job->reason)
+                runs_say(live, node, g_strdup(job->reason));
+        run_ended(live->machine, node, node_end((JobState)job->state));
+        runs_make_due(engine, live);
+}
+
+/* The steps that the run may still do in this batch. */
+static guint *steps_left(Engine *engine, LiveRun *live)
+{
+        if (live->batch != engine->batch.number) {
+                live->batch = engine->batch.number;
+                live->steps = RUN_STEPS;
+        }
+        return &live->steps;
+}
+
+static void cancel_jobs(Engine *engine, gint64 run)
+{
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new();
+        GHashTableIter iter;
+        gpointer key;
+
+        g_hash_table_iter_init(&iter, engine->by_id);
+        while (g_hash_table_iter_next(&iter, &key, NULL))
+                if (((const Live *)key)->job->run_seq == run)
+                        g_ptr_array_add(jobs, key);
+        for (guint i = 0; i < jobs->len; i++) {
+                Life life = batch_life(engine, jobs->pdata[i]);
+
+                (void)life_cancel(&life, false, "its run", NULL);
+                batch_end_life(engine, jobs->pdata[i], &life);
+        }
+}
+
+/* A run that cannot be read any more ends, with its jobs. */
+static void end_broken(Engine *engine, LiveRun *live)
+{
+        cancel_jobs(engine, live->record->seq);
+        live->record->state = NODE_FAILED;
+        live->record->finished = engine->batch.now;
+        g_free(live->record->message);
+        live->record->message = g_strdup(live->broken);
+        runs_note(engine, live, "run.failed", json_pack("{s:s}", "reason", live->broken));
+}
+
+/* True: there is more to do. */
+static bool work_on(Engine *engine, LiveRun *live)
+{
+        RunActor actor = { engine, live };
+        guint *left = steps_left(engine, live), budget = MIN(*left, engine->batch.run_steps), before = budget;
+        bool more;
+
+        runs_touch(engine, live);
+        if (!live->machine) {
+                end_broken(engine, live);
+                return false;
+        }
+        if (live->retry_at && live->retry_at <= engine->batch.now)
+                runs_start_again(engine, live);
+        more = run_work(live->machine, &budget, runs_act, &actor);
+        *left -= before - budget;
+        engine->batch.run_steps -= before - budget;
+        return more;
+}
+
+/* One round over the runs that are due. False: none could do anything. */
+static bool work_once(Engine *engine)
+{
+        GQueue rest = G_QUEUE_INIT;
+        LiveRun *live;
+        bool any = false;
+
+        while (engine->batch.run_steps > 0 && (live = g_queue_pop_head(&engine->due_runs))) {
+                if (*steps_left(engine, live) == 0) {
+                        g_queue_push_tail(&rest, live);
+                        continue;
+                }
+                any = true;
+                live->due = false;
+                if (work_on(engine, live) && !live->due) {
+                        live->due = true;
+                        g_queue_push_tail(&rest, live);
+                }
+        }
+        while ((live = g_queue_pop_head(&rest)))
+                g_queue_push_tail(&engine->due_runs, live);
+        return any;
+}
+
+static void wake_put_off(Engine *engine)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        if (!engine->runs_at || engine->runs_at > engine->batch.now)
+                return;
+        engine->runs_at = 0;
+        g_hash_table_iter_init(&iter, engine->runs);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                LiveRun *live = value;
+
+                if (live->retry_at && live->retry_at <= engine->batch.now)
+                        runs_make_due(engine, live);
+                else if (live->retry_at)
+                        engine->runs_at =
+                                engine->runs_at ? MIN(engine->runs_at, live->retry_at) : live->retry_at;
+        }
+}
+
+void runs_work(Engine *engine)
+{
+        wake_put_off(engine);
+        while (work_once(engine))
+                depend_run(engine); /* a stop may end jobs, and a new job may be refused at once */
+}
+
+gint64 runs_due(const Engine *engine)
+{
+        return engine->due_runs.length > 0 ? G_MININT64 : engine->runs_at;
+}
+
+/* ---- what is stored ---- */
+
+typedef struct {
+        Engine *engine;
+        LiveRun *live;
+} Storing;
+
+/* NODE_LOOKING, and NODE_STARTING without a job, are made again after a restart. */
+static void store_node(void *arg, guint32 index)
+{
+        const Storing *storing = arg;
+        const Run *machine = storing->live->machine;
+        const RunNode *node = run_node(machine, index);
+        gint64 now = storing->engine->batch.now;
+        RunNodeRecord *row;
+
+        if (index <= RUN_POST || node->state == NODE_NONE || node->state == NODE_LOOKING ||
+            node->state == NODE_STARTING)
+                return;
+        row = g_new0(RunNodeRecord, 1);
+        *row = (RunNodeRecord){ .run = storing->live->record->seq,
+                                .node = index,
+                                .dag = run_dag(machine, node->dag)->node,
+                                .component = node->component,
+                                .number = node->number,
+                                .state = node->state,
+                                .culprit = node->culprit,
+                                .inner = node->inner != (guint32)RUN_NONE,
+                                .job = node->job,
+                                .started = now,
+                                .finished = node_is_final(node->state) ? now : 0,
+                                .message = g_strdup(g_hash_table_lookup(storing->live->messages,
+                                                                        GUINT_TO_POINTER(index))) };
+        g_ptr_array_add(storing->engine->batch.run_nodes, row);
+}
+
+static void store_child(void *arg, guint32 index)
+{
+        const Storing *storing = arg;
+        const Run *machine = storing->live->machine;
+        const RunChild *child = run_child(machine, index);
+        bool loop = run_child_is_loop(machine, index);
+        RunChildRecord *row = g_new0(RunChildRecord, 1);
+
+        *row = (RunChildRecord){ .run = storing->live->record->seq,
+                                 .dag = run_dag(machine, child->dag)->node,
+                                 .component = run_child_component(machine, index),
+                                 .first = loop ? child->first : 0,
+                                 .count = loop ? child->count : 0,
+                                 .rest = child->rest };
+        g_ptr_array_add(storing->engine->batch.run_children, row);
+}
+
+/* A failed step gives the run its reason, if it has none. */
+static void find_reason(void *arg, guint32 index)
+{
+        LiveRun *live = arg;
+        const RunNode *node = run_node(live->machine, index);
+        const char *message = g_hash_table_lookup(live->messages, GUINT_TO_POINTER(index));
+        g_autofree char *path = NULL;
+
+        if (live->record->message || !node->culprit || index <= RUN_POST || node->inner != (guint32)RUN_NONE)
+                return;
+        path = runs_node_path(live, index);
+        live->record->message = g_strdup_printf("step '%s' %s%s%s", path,
+                                                node->state == NODE_FAILED ? "failed" : "was stopped",
+                                                message ? ": " : "", message ? message : "");
+}
+
+static bool is_changed(const LiveRun *live)
+{
+        const RunRecord *now = live->record, *was = live->was;
+
+        return !was || now->state != was->state || now->stopping != was->stopping ||
+               now->forced != was->forced || now->revision != was->revision ||
+               g_strcmp0(now->message, was->message) != 0;
+}
+
+void runs_store(Engine *engine)
+{
+        for (guint i = 0; i < engine->batch.runs->len; i++) {
+                LiveRun *live = g_ptr_array_index(engine->batch.runs, i);
+                Storing storing = { engine, live };
+
+                if (live->machine) {
+                        run_changed(live->machine, find_reason, live);
+                        run_changed(live->machine, store_node, &storing);
+                        run_changed_children(live->machine, store_child, &storing);
+                }
+                if (is_changed(live))
+                        g_ptr_array_add(engine->batch.run_puts, live->record);
+        }
+}
+
+/* ---- after a commit ---- */
+
+static void drop_list(void *arg, guint32 index)
+{
+        LiveRun *live = arg;
+        guint32 child;
+
+        if (index <= RUN_POST || g_hash_table_size(live->lists) == 0)
+                return;
+        child = run_node_child(live->machine, index);
+        if (run_child(live->machine, child)->done)
+                g_hash_table_remove(live->lists, GUINT_TO_POINTER(child));
+}
+
+static void forget_started(LiveRun *live)
+{
+        guint n = 0;
+
+        for (guint i = 0; i < live->put_off->len; i++) {
+                guint32 node = g_array_index(live->put_off, guint32, i);
+
+                if (run_node(live->machine, node)->state == NODE_STARTING)
+                        g_array_index(live->put_off, guint32, n++) = node;
+        }
+        g_array_set_size(live->put_off, n);
+        if (n == 0)
+                live->retry_at = 0;
+}
+
+static void settle(Engine *engine, LiveRun *live)
+{
+        live->dirty = false;
+        g_clear_pointer(&live->was, run_record_free);
+        g_hash_table_remove_all(live->messages);
+        if (live->record->state != NODE_RUNNING) {
+                leave(engine, live);
+                return;
+        }
+        run_changed(live->machine, drop_list, live);
+        run_keep(live->machine);
+        forget_started(live);
+        runs_ask(engine, live);
+}
+
+void runs_settle(Engine *engine)
+{
+        for (guint i = 0; i < engine->batch.runs->len; i++)
+                settle(engine, g_ptr_array_index(engine->batch.runs, i));
+        g_ptr_array_set_size(engine->batch.runs, 0);
+}
+
+/* The record keeps its place, to which the tables point. */
+static void restore_record(LiveRun *live)
+{
+        RunRecord *now = live->record, *was = live->was;
+
+        now->state = was->state;
+        now->stopping = was->stopping;
+        now->forced = was->forced;
+        now->revision = was->revision;
+        now->finished = was->finished;
+        g_free(now->message);
+        now->message = g_steal_pointer(&was->message);
+        g_clear_pointer(&live->was, run_record_free);
+}
+
+void runs_restore(Engine *engine)
+{
+        for (guint i = 0; i < engine->batch.runs->len; i++) {
+                LiveRun *live = g_ptr_array_index(engine->batch.runs, i);
+
+                live->dirty = false;
+                if (!live->was) {
+                        leave(engine, live);
+                        continue;
+                }
+                restore_record(live);
+                g_hash_table_remove_all(live->messages);
+                g_hash_table_remove_all(live->lists); /* a number may mean another child now */
+                g_array_set_size(live->looks, 0);
+                if (live->machine)
+                        run_undo(live->machine);
+                runs_make_due(engine, live);
+        }
+        g_ptr_array_set_size(engine->batch.runs, 0);
+}
+
+/* ---- after a restart ---- */
+
+/* The rows of one run, in order of their numbers. */
+typedef struct {
+        const GPtrArray *list;
+        guint at;
+} Rows;
+
+static const RunNodeRecord *next_node(Rows *rows, gint64 run)
+{
+        const RunNodeRecord *row;
+
+        for (; rows->at < rows->list->len; rows->at++) {
+                row = rows->list->pdata[rows->at];
+                if (row->run == run)
+                        return row;
+                if (row->run > run)
+                        return NULL;
+        }
+        return NULL;
+}
+
+static const RunChildRecord *next_child(Rows *rows, gint64 run)
+{
+        const RunChildRecord *row;
+
+        for (; rows->at < rows->list->len; rows->at++) {
+                row = rows->list->pdata[rows->at];
+                if (row->run == run)
+                        return row;
+                if (row->run > run)
+                        return NULL;
+        }
+        return NULL;
+}
+
+/* True if `component` lies in the DAG that node `dag` stands for: rows of another version of the language may not. */
+static bool is_component_of(const LiveRun *live, GHashTable *dags, guint32 dag, guint32 component)
+{
+        const Definition *definition = live->plan->definition;
+        guint32 holder = dag == RUN_ROOT ? (guint32)DEFINITION_ROOT
+                         : dag == RUN_POST
+                                 ? (guint32)DEFINITION_POST
+                                 : GPOINTER_TO_UINT(g_hash_table_lookup(dags, GUINT_TO_POINTER(dag)));
+
+        if (dag > RUN_POST && holder == 0)
+                return false;
+        holder = component_target(definition, holder);
+        return component >= definition->components[holder].children &&
+               component < definition->components[holder + 1].children;
+}
+
+static bool restore_loop(LiveRun *live, GHashTable *dags, const RunChildRecord *row)
+{
+        if (row->count == 0)
+                return true;
+        if (!is_component_of(live, dags, row->dag, row->component) || row->first <= RUN_POST ||
+            row->count > RUN_NODES_MAX || row->first > RUN_NODES_MAX)
+                return false;
+        run_restore_loop(live->machine, row->dag, row->component, row->first, row->count);
+        return true;
+}
+
+static bool restore_node(LiveRun *live, GHashTable *dags, const RunNodeRecord *row)
+{
+        const RunNode node = { .component = row->component,
+                               .number = row->number,
+                               .job = row->job,
+                               .state = row->state,
+                               .culprit = row->culprit };
+
+        if (!is_component_of(live, dags, row->dag, row->component) || row->node > 2 * RUN_NODES_MAX)
+                return false;
+        if (row->inner)
+                g_hash_table_insert(dags, GUINT_TO_POINTER(row->node), GUINT_TO_POINTER(row->component));
+        run_restore_node(live->machine, row->node, row->dag, &node, row->inner);
+        return true;
+}
+
+static bool restore_rows(LiveRun *live, Rows *nodes, Rows *children)
+{
+        g_autoptr(GHashTable) dags = g_hash_table_new(NULL, NULL); /* node -> component */
+        gint64 run = live->record->seq;
+
+        for (;;) {
+                const RunNodeRecord *node = next_node(nodes, run);
+                const RunChildRecord *child = next_child(children, run);
+
+                if (!node && !child)
+                        return true;
+                if (child && (!node || child->first <= node->node)) {
+                        if (!restore_loop(live, dags, child))
+                                return false;
+                        children->at++;
+                } else {
+                        if (!restore_node(live, dags, node))
+                                return false;
+                        nodes->at++;
+                }
+        }
+}
+
+static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, Rows *children)
+{
+        g_autoptr(json_t) request =
+                stored->request ? json_parse(stored->request, strlen(stored->request), NULL) : NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(RunPlan) plan = run_plan_new(engine, stored->text ? stored->text : "", request, &error);
+        RunRecord *record = copy_state(stored);
+        LiveRun *live;
+
+        record->user = g_strdup(stored->user);
+        record->name = g_strdup(stored->name);
+        record->key = g_strdup(stored->key);
+        live = enter(engine, record, plan);
+        if (plan && restore_rows(live, nodes, children)) {
+                run_restored(live->machine, record->stopping, record->forced);
+                run_keep(live->machine);
+                return live;
+        }
+        live->broken = g_strdup_printf("the server was updated, and cannot go on with this run%s%s",
+                                       error ? ": " : "", error ? error->message : "");
+        log_warning("a run cannot go on", "run", record->id, "reason", live->broken, NULL);
+        g_clear_pointer(&live->machine, run_free);
+        return live;
+}
+
+void runs_load(Engine *engine, const StoreState *state)
+{
+        const GPtrArray *runs = state->loaded[RECORD_RUN];
+        Rows nodes = { state->loaded[RECORD_RUN_NODE], 0 }, children = { state->loaded[RECORD_RUN_CHILD], 0 };
+
+        for (guint i = 0; runs && i < runs->len; i++)
+                runs_make_due(engine, load_run(engine, runs->pdata[i], &nodes, &children));
+}

@@ -1,0 +1,87 @@
+/* Runs of pipelines in the engine. Internal to runs*.c and retain-runs.c.
+ *
+ * A live run is one that has not ended: the state machine (pipeline/run.h), the compiled definition and the record. It
+ * changes in the batch that changes its jobs, and is committed with them:
+ *
+ *   a job ends ─▶ depend.c ─▶ runs_job_ended ─▶ run_ended ─┐
+ *   commands: create, stop ────────────────────────────────┼─▶ due ─▶ runs_work: run_work ─▶ runs-act.c: actions
+ *   a worker's answer ─▶ run_looked ───────────────────────┘            │                     start: submit_step
+ *                                                                       ▼                     stop: life_cancel
+ *   commit ◀─ runs_store: rows of what has changed ◀── at most 256 steps of a run, 1,024 of all
+ *     ├── done:   runs_settle: run_keep; questions go to the workers; runs that have ended leave
+ *     └── failed: runs_restore: run_undo; new runs leave */
+#pragma once
+
+#include "engine/state.h"
+#include "model/run-record.h"
+#include "pipeline/run.h"
+
+enum {
+        RUN_STEPS = 256,             /* of one run in a batch */
+        RUN_STEPS_ALL = 1024,        /* of all runs in a batch */
+        RUNS_MAX = 2000,             /* that have not ended */
+        RUNS_OF_USER_MAX = 100,      /* ... of one user; administrators have no such limit */
+        RUN_NODES_MAX = 1000000,     /* of one run */
+        RUN_TEXTS_MAX = 64 << 20,    /* bytes of the definitions of one user's live runs */
+        RUN_NODES_OF_USER = 2000000, /* of the live runs of one user */
+};
+
+/* A compiled definition, counted: a command and its run share it. */
+typedef struct {
+        Definition *definition;
+        GHashTable *lists; /* of render_lists */
+        gsize text;        /* bytes of its text */
+} RunPlan;
+/* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID. Any thread. */
+RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
+RunPlan *run_plan_ref(RunPlan *plan);
+void run_plan_unref(RunPlan *plan);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunPlan, run_plan_unref)
+
+typedef struct LiveRun {
+        RunRecord *record; /* of the open batch; without text and request */
+        RunRecord *was;    /* as it was committed while dirty; NULL: the run is new */
+        RunPlan *plan;
+        Run *machine;         /* NULL: it cannot go on (`broken`) */
+        char *broken;         /* why; or NULL */
+        GHashTable *lists;    /* child -> json_t: the lists of loops, as far as they are needed */
+        GHashTable *messages; /* node -> char: why nodes ended in this batch */
+        GArray *put_off; /* guint32: nodes whose job was refused by a limit; some may have gone on since */
+        GArray *looks;   /* guint32: nodes whose condition is evaluated by a worker after the commit */
+        gint64 retry_at; /* ms: when those in `put_off` are tried again; 0: there are none */
+        bool dirty;      /* in batch.runs */
+        bool due;        /* in engine->due_runs: it has work, or may have */
+        guint64 batch;   /* the batch of `steps` */
+        guint steps;     /* left in it */
+} LiveRun;
+
+LiveRun *runs_find(Engine *engine, gint64 seq);
+LiveRun *runs_find_id(Engine *engine, const char *id);
+/* Adds a run; dirty. Takes the record. */
+LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan);
+/* The run is going to change. */
+void runs_touch(Engine *engine, LiveRun *live);
+/* It has work. */
+void runs_make_due(Engine *engine, LiveRun *live);
+/* Stops the run; `by`: for its message. A second stop may add its force. */
+void runs_stop_one(Engine *engine, LiveRun *live, bool force, const char *by);
+/* An event of the run, which becomes its revision. Takes `data`. */
+void runs_note(Engine *engine, LiveRun *live, const char *kind, json_t *data);
+/* Why a node ends, for its row, and for the run if it fails. Takes `text`. */
+void runs_say(LiveRun *live, guint32 node, char *text);
+/* "train.step-3", as people name the node; the caller's. */
+char *runs_node_path(const LiveRun *live, guint32 node);
+
+/* ---- runs-act.c ---- */
+
+typedef struct {
+        Engine *engine;
+        LiveRun *live;
+} RunActor;
+
+/* A RunAction; `actor` is a RunActor. */
+void runs_act(void *actor, RunActionKind kind, guint32 index);
+/* Tries again to start the nodes in `put_off`. */
+void runs_start_again(Engine *engine, LiveRun *live);
+/* Evaluates the conditions in `looks` on a worker. */
+void runs_ask(Engine *engine, LiveRun *live);

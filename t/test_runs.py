@@ -1,0 +1,229 @@
+"""Runs of pipelines with real jobs: from a definition to its end, through the routes and through `paddle run`."""
+
+import re
+
+import pytest
+from conftest import FINAL, PATIENCE, Server, wait_for
+
+END = ("succeeded", "failed", "terminated")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
+    yield made
+    made.destroy()
+
+
+def create(server, text, **request):
+    reply = server.post("/v1/runs", {"definition": text, **request})
+    assert reply.status == 201, reply.body
+    return reply.json["id"]
+
+
+def show(server, run):
+    return server.get(f"/v1/runs/{run}").json
+
+
+def finish(server, run, state):
+    wait_for(lambda: show(server, run)["state"] in END, PATIENCE, "the run's end")
+    found = show(server, run)
+    assert found["state"] == state, found
+    return found
+
+
+def nodes(server, run):
+    reply = server.get(f"/v1/runs/{run}/nodes?limit=1000")
+    assert reply.status == 200, reply.body
+    return {item["path"]: item for item in reply.json["items"]}
+
+
+def states(server, run):
+    return {path: item["state"] for path, item in nodes(server, run).items()}
+
+
+def running(server, run, path):
+    wait_for(lambda: states(server, run).get(path) == "running", PATIENCE, f"{path} to run")
+    job = nodes(server, run)[path]["job"]
+    wait_for(lambda: server.job(job)["state"] == "running", PATIENCE, f"the job of {path} to run")
+    return job
+
+
+def pipeline(tmp_path, steps, head=""):
+    """Each step appends its name to a file, so that one that ran twice is seen."""
+    marks = tmp_path / "marks"
+    marks.touch()
+    tmp_path.chmod(0o777)
+    marks.chmod(0o666)
+    return f"name: tested\n{head}entry_points:\n{steps.replace('MARK', f'echo {{{{PF_STEP_NAME}}}} >> {marks}')}", marks
+
+
+def test_two_steps_with_a_parameter_and_a_kill_between(server, tmp_path):
+    go = tmp_path / "go"
+    steps = f"""
+  first:
+    parameters: {{n: 3}}
+    command: "MARK; while [ ! -e {go} ]; do sleep 0.05; done"
+  second:
+    deps: first
+    parameters: {{m: "{{{{first.n}}}}"}}
+    command: "MARK; echo {{{{m}}}} {{{{PF_RUN_ID}}}} >> {tmp_path}/marks"
+"""
+    text, marks = pipeline(tmp_path, steps)
+    run = create(server, text, parameters={"first.n": 42})
+    running(server, run, "first")
+    server.kill()
+    go.touch()  # the step ends while there is no server
+    server.start()
+    finish(server, run, "succeeded")
+    assert marks.read_text() == f"first\nsecond\n42 {run}\n"
+    assert states(server, run) == {"first": "succeeded", "second": "succeeded"}
+    assert server.job(nodes(server, run)["second"]["job"])["state"] == "succeeded"
+
+
+def test_kills_while_a_loop_runs(server, tmp_path):
+    steps = """
+  many:
+    loop_argument: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+    command: "MARK; sleep 0.2"
+  after: {command: "MARK", deps: many}
+"""
+    text, marks = pipeline(tmp_path, steps, "parallelism: 3\n")
+    run = create(server, text)
+    for n in (1, 5, 9):
+        wait_for(lambda n=n: len(marks.read_text().split()) >= n, PATIENCE, "some items")
+        server.kill()
+        server.start()
+    found = finish(server, run, "succeeded")
+    assert found["nodes"]["succeeded"] == 13
+    assert sorted(marks.read_text().split()) == ["after"] + 12 * ["many"]
+
+
+FAILURE = """
+  one: {command: "MARK"}
+  two: {command: "exit 3", deps: one}
+  three: {command: "MARK", deps: two}
+  other: {command: "MARK; sleep 0.3"}
+"""
+
+
+@pytest.mark.parametrize("strategy", ["fail_fast", "continue"])
+def test_failure_strategies(server, tmp_path, strategy):
+    """C101, C102: a failing step cancels what depends on it; fail_fast also stops the rest. post_process runs."""
+    head = f"failure_options: {{strategy: {strategy}}}\npost_process:\n  last: {{command: 'true'}}\n"
+    text, _ = pipeline(tmp_path, FAILURE.replace("sleep 0.3", "sleep 60" if strategy == "fail_fast" else "true"), head)
+    run = create(server, text)
+    found = finish(server, run, "failed")
+    other = "terminated" if strategy == "fail_fast" else "succeeded"
+    assert states(server, run) == {"one": "succeeded", "two": "failed", "other": other, "last": "succeeded"}
+    assert found["nodes"]["cancelled"] == 1
+    assert found["message"].startswith("step 'two' failed: worker-0 exited with status 3"), found
+    tree = {item["name"]: item["state"] for item in server.get(f"/v1/runs/{run}/tree").json["items"]}
+    assert tree["three"] == "cancelled"
+
+
+def test_stop(server, tmp_path):
+    """C107, C108: a stop cancels the jobs; post_process runs unless it is forced."""
+    post = "post_process:\n  last: {command: 'true'}\n"
+    text, _ = pipeline(tmp_path, "  a: {command: sleep 600}\n  b: {command: 'true', deps: a}\n", post)
+    for force, last in ((False, "succeeded"), (True, None)):
+        run = create(server, text)
+        job = running(server, run, "a")
+        assert server.post(f"/v1/runs/{run}/stop", {"force": force}).status == 200
+        found = finish(server, run, "terminated")
+        assert found["message"].startswith("stopped by ")
+        assert server.job(job)["state"] == "cancelled"
+        assert states(server, run).get("last") == last
+
+
+def test_nested_loop_and_condition(server, tmp_path):
+    steps = """
+  outer:
+    loop_argument: [a, b]
+    entry_points:
+      inner:
+        parameters: {p: "{{PF_PARENT.PF_LOOP_ARGUMENT}}"}
+        loop_argument: [1, 2]
+        command: "echo {{p}}{{PF_LOOP_ARGUMENT}} >> MARKS"
+      no: {command: "echo no >> MARKS", condition: "'x' =~ 'y'", deps: inner}
+      yes: {command: "echo yes >> MARKS", condition: "1 < 2", deps: no}
+"""
+    text, marks = pipeline(tmp_path, steps.replace("MARKS", str(tmp_path / "marks")))
+    run = create(server, text)
+    finish(server, run, "succeeded")
+    assert sorted(marks.read_text().split()) == ["a1", "a2", "b1", "b2", "yes", "yes"]
+    found = states(server, run)
+    assert found["outer-0.no"] == "skipped" and found["outer-1.inner-1"] == "succeeded"
+
+
+def test_a_definition_with_errors_is_refused(server):
+    reply = server.post("/v1/runs", {"definition": "name: x\nentry_points:\n  a: {command: c, deps: b}\n"})
+    assert reply.status == 400 and "line 3" in reply.json["message"], reply.body
+    reply = server.post("/v1/runs", {"definition": "name: x\nentry_points:\n  a: {command: c}\n", "colour": "red"})
+    assert reply.status == 400 and "colour" in reply.json["message"]
+    assert server.post("/v1/runs", {"name": "x"}).status == 400
+
+
+def test_an_idempotency_key_gives_the_same_run(server):
+    body = {"definition": "name: x\nentry_points:\n  a: {command: 'true'}\n"}
+    key = {"Idempotency-Key": "once"}
+    first, again = (server.post("/v1/runs", body, headers=key) for _ in range(2))
+    assert (first.status, again.status) == (201, 200) and first.json["id"] == again.json["id"]
+    assert server.post("/v1/runs", {**body, "name": "y"}, headers=key).status == 409
+
+
+def test_a_run_goes_with_its_jobs(server):
+    run = create(server, "name: x\nentry_points:\n  a: {command: 'true'}\n")
+    finish(server, run, "succeeded")
+    job = nodes(server, run)["a"]["job"]
+    reply = server.request("DELETE", f"/v1/jobs/{job}?forget=true")
+    assert reply.status == 409 and "step of a run" in reply.json["message"]
+    assert server.request("DELETE", f"/v1/runs/{run}").status == 204
+    assert server.get(f"/v1/runs/{run}").status == 404
+    wait_for(lambda: server.get(f"/v1/jobs/{job}").status == 404, PATIENCE, "the job to be deleted")
+
+
+def test_pages(server):
+    items = ", ".join(map(str, range(25)))
+    text = f"name: paged\nentry_points:\n  a: {{command: 'true', loop_argument: [{items}]}}\n"
+    run = create(server, text)
+    finish(server, run, "succeeded")
+    seen, after = [], ""
+    while after is not None:
+        page = server.get(f"/v1/runs/{run}/nodes?limit=10&state=succeeded{after}").json
+        seen += [item["path"] for item in page["items"]]
+        after = page["next"] and f"&after={page['next']}"
+    assert seen == [f"a-{n}" for n in range(25)]
+    assert server.get("/v1/runs?name=paged&state=succeeded").json["items"][0]["id"] == run
+    (loop,) = server.get(f"/v1/runs/{run}/tree").json["items"]
+    assert (loop["type"], loop["count"], loop["states"]) == ("loop", 25, {"succeeded": 25})
+
+
+def test_the_verbs(server, tmp_path):
+    text, _ = pipeline(tmp_path, "  a: {parameters: {n: 1}, command: 'exit {{n}}'}\n  b: {command: 'true', deps: a}\n")
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(text)
+    done = server.paddle("run", "create", "-f", path, "-p", "a.n=0", "--follow")
+    assert done.returncode == 0, done.stderr
+    run = done.stdout.split("\n")[0]
+    assert re.search(r"^b: succeeded", done.stdout, re.M) and "succeeded after" in done.stdout
+    assert server.paddle("run", "wait", run).returncode == 0
+    failed = server.paddle("run", "create", "-f", path, "--follow")
+    assert failed.returncode == 1 and "step 'a' failed" in failed.stdout
+    other = failed.stdout.split("\n")[0]
+    shown = server.paddle("run", "show", other).stdout
+    assert re.search(r"- a +failed .* job \w{16}", shown) or re.search(r"─ a +failed .* job \w{16}", shown), shown
+    assert re.search(r"b +cancelled", shown)
+    assert server.paddle("run", "wait", run, other).returncode == 1
+    assert server.paddle("run", "list", "-o", "name").stdout.split()[:2] == [other, run]
+    assert server.paddle("run", "stop", other).returncode == 1  # it has ended
+    assert server.paddle("run", "delete", run, other).returncode == 0
+    assert run not in server.paddle("run", "list", "-o", "name").stdout
+    assert "pipeline.yaml" in server.paddle("run", "create", "-f", tmp_path / "no" / "pipeline.yaml").stderr
+
+
+def test_jobs_of_a_run_are_jobs(server):
+    run = create(server, "name: x\nentry_points:\n  step: {command: 'echo hello'}\n")
+    finish(server, run, "succeeded")
+    job = server.job(nodes(server, run)["step"]["job"])
+    assert job["state"] in FINAL and job["name"].startswith(run) and "step" in job["name"]
