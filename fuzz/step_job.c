@@ -10,8 +10,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const User root = { .object.name = (char *)"root", .admin = true };
-
 static Definition *one_step(void)
 {
         static const char text[] = "name: demo\ndocker_env: img\nentry_points: {s: {command: run}}\n";
@@ -94,9 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 definition = one_step();
                 catalog = seeded();
         }
-        spec = step_job(
-                &(StepRun){ .definition = definition, .catalog = catalog, .user = &root, .queue = "default" },
-                DEFINITION_FIRST, "run-1-s-1", &rendered, &error);
+        spec = step_job(&(StepRun){ .definition = definition, .catalog = catalog, .queue = "default" },
+                        DEFINITION_FIRST, "run-1-s-1", &rendered, &error);
         if (spec)
                 check(spec, &rendered);
         else

@@ -7,11 +7,11 @@
 #include "pipeline/definition.h"
 #include "pipeline/render.h"
 
-/* What all steps of a run share. Borrowed. */
+/* What all steps of a run share. Borrowed. Grants on queues and for priorities are no matter of this: the engine checks
+ * them when the job is submitted. */
 typedef struct {
         const Definition *definition;
         const Catalog *catalog;
-        const User *user;  /* whose jobs these are */
         const char *queue; /* for steps that name none; NULL: QUEUE_SEEDED */
         /* The directory that was sent with the run: `package` is its content hash, `package_name` and `requirements`
          * are as in Spec. NULL: none. A step's own `package` or `requirements` replace them. */

@@ -14,15 +14,13 @@ static Catalog *seeded(void)
         return catalog_load(objects);
 }
 
-static const User root = { .object.name = (char *)"root", .admin = true };
-
 /* The job of the step `s` of a text. */
 static Spec *job_of(const StepRun *about, const char *body, const json_t *item, GError **error)
 {
         static const DefinitionRequest request = { .image_optional = true };
         g_autoptr(Definition) definition = parse_valid(body, &request);
         g_autoptr(Catalog) catalog = seeded();
-        StepRun run = about ? *about : (StepRun){ .user = &root, .queue = "default" };
+        StepRun run = about ? *about : (StepRun){ .queue = "default" };
         const RenderContext context = { .definition = definition, .run_id = "run-000007", .user = "ann" };
         const RenderDag top = { .component = DEFINITION_ROOT };
         g_auto(Rendered) rendered = { 0 };
@@ -187,11 +185,9 @@ static void test_variables(void)
 static void test_own_keys(void)
 {
         g_autofree char *sent = g_strnfill(64, 'a'), *own = g_strnfill(64, 'b');
-        const StepRun run = { .user = &root,
-                              .queue = "default",
-                              .package = sent,
-                              .package_name = "digits",
-                              .requirements = "numpy\n" };
+        const StepRun run = {
+                .queue = "default", .package = sent, .package_name = "digits", .requirements = "numpy\n"
+        };
         const struct {
                 const char *keys, *package, *package_name, *requirements;
                 int retries;
@@ -229,8 +225,7 @@ static void test_own_keys(void)
 static void test_mounts(void)
 {
         static const char hash[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-        static const StepRun bare = { .user = &root, .queue = "default" },
-                             sent = { .user = &root, .queue = "default", .package = hash };
+        static const StepRun bare = { .queue = "default" }, sent = { .queue = "default", .package = hash };
         static const struct {
                 const StepRun *run;
                 const char *top, *step, *mounts, *work_dir; /* NULL: where the job begins */
@@ -279,31 +274,24 @@ static void test_mounts(void)
 
 static void test_refusals(void)
 {
-        static const User ann = { .object.name = (char *)"ann" };
         const struct {
-                const User *user;
                 const char *text, *says;
         } cases[] = {
-                { &ann, "docker_env: img\nentry_points: {s: {command: run}}",
-                  "queue 'default-queue' is not granted" },
-                { &root, "docker_env: img\nentry_points: {s: {command: run, env: {PF_JOB_QUEUE_NAME: none}}}",
+                { "docker_env: img\nentry_points: {s: {command: run, env: {PF_JOB_QUEUE_NAME: none}}}",
                   "queue 'none' does not exist" },
-                { &root,
-                  "docker_env: img\nentry_points: {s: {command: run, env: {PF_JOB_PRIORITY: VERY_HIGH}}}",
+                { "docker_env: img\nentry_points: {s: {command: run, env: {PF_JOB_PRIORITY: VERY_HIGH}}}",
                   "priority 'VERY_HIGH' is not one of LOW, NORMAL, HIGH" },
-                { &root, "entry_points: {s: {command: run}}", "the step has no image" },
-                { &root,
-                  "docker_env: img\nfs_options: {extra_fs: [{name: b, mount_path: /}]}\nentry_points: {s: {command: run}}",
+                { "entry_points: {s: {command: run}}", "the step has no image" },
+                { "docker_env: img\nfs_options: {extra_fs: [{name: b, mount_path: /}]}\nentry_points: {s: {command: run}}",
                   "'/' cannot be mounted on" },
-                { &root,
-                  "docker_env: img\nfs_options: {extra_fs: [{name: b, mount_path: ..}]}\nentry_points: {s: {command: run}}",
+                { "docker_env: img\nfs_options: {extra_fs: [{name: b, mount_path: ..}]}\nentry_points: {s: {command: run}}",
                   "contains '..'" },
-                { &root, "docker_env: img\nentry_points: {s: {command: run, package: nohash}}",
+                { "docker_env: img\nentry_points: {s: {command: run, package: nohash}}",
                   "package: 'nohash' is not a content hash" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-                const StepRun run = { .user = cases[i].user };
+                static const StepRun run;
                 g_autofree char *body = g_strconcat("!name: demo\n", cases[i].text, NULL);
                 g_autoptr(GError) error = NULL;
 
