@@ -79,8 +79,8 @@ typedef struct {
         LiveRun *live;
 } RunActor;
 
-/* A RunAction; `actor` is a RunActor. */
-void runs_act(void *actor, RunActionKind kind, guint32 index);
+/* A RunAction; `arg` is a RunActor. */
+void runs_act(void *arg, RunActionKind kind, guint32 index);
 /* Tries again to start the nodes in `put_off`. */
 void runs_start_again(Engine *engine, LiveRun *live);
 /* Evaluates the conditions in `looks` on a worker. */

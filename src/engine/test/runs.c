@@ -534,6 +534,7 @@ static void test_open_runs(void)
                 g_autofree char *id = create(house, TWO, NULL, NULL, NULL, &error);
 
                 g_assert_no_error(error);
+                g_assert_nonnull(id);
         }
         assert_error(create(house, TWO, NULL, NULL, NULL, &error) != NULL, &error, ERR_QUOTA, "100 runs");
         house_free(house);

@@ -881,7 +881,7 @@ static void answer_look(Model *model, Thing *thing, guint percent)
 {
         if (thing->state != NODE_LOOKING)
                 return;
-        if (percent >= 95 || percent >= 75) {
+        if (percent >= 75) {
                 end_thing(model, thing, percent >= 95 ? NODE_FAILED : NODE_SKIPPED);
                 return;
         }

@@ -97,7 +97,7 @@ static void test_round_trip(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
         g_autoptr(Store) store = open_store(dir);
-        g_autoptr(Batch) batch = batch_new(), later = batch_new();
+        g_autoptr(Batch) batch = batch_new();
         g_autoptr(GError) error = NULL;
         RunRecord *run = make_run(1, "ann", "key 1");
         const RunNodeRecord *nodes[3];
