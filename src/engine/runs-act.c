@@ -306,7 +306,11 @@ static void start(const RunActor *actor, guint32 node)
         } else if (err_is(error, ERR_QUOTA)) {
                 put_off(actor, node);
         } else {
-                runs_say(actor->live, node, g_strdup_printf("%.*s", REASON_MAX, error->message));
+                g_autofree char *line = err_line(error->message);
+                const char *class =
+                        g_str_has_prefix(line, "RE-") ? "" : "RE-05: "; /* the submission was refused */
+
+                runs_say(actor->live, node, g_strdup_printf("%s%.*s", class, REASON_MAX, line));
                 run_ended(actor->live->machine, node, NODE_FAILED);
         }
 }

@@ -382,8 +382,11 @@ Spec *step_job(const StepRun *run, guint32 component, const char *name, const Re
 
         step_init(&step);
         spec = make(&step, name, &why);
-        if (!spec)
-                err_set(error, ERR_INVALID, "RE-05: %s", why->message);
+        if (!spec) {
+                g_autofree char *line = err_line(why->message);
+
+                err_set(error, ERR_INVALID, "RE-05: %s", line);
+        }
         step_clear(&step);
         return spec;
 }

@@ -20,7 +20,7 @@ typedef struct {
 } StepRun;
 
 /* The specification of one instance of a step. `name`: of the job. `rendered`: of render_instance. NULL with ERR_INVALID
- * and "RE-05: ", the reason, and after a newline perhaps a hint. */
+ * and "RE-05: " with the reason, on one line. */
 Spec *step_job(const StepRun *run, guint32 component, const char *name, const Rendered *rendered,
                GError **error);
 

@@ -138,6 +138,7 @@ static void test_forms(void)
                 if (spec)
                         continue;
                 g_assert_true(err_is(error, ERR_INVALID) && g_str_has_prefix(error->message, "RE-05: "));
+                g_assert_null(strchr(error->message, '\n'));
                 g_assert_nonnull(strstr(error->message, cases[i].says));
         }
 }
