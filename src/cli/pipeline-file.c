@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/word.h"
+#include "model/filesystem.h"
 
 const char *pipeline_file_name(const char *path)
 {
@@ -39,6 +40,7 @@ bool pipeline_file_parse(const PipelineOptions *options, const char *path, Probl
         DefinitionRequest request = { .name = options->name,
                                       .docker_env = options->image,
                                       .fs_name = options->fs,
+                                      .fs_default = options->runjson ? NULL : FILESYSTEM_HOME,
                                       .disabled = options->disabled,
                                       .parameters = parameters,
                                       .json_body = options->runjson,

@@ -601,6 +601,19 @@ static void read_file_systems(Draft *draft)
         definition->has_main_fs = definition->main_fs.name != 0;
 }
 
+/* Artifacts need a main file system: the request may have one for definitions that name none. */
+static void take_default_fs(Draft *draft)
+{
+        Definition *definition = &draft->definition;
+
+        if (definition->has_main_fs || !draft->request->fs_default)
+                return;
+        for (guint i = 0; i < draft->variables->len && !definition->has_main_fs; i++)
+                definition->has_main_fs = g_array_index(draft->variables, Value, i).role == ROLE_OUTPUT;
+        if (definition->has_main_fs)
+                definition->main_fs.name = draft_intern(draft, draft->request->fs_default);
+}
+
 static void read_settings(Draft *draft)
 {
         const DefinitionRequest *request = draft->request;
@@ -699,6 +712,7 @@ void compile_definition(Draft *draft)
                              "more than %d templates and texts between them", DEFINITION_PIECES_MAX);
         if (draft->stopped)
                 return;
+        take_default_fs(draft);
         end_ranges(draft);
         link_dependants(draft);
         draft_sort_variables(draft);

@@ -297,6 +297,27 @@ static Definition *compile(Draft *draft)
         return draft->problems->n ? NULL : pack(draft);
 }
 
+void definition_request_read(const json_t *request, DefinitionRequest *ret)
+{
+        const struct {
+                const char *key, **at;
+        } texts[] = {
+                { "name", &ret->name },
+                { "image", &ret->docker_env },
+                { "disabled", &ret->disabled },
+                { "failure_strategy", &ret->failure_strategy },
+                { "fs_id", &ret->fs_id },
+                { "fs_name", &ret->fs_name },
+                { "fs_default", &ret->fs_default },
+        };
+
+        *ret = (DefinitionRequest){ .parameters = json_object_get(request, "parameters"),
+                                    .json_body = json_is_true(json_object_get(request, "json_body")),
+                                    .image_optional = true };
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+                *texts[i].at = json_string_value(json_object_get(request, texts[i].key));
+}
+
 Definition *definition_parse(const char *text, gsize len, const DefinitionRequest *request,
                              Problems *problems)
 {

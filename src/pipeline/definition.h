@@ -187,6 +187,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Definition, definition_free)
 typedef struct {
         const char *name, *docker_env, *disabled, *failure_strategy;
         const char *fs_id, *fs_name;
+        const char *fs_default;   /* the main file system of a definition that has artifacts and names none */
         const json_t *parameters; /* an object */
         bool json_body;           /* the text is the body of a run as JSON, with its spelling of keys */
         bool image_optional;      /* steps without an image are allowed */
@@ -194,6 +195,9 @@ typedef struct {
         bool warn;                /* also add warnings: what is valid, but cannot work */
         int parallelism_max;      /* 0: DEFINITION_PARALLELISM_MAX */
 } DefinitionRequest;
+/* From the JSON object that is kept with a run (engine.h, EngineRun); NULL: it changes nothing. Texts and parameters
+ * are borrowed. Steps need no image. */
+void definition_request_read(const json_t *request, DefinitionRequest *ret);
 
 /* A definition that passed all checks. NULL if there are problems, which are all added to `problems`. */
 Definition *definition_parse(const char *text, gsize len, const DefinitionRequest *request,

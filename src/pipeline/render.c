@@ -352,6 +352,23 @@ static json_t *list_of(const json_t *value, GError **error)
         return NULL;
 }
 
+json_t *render_list(const char *text, GError **error)
+{
+        g_autoptr(json_t) value = json_string(text);
+
+        return list_of(value, error);
+}
+
+const char *render_loop_input(const Definition *definition, guint32 component)
+{
+        const Value *loop = &component_extra(definition, component_target(definition, component))->loop;
+        const Piece *piece = &definition->pieces[loop->text.pieces];
+
+        if (loop->kind != VALUE_TEXT || !loop->text.pieces || piece->kind != PIECE_INPUT)
+                return NULL;
+        return definition_text(definition, piece->name);
+}
+
 json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
                     const char **ret_input, GError **error)
 {
@@ -533,8 +550,7 @@ static bool write_input(GString *out, const RenderContext *context, const Render
         return write_outputs(out, context, dag, piece->component, piece->name, error);
 }
 
-static json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint32 component,
-                             GError **error)
+json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint32 component, GError **error)
 {
         const Definition *definition = context->definition;
         g_autoptr(json_t) inputs = json_object();
@@ -724,6 +740,25 @@ static json_t *render_env(Instance *instance, guint32 target, GError **error)
 }
 
 /* ---- one instance ---- */
+
+GPtrArray *render_condition_inputs(const Definition *definition, guint32 component)
+{
+        const Text *condition =
+                &component_extra(definition, component_target(definition, component))->condition;
+        GPtrArray *names = g_ptr_array_new();
+
+        if (!condition->pieces)
+                return names;
+        for (const Piece *piece = &definition->pieces[condition->pieces];; piece++) {
+                char *name =
+                        (char *)definition_text(definition, piece->name); /* equal names share one text */
+
+                if (piece->kind == PIECE_INPUT && !g_ptr_array_find(names, name, NULL))
+                        g_ptr_array_add(names, name);
+                if (piece->last)
+                        return names;
+        }
+}
 
 static bool render_condition(Instance *instance, guint32 target, Rendered *ret, GError **error)
 {

@@ -59,6 +59,18 @@ json_t *render_parameters(const RenderContext *context, const RenderDag *dag, gu
 json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
                     const char **ret_input, GError **error);
 
+/* The list in the text of an artifact, a new array; NULL: it is none ("RE-02: ..."). */
+json_t *render_list(const char *text, GError **error);
+
+/* The paths of its input artifacts, by name: a new object. */
+json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint32 component, GError **error);
+
+/* The names of the input artifacts whose content the condition of a component needs, each once: borrowed from the
+ * definition, in an array that is the caller's. */
+GPtrArray *render_condition_inputs(const Definition *definition, guint32 component);
+/* The name of the input artifact whose content is the list of its loop; borrowed; NULL: it has no such loop. */
+const char *render_loop_input(const Definition *definition, guint32 component);
+
 /* One instance. `item` is that of its own loop, or NULL. `contents` has the text of input artifacts by
  * their names, for the condition; NULL: unknown. */
 bool render_instance(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,

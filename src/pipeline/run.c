@@ -706,6 +706,11 @@ guint32 run_dags(const Run *run)
         return run->totals.dags;
 }
 
+guint32 run_children(const Run *run)
+{
+        return run->totals.children;
+}
+
 guint32 run_slots_used(const Run *run)
 {
         return run->totals.slots;

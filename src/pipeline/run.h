@@ -132,6 +132,7 @@ const RunNode *run_node(const Run *run, guint32 node);
 const RunChild *run_child(const Run *run, guint32 child);
 const RunDag *run_dag(const Run *run, guint32 dag);
 guint32 run_dags(const Run *run);
+guint32 run_children(const Run *run); /* of all DAGs */
 /* The child of a component in an instance of its DAG. */
 guint32 run_child_of(const Run *run, guint32 dag, guint32 component);
 guint32 run_child_component(const Run *run, guint32 child);

@@ -100,22 +100,16 @@ static void keep(RunTexts *texts, const char *id, RunText *text)
         g_mutex_unlock(&texts->lock);
 }
 
-/* What the request changed does not change the components, but the JSON body of the older interface is spelled
- * differently. */
 static Definition *compile(const RunRecord *run, GError **error)
 {
         g_autoptr(json_t) request = json_parse(run->request, strlen(run->request), NULL);
-        const DefinitionRequest wanted = { .image_optional = true,
-                                           .json_body = json_is_true(json_object_get(request, "json_body")),
-                                           .docker_env = json_string_value(json_object_get(request, "image")),
-                                           .fs_name = json_string_value(json_object_get(request, "fs_name")),
-                                           .fs_id = json_string_value(json_object_get(request, "fs_id")),
-                                           .parameters = json_object_get(request, "parameters") };
+        DefinitionRequest wanted;
         g_auto(Problems) problems = { 0 };
         g_autofree char *problem = NULL;
         Definition *ret;
 
         problems_init(&problems);
+        definition_request_read(request, &wanted);
         ret = definition_parse(run->text, strlen(run->text), &wanted, &problems);
         if (ret)
                 return ret;

@@ -6,6 +6,7 @@
 #include "api/v1/run-tree.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "model/filesystem.h"
 
 enum {
         BODY_MAX = 36 * 1024 * 1024, /* a text of 16 MiB, of which a character may be written as two */
@@ -134,6 +135,7 @@ static json_t *take_request(const json_t *body, GError **error)
         }
         if (json_object_size(parameters) > 0)
                 json_object_set(request, "parameters", (json_t *)parameters);
+        json_object_set_new(request, "fs_default", json_string(FILESYSTEM_HOME)); /* no set-up is needed */
         return g_steal_pointer(&request);
 }
 
