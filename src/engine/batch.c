@@ -38,6 +38,16 @@ static void run_record_free_p(gpointer record)
         run_record_free(record);
 }
 
+static void run_child_free_p(gpointer child)
+{
+        run_child_record_free(child);
+}
+
+static void artifact_free_p(gpointer artifact)
+{
+        artifact_record_free(artifact);
+}
+
 static void run_node_free_p(gpointer node)
 {
         run_node_record_free(node);
@@ -72,9 +82,11 @@ static const struct {
         { offsetof(Batch, run_puts), NULL, true, RECORD_RUN, RECORD_PUT },
         { offsetof(Batch, changed_runs), run_record_free_p, true, RECORD_RUN, RECORD_PUT },
         { offsetof(Batch, run_nodes), run_node_free_p, true, RECORD_RUN_NODE, RECORD_PUT },
-        { offsetof(Batch, run_children), g_free, true, RECORD_RUN_CHILD, RECORD_PUT },
+        { offsetof(Batch, run_children), run_child_free_p, true, RECORD_RUN_CHILD, RECORD_PUT },
         { offsetof(Batch, dropped_nodes), run_node_free_p, true, RECORD_RUN_NODE, RECORD_DROP },
         { offsetof(Batch, dropped_children), g_free, true, RECORD_RUN_CHILD, RECORD_DROP },
+        { offsetof(Batch, artifacts), artifact_free_p, true, RECORD_ARTIFACT, RECORD_PUT },
+        { offsetof(Batch, dropped_artifacts), artifact_free_p, true, RECORD_ARTIFACT, RECORD_DROP },
         { offsetof(Batch, dropped_runs), g_free, true, RECORD_RUN, RECORD_DROP },
         { offsetof(Batch, strays), stray_free_p },
         { offsetof(Batch, unwanted), stray_free_p },

@@ -77,6 +77,7 @@ typedef struct {
         GPtrArray *new_runs, *run_puts;              /* RunRecord, borrowed from commands and runs */
         GPtrArray *run_nodes, *run_children;         /* RunNodeRecord, RunChildRecord */
         GPtrArray *dropped_nodes, *dropped_children; /* RunNodeRecord; gint64 */
+        GPtrArray *artifacts, *dropped_artifacts;    /* ArtifactRecord */
         GPtrArray *changed_runs;                     /* RunRecord, owned: of runs that have ended */
         GPtrArray *dropped_runs;                     /* gint64, owned */
         guint64 number;                              /* of the batch, from 1 */
@@ -139,6 +140,7 @@ struct Engine {
         bool sweeps_runs;       /* what is to be deleted is being read */
         bool sweep_again;       /* a run was deleted meanwhile */
         ThreadPool *run_workers;
+        struct RunFiles *files; /* the file workers of runs, see run-files.h */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */
@@ -320,6 +322,8 @@ void runs_store(Engine *engine);
 /* After the commit, and after one that failed. */
 void runs_settle(Engine *engine);
 void runs_restore(Engine *engine);
+/* "run 3f2a" if a run of the user that has not ended names this file system; the caller's; NULL: none does. */
+char *runs_use(const Engine *engine, const char *user, const char *fs);
 void retain_runs(Engine *engine); /* retain-runs.c: as retain_jobs */
 
 /* ---- batch.c ---- */

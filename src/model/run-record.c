@@ -47,3 +47,24 @@ void run_node_record_free(RunNodeRecord *record)
         g_free(record->job_id);
         g_free(record);
 }
+
+void run_child_record_free(RunChildRecord *record)
+{
+        if (!record)
+                return;
+        g_free(record->list);
+        g_free(record);
+}
+
+void artifact_record_free(ArtifactRecord *record)
+{
+        if (!record)
+                return;
+        g_free(record->name);
+        g_free(record->user);
+        g_free(record->fs);
+        g_free(record->path);
+        g_free(record->run_id);
+        g_free(record->job_id);
+        g_free(record);
+}

@@ -77,4 +77,22 @@ typedef struct {
         guint32 first,
                 count; /* of a loop: its nodes are first to first + count - 1; count 0: it is no loop, or not known */
         guint8 rest; /* NODE_TERMINATED, NODE_CANCELLED; NODE_NONE: they will be made, or there are none */
+        char *list;  /* of a loop over an artifact: its items as they were read, a JSON array; or NULL */
 } RunChildRecord;
+void run_child_record_free(RunChildRecord *record);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunChildRecord, run_child_record_free)
+
+/* A file or directory that a step was to write, or got from another one. */
+typedef struct {
+        gint64 run; /* seq */
+        guint32 node;
+        bool output; /* it wrote it, and has succeeded; false: it got it, and its job was submitted */
+        char *name;  /* of the artifact in the step */
+        char *user, *fs,
+                *path; /* owner and name of the file system; paths of a loop are joined by commas, up to 4096
+                                   bytes */
+        gint64 created;
+        char *run_id, *job_id; /* job_id NULL: none, or it was deleted; set by queries, not stored */
+} ArtifactRecord;
+void artifact_record_free(ArtifactRecord *record);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ArtifactRecord, artifact_record_free)

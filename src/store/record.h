@@ -26,6 +26,8 @@ typedef enum {
                             drop: RunNodeRecord, by the same */
         RECORD_RUN_CHILD, /* put: RunChildRecord, inserted or replaced by (run, dag, component). drop: gint64, the seq
                              of a run: some of its rows, at most 1,000 */
+        RECORD_ARTIFACT, /* put: ArtifactRecord, inserted, or replaced by (run, node, output, name). drop: ArtifactRecord:
+                            those of its run and node; with a name, those of that name */
         RECORD_KINDS,
 } RecordKind;
 

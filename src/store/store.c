@@ -183,6 +183,12 @@ bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError 
         return store->ops->run_counts(store, run, ret, error);
 }
 
+GPtrArray *store_artifacts(Store *store, const ArtifactQuery *query, GError **error)
+{
+        store_check_read();
+        return store->ops->artifacts(store, query, error);
+}
+
 RunRecord *store_run_expired(Store *store, gint64 before, GError **error)
 {
         store_check_read();

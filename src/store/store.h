@@ -167,6 +167,17 @@ bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError 
 RunRecord *store_run_expired(Store *store, gint64 before, GError **error);
 
 typedef struct {
+        gint64 run;            /* seq; 0: of all runs of `user` that have written to or read from `fs` */
+        const char *user, *fs; /* without a run */
+        const char *path;      /* only paths that begin with it; NULL: all */
+        const ArtifactRecord
+                *after; /* the last one of the page before: run, node, output, name and path; or NULL */
+        int limit;      /* 1..1000 */
+} ArtifactQuery;
+/* ArtifactRecord, of one run in order of node; else in order of path. Fewer than `limit`: there are no more. */
+GPtrArray *store_artifacts(Store *store, const ArtifactQuery *query, GError **error);
+
+typedef struct {
         gint64 since;        /* events with a larger revision */
         SubjectKind subject; /* events of subjects of this kind; SUBJECT_NONE: all events */
         gint64 seq;          /* ... of the subject with this number */
@@ -223,6 +234,7 @@ struct StoreOps {
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
         bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
         RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);
+        GPtrArray *(*artifacts)(Store *store, const ArtifactQuery *query, GError **error);
         GPtrArray *(*events)(Store *store, const EventQuery *query, GError **error);
         gint64 (*events_horizon)(Store *store);
         Token *(*token_by_hash)(Store *store, const char *hash, GError **error);

@@ -103,6 +103,27 @@ const char *const reader_sql[] = {
         [RUN_EXPIRED] =
                 "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_ended WHERE state >= 5 AND dropped = 0"
                 " AND finished <= ?1 ORDER BY finished LIMIT 1",
+        [ARTIFACTS_OF_RUN] =
+                "SELECT " ARTIFACT_COLUMNS ", run.id, job.id FROM run_artifact"
+                " CROSS JOIN run ON run.seq = run_artifact.run"
+                " LEFT JOIN run_node ON run_node.run = run_artifact.run AND run_node.node = run_artifact.node"
+                " LEFT JOIN job ON job.seq = run_node.job"
+                " WHERE run_artifact.run = ?6 AND run.dropped = 0"
+                " AND (run_artifact.node, run_artifact.output, run_artifact.name) > (?3, ?4, ?5)"
+                " AND run_artifact.path >= ?2 AND run_artifact.path < ?2 || char(1114111)"
+                " ORDER BY run_artifact.node, run_artifact.output, run_artifact.name LIMIT ?1",
+        /* A run of a deleted user was renamed: it is not among those of a later user of that name. */
+        [ARTIFACTS_AT] =
+                "SELECT " ARTIFACT_COLUMNS ", run.id, job.id FROM run_artifact INDEXED BY run_artifact_path"
+                " CROSS JOIN run ON run.seq = run_artifact.run"
+                " LEFT JOIN run_node ON run_node.run = run_artifact.run AND run_node.node = run_artifact.node"
+                " LEFT JOIN job ON job.seq = run_node.job"
+                " WHERE run_artifact.user = ?8 AND run_artifact.fs = ?9 AND run.user = ?8 AND run.dropped = 0"
+                " AND run_artifact.path >= ?2 AND run_artifact.path < ?2 || char(1114111)"
+                " AND (run_artifact.path, run_artifact.run, run_artifact.node, run_artifact.output,"
+                " run_artifact.name) > (?7, ?6, ?3, ?4, ?5)"
+                " ORDER BY run_artifact.path, run_artifact.run, run_artifact.node, run_artifact.output,"
+                " run_artifact.name LIMIT ?1",
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
         [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };

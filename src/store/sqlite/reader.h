@@ -44,6 +44,8 @@ enum {
         RUN_COUNT_RESTS,
         RUN_DROPPED,
         RUN_EXPIRED,
+        ARTIFACTS_OF_RUN,
+        ARTIFACTS_AT,
         TOKEN_BY_HASH,
         TOKENS,
         READER_N_SQL,

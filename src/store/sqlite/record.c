@@ -406,6 +406,11 @@ static void free_run(gpointer run)
         run_record_free(run);
 }
 
+static void free_run_child(gpointer child)
+{
+        run_child_record_free(child);
+}
+
 static void free_run_node(gpointer node)
 {
         run_node_record_free(node);
@@ -474,19 +479,27 @@ const RecordRow record_rows[] = {
                   " WHERE run.state < 5 ORDER BY run.seq, node",
           .read = read_run_node, .free = free_run_node },
         { RECORD_RUN_CHILD, RECORD_PUT,
-          .sql = "INSERT INTO run_child (run, dag, component, first, count, rest) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+          .sql = "INSERT INTO run_child (run, dag, component, first, count, rest, list)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
                  " ON CONFLICT (run, dag, component) DO UPDATE SET first = excluded.first, count = excluded.count,"
-                 " rest = excluded.rest",
+                 " rest = excluded.rest, list = coalesce(excluded.list, list)",
           .bind = bind_run_child,
           .load = "SELECT " RUN_CHILD_COLUMNS " FROM run INDEXED BY run_open"
                   " CROSS JOIN run_child ON run_child.run = run.seq WHERE run.state < 5 ORDER BY run.seq, first",
-          .read = read_run_child, .free = g_free },
+          .read = read_run_child, .free = free_run_child },
         { RECORD_RUN_NODE, RECORD_DROP, .sql = "DELETE FROM run_node WHERE run = ?1 AND node = ?2",
           .bind = bind_run_node_key },
         { RECORD_RUN_CHILD, RECORD_DROP,
           .sql = "DELETE FROM run_child WHERE (run, dag, component) IN"
                  " (SELECT run, dag, component FROM run_child WHERE run = ?1 LIMIT ?2)",
           .bind = bind_run_children },
+        { RECORD_ARTIFACT, RECORD_PUT,
+          .sql = "INSERT OR REPLACE INTO run_artifact (run, node, output, name, user, fs, path, created)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+          .bind = bind_artifact },
+        { RECORD_ARTIFACT, RECORD_DROP,
+          .sql = "DELETE FROM run_artifact WHERE run = ?1 AND node = ?2 AND name = coalesce(?3, name)",
+          .bind = bind_artifact_drop },
         { RECORD_RUN, RECORD_DROP, .first = KEEP_RUN_SEQ, .write = drop_run },
         { RECORD_HORIZON, RECORD_PUT, .first = KEEP_COUNTERS, .write = move_horizon,
           .committed = note_horizon },

@@ -77,6 +77,30 @@ void bind_run_child(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 4, child->first);
         conn_bind_int(conn, stmt, 5, child->count);
         conn_bind_int(conn, stmt, 6, child->rest);
+        conn_bind_text(conn, stmt, 7, child->list);
+}
+
+void bind_artifact(Conn *conn, int stmt, const void *data)
+{
+        const ArtifactRecord *artifact = data;
+
+        conn_bind_int(conn, stmt, 1, artifact->run);
+        conn_bind_int(conn, stmt, 2, artifact->node);
+        conn_bind_int(conn, stmt, 3, artifact->output);
+        conn_bind_text(conn, stmt, 4, artifact->name);
+        conn_bind_text(conn, stmt, 5, artifact->user);
+        conn_bind_text(conn, stmt, 6, artifact->fs);
+        conn_bind_text(conn, stmt, 7, artifact->path);
+        conn_bind_int(conn, stmt, 8, artifact->created);
+}
+
+void bind_artifact_drop(Conn *conn, int stmt, const void *data)
+{
+        const ArtifactRecord *artifact = data;
+
+        conn_bind_int(conn, stmt, 1, artifact->run);
+        conn_bind_int(conn, stmt, 2, artifact->node);
+        conn_bind_text(conn, stmt, 3, artifact->name);
 }
 
 void bind_run_children(Conn *conn, int stmt, const void *seq)
@@ -157,7 +181,8 @@ static RunChildRecord *child_of_row(Conn *conn, int stmt)
                                    .component = (guint32)conn_int(conn, stmt, 2),
                                    .first = (guint32)conn_int(conn, stmt, 3),
                                    .count = (guint32)conn_int(conn, stmt, 4),
-                                   .rest = (guint8)read_state(conn, stmt, 5) };
+                                   .rest = (guint8)read_state(conn, stmt, 5),
+                                   .list = conn_text(conn, stmt, 6) };
         return child;
 }
 
@@ -183,6 +208,16 @@ void *read_run_child(Conn *conn, int stmt, Loading *loading, GError **error)
 static void run_free_p(gpointer run)
 {
         run_record_free(run);
+}
+
+static void child_free_p(gpointer child)
+{
+        run_child_record_free(child);
+}
+
+static void artifact_free_p(gpointer artifact)
+{
+        artifact_record_free(artifact);
 }
 
 static void node_free_p(gpointer node)
@@ -374,7 +409,7 @@ GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error)
 {
         SqliteStore *store = sqlite_store(base);
-        g_autoptr(GPtrArray) children = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(GPtrArray) children = g_ptr_array_new_with_free_func(child_free_p);
         Conn *conn = pool_take(&store->pool, error);
         Step step;
 
@@ -386,6 +421,59 @@ GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **erro
                 g_ptr_array_add(children, child_of_row(conn, RUN_CHILDREN));
         pool_give(&store->pool, conn);
         return step == STEP_DONE ? g_steal_pointer(&children) : NULL;
+}
+
+static ArtifactRecord *artifact_of_row(Conn *conn, int stmt)
+{
+        ArtifactRecord *artifact = g_new0(ArtifactRecord, 1);
+
+        *artifact = (ArtifactRecord){ .run = conn_int(conn, stmt, 0),
+                                      .node = (guint32)conn_int(conn, stmt, 1),
+                                      .output = conn_int(conn, stmt, 2) != 0,
+                                      .name = conn_text(conn, stmt, 3),
+                                      .user = conn_text(conn, stmt, 4),
+                                      .fs = conn_text(conn, stmt, 5),
+                                      .path = conn_text(conn, stmt, 6),
+                                      .created = conn_int(conn, stmt, 7),
+                                      .run_id = conn_text(conn, stmt, 8),
+                                      .job_id = conn_text(conn, stmt, 9) };
+        return artifact;
+}
+
+static int bind_artifacts(Conn *conn, const ArtifactQuery *query)
+{
+        const ArtifactRecord *after = query->after;
+        int stmt = query->run ? ARTIFACTS_OF_RUN : ARTIFACTS_AT;
+
+        conn_bind_int(conn, stmt, 1, query->limit);
+        conn_bind_text(conn, stmt, 2, query->path ? query->path : "");
+        conn_bind_int(conn, stmt, 3, after ? (gint64)after->node : -1);
+        conn_bind_int(conn, stmt, 4, after ? after->output : 0);
+        conn_bind_text(conn, stmt, 5, after ? after->name : "");
+        conn_bind_int(conn, stmt, 6, query->run ? query->run : after ? after->run : 0);
+        if (query->run)
+                return stmt;
+        conn_bind_text(conn, stmt, 7, after ? after->path : "");
+        conn_bind_text(conn, stmt, 8, query->user);
+        conn_bind_text(conn, stmt, 9, query->fs);
+        return stmt;
+}
+
+GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        g_autoptr(GPtrArray) artifacts = g_ptr_array_new_with_free_func(artifact_free_p);
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+        int stmt;
+
+        if (!conn)
+                return NULL;
+        stmt = bind_artifacts(conn, query);
+        while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
+                g_ptr_array_add(artifacts, artifact_of_row(conn, stmt));
+        pool_give(&store->pool, conn);
+        return step == STEP_DONE ? g_steal_pointer(&artifacts) : NULL;
 }
 
 static bool add_counts(Conn *conn, int stmt, gint64 run, gint64 ret[NODE_STATES], GError **error)

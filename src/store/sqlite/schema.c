@@ -140,6 +140,13 @@ const char *const schema_migrations[] = {
         "  first INTEGER NOT NULL, count INTEGER NOT NULL, rest INTEGER NOT NULL,"
         "  PRIMARY KEY (run, dag, component)) STRICT, WITHOUT ROWID;"
         "ALTER TABLE state ADD COLUMN last_run_seq INTEGER NOT NULL DEFAULT 0;",
+        /* Artifacts of runs. The primary key serves one run, the index the paths of a file system. A loop over an
+         * artifact keeps its items: after a restart the file may be another one. */
+        "CREATE TABLE run_artifact (run INTEGER NOT NULL, node INTEGER NOT NULL, output INTEGER NOT NULL,"
+        "  name TEXT NOT NULL, user TEXT NOT NULL, fs TEXT NOT NULL, path TEXT NOT NULL, created INTEGER NOT NULL,"
+        "  PRIMARY KEY (run, node, output, name)) STRICT, WITHOUT ROWID;"
+        "CREATE INDEX run_artifact_path ON run_artifact (user, fs, path);"
+        "ALTER TABLE run_child ADD COLUMN list TEXT;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -37,7 +37,10 @@ static inline SqliteStore *sqlite_store(Store *base)
 #define RUN_NODE_COLUMNS                                                                                     \
         "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "   \
         "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message"
-#define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest"
+#define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest, list"
+#define ARTIFACT_COLUMNS                                                                                     \
+        "run_artifact.run, run_artifact.node, run_artifact.output, run_artifact.name, run_artifact.user, "   \
+        "run_artifact.fs, run_artifact.path, run_artifact.created"
 
 /* A row as it was read. Converting it to a job takes longer than reading, so it is done after the read
  * transaction. */
@@ -83,6 +86,7 @@ GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GEr
 GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_next, GError **error);
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
 bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);
+GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
 GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
 gint64 sqlite_events_horizon(Store *base);

@@ -76,6 +76,8 @@ void bind_run_node(Conn *conn, int stmt, const void *data);
 void bind_run_node_key(Conn *conn, int stmt, const void *data);
 void bind_run_child(Conn *conn, int stmt, const void *data);
 void bind_run_children(Conn *conn, int stmt, const void *seq);
+void bind_artifact(Conn *conn, int stmt, const void *data);
+void bind_artifact_drop(Conn *conn, int stmt, const void *data);
 void *read_run(Conn *conn, int stmt, Loading *loading, GError **error);
 void *read_run_node(Conn *conn, int stmt, Loading *loading, GError **error);
 void *read_run_child(Conn *conn, int stmt, Loading *loading, GError **error);
