@@ -345,6 +345,7 @@ static void copy_config(Engine *engine, const EngineConfig *config)
         engine->node_name = g_strdup(config->node_name ? config->node_name : "local");
         engine->node_labels = g_strdupv((char **)config->node_labels);
         engine->journal_dir = g_strdup(config->journal_dir);
+        engine->config.homes = g_strdup(config->homes);
         if (config->scheduler.topology)
                 engine->topology = g_strsplit(config->scheduler.topology, ",", -1);
         g_strlcpy(engine->boot_id, config->boot_id ? config->boot_id : "", sizeof engine->boot_id);
@@ -429,6 +430,7 @@ void engine_free(Engine *engine)
         g_strfreev(engine->topology);
         g_free(engine->node_name);
         g_free(engine->journal_dir);
+        g_free((char *)engine->config.homes);
         g_free(engine->dc);
         g_free(engine);
 }

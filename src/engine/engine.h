@@ -11,6 +11,7 @@
 
 #include "base/json-out.h"
 #include "engine/ttl.h"
+#include "fs/unix-rights.h"
 #include "model/catalog.h"
 #include "model/job.h"
 #include "model/run-record.h"
@@ -19,6 +20,11 @@
 #include "store/store.h"
 
 typedef struct Engine Engine;
+
+/* The rights with which the server uses files of a user (fs/unix-rights.h): *ret is the caller's; NULL: the server's own.
+ * `seq`: of the user in the catalog. `home`: the user's home is created if it is missing. May block. Any thread. */
+typedef bool (*FileRights)(const char *user, gint64 seq, bool home, UnixRights **ret, void *arg,
+                           GError **error);
 
 typedef struct {
         Store *store;
@@ -42,6 +48,10 @@ typedef struct {
          * no I/O. Or NULL. */
         bool (*may_write)(const char *user, void *arg, GError **error);
         void *may_write_arg;
+        FileRights file_rights; /* for files of runs; or NULL: the server's own rights */
+        void *file_rights_arg;
+        const char *
+                homes; /* the directory of users' homes in the storage; NULL: the file system `home` is unknown */
         SealKey *secrets;      /* for the secrets of users; borrowed, or NULL: jobs cannot have secrets */
         bool open_queues;      /* submissions need no grants (the older behaviour) */
         const char *node_name; /* of the machine, for placements and lists */
@@ -145,7 +155,7 @@ typedef struct {
         bool admin;
         const char *text; /* the definition, YAML or JSON */
         /* What the request changes: {"name", "image", "disabled", "failure_strategy", "parameters", "fs_id", "fs_name",
-         * "json_body"}, each optional; or NULL. */
+         * "fs_default", "json_body"}, each optional (DefinitionRequest); or NULL. */
         const json_t *request;
         const char *idempotency_key; /* or NULL */
 } EngineRun;

@@ -59,7 +59,9 @@ static bool elsewhere(const Cluster *was, const Cluster *now, char **ret_was, ch
 
 static char *filesystem_use(const Filesystem *filesystem, void *arg)
 {
-        return mounts_use(arg, filesystem->user, filesystem_name(filesystem));
+        char *use = mounts_use(arg, filesystem->user, filesystem_name(filesystem));
+
+        return use ? use : runs_use(arg, filesystem->user, filesystem_name(filesystem));
 }
 
 static CatalogFacts facts(Engine *engine)

@@ -56,6 +56,15 @@ static bool has_live_job(Engine *engine, const GPtrArray *nodes)
         return false;
 }
 
+static ArtifactRecord *artifacts_of(const RunNodeRecord *node)
+{
+        ArtifactRecord *key = g_new0(ArtifactRecord, 1);
+
+        key->run = node->run;
+        key->node = node->node;
+        return key;
+}
+
 static void drop_nodes(Engine *engine, const GPtrArray *nodes)
 {
         for (guint i = 0; i < nodes->len; i++) {
@@ -65,6 +74,7 @@ static void drop_nodes(Engine *engine, const GPtrArray *nodes)
                 key->run = node->run;
                 key->node = node->node;
                 g_ptr_array_add(engine->batch.dropped_nodes, key);
+                g_ptr_array_add(engine->batch.dropped_artifacts, artifacts_of(node));
                 if (node->job_id)
                         g_ptr_array_add(engine->batch.dropped_jobs, g_memdup2(&node->job, sizeof node->job));
         }

@@ -1,12 +1,14 @@
-/* What a run asks for: the lists of its loops, conditions, jobs of its steps, and their ends (see runs.h).
+/* What a run asks for: the lists of its loops, conditions, jobs of its steps, and their ends (see runs.h). Contents of
+ * artifacts, and the directories of outputs, are asked of the file workers after the commit (run-files.h).
  *
- * Lists and conditions follow from the definition. A condition with a regular expression may take some ms, so a worker
+ * Other lists and conditions follow from the definition. A condition with a regular expression may take some ms, so a worker
  * evaluates it after the commit, and its answer comes back as a command. */
 #include "engine/runs.h"
 
 #include <string.h>
 
 #include "base/err.h"
+#include "engine/run-files.h"
 #include "pipeline/condition.h"
 #include "pipeline/render.h"
 #include "pipeline/step-job.h"
@@ -25,12 +27,66 @@ typedef struct {
         guint n;
 } Chain;
 
-static RenderContext context_of(const LiveRun *live)
+/* The instance of a DAG in the run, or RUN_NONE: it was never made. */
+static guint32 dag_of(const LiveRun *live, const RenderDag *dag)
+{
+        const RunChild *child;
+        guint32 outer;
+
+        if (!dag->parent)
+                return run_node(live->machine, dag->component == DEFINITION_POST ? RUN_POST : RUN_ROOT)
+                        ->inner;
+        outer = dag_of(live, dag->parent);
+        if (outer == (guint32)RUN_NONE)
+                return outer;
+        child = run_child(live->machine, run_child_of(live->machine, outer, dag->component));
+        if (child->first == (guint32)RUN_NONE || dag->seq >= child->count)
+                return (guint32)RUN_NONE;
+        return run_node(live->machine, child->first + dag->seq)->inner;
+}
+
+/* How many instances of a component have outputs. Only a loop without items has none: what has a condition or is disabled
+ * gives no artifacts to others. */
+static guint32 instances_of(const RenderContext *context, const RenderDag *dag, guint32 component)
+{
+        const LiveRun *live = context->arg;
+        guint32 outer = dag_of(live, dag), child;
+
+        if (outer == (guint32)RUN_NONE)
+                return 1;
+        child = run_child_of(live->machine, outer, component);
+        if (!run_child_is_loop(live->machine, child))
+                return 1;
+        return run_state_of(live->machine, child, 0) == NODE_SKIPPED ? 0
+                                                                     : run_child(live->machine, child)->count;
+}
+
+static RenderContext context_of(LiveRun *live)
 {
         return (RenderContext){ .definition = live->plan->definition,
                                 .run_id = live->record->id,
                                 .user = live->record->user,
+                                .instances = instances_of,
+                                .arg = live,
                                 .lists = live->plan->lists };
+}
+
+static void ask_files(LiveRun *live, RunActionKind what, guint32 index)
+{
+        const RunAsk ask = { what, index };
+
+        g_array_append_val(live->asks, ask);
+}
+
+static bool has_role(const Definition *definition, guint32 component, ValueRole role)
+{
+        guint32 target = component_target(definition, component);
+
+        for (guint32 k = definition->components[target].variables;
+             k < definition->components[target + 1].variables; k++)
+                if (definition->variables[k].role == role)
+                        return true;
+        return false;
 }
 
 static const json_t *item_of(LiveRun *live, guint32 node);
@@ -59,6 +115,12 @@ static const RenderDag *chain_add(Chain *chain, LiveRun *live, guint32 dag)
 }
 
 /* ---- loops ---- */
+
+bool runs_is_read_loop(const LiveRun *live, guint32 child)
+{
+        return run_child_is_loop(live->machine, child) &&
+               render_loop_input(live->plan->definition, run_child_component(live->machine, child));
+}
 
 /* A new reference. */
 static json_t *read_list(LiveRun *live, guint32 child, GError **error)
@@ -123,27 +185,38 @@ static bool check_nodes(const RunActor *actor, gint64 count, GError **error)
                        record->user, RUN_NODES_OF_USER);
 }
 
-static void expand(const RunActor *actor, guint32 child)
+/* The list of the child's loop is known: `list`, or why there is none. */
+static void expanded(const RunActor *actor, guint32 child, const json_t *list, GError **error)
 {
         LiveRun *live = actor->live;
-        g_autoptr(GError) error = NULL;
-        const json_t *list = list_of(live, child, &error);
         gsize count = list ? json_array_size(list) : 0;
-        bool ok = list && check_nodes(actor, (gint64)count, &error);
+        bool ok = list && check_nodes(actor, (gint64)count, error);
 
         if (!run_expanded(live->machine, child, (guint32)MIN(count, G_MAXUINT32), !ok))
-                err_set(&error, ERR_QUOTA, "its loop would bring the run above %d nodes", RUN_NODES_MAX);
+                err_set(error, ERR_QUOTA, "its loop would bring the run above %d nodes", RUN_NODES_MAX);
         if (run_child(live->machine, child)->first == (guint32)RUN_NONE)
                 return;
-        if (error)
-                runs_say(live, run_child(live->machine, child)->first, g_strdup(error->message));
+        if (*error)
+                runs_say(live, run_child(live->machine, child)->first, g_strdup((*error)->message));
         else if (count == 0)
                 runs_say(live, run_child(live->machine, child)->first, g_strdup("its loop has no items"));
 }
 
+static void expand(const RunActor *actor, guint32 child)
+{
+        LiveRun *live = actor->live;
+        g_autoptr(GError) error = NULL;
+
+        if (render_loop_input(live->plan->definition, run_child_component(live->machine, child)))
+                ask_files(live, ACTION_EXPAND, child);
+        else
+                expanded(actor, child, list_of(live, child, &error), &error);
+}
+
 /* ---- conditions ---- */
 
-static bool render_node(LiveRun *live, guint32 node, Rendered *ret, GError **error)
+/* `contents`: the texts of artifacts for its condition; or NULL. */
+static bool render_with(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error)
 {
         const RenderContext context = context_of(live);
         const RunNode *at = run_node(live->machine, node);
@@ -152,8 +225,13 @@ static bool render_node(LiveRun *live, guint32 node, Rendered *ret, GError **err
 
         if (!dag)
                 return err_set(error, ERR_INVALID, "it is nested too deep");
-        return render_instance(&context, dag, at->component, at->number, item_of(live, node), NULL, ret,
+        return render_instance(&context, dag, at->component, at->number, item_of(live, node), contents, ret,
                                error);
+}
+
+static bool render_node(LiveRun *live, guint32 node, Rendered *ret, GError **error)
+{
+        return render_with(live, node, NULL, ret, error);
 }
 
 static void answer_look(LiveRun *live, guint32 node, bool holds, const GError *error)
@@ -165,6 +243,18 @@ static void answer_look(LiveRun *live, guint32 node, bool holds, const GError *e
         run_looked(live->machine, node, holds, error != NULL);
 }
 
+static void fail_node(const RunActor *actor, guint32 node, const GError *error)
+{
+        runs_say(actor->live, node, g_strdup_printf("%.*s", REASON_MAX, error->message));
+        run_ended(actor->live->machine, node, NODE_FAILED);
+}
+
+/* A pattern in it may take some ms. */
+static bool is_slow(const char *condition)
+{
+        return strchr(condition, '~') || strlen(condition) > CONDITION_NOW_MAX;
+}
+
 static void look(const RunActor *actor, guint32 node)
 {
         g_autoptr(GError) error = NULL;
@@ -172,16 +262,15 @@ static void look(const RunActor *actor, guint32 node)
         bool holds = false;
 
         if (!render_node(actor->live, node, &rendered, &error)) {
-                runs_say(actor->live, node, g_strdup(error->message));
-                run_looked(actor->live->machine, node, false, true);
-                return;
-        }
-        if (strchr(rendered.condition, '~') || strlen(rendered.condition) > CONDITION_NOW_MAX) {
+                fail_node(actor, node, error);
+        } else if (!rendered.condition_known) {
+                ask_files(actor->live, ACTION_LOOK, node);
+        } else if (is_slow(rendered.condition)) {
                 g_array_append_val(actor->live->looks, node); /* after the commit */
-                return;
+        } else {
+                (void)condition_eval(rendered.condition, &holds, &error);
+                answer_look(actor->live, node, holds, error);
         }
-        (void)condition_eval(rendered.condition, &holds, &error);
-        answer_look(actor->live, node, holds, error);
 }
 
 /* A worker's answer: a command that is kept over a failed commit. */
@@ -235,22 +324,137 @@ static void evaluate(bool stopped, void *arg)
         inbox_put(&looked->engine->inbox, &looked->command);
 }
 
+/* Takes the condition. */
+static void evaluate_slowly(Engine *engine, const LiveRun *live, guint32 node, char *condition)
+{
+        Looked *looked = command_new(&looked_ops, NULL, NULL);
+
+        looked->engine = engine;
+        looked->run = live->record->seq;
+        looked->node = node;
+        looked->condition = condition;
+        if (!thread_pool_push(engine->run_workers, live->record->user, evaluate, looked, NULL))
+                command_free(&looked->command); /* the server stops */
+}
+
 static void ask(Engine *engine, LiveRun *live, guint32 node)
 {
         g_autoptr(GError) error = NULL;
         g_auto(Rendered) rendered = { 0 };
-        Looked *looked;
 
-        if (run_node(live->machine, node)->state != NODE_LOOKING ||
-            !render_node(live, node, &rendered, &error))
+        if (run_node(live->machine, node)->state == NODE_LOOKING &&
+            render_node(live, node, &rendered, &error))
+                evaluate_slowly(engine, live, node, g_steal_pointer(&rendered.condition));
+}
+
+/* ---- questions to the file workers ---- */
+
+/* The path of one file, which a loop or a condition reads. */
+static bool add_readable(json_t *paths, const json_t *inputs, const char *name, GError **error)
+{
+        const char *path = json_string_value(json_object_get(inputs, name));
+
+        if (!path || !*path)
+                return err_set(error, ERR_INVALID,
+                               "RE-06: the artifact '%s' has no file: its loop had no items", name);
+        if (strchr(path, ','))
+                return err_set(error, ERR_INVALID,
+                               "RE-06: the artifact '%s' is a list of files, so its content cannot be read\n"
+                               "Join the files in a step, and use the output of that step.",
+                               name);
+        json_object_set_new(paths, name, json_string(path));
+        return true;
+}
+
+static json_t *paths_of_loop(LiveRun *live, guint32 child, GError **error)
+{
+        const RenderContext context = context_of(live);
+        guint32 component = run_child_component(live->machine, child);
+        const char *input = render_loop_input(live->plan->definition, component);
+        Chain chain = { .n = 0 };
+        const RenderDag *dag = chain_add(&chain, live, run_child(live->machine, child)->dag);
+        g_autoptr(json_t) inputs = dag ? render_inputs(&context, dag, component, error) : NULL;
+        g_autoptr(json_t) paths = json_object();
+
+        return inputs && add_readable(paths, inputs, input, error) ? g_steal_pointer(&paths) : NULL;
+}
+
+static json_t *paths_of_condition(LiveRun *live, guint32 node, GError **error)
+{
+        guint32 component = run_node(live->machine, node)->component;
+        g_autoptr(GPtrArray) names = render_condition_inputs(live->plan->definition, component);
+        g_autoptr(json_t) paths = json_object();
+        g_auto(Rendered) rendered = { 0 };
+
+        if (!render_node(live, node, &rendered, error))
+                return NULL;
+        for (guint i = 0; i < names->len; i++)
+                if (!add_readable(paths, rendered.inputs, names->pdata[i], error))
+                        return NULL;
+        return g_steal_pointer(&paths);
+}
+
+static json_t *paths_of_outputs(LiveRun *live, guint32 node, GError **error)
+{
+        g_auto(Rendered) rendered = { 0 };
+
+        return render_node(live, node, &rendered, error) ? g_steal_pointer(&rendered.outputs) : NULL;
+}
+
+/* It may have been stopped since it asked. */
+static bool still_asks(const LiveRun *live, const RunAsk *ask)
+{
+        const RunNode *node;
+
+        if (ask->what == ACTION_EXPAND)
+                return ask->index < run_children(live->machine) &&
+                       run_child(live->machine, ask->index)->asked &&
+                       !run_child(live->machine, ask->index)->done;
+        if (ask->index >= run_nodes(live->machine))
+                return false;
+        node = run_node(live->machine, ask->index);
+        return ask->what == ACTION_LOOK ? node->state == NODE_LOOKING
+                                        : node->state == NODE_STARTING && node->job == 0;
+}
+
+/* What a question is about, and how its answer is used. */
+typedef struct {
+        FilesKind kind;
+        gsize max;
+        json_t *(*paths)(LiveRun *live, guint32 index, GError **error);
+        void (*use)(const RunActor *actor, guint32 index, const json_t *values, const GError *error);
+} AskRow;
+
+static void use_list(const RunActor *actor, guint32 child, const json_t *values, const GError *error);
+static void use_contents(const RunActor *actor, guint32 node, const json_t *values, const GError *error);
+static void use_prepared(const RunActor *actor, guint32 node, const json_t *values, const GError *error);
+
+static const AskRow ask_rows[] = {
+        [ACTION_EXPAND] = { FILES_READ, RUN_LIST_MAX, paths_of_loop, use_list },
+        [ACTION_LOOK] = { FILES_READ, RUN_WORD_MAX, paths_of_condition, use_contents },
+        [ACTION_START] = { FILES_PREPARE, 0, paths_of_outputs, use_prepared },
+};
+
+/* A question that cannot be asked gets its answer in the next batch. */
+static void ask_file(Engine *engine, LiveRun *live, const RunAsk *ask)
+{
+        const AskRow *row = &ask_rows[ask->what];
+        const Definition *definition = live->plan->definition;
+        g_autoptr(GError) error = NULL;
+        FilesRequest request = { .ticket = { live->record->seq, ask->what, ask->index },
+                                 .kind = row->kind,
+                                 .user = live->record->user,
+                                 .fs = definition_text(definition, definition->main_fs.name),
+                                 .max = row->max };
+
+        if (!still_asks(live, ask) ||
+            (ask->what == ACTION_START && !g_hash_table_add(live->preparing, GUINT_TO_POINTER(ask->index))))
                 return;
-        looked = command_new(&looked_ops, NULL, NULL);
-        looked->engine = engine;
-        looked->run = live->record->seq;
-        looked->node = node;
-        looked->condition = g_steal_pointer(&rendered.condition);
-        if (!thread_pool_push(engine->run_workers, live->record->user, evaluate, looked, NULL))
-                command_free(&looked->command); /* the server stops */
+        request.paths = row->paths(live, ask->index, &error);
+        if (request.paths)
+                run_files_ask(engine->files, &request);
+        else
+                run_files_refuse(engine->files, &request.ticket, error);
 }
 
 void runs_ask(Engine *engine, LiveRun *live)
@@ -258,6 +462,89 @@ void runs_ask(Engine *engine, LiveRun *live)
         for (guint i = 0; i < live->looks->len; i++)
                 ask(engine, live, g_array_index(live->looks, guint32, i));
         g_array_set_size(live->looks, 0);
+        for (guint i = 0; i < live->asks->len; i++)
+                ask_file(engine, live, &g_array_index(live->asks, RunAsk, i));
+        g_array_set_size(live->asks, 0);
+}
+
+void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)
+{
+        LiveRun *live = runs_find(engine, ticket->run);
+        const RunActor actor = { engine, live };
+        const RunAsk asked = { ticket->what, ticket->index };
+
+        if (live && ticket->what == ACTION_START)
+                g_hash_table_remove(live->preparing, GUINT_TO_POINTER(ticket->index));
+        if (!live || !live->machine || !still_asks(live, &asked))
+                return;
+        runs_touch(engine, live);
+        ask_rows[ticket->what].use(&actor, ticket->index, values, error);
+        runs_make_due(engine, live);
+}
+
+/* ---- their answers ---- */
+
+/* "RE-06: ..." unless the error has a class already; the caller's. */
+static char *reason_of(const char *class, const GError *error)
+{
+        g_autofree char *line = err_line(error->message);
+
+        return g_strdup_printf("%s%.*s", g_str_has_prefix(line, "RE-") ? "" : class, REASON_MAX, line);
+}
+
+/* The text of the only artifact that was read. */
+static const char *only_text(const json_t *values)
+{
+        return json_string_value(json_object_iter_value(json_object_iter((json_t *)values)));
+}
+
+static bool check_read(const LiveRun *live, gsize more, GError **error)
+{
+        return live->read + more <= RUN_READ_MAX ||
+               err_set(error, ERR_QUOTA,
+                       "RE-06: the lists that a run reads from artifacts may have %d MiB together",
+                       RUN_READ_MAX >> 20);
+}
+
+static void use_list(const RunActor *actor, guint32 child, const json_t *values, const GError *failure)
+{
+        LiveRun *live = actor->live;
+        const char *text = only_text(values);
+        g_autoptr(GError) error = NULL;
+        json_t *list = NULL;
+
+        if (failure) {
+                g_autofree char *reason = reason_of("RE-06: ", failure);
+
+                err_set(&error, ERR_INVALID, "%s", reason);
+        } else if (check_read(live, strlen(text), &error)) {
+                list = render_list(text, &error);
+        }
+        if (list) {
+                live->read += strlen(text);
+                g_hash_table_insert(live->lists, GUINT_TO_POINTER(child), list);
+        }
+        expanded(actor, child, list, &error);
+}
+
+static void use_contents(const RunActor *actor, guint32 node, const json_t *values, const GError *failure)
+{
+        LiveRun *live = actor->live;
+        g_autoptr(GError) error = NULL;
+        g_auto(Rendered) rendered = { 0 };
+        bool holds = false;
+
+        if (failure) {
+                runs_say(live, node, reason_of("RE-06: ", failure));
+                run_ended(live->machine, node, NODE_FAILED);
+        } else if (!render_with(live, node, values, &rendered, &error)) {
+                fail_node(actor, node, error);
+        } else if (is_slow(rendered.condition)) {
+                evaluate_slowly(actor->engine, live, node, g_steal_pointer(&rendered.condition));
+        } else {
+                (void)condition_eval(rendered.condition, &holds, &error);
+                answer_look(live, node, holds, error);
+        }
 }
 
 /* ---- jobs ---- */
@@ -295,24 +582,81 @@ static void put_off(const RunActor *actor, guint32 node)
                 actor->engine->runs_at = at;
 }
 
+/* Paths of a long loop are cut behind one of them. */
+static char *short_path(const char *paths)
+{
+        gsize len = strlen(paths);
+
+        if (len <= RUN_PATH_MAX)
+                return g_strdup(paths);
+        for (len = RUN_PATH_MAX; len > 0 && paths[len] != ',';)
+                len--;
+        return g_strndup(paths, len);
+}
+
+void runs_record_artifacts(Engine *engine, LiveRun *live, guint32 node, bool outputs)
+{
+        const Definition *definition = live->plan->definition;
+        g_auto(Rendered) rendered = { 0 };
+        const char *name;
+        json_t *path;
+
+        if (!has_role(definition, run_node(live->machine, node)->component,
+                      outputs ? ROLE_OUTPUT : ROLE_INPUT) ||
+            !render_node(live, node, &rendered, NULL))
+                return;
+        json_object_foreach(outputs ? rendered.outputs : rendered.inputs, name, path) {
+                ArtifactRecord *row = g_new0(ArtifactRecord, 1);
+
+                *row = (ArtifactRecord){ .run = live->record->seq,
+                                         .node = node,
+                                         .output = outputs,
+                                         .name = g_strdup(name),
+                                         .user = g_strdup(live->record->user),
+                                         .fs = g_strdup(
+                                                 definition_text(definition, definition->main_fs.name)),
+                                         .path = short_path(json_string_value(path)),
+                                         .created = engine->batch.now };
+                g_ptr_array_add(engine->batch.artifacts, row);
+        }
+}
+
 /* A limit of open jobs passes: the step waits. */
-static void start(const RunActor *actor, guint32 node)
+static void submit_or_wait(const RunActor *actor, guint32 node)
 {
         g_autoptr(GError) error = NULL;
         const Live *job = submit(actor, node, &error);
 
         if (job) {
                 run_started(actor->live->machine, node, job->job->seq);
+                runs_record_artifacts(actor->engine, actor->live, node, false);
         } else if (err_is(error, ERR_QUOTA)) {
                 put_off(actor, node);
         } else {
-                g_autofree char *line = err_line(error->message);
-                const char *class =
-                        g_str_has_prefix(line, "RE-") ? "" : "RE-05: "; /* the submission was refused */
-
-                runs_say(actor->live, node, g_strdup_printf("%s%.*s", class, REASON_MAX, line));
+                runs_say(actor->live, node, reason_of("RE-05: ", error)); /* the submission was refused */
                 run_ended(actor->live->machine, node, NODE_FAILED);
         }
+}
+
+static void use_prepared(const RunActor *actor, guint32 node, const json_t *values, const GError *failure)
+{
+        if (!failure) {
+                submit_or_wait(actor, node);
+                return;
+        }
+        runs_say(actor->live, node, reason_of("RE-05: ", failure));
+        run_ended(actor->live->machine, node, NODE_FAILED);
+}
+
+/* The directories of its outputs are made first. */
+static void start(const RunActor *actor, guint32 node)
+{
+        LiveRun *live = actor->live;
+
+        if (has_role(live->plan->definition, run_node(live->machine, node)->component, ROLE_OUTPUT))
+                ask_files(live, ACTION_START, node);
+        else
+                submit_or_wait(actor, node);
 }
 
 void runs_start_again(Engine *engine, LiveRun *live)

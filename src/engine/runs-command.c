@@ -124,6 +124,29 @@ static bool check_disk(Engine *engine, const RunRecord *record, GError **error)
         return !config->may_write || config->may_write(record->user, config->may_write_arg, error);
 }
 
+/* The user's own file systems, whose kinds can be used. The same is checked again for each job. */
+static bool check_filesystems(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+{
+        const Definition *definition = plan->definition;
+
+        for (guint i = 0; i < plan->filesystems->len; i++) {
+                const char *name = plan->filesystems->pdata[i];
+                g_auto(FilesystemPlace) place = { 0 };
+
+                if (!catalog_filesystem_place(engine_catalog_now(engine), "", record->user, name, &place,
+                                              error))
+                        return err_prefix(error, "fs_options: ");
+                if (i == 0 && definition->has_main_fs && place.read_only && plan->artifacts)
+                        return err_set(
+                                error, ERR_INVALID,
+                                "fs_options.main_fs: the artifacts cannot be written to file system '%s', "
+                                "which is read-only\n"
+                                "Name another one, or change it: `paddle fs set %s --no-read-only`.",
+                                name, name);
+        }
+        return true;
+}
+
 static bool apply_create(Engine *engine, Command *command)
 {
         CreateRun *create = (CreateRun *)command;
@@ -131,6 +154,7 @@ static bool apply_create(Engine *engine, Command *command)
         LiveRun *live;
 
         if (!check_disk(engine, record, &command->error) || !check_key(engine, record, &command->error) ||
+            !check_filesystems(engine, record, create->plan, &command->error) ||
             !check_open(engine, record, create->plan, &command->error))
                 return true;
         record->seq = ++engine->run_seq;

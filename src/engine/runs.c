@@ -4,63 +4,64 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed-hash.h"
 #include "base/log.h"
+#include "engine/run-files.h"
 #include "pipeline/render.h"
 
 /* ---- the compiled definition ---- */
 
-/* What the request of a run changes, as the pipeline's form has it. Texts are borrowed. */
-static void read_request(const Engine *engine, const json_t *request, DefinitionRequest *ret)
-{
-        const struct {
-                const char *key;
-                const char **at;
-        } texts[] = {
-                { "name", &ret->name },         { "image", &ret->docker_env },
-                { "disabled", &ret->disabled }, { "failure_strategy", &ret->failure_strategy },
-                { "fs_id", &ret->fs_id },       { "fs_name", &ret->fs_name },
-        };
+/* ---- its file systems ---- */
 
-        *ret = (DefinitionRequest){ .parameters = json_object_get(request, "parameters"),
-                                    .json_body = json_is_true(json_object_get(request, "json_body")),
-                                    .image_optional = true,
-                                    .parallelism_max = engine->config.max_parallelism };
-        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
-                *texts[i].at = json_string_value(json_object_get(request, texts[i].key));
+static void add_filesystem(RunPlan *plan, GHashTable *seen, const StepMount *mount)
+{
+        const char *name = definition_text(plan->definition, mount->name);
+
+        if (mount->name && g_hash_table_add(seen, (char *)name))
+                g_ptr_array_add(plan->filesystems, (char *)name);
 }
 
-static bool has_mounts(const Definition *definition)
+static void find_filesystems(RunPlan *plan)
 {
-        bool found = definition->has_main_fs || definition->n_extra_mounts > 0;
+        const Definition *definition = plan->definition;
+        g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash, g_str_equal);
 
+        add_filesystem(plan, seen, &definition->main_fs);
+        for (guint32 k = 0; k < definition->n_extra_mounts; k++)
+                add_filesystem(plan, seen, &definition->mounts[definition->extra_mounts + k]);
         for (guint32 i = 0; i < definition->n_components; i++)
-                found |= component_extra(definition, i)->n_mounts > 0;
-        return found;
+                for (guint32 k = 0; k < component_extra(definition, i)->n_mounts; k++)
+                        add_filesystem(plan, seen,
+                                       &definition->mounts[component_extra(definition, i)->mounts + k]);
 }
 
-/* What needs file systems is refused: artifacts need workers for files, and jobs of steps have no mounts yet. */
-static bool check_supported(const Definition *definition, GError **error)
+static bool has_outputs(const Definition *definition)
 {
-        if (has_mounts(definition))
-                return err_set(error, ERR_INVALID,
-                               "fs_options: the server mounts no file systems for steps of pipelines yet\n"
-                               "Leave fs_options out, and use directories that the machine has.");
-        for (guint32 i = 0; i < definition->n_components; i++)
-                for (guint32 k = definition->components[i].variables;
-                     k < definition->components[i + 1].variables; k++)
-                        if (definition->variables[k].role == ROLE_INPUT ||
-                            definition->variables[k].role == ROLE_OUTPUT) {
-                                g_autofree char *path = component_path(definition, i);
+        guint32 end = definition->components[definition->n_components].variables;
 
-                                return err_set(
-                                        error, ERR_INVALID,
-                                        "%s: the server runs no pipelines with artifacts yet\n"
-                                        "Pass values as parameters, or files through a directory that all steps "
-                                        "use.",
-                                        path);
-                        }
-        return true;
+        for (guint32 k = 0; k < end; k++)
+                if (definition->variables[k].role == ROLE_OUTPUT)
+                        return true;
+        return false;
 }
+
+char *runs_use(const Engine *engine, const char *user, const char *fs)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, engine->runs);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const LiveRun *live = value;
+
+                if (live->plan && strcmp(live->record->user, user) == 0 &&
+                    g_ptr_array_find_with_equal_func(live->plan->filesystems, fs, g_str_equal, NULL))
+                        return g_strdup_printf("used by run %s, which has not ended", live->record->id);
+        }
+        return NULL;
+}
+
+/* ---- a plan ---- */
 
 static bool refuse_problems(const Problems *problems, GError **error)
 {
@@ -78,20 +79,20 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         RunPlan *plan;
 
         problems_init(&problems);
-        read_request(engine, request, &wanted);
+        definition_request_read(request, &wanted);
+        wanted.parallelism_max = engine->config.max_parallelism;
         definition = definition_parse(text, strlen(text), &wanted, &problems);
         if (!definition) {
                 (void)refuse_problems(&problems, error);
-                return NULL;
-        }
-        if (!check_supported(definition, error)) {
-                definition_free(definition);
                 return NULL;
         }
         plan = g_atomic_rc_box_new0(RunPlan);
         plan->definition = definition;
         plan->lists = render_lists(definition);
         plan->text = strlen(text);
+        plan->filesystems = g_ptr_array_new();
+        find_filesystems(plan);
+        plan->artifacts = has_outputs(definition);
         return plan;
 }
 
@@ -105,6 +106,7 @@ static void clear_plan(gpointer data)
         RunPlan *plan = data;
 
         g_hash_table_unref(plan->lists);
+        g_ptr_array_unref(plan->filesystems);
         definition_free(plan->definition);
 }
 
@@ -132,6 +134,8 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->messages, g_hash_table_unref);
         g_clear_pointer(&live->put_off, g_array_unref);
         g_clear_pointer(&live->looks, g_array_unref);
+        g_clear_pointer(&live->asks, g_array_unref);
+        g_clear_pointer(&live->preparing, g_hash_table_unref);
         g_free(live->broken);
         g_free(live);
 }
@@ -143,16 +147,19 @@ void runs_init(Engine *engine)
         g_queue_init(&engine->due_runs);
         engine->run_workers = thread_pool_new(
                 &(ThreadPoolConfig){ .name = "conditions", .threads = 2, .share = 1, .background = true });
+        engine->files = run_files_new(engine);
 }
 
 void runs_stop(Engine *engine)
 {
         thread_pool_stop(engine->run_workers);
+        run_files_stop(engine->files);
 }
 
 void runs_clear(Engine *engine)
 {
         thread_pool_free(engine->run_workers);
+        run_files_free(engine->files);
         g_queue_clear(&engine->due_runs);
         g_hash_table_unref(engine->runs_by_id);
         g_hash_table_unref(engine->runs);
@@ -180,6 +187,8 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->messages = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         live->put_off = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
+        live->asks = g_array_new(FALSE, FALSE, sizeof(RunAsk));
+        live->preparing = g_hash_table_new(NULL, NULL);
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
         return live;
@@ -225,6 +234,7 @@ void runs_touch(Engine *engine, LiveRun *live)
                 return;
         live->dirty = true;
         live->was = copy_state(live->record);
+        live->read_was = live->read;
         g_ptr_array_add(engine->batch.runs, live);
 }
 
@@ -309,6 +319,8 @@ void runs_job_ended(Engine *engine, const Job *job)
         runs_touch(engine, live);
         if (job->state != JOB_SUCCEEDED && job->reason)
                 runs_say(live, node, g_strdup(job->reason));
+        if (job->state == JOB_SUCCEEDED)
+                runs_record_artifacts(engine, live, node, true);
         run_ended(live->machine, node, node_end((JobState)job->state));
         runs_make_due(engine, live);
 }
@@ -419,13 +431,18 @@ static void wake_put_off(Engine *engine)
 void runs_work(Engine *engine)
 {
         wake_put_off(engine);
+        run_files_expire(engine->files, engine->batch.now);
         while (work_once(engine))
                 depend_run(engine); /* a stop may end jobs, and a new job may be refused at once */
 }
 
 gint64 runs_due(const Engine *engine)
 {
-        return engine->due_runs.length > 0 ? G_MININT64 : engine->runs_at;
+        gint64 files = run_files_due(engine->files);
+
+        if (engine->due_runs.length > 0)
+                return G_MININT64;
+        return engine->runs_at && files ? MIN(engine->runs_at, files) : MAX(engine->runs_at, files);
 }
 
 /* ---- what is stored ---- */
@@ -464,6 +481,14 @@ static void store_node(void *arg, guint32 index)
         g_ptr_array_add(storing->engine->batch.run_nodes, row);
 }
 
+/* The list of a loop that was read from an artifact: after a restart the file may be another one. */
+static char *list_text(const LiveRun *live, guint32 child)
+{
+        const json_t *list = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
+
+        return json_array_size(list) > 0 && runs_is_read_loop(live, child) ? json_format(list) : NULL;
+}
+
 static void store_child(void *arg, guint32 index)
 {
         const Storing *storing = arg;
@@ -477,7 +502,8 @@ static void store_child(void *arg, guint32 index)
                                  .component = run_child_component(machine, index),
                                  .first = loop ? child->first : 0,
                                  .count = loop ? child->count : 0,
-                                 .rest = child->rest };
+                                 .rest = child->rest,
+                                 .list = loop ? list_text(storing->live, index) : NULL };
         g_ptr_array_add(storing->engine->batch.run_children, row);
 }
 
@@ -588,6 +614,26 @@ static void restore_record(LiveRun *live)
         g_clear_pointer(&live->was, run_record_free);
 }
 
+/* A list belongs to a child that existed before the batch, or its number may mean another child now. */
+static gboolean is_of_new_child(gpointer child, gpointer list, gpointer machine)
+{
+        return GPOINTER_TO_UINT(child) >= run_children(machine);
+}
+
+static void restore_machine(LiveRun *live, gint64 now)
+{
+        if (live->put_off->len > 0)
+                live->retry_at = now; /* those that were tried again in this batch */
+        g_hash_table_remove_all(live->messages);
+        g_array_set_size(live->looks, 0);
+        g_array_set_size(live->asks, 0);
+        live->read = live->read_was;
+        if (!live->machine)
+                return;
+        run_undo(live->machine);
+        g_hash_table_foreach_remove(live->lists, is_of_new_child, live->machine);
+}
+
 void runs_restore(Engine *engine)
 {
         for (guint i = 0; i < engine->batch.runs->len; i++) {
@@ -599,11 +645,7 @@ void runs_restore(Engine *engine)
                         continue;
                 }
                 restore_record(live);
-                g_hash_table_remove_all(live->messages);
-                g_hash_table_remove_all(live->lists); /* a number may mean another child now */
-                g_array_set_size(live->looks, 0);
-                if (live->machine)
-                        run_undo(live->machine);
+                restore_machine(live, engine->batch.now);
                 runs_make_due(engine, live);
         }
         g_ptr_array_set_size(engine->batch.runs, 0);
@@ -661,6 +703,24 @@ static bool is_component_of(const LiveRun *live, GHashTable *dags, guint32 dag, 
                component < definition->components[holder + 1].children;
 }
 
+static bool restore_list(LiveRun *live, const RunChildRecord *row)
+{
+        guint32 dag = run_node(live->machine, row->dag)->inner;
+        guint32 child = run_child_of(live->machine, dag, row->component);
+        json_t *list;
+
+        if (!row->list) /* one node stands for an empty list, or for one that could not be read */
+                return true;
+        list = json_parse(row->list, strlen(row->list), NULL);
+        if (!json_is_array(list) || json_array_size(list) != row->count) {
+                json_decref(list);
+                return false;
+        }
+        live->read += strlen(row->list);
+        g_hash_table_insert(live->lists, GUINT_TO_POINTER(child), list);
+        return true;
+}
+
 static bool restore_loop(LiveRun *live, GHashTable *dags, const RunChildRecord *row)
 {
         if (row->count == 0)
@@ -669,7 +729,7 @@ static bool restore_loop(LiveRun *live, GHashTable *dags, const RunChildRecord *
             row->count > RUN_NODES_MAX || row->first > RUN_NODES_MAX)
                 return false;
         run_restore_loop(live->machine, row->dag, row->component, row->first, row->count);
-        return true;
+        return restore_list(live, row);
 }
 
 static bool restore_node(LiveRun *live, GHashTable *dags, const RunNodeRecord *row)
@@ -711,6 +771,11 @@ static bool restore_rows(LiveRun *live, Rows *nodes, Rows *children)
         }
 }
 
+static gboolean is_of_done_child(gpointer child, gpointer list, gpointer machine)
+{
+        return run_child(machine, GPOINTER_TO_UINT(child))->done;
+}
+
 static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, Rows *children)
 {
         g_autoptr(json_t) request =
@@ -727,6 +792,7 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, R
         if (plan && restore_rows(live, nodes, children)) {
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
+                g_hash_table_foreach_remove(live->lists, is_of_done_child, live->machine);
                 return live;
         }
         live->broken = g_strdup_printf("the server was updated, and cannot go on with this run%s%s",

@@ -5,7 +5,7 @@
  *
  *   a job ends ─▶ depend.c ─▶ runs_job_ended ─▶ run_ended ─┐
  *   commands: create, stop ────────────────────────────────┼─▶ due ─▶ runs_work: run_work ─▶ runs-act.c: actions
- *   a worker's answer ─▶ run_looked ───────────────────────┘            │                     start: submit_step
+ *   a worker's answer ─▶ run_looked, ... ──────────────────┘            │                     start: submit_step
  *                                                                       ▼                     stop: life_cancel
  *   commit ◀─ runs_store: rows of what has changed ◀── at most 256 steps of a run, 1,024 of all
  *     ├── done:   runs_settle: run_keep; questions go to the workers; runs that have ended leave
@@ -24,6 +24,10 @@ enum {
         RUN_NODES_MAX = 1000000,     /* of one run */
         RUN_TEXTS_MAX = 64 << 20,    /* bytes of the definitions of one user's live runs */
         RUN_NODES_OF_USER = 2000000, /* of the live runs of one user */
+        RUN_READ_MAX = 64 << 20,     /* bytes of all lists that a run reads from artifacts: they are stored */
+        RUN_LIST_MAX = (1 << 20) - 1, /* bytes of an artifact that is the list of a loop */
+        RUN_WORD_MAX = 1023,          /* bytes of an artifact in a condition */
+        RUN_PATH_MAX = 4096,          /* bytes of a path in a record of an artifact */
 };
 
 /* A compiled definition, counted: a command and its run share it. */
@@ -31,12 +35,21 @@ typedef struct {
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         gsize text;        /* bytes of its text */
+        GPtrArray *
+                filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
+        bool artifacts; /* a step has outputs */
 } RunPlan;
 /* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID. Any thread. */
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
 RunPlan *run_plan_ref(RunPlan *plan);
 void run_plan_unref(RunPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunPlan, run_plan_unref)
+
+/* A question to the file workers, which is asked after the commit (run-files.h). */
+typedef struct {
+        RunActionKind what; /* ACTION_EXPAND, ACTION_LOOK or ACTION_START */
+        guint32 index;
+} RunAsk;
 
 typedef struct LiveRun {
         RunRecord *record; /* of the open batch; without text and request */
@@ -48,6 +61,12 @@ typedef struct LiveRun {
         GHashTable *messages; /* node -> char: why nodes ended in this batch */
         GArray *put_off; /* guint32: nodes whose job was refused by a limit; some may have gone on since */
         GArray *looks;   /* guint32: nodes whose condition is evaluated by a worker after the commit */
+        GArray *asks;    /* RunAsk */
+        GHashTable *
+                preparing; /* set of nodes: a worker removes what is at the paths of their outputs. It is asked once,
+                                  so that it does not remove what their job writes */
+        gsize read;        /* bytes of the lists that were read from artifacts */
+        gsize read_was;  /* ... as it was committed */
         gint64 retry_at; /* ms: when those in `put_off` are tried again; 0: there are none */
         bool dirty;      /* in batch.runs */
         bool due;        /* in engine->due_runs: it has work, or may have */
@@ -83,5 +102,9 @@ typedef struct {
 void runs_act(void *arg, RunActionKind kind, guint32 index);
 /* Tries again to start the nodes in `put_off`. */
 void runs_start_again(Engine *engine, LiveRun *live);
-/* Evaluates the conditions in `looks` on a worker. */
+/* Gives the workers what is in `looks` and `asks`. */
 void runs_ask(Engine *engine, LiveRun *live);
+/* True if its loop is over the content of an artifact: its list cannot be made of the definition. */
+bool runs_is_read_loop(const LiveRun *live, guint32 child);
+/* Records the artifacts of a node: its inputs when its job was submitted, its outputs when it has succeeded. */
+void runs_record_artifacts(Engine *engine, LiveRun *live, guint32 node, bool outputs);

@@ -118,6 +118,29 @@ static bool owner_of(const char *user, Owner *ret, void *arg, GError **error)
         return true;
 }
 
+/* The rights for files of a user's runs (FileRights): those of the Unix user that runs their jobs. */
+static bool file_rights(const char *user, gint64 seq, bool home, UnixRights **ret, void *arg, GError **error)
+{
+        const Server *server = arg;
+        g_autoptr(Identity) identity = NULL;
+        Owner owner = { geteuid(), getegid() };
+
+        if (server->identities && !identity_find(server->identities, user, seq, &identity, error))
+                return false;
+        if (identity)
+                owner = identity->owner;
+        if (home && !storage_make_home(server->storage, user, &owner, error))
+                return false;
+        if (!identity)
+                return true;
+        *ret = g_new(UnixRights, 1);
+        **ret = unix_rights_copy(&(UnixRights){ .uid = identity->owner.uid,
+                                                .gid = identity->owner.gid,
+                                                .groups = identity->groups,
+                                                .n_groups = identity->n_groups });
+        return true;
+}
+
 static bool make_state_dir(Server *server, GError **error)
 {
         static const char *const private_dirs[] = { "agent", "envs", "jobs", "packages", "storage" };
@@ -369,6 +392,8 @@ static void open_secrets(Server *server)
 
 static bool open_engine(Server *server, GError **error)
 {
+        g_autofree char *homes =
+                g_build_filename(server->options.state, "storage", server->options.datacenter, "home", NULL);
         EngineConfig config = {
                 .store = server->store,
                 .runtime = server->runtime,
@@ -389,6 +414,8 @@ static bool open_engine(Server *server, GError **error)
                 .max_parallelism = (int)server->options.max_parallelism,
                 .may_write = disk_may_write,
                 .may_write_arg = server->disk,
+                .file_rights = file_rights,
+                .file_rights_arg = server,
                 .open_queues = server->options.open_queues,
                 .node_name = server->node_name,
                 .scheduler.topology = server->options.topology,
@@ -398,6 +425,7 @@ static bool open_engine(Server *server, GError **error)
                 .fatal = on_fatal,
         };
 
+        config.homes = homes;
         server->journal = state_path(server, "scheduler");
         config.journal_dir = server->journal;
         if (!describe_node(server, error))
@@ -675,14 +703,15 @@ static bool server_open(Server *server, GError **error)
         open_secrets(server);
         if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
             !(server->packages = package_store_open(packages, error)) ||
-            !(server->storage = storage_open(storage, server->options.datacenter, error)) ||
-            !open_runtime(server, error) || !open_drivers(server, error) || !open_engine(server, error))
+            !(server->storage = storage_open(storage, server->options.datacenter, error)))
+                return false;
+        storage_count(server->storage, disk_ledger(server->disk)); /* before jobs and runs use it */
+        storage_set_projects(server->storage, disk_projects(server->disk));
+        package_store_count(server->packages, disk_ledger(server->disk));
+        if (!open_runtime(server, error) || !open_drivers(server, error) || !open_engine(server, error))
                 return false;
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
-        storage_count(server->storage, disk_ledger(server->disk));
-        storage_set_projects(server->storage, disk_projects(server->disk));
-        package_store_count(server->packages, disk_ledger(server->disk));
         disk_start(server->disk, &(DiskParts){ .engine = server->engine,
                                                .store = server->store,
                                                .storage = server->storage,

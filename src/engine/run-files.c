@@ -1,0 +1,487 @@
+/* The file workers of runs (see run-files.h).
+ *
+ * All queues and counts belong to the engine's thread. A worker thread knows only its request, and the post: the way back
+ * to the engine, which is closed when the engine ends. So a thread that hangs in a call needs nobody to wait for it. */
+#include "engine/run-files.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/keyed-hash.h"
+#include "engine/state.h"
+#include "fs/vfs.h"
+
+enum { CHECK_MS = 1000 };
+
+/* The way back of answers, and what a thread needs of the engine's configuration. */
+typedef struct {
+        GMutex lock;
+        GCond resolved;
+        Engine *engine; /* NULL: the engine ends */
+        FileRights rights;
+        void *rights_arg;
+        int resolving; /* threads that look up rights now */
+} Post;
+
+/* The requests of one file system. */
+typedef struct {
+        char *key, *user;
+        GPtrArray *running; /* FileWork: given to the pool, not answered by it yet */
+        GQueue waiting;     /* FileWork */
+        gint64 progress;    /* ms: of its last answer */
+} Place;
+
+typedef struct {
+        Command command;
+        FilesTicket ticket;
+        FilesKind kind;
+        FilesystemPlace at;
+        gint64 user_seq;
+        json_t *paths;
+        gsize max;
+        Post *post;
+        gint64 asked, begun_at; /* ms; begun_at 0: not seen to have begun */
+        Place *place;           /* the engine's thread: NULL once it is counted as answered */
+        int begun;              /* atomic: a thread has it */
+        int late;               /* atomic: it was answered with an error, nothing more is to be done */
+        json_t *values;
+        GError *failure;
+} FileWork;
+
+struct RunFiles {
+        Engine *engine;
+        Post *post;
+        GThreadPool *pool;
+        GHashTable *places; /* key -> Place, those with requests */
+        GHashTable *users;  /* user -> threads */
+        gint64 check_at;
+};
+
+/* ---- on a worker's thread ---- */
+
+static void clear_post(gpointer post)
+{
+        g_mutex_clear(&((Post *)post)->lock);
+        g_cond_clear(&((Post *)post)->resolved);
+}
+
+static void post_unref(Post *post)
+{
+        g_atomic_rc_box_release_full(post, clear_post);
+}
+
+static void post_answer(FileWork *work)
+{
+        Post *post = work->post;
+
+        g_mutex_lock(&post->lock);
+        if (post->engine)
+                inbox_put(&post->engine->inbox, &work->command);
+        else
+                command_free(&work->command);
+        g_mutex_unlock(&post->lock);
+}
+
+/* What this looks into belongs to the server, which waits for it at its end. *ret NULL: the server's own rights. */
+static bool find_rights(const FileWork *work, UnixRights **ret, GError **error)
+{
+        Post *post = work->post;
+        bool ends, ok = true;
+
+        g_mutex_lock(&post->lock);
+        ends = !post->engine;
+        post->resolving += !ends;
+        g_mutex_unlock(&post->lock);
+        if (ends)
+                return err_set(error, ERR_UNAVAILABLE, "the server ends");
+        if (post->rights)
+                ok = post->rights(work->at.user, work->user_seq, work->at.type == FILESYSTEM_HOMES, ret,
+                                  post->rights_arg, error);
+        g_mutex_lock(&post->lock);
+        if (--post->resolving == 0)
+                g_cond_broadcast(&post->resolved);
+        g_mutex_unlock(&post->lock);
+        return ok;
+}
+
+static Vfs *open_place(const FileWork *work, GError **error)
+{
+        g_autofree UnixRights *rights = NULL;
+        Vfs *vfs;
+
+        if (!find_rights(work, &rights, error))
+                return NULL;
+        vfs = vfs_open(&work->at, rights, error);
+        if (rights)
+                unix_rights_clear(rights);
+        return vfs;
+}
+
+static json_t *read_text(Vfs *vfs, const FileWork *work, const char *path, GError **error)
+{
+        gsize len;
+        g_autofree char *text = vfs_read(vfs, path, work->max, &len, error);
+        json_t *value;
+
+        if (!text)
+                return NULL;
+        value = memchr(text, '\0', len) ? NULL : json_stringn(text, len);
+        if (!value)
+                (void)err_set(error, ERR_INVALID, "file system '%s': '%.300s' is not UTF-8 text",
+                              work->at.name, path);
+        return value;
+}
+
+static json_t *look_at(Vfs *vfs, const char *path, GError **error)
+{
+        VfsStat stat = { 0 };
+        GError *why = NULL;
+        bool exists = vfs_stat(vfs, path, &stat, &why);
+
+        if (why && !err_is(why, ERR_NOT_FOUND)) {
+                g_propagate_error(error, why);
+                return NULL;
+        }
+        g_clear_error(&why);
+        return json_pack("{s:b, s:b, s:I}", "exists", exists, "is_dir", stat.is_dir, "mtime",
+                         (json_int_t)stat.mtime);
+}
+
+/* The value of one path; NULL with an error. */
+static json_t *do_one(Vfs *vfs, const FileWork *work, const char *path, GError **error)
+{
+        switch (work->kind) {
+        case FILES_READ: return read_text(vfs, work, path, error);
+        case FILES_STAT: return look_at(vfs, path, error);
+        case FILES_REMOVE: return vfs_remove(vfs, path, error) ? json_null() : NULL;
+        default:
+                return vfs_remove(vfs, path, error) && vfs_make_parents(vfs, path, error) ? json_null()
+                                                                                          : NULL;
+        }
+}
+
+static void do_all(FileWork *work, Vfs *vfs)
+{
+        const char *name;
+        json_t *path;
+
+        work->values = json_object();
+        json_object_foreach(work->paths, name, path) {
+                json_t *value;
+
+                if (g_atomic_int_get(&work->late))
+                        return;
+                value = do_one(vfs, work, json_string_value(path), &work->failure);
+                if (!value) {
+                        (void)err_prefix(&work->failure, "artifact '%s': ", name);
+                        g_clear_pointer(&work->values, json_decref);
+                        return;
+                }
+                json_object_set_new(work->values, name, value);
+        }
+}
+
+static void run_work_of(gpointer data, gpointer arg)
+{
+        FileWork *work = data;
+        Post *post = g_atomic_rc_box_acquire(work->post); /* the work may be freed once it is posted */
+        Vfs *vfs;
+
+        g_atomic_int_set(&work->begun, 1);
+        vfs = open_place(work, &work->failure);
+        if (vfs)
+                do_all(work, vfs);
+        vfs_close(vfs);
+        post_answer(work);
+        post_unref(post);
+}
+
+/* ---- answers ---- */
+
+static void free_work(Command *command)
+{
+        FileWork *work = (FileWork *)command;
+
+        filesystem_place_clear(&work->at);
+        json_decref(work->paths);
+        json_decref(work->values);
+        g_clear_error(&work->failure);
+        post_unref(work->post);
+}
+
+static void count_user(RunFiles *files, const char *user, int change)
+{
+        int n = GPOINTER_TO_INT(g_hash_table_lookup(files->users, user)) + change;
+
+        if (n > 0)
+                g_hash_table_replace(files->users, g_strdup(user), GINT_TO_POINTER(n));
+        else
+                g_hash_table_remove(files->users, user);
+}
+
+static bool has_thread_for(const RunFiles *files, const Place *place)
+{
+        return place->running->len < RUN_FILES_OF_PLACE &&
+               GPOINTER_TO_INT(g_hash_table_lookup(files->users, place->user)) < RUN_FILES_OF_USER;
+}
+
+static void serve_place(RunFiles *files, Place *place)
+{
+        while (place->waiting.length > 0 && has_thread_for(files, place)) {
+                FileWork *work = g_queue_pop_head(&place->waiting);
+
+                g_ptr_array_add(place->running, work);
+                count_user(files, place->user, 1);
+                g_thread_pool_push(files->pool, work, NULL); /* if no thread starts, it waits in the pool */
+        }
+}
+
+/* The user has a free thread again: for the same file system, or for another one. */
+static void serve_user(RunFiles *files, Place *first)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        serve_place(files, first);
+        g_hash_table_iter_init(&iter, files->places);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                Place *place = value;
+
+                if (place->waiting.length > 0 && strcmp(place->user, first->user) == 0)
+                        serve_place(files, place);
+        }
+}
+
+/* The thread is free. */
+static void leave(RunFiles *files, FileWork *work, gint64 now)
+{
+        Place *place = work->place;
+
+        if (!place)
+                return;
+        work->place = NULL;
+        g_ptr_array_remove_fast(place->running, work);
+        count_user(files, place->user, -1);
+        place->progress = now;
+        serve_user(files, place);
+        if (place->running->len == 0 && place->waiting.length == 0)
+                g_hash_table_remove(files->places, place->key);
+        if (g_hash_table_size(files->places) == 0)
+                files->check_at = 0;
+}
+
+static bool apply_work(Engine *engine, Command *command)
+{
+        FileWork *work = (FileWork *)command;
+
+        leave(engine->files, work, engine->batch.now);
+        if (!g_atomic_int_get(&work->late))
+                runs_answered(engine, &work->ticket, work->values, work->failure);
+        return true;
+}
+
+static const CommandOps work_ops = { .name = "file of a run",
+                                     .size = sizeof(FileWork),
+                                     .is_observation = true,
+                                     .apply = apply_work,
+                                     .free = free_work };
+
+/* ---- deadlines ---- */
+
+/* A request that is given up. The thread that has it keeps it. */
+typedef struct {
+        Command command;
+        FilesTicket ticket;
+        GError *failure;
+} LateWork;
+
+static bool apply_late(Engine *engine, Command *command)
+{
+        const LateWork *late = (const LateWork *)command;
+
+        runs_answered(engine, &late->ticket, NULL, late->failure);
+        return true;
+}
+
+static void free_late(Command *command)
+{
+        g_clear_error(&((LateWork *)command)->failure);
+}
+
+static const CommandOps late_ops = { .name = "late file of a run",
+                                     .size = sizeof(LateWork),
+                                     .is_observation = true,
+                                     .apply = apply_late,
+                                     .free = free_late };
+
+/* The same for a request that was never made. */
+void run_files_refuse(RunFiles *files, const FilesTicket *ticket, const GError *error)
+{
+        LateWork *late = command_new(&late_ops, NULL, NULL);
+
+        late->ticket = *ticket;
+        late->failure = g_error_copy(error);
+        inbox_put(&files->engine->inbox, &late->command);
+}
+
+static void give_up(RunFiles *files, FileWork *work)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (g_atomic_int_get(&work->late))
+                return;
+        g_atomic_int_set(&work->late, 1);
+        err_set(&error, ERR_UNAVAILABLE,
+                "file system '%s' has not answered for %d s\n"
+                "Check the directory '%.300s' on the server's machine, then run the pipeline again.",
+                work->at.name, RUN_FILES_DEADLINE_MS / 1000, work->at.root);
+        run_files_refuse(files, &work->ticket, error);
+}
+
+static void expire_running(RunFiles *files, const Place *place, gint64 now)
+{
+        for (guint i = 0; i < place->running->len; i++) {
+                FileWork *work = place->running->pdata[i];
+
+                if (!work->begun_at && g_atomic_int_get(&work->begun))
+                        work->begun_at = now;
+                if (work->begun_at ? now - work->begun_at >= RUN_FILES_DEADLINE_MS
+                                   : now - MAX(work->asked, place->progress) >= RUN_FILES_DEADLINE_MS)
+                        give_up(files, work);
+        }
+}
+
+/* A request waits as long as the file system answers others. */
+static void expire_waiting(RunFiles *files, Place *place, gint64 now)
+{
+        FileWork *work;
+
+        while ((work = g_queue_peek_head(&place->waiting)) &&
+               now - MAX(work->asked, place->progress) >= RUN_FILES_DEADLINE_MS) {
+                give_up(files, g_queue_pop_head(&place->waiting));
+                command_free(&work->command);
+        }
+}
+
+void run_files_expire(RunFiles *files, gint64 now)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        if (!files->check_at || files->check_at > now)
+                return;
+        g_hash_table_iter_init(&iter, files->places);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                expire_running(files, value, now);
+                expire_waiting(files, value, now);
+                if (((Place *)value)->running->len == 0 && ((Place *)value)->waiting.length == 0)
+                        g_hash_table_iter_remove(&iter);
+        }
+        files->check_at = g_hash_table_size(files->places) > 0 ? now + CHECK_MS : 0;
+}
+
+gint64 run_files_due(const RunFiles *files)
+{
+        return files->check_at;
+}
+
+/* ---- requests ---- */
+
+static Place *place_of(RunFiles *files, const char *user, const char *fs)
+{
+        g_autofree char *key = filesystem_key(user, fs);
+        Place *place = g_hash_table_lookup(files->places, key);
+
+        if (place)
+                return place;
+        place = g_new0(Place, 1);
+        place->key = g_steal_pointer(&key);
+        place->user = g_strdup(user);
+        place->running = g_ptr_array_new();
+        g_queue_init(&place->waiting);
+        g_hash_table_insert(files->places, place->key, place);
+        return place;
+}
+
+/* Not freed: what waits belongs to a queue, what runs to its thread. */
+static void free_place(gpointer data)
+{
+        Place *place = data;
+        FileWork *work;
+
+        while ((work = g_queue_pop_head(&place->waiting)))
+                command_free(&work->command);
+        g_ptr_array_unref(place->running);
+        g_free(place->user);
+        g_free(place->key);
+        g_free(place);
+}
+
+void run_files_ask(RunFiles *files, const FilesRequest *request)
+{
+        FileWork *work = command_new(&work_ops, NULL, NULL);
+        const User *user;
+
+        work->ticket = request->ticket;
+        work->kind = request->kind;
+        work->paths = request->paths;
+        work->max = request->max;
+        work->post = g_atomic_rc_box_acquire(files->post);
+        if (!catalog_filesystem_place(files->engine->catalog, files->engine->config.homes, request->user,
+                                      request->fs, &work->at, &work->failure)) {
+                inbox_put(&files->engine->inbox, &work->command);
+                return;
+        }
+        user = catalog_user(files->engine->catalog, request->user);
+        work->user_seq = user ? user->object.seq : 0;
+        work->asked = engine_now(files->engine);
+        work->place = place_of(files, request->user, request->fs);
+        g_queue_push_tail(&work->place->waiting, work);
+        if (!files->check_at)
+                files->check_at = work->asked + CHECK_MS;
+        serve_place(files, work->place);
+}
+
+/* ---- begin and end ---- */
+
+static void drop_work(gpointer data)
+{
+        command_free(&((FileWork *)data)->command);
+}
+
+RunFiles *run_files_new(Engine *engine)
+{
+        RunFiles *files = g_new0(RunFiles, 1);
+
+        files->engine = engine;
+        files->post = g_atomic_rc_box_new0(Post);
+        g_mutex_init(&files->post->lock);
+        g_cond_init(&files->post->resolved);
+        files->post->engine = engine;
+        files->post->rights = engine->config.file_rights;
+        files->post->rights_arg = engine->config.file_rights_arg;
+        files->pool = g_thread_pool_new_full(run_work_of, NULL, drop_work, RUN_FILES_THREADS, FALSE, NULL);
+        files->places = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, free_place);
+        files->users = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
+        return files;
+}
+
+void run_files_stop(RunFiles *files)
+{
+        g_mutex_lock(&files->post->lock);
+        files->post->engine = NULL;
+        while (files->post->resolving > 0)
+                g_cond_wait(&files->post->resolved, &files->post->lock);
+        g_mutex_unlock(&files->post->lock);
+}
+
+void run_files_free(RunFiles *files)
+{
+        if (!files)
+                return;
+        g_hash_table_unref(files->places);
+        g_hash_table_unref(files->users);
+        g_thread_pool_free(files->pool, TRUE, FALSE);
+        post_unref(files->post);
+        g_free(files);
+}

@@ -1,0 +1,63 @@
+/* File access for runs of pipelines, on threads of its own. Internal to runs*.c; the engine's thread.
+ *
+ * A request is asked after a commit. Its answer comes back as an observation, so that it is given again if a commit fails:
+ *
+ *   run_files_ask ─▶ waits ─▶ a thread: identity, home, vfs_open, read ... ─▶ inbox ─▶ runs_answered (runs-act.c)
+ *                      │            └── 30 s without an answer ──────────────▶ inbox ─▶ runs_answered with an error
+ *                      └── at most 4 threads for a file system, 16 for a user
+ *
+ * A thread whose call never returns stays with its file system, and is not waited for at the end. Other file systems have
+ * threads of their own. */
+#pragma once
+
+#include "base/json.h"
+#include "engine/engine.h"
+#include "pipeline/run.h"
+
+enum {
+        RUN_FILES_OF_PLACE = 4,  /* threads for one file system */
+        RUN_FILES_OF_USER = 16,  /* ... for those of one user */
+        RUN_FILES_THREADS = 512, /* ... of all */
+        RUN_FILES_DEADLINE_MS = 30 * 1000,
+};
+
+typedef enum {
+        FILES_READ,    /* the content of each path: text of at most `max` bytes */
+        FILES_PREPARE, /* each path is removed if it exists; the directory that contains it is created */
+        FILES_REMOVE,  /* each path, with what is below it; it may be missing */
+        FILES_STAT,    /* {"exists": bool, "is_dir": bool, "mtime": ms} of each path */
+} FilesKind;
+
+/* Who asks: passed to runs_answered. */
+typedef struct {
+        gint64 run;
+        RunActionKind what;
+        guint32 index; /* a node, or a child for ACTION_EXPAND */
+} FilesTicket;
+
+typedef struct {
+        FilesTicket ticket;
+        FilesKind kind;
+        const char *user, *fs; /* the owner, and the name among their file systems */
+        json_t *paths;         /* name -> path on the file system; taken */
+        gsize max;
+} FilesRequest;
+
+typedef struct RunFiles RunFiles;
+
+RunFiles *run_files_new(Engine *engine);
+/* No answer comes any more. Does not wait for threads. */
+void run_files_stop(RunFiles *files);
+void run_files_free(RunFiles *files); /* NULL is a no-op */
+
+/* Never blocks. One answer follows for each request, also if the file system does not exist. */
+void run_files_ask(RunFiles *files, const FilesRequest *request);
+/* The same answer for a request that cannot be made. */
+void run_files_refuse(RunFiles *files, const FilesTicket *ticket, const GError *error);
+/* Answers what has waited too long. */
+void run_files_expire(RunFiles *files, gint64 now);
+gint64 run_files_due(const RunFiles *files); /* ms: when to call it next; 0: nothing waits */
+
+/* runs-act.c: `values` has a value for each name of the request; NULL with `error`. May come twice for one request if a
+ * commit fails, and late: whoever is not waiting for it ignores it. */
+void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error);
