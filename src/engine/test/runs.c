@@ -4,6 +4,7 @@
  * The steps, word by word:
  *      PATH ok · PATH fail · PATH cancel    the job of a running step ends: with 0, with 3; a user cancels it
  *      stop · force                         a user's stop of the run
+ *      put STEP NAME TEXT                   an output of a step without a loop at the top has this content
  *      PATH is STATE · run is STATE         what readers see; "none": there is no row
  *      jobs N                               so many jobs were made in all */
 #include <string.h>
@@ -22,6 +23,11 @@
 #define TWO "entry_points:\n  a: {command: c}\n  b: {command: c, deps: a}\n"
 #define CONTINUE "failure_options: {strategy: continue}\n"
 #define POST "post_process:\n  p: {command: c}\n"
+
+/* A step that writes a file, and one that reads it. */
+#define HOME "fs_options: {main_fs: {name: home}}\n"
+#define WRITES "entry_points:\n  a: {command: c, artifacts: {output: [x]}}\n"
+#define READS "  b:\n    command: c\n    deps: a\n    artifacts: {input: {i: '{{a.x}}'}}\n"
 
 typedef struct {
         const char *name, *text, *steps;
@@ -74,6 +80,25 @@ static const Scenario scenarios[] = {
           "d.x fail, d.z is stopping, f is stopping, d.y is none, d.z fail, d is failed, f fail, run is failed, jobs 3" },
         { "empty loop", "entry_points:\n  a: {command: c, loop_argument: []}\n  b: {command: c, deps: a}\n",
           "a is skipped, b ok, run is succeeded, jobs 1" },
+        { "C073 loop over an artifact", HOME "parallelism: 1\n" WRITES READS "    loop_argument: '{{i}}'\n",
+          "put a x [1,2], a ok, b-0 is running, put a x [7], b-0 ok, b-1 ok, b is succeeded, run is succeeded, jobs 3" },
+        { "C082 condition on an artifact", HOME WRITES READS "    condition: '{{i}} > 2'\n",
+          "put a x 3, a ok, b ok, run is succeeded, jobs 2" },
+        { "C082 condition that is false", HOME WRITES READS "    condition: '{{i}} > 2'\n",
+          "put a x 2, a ok, b is skipped, run is succeeded, jobs 1" },
+        { "C082 regular expression", HOME WRITES READS "    condition: \"'{{i}}' =~ '^y+$'\"\n",
+          "put a x yyy, a ok, b ok, run is succeeded, jobs 2" },
+        { "RE-06 no file", HOME WRITES READS "    loop_argument: '{{i}}'\n",
+          "a ok, b is failed, run is failed, jobs 1" },
+        { "RE-02 no list", HOME WRITES READS "    loop_argument: '{{i}}'\n",
+          "put a x {}, a ok, b is failed, run is failed, jobs 1" },
+        { "R-23 empty list in an artifact", HOME WRITES READS "    loop_argument: '{{i}}'\n",
+          "put a x [], a ok, b is skipped, run is succeeded, jobs 1" },
+        { "a loop of DAGs over an artifact",
+          HOME WRITES
+          "  d:\n    deps: a\n    artifacts: {input: {i: '{{a.x}}'}}\n    loop_argument: '{{i}}'\n"
+          "    entry_points:\n      p: {command: c}\n      q: {command: c, deps: p}\n",
+          "put a x [1,2], a ok, d-0.p ok, put a x [], d-1.p ok, d-1.q ok, d-0.q ok, run is succeeded, jobs 5" },
         { "no queue",
           "entry_points:\n  a: {command: c, env: {PF_JOB_QUEUE_NAME: nowhere}}\n  b: {command: c, deps: a}\n",
           "a is failed, b is none, run is failed, jobs 0" },
@@ -313,6 +338,33 @@ static void play_end(const Play *play, const char *path, int status, Way way)
                 end_job(play, path, status);
 }
 
+/* Below the user's home, as doc/reference/pipelines.md says. The caller's. */
+static char *artifact_path(const Play *play, const char *step, const char *name)
+{
+        g_autofree char *runtime = g_strdup_printf("p.entry_points.%s", step);
+        g_autofree char *md5 = g_compute_checksum_for_string(G_CHECKSUM_MD5, runtime, -1);
+
+        return g_strdup_printf("%s/ann/.pipeline/%s/p/%s-0-%s/%s", play->house->config.homes, play->id, step,
+                               md5, name);
+}
+
+/* The directory is there when the job of the step is. */
+static void put_content(const Play *play, const char *step, const char *name, const char *text, gsize len)
+{
+        g_autofree char *path = artifact_path(play, step, name);
+        g_autoptr(GError) error = NULL;
+
+        g_file_set_contents(path, text, (gssize)len, &error);
+        g_assert_no_error(error);
+}
+
+static void put(const Play *play, char *const *words)
+{
+        if (strcmp(state_of(play, words[1]), "succeeded") != 0)
+                assert_is(play, words[1], "running");
+        put_content(play, words[1], words[2], words[3], strlen(words[3]));
+}
+
 static void assert_jobs(const Play *play, const char *want)
 {
         g_autoptr(GError) error = NULL;
@@ -333,6 +385,8 @@ static void play_step(const Play *play, const char *step, Way way)
         g_test_message("%s", step);
         if (!words[1]) {
                 (void)act(play->house, play->id, words[0], &error);
+        } else if (strcmp(words[0], "put") == 0) {
+                put(play, words);
         } else if (strcmp(words[0], "jobs") == 0) {
                 assert_jobs(play, words[1]);
         } else if (strcmp(words[1], "is") == 0) {
@@ -347,6 +401,27 @@ static void play_step(const Play *play, const char *step, Way way)
         g_assert_no_error(error);
 }
 
+/* Users have homes, in which the server has its own rights. */
+static House *house_with_homes(void)
+{
+        House *house = house_new_cold();
+        g_autofree char *ann = NULL;
+
+        house->config.homes = g_build_filename(house->dir, "homes", NULL);
+        ann = g_build_filename(house->config.homes, "ann", NULL);
+        g_assert_cmpint(g_mkdir_with_parents(ann, 0755), ==, 0);
+        house_open(house);
+        house_sync(house);
+        return house;
+}
+
+static void free_homes(House *house)
+{
+        g_autofree char *homes = (char *)house->config.homes;
+
+        house_free(house);
+}
+
 static void play_scenario(const Scenario *scenario, Way way)
 {
         g_auto(GStrv) steps = g_strsplit(scenario->steps, ", ", -1);
@@ -355,7 +430,7 @@ static void play_scenario(const Scenario *scenario, Way way)
 
         g_test_message("%s, way %d", scenario->name, way);
         faulty_install();
-        play.house = house_new();
+        play.house = house_with_homes();
         play.definition = compile(scenario->text);
         play.id = create(play.house, scenario->text, NULL, NULL, &play.seq, &error);
         g_assert_no_error(error);
@@ -366,7 +441,7 @@ static void play_scenario(const Scenario *scenario, Way way)
         }
         definition_free(play.definition);
         g_free(play.id);
-        house_free(play.house);
+        free_homes(play.house);
         faulty_remove();
 }
 
@@ -435,6 +510,251 @@ static void assert_error(bool ok, GError **error, int code, const char *text)
         g_clear_error(error);
 }
 
+/* ---- files ---- */
+
+static Play play_new(House *house, const char *text)
+{
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house, .definition = compile(text) };
+
+        play.id = create(house, text, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        return play;
+}
+
+static void play_clear(Play *play)
+{
+        definition_free(play->definition);
+        g_free(play->id);
+}
+
+static void assert_message(const Play *play, const char *path, const char *want)
+{
+        g_autoptr(GPtrArray) nodes = NULL;
+        const RunNodeRecord *node;
+
+        assert_is(play, path, "failed");
+        nodes = nodes_of(play);
+        node = find_node(play, nodes, path);
+        if (!node->message || !strstr(node->message, want))
+                g_error("'%s' has no '%s'", node->message, want);
+}
+
+/* C083: at the limit it is refused, below it is read; a directory is refused. */
+static void test_limits(void)
+{
+        static const struct {
+                const char *use;
+                gsize limit;
+        } cases[] = {
+                { "    condition: \"'{{i}}' != ''\"\n", 1024 },
+                { "    loop_argument: '{{i}}'\n", 1024 * 1024 },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+                for (int below = 0; below < 2; below++) {
+                        g_autofree char *text = g_strconcat(HOME WRITES READS, cases[i].use, NULL);
+                        House *house = house_with_homes();
+                        Play play = play_new(house, text);
+                        g_autofree char *content = g_strnfill(cases[i].limit, ' ');
+
+                        memcpy(content, "[1]", 3);
+                        assert_is(&play, "a", "running");
+                        put_content(&play, "a", "x", content, cases[i].limit - (gsize)below);
+                        end_job(&play, "a", 0);
+                        if (below)
+                                assert_is(&play, "b", "running");
+                        else
+                                assert_message(&play, "b", "RE-06: artifact 'i': file system 'home'");
+                        play_clear(&play);
+                        free_homes(house);
+                }
+}
+
+static void test_directory(void)
+{
+        House *house = house_with_homes();
+        Play play = play_new(house, HOME WRITES READS "    loop_argument: '{{i}}'\n");
+        g_autofree char *path = artifact_path(&play, "a", "x");
+
+        assert_is(&play, "a", "running");
+        g_assert_cmpint(g_mkdir_with_parents(path, 0755), ==, 0);
+        end_job(&play, "a", 0);
+        assert_message(&play, "b", "is not a file");
+        play_clear(&play);
+        free_homes(house);
+}
+
+/* C073, C057: a step gets the paths of all items, and its job has them in variables. */
+static void test_paths(void)
+{
+        House *house = house_with_homes();
+        Play play = play_new(
+                house, HOME WRITES
+                "  b:\n    command: c\n    deps: a\n    artifacts: {input: {i: '{{a.x}}'}, output: [y]}\n"
+                "    loop_argument: '{{i}}'\n"
+                "  c:\n    command: 'cat {{all}}'\n    deps: b\n    artifacts: {input: {all: '{{b.y}}'}}\n");
+        g_autofree char *command = NULL, *want = NULL;
+        g_autofree char *first = g_compute_checksum_for_string(G_CHECKSUM_MD5, "p.entry_points.b", -1);
+        g_autofree char *second = g_compute_checksum_for_string(G_CHECKSUM_MD5, "p.entry_points.b-1", -1);
+        const char *mount = "/home/paddleflow/storage/mnt/fs-ann-home";
+
+        assert_is(&play, "a", "running");
+        put_content(&play, "a", "x", "[5,6]", 5);
+        end_job(&play, "a", 0);
+        assert_is(&play, "b-1", "running");
+        restart(&play); /* how long the loop is lives on */
+        end_job(&play, "b-0", 0);
+        end_job(&play, "b-1", 0);
+        assert_is(&play, "c", "running");
+        command = command_of(&play, "c");
+        want = g_strdup_printf("cat %s/.pipeline/%s/p/b-0-%s/y,%s/.pipeline/%s/p/b-1-%s/y", mount, play.id,
+                               first, mount, play.id, second);
+        g_assert_nonnull(strstr(command, want));
+        play_clear(&play);
+        free_homes(house);
+}
+
+static void test_artifacts(void)
+{
+        House *house = house_with_homes();
+        Play play = play_new(house, HOME WRITES READS);
+        g_autoptr(GError) error = NULL;
+        g_autofree char *path = artifact_path(&play, "a", "x");
+        const ArtifactRecord *output, *input;
+
+        assert_is(&play, "a", "running");
+        end_job(&play, "a", 0);
+        assert_is(&play, "b", "running");
+        g_autoptr(GPtrArray) of_run =
+                store_artifacts(house->store, &(ArtifactQuery){ .run = play.seq, .limit = 10 }, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(of_run->len, ==, 2);
+        output = of_run->pdata[0];
+        input = of_run->pdata[1];
+        g_assert_true(output->output && !input->output);
+        g_assert_cmpstr(output->name, ==, "x");
+        g_assert_cmpstr(input->name, ==, "i");
+        g_assert_true(g_str_has_suffix(path, output->path));
+        g_assert_cmpstr(output->path, ==, input->path);
+        g_assert_cmpstr(output->run_id, ==, play.id);
+        g_autoptr(GPtrArray) at = store_artifacts(
+                house->store,
+                &(ArtifactQuery){
+                        .user = "ann", .fs = "home", .path = output->path, .after = output, .limit = 10 },
+                &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(at->len, ==, 1); /* behind the output there is the input */
+        g_autoptr(GPtrArray) other =
+                store_artifacts(house->store, &(ArtifactQuery){ .user = "ben", .fs = "home", .limit = 10 },
+                                &error);
+        g_assert_cmpuint(other->len, ==, 0);
+        play_clear(&play);
+        free_homes(house);
+}
+
+/* What a step wrote there before is gone when its job begins. */
+static void test_prepared(void)
+{
+        House *house = house_with_homes();
+        Play play = play_new(house, HOME "entry_points:\n  b: {command: c}\n"
+                                         "  a: {command: c, deps: b, artifacts: {output: [x]}}\n");
+        g_autofree char *path = artifact_path(&play, "a", "x"), *dir = g_path_get_dirname(path);
+
+        g_assert_cmpint(g_mkdir_with_parents(dir, 0755), ==, 0);
+        put_content(&play, "a", "x", "old", 3);
+        assert_is(&play, "b", "running");
+        end_job(&play, "b", 0);
+        assert_is(&play, "a", "running");
+        g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+        g_assert_true(g_file_test(dir, G_FILE_TEST_IS_DIR));
+        play_clear(&play);
+        free_homes(house);
+}
+
+/* ---- a file system that does not answer ---- */
+
+typedef struct {
+        GMutex lock;
+        GCond changed;
+        bool hangs;
+        int waiting;
+} Gate;
+
+static bool wait_at_gate(const char *user, gint64 seq, bool home, UnixRights **ret, void *arg, GError **error)
+{
+        Gate *gate = arg;
+
+        g_mutex_lock(&gate->lock);
+        gate->waiting++;
+        g_cond_broadcast(&gate->changed);
+        while (gate->hangs)
+                g_cond_wait(&gate->changed, &gate->lock);
+        g_mutex_unlock(&gate->lock);
+        return true;
+}
+
+static void test_hung(void)
+{
+        House *house = house_new_cold();
+        g_autofree char *homes = g_build_filename(house->dir, "homes", "ann", NULL);
+        Gate gate = { .hangs = true };
+        Play hung, other;
+
+        g_assert_cmpint(g_mkdir_with_parents(homes, 0755), ==, 0);
+        house->config.homes = g_path_get_dirname(homes);
+        house->config.file_rights = wait_at_gate;
+        house->config.file_rights_arg = &gate;
+        house_open(house);
+        house_sync(house);
+        hung = play_new(house, HOME WRITES);
+        g_mutex_lock(&gate.lock);
+        while (gate.waiting == 0)
+                g_cond_wait(&gate.changed, &gate.lock);
+        g_mutex_unlock(&gate.lock);
+        other = play_new(house, TWO); /* uses no file system */
+        assert_is(&other, "a", "running");
+        house_pass(house, 2000);
+        g_assert_cmpstr(state_of(&hung, "a"), ==, "none");
+        house_pass(house, 31000);
+        assert_message(&hung, "a", "RE-05: file system 'home' has not answered for 30 s");
+        assert_is(&hung, "run", "failed");
+        g_mutex_lock(&gate.lock);
+        gate.hangs = false;
+        g_cond_broadcast(&gate.changed);
+        g_mutex_unlock(&gate.lock);
+        end_job(&other, "a", 0);
+        assert_is(&other, "b", "running"); /* the late answer changed nothing */
+        g_assert_cmpstr(state_of(&hung, "a"), ==, "failed");
+        play_clear(&hung);
+        play_clear(&other);
+        free_homes(house);
+}
+
+/* A stop does not wait for the file system. */
+static void test_stopped_while_hung(void)
+{
+        House *house = house_with_homes();
+        Gate gate = { .hangs = true };
+        g_autoptr(GError) error = NULL;
+        Play play;
+
+        house_close(house);
+        house->config.file_rights = wait_at_gate;
+        house->config.file_rights_arg = &gate;
+        house_open(house);
+        house_sync(house);
+        play = play_new(house, HOME WRITES);
+        g_assert_true(act(house, play.id, "stop", &error));
+        assert_is(&play, "run", "terminated");
+        g_mutex_lock(&gate.lock);
+        gate.hangs = false;
+        g_cond_broadcast(&gate.changed);
+        g_mutex_unlock(&gate.lock);
+        play_clear(&play);
+        free_homes(house);
+}
+
 static void test_refused(void)
 {
         House *house = house_new();
@@ -445,9 +765,16 @@ static void test_refused(void)
                      &error, ERR_INVALID, "entry_points.a");
         assert_error(create(house, TWO, "{'parameters':{'a.nothing':1}}", NULL, NULL, &error) != NULL, &error,
                      ERR_INVALID, "nothing");
-        assert_error(create(house, "fs_options: {main_fs: {name: home}}\n" TWO, NULL, NULL, NULL, &error) !=
+        assert_error(create(house, "fs_options: {main_fs: {name: data}}\n" TWO, NULL, NULL, NULL, &error) !=
                              NULL,
-                     &error, ERR_INVALID, "file systems");
+                     &error, ERR_NOT_FOUND, "data");
+        assert_error(create(house, "fs_options: {extra_fs: [{name: sets}]}\n" TWO, NULL, NULL, NULL,
+                            &error) != NULL,
+                     &error, ERR_NOT_FOUND, "sets");
+        assert_error(create(house, "entry_points: {a: {command: c, extra_fs: [{name: own}]}}", NULL, NULL,
+                            NULL, &error) != NULL,
+                     &error, ERR_NOT_FOUND, "own");
+        assert_error(create(house, WRITES, NULL, NULL, NULL, &error) != NULL, &error, ERR_INVALID, "main file system");
         assert_error(act(house, "0000000000000000", "stop", &error), &error, ERR_NOT_FOUND, "no run");
         assert_error(act(house, "0000000000000000", "delete", &error), &error, ERR_NOT_FOUND, "no run");
         house_free(house);
@@ -665,6 +992,13 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/engine/runs/scenarios", test_scenarios);
         g_test_add_func("/engine/runs/parameters", test_parameters);
+        g_test_add_func("/engine/runs/content-limits", test_limits);
+        g_test_add_func("/engine/runs/directory", test_directory);
+        g_test_add_func("/engine/runs/paths", test_paths);
+        g_test_add_func("/engine/runs/artifacts", test_artifacts);
+        g_test_add_func("/engine/runs/prepared", test_prepared);
+        g_test_add_func("/engine/runs/hung", test_hung);
+        g_test_add_func("/engine/runs/stopped-while-hung", test_stopped_while_hung);
         g_test_add_func("/engine/runs/refused", test_refused);
         g_test_add_func("/engine/runs/key", test_key);
         g_test_add_func("/engine/runs/full-disk", test_full_disk);
