@@ -169,6 +169,10 @@ void engine_stop_run(Engine *engine, const char *id, bool force, const char *by,
 /* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended. */
 void engine_delete_run(Engine *engine, const char *id, const char *by, EngineRunDone done, void *arg);
 
+/* Removes the file or directory that a step of a run has written at this path of its main file system, and its records.
+ * ERR_NOT_FOUND, ERR_CONFLICT: the run has not ended; or why the file cannot be removed. */
+void engine_delete_artifact(Engine *engine, const char *run_id, const char *path, EngineRunDone done, void *arg);
+
 /* ---- the catalog ---- */
 
 /* Puts a new object (seq 0), or the changed copy of one. The version of a copy must be the current one, else

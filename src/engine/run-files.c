@@ -198,10 +198,35 @@ static void run_work_of(gpointer data, gpointer arg)
 
 /* ---- answers ---- */
 
+/* An answer for a run may be given again: the run looks whether it still waits. */
+static void answer(Engine *engine, FilesTicket *ticket, const json_t *values, const GError *error)
+{
+        const FilesTicket asked = *ticket;
+
+        if (!asked.answered) {
+                runs_answered(engine, ticket, values, error);
+                return;
+        }
+        *ticket = (FilesTicket){ 0 }; /* no run has the number 0 */
+        asked.answered(engine, &asked, values, error);
+}
+
+static void answer_end(FilesTicket *ticket)
+{
+        g_autoptr(GError) error = NULL;
+
+        if (!ticket->answered)
+                return;
+        err_set(&error, ERR_UNAVAILABLE, "the server ends");
+        answer(NULL, ticket, NULL, error);
+}
+
 static void free_work(Command *command)
 {
         FileWork *work = (FileWork *)command;
 
+        if (!g_atomic_int_get(&work->late))
+                answer_end(&work->ticket);
         filesystem_place_clear(&work->at);
         json_decref(work->paths);
         json_decref(work->values);
@@ -276,7 +301,7 @@ static bool apply_work(Engine *engine, Command *command)
 
         leave(engine->files, work, engine->batch.now);
         if (!g_atomic_int_get(&work->late))
-                runs_answered(engine, &work->ticket, work->values, work->failure);
+                answer(engine, &work->ticket, work->values, work->failure);
         return true;
 }
 
@@ -297,14 +322,15 @@ typedef struct {
 
 static bool apply_late(Engine *engine, Command *command)
 {
-        const LateWork *late = (const LateWork *)command;
+        LateWork *late = (LateWork *)command;
 
-        runs_answered(engine, &late->ticket, NULL, late->failure);
+        answer(engine, &late->ticket, NULL, late->failure);
         return true;
 }
 
 static void free_late(Command *command)
 {
+        answer_end(&((LateWork *)command)->ticket);
         g_clear_error(&((LateWork *)command)->failure);
 }
 

@@ -28,11 +28,14 @@ typedef enum {
         FILES_STAT,    /* {"exists": bool, "is_dir": bool, "mtime": ms} of each path */
 } FilesKind;
 
-/* Who asks: passed to runs_answered. */
-typedef struct {
+/* Who asks. */
+typedef struct FilesTicket {
         gint64 run;
         RunActionKind what;
         guint32 index; /* a node, or a child for ACTION_EXPAND */
+        /* NULL: runs_answered. Otherwise called once, also at the end of the server (`engine` NULL), for who is no run. */
+        void (*answered)(Engine *engine, const struct FilesTicket *ticket, const json_t *values, const GError *error);
+        void *arg;
 } FilesTicket;
 
 typedef struct {

@@ -441,7 +441,7 @@ static void ask_file(Engine *engine, LiveRun *live, const RunAsk *ask)
         const AskRow *row = &ask_rows[ask->what];
         const Definition *definition = live->plan->definition;
         g_autoptr(GError) error = NULL;
-        FilesRequest request = { .ticket = { live->record->seq, ask->what, ask->index },
+        FilesRequest request = { .ticket = { .run = live->record->seq, .what = ask->what, .index = ask->index },
                                  .kind = row->kind,
                                  .user = live->record->user,
                                  .fs = definition_text(definition, definition->main_fs.name),

@@ -38,6 +38,7 @@ const HttpRoute *const *api_routes(void)
                                                 sso_routes,
                                                 result_routes,
                                                 run_routes,
+                                                artifact_routes,
                                                 NULL };
 
         return all;

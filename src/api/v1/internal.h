@@ -39,7 +39,7 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
         package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
         secret_routes[], catalog_routes[], filesystem_routes[], scheduler_routes[], metrics_routes[],
         ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[], result_routes[],
-        run_routes[];
+        run_routes[], artifact_routes[];
 
 /* The parameter `user` of routes below /v1/jobs/{job}: its sentence, and a query with nothing else. */
 #define WHOSE_JOB "Whose job a name means (administrators)."
@@ -64,6 +64,9 @@ Job *api_job(Api *api, HttpRequest *request);
  * elements; else 0. */
 Job *api_find_any(Api *api, HttpRequest *request, const char *name, gint64 *ret_array);
 Job *api_job_or_array(Api *api, HttpRequest *request, gint64 *ret_array);
+
+/* The run of that id, if the caller may do this with it. NULL: an error was already sent. */
+RunRecord *api_find_run(Api *api, HttpRequest *request, const char *id, AccessVerb verb);
 
 /* ---- catalog.c: the handlers of all kinds ---- */
 

@@ -46,15 +46,13 @@ static json_t *format_whole(Api *api, const RunRecord *run, GError **error)
         return reply;
 }
 
-/* The run that the route names, if the caller may do this with it. NULL: an error was already sent. */
-static RunRecord *find_run(Api *api, HttpRequest *request)
+RunRecord *api_find_run(Api *api, HttpRequest *request, const char *id, AccessVerb verb)
 {
         const HttpCaller *caller = http_request_caller(request);
         const HttpRoute *route = http_request_route(request);
-        const char *id = http_request_param(request, "run");
         g_autoptr(GError) error = NULL;
         g_autoptr(RunRecord) run = store_run_by_id(api->store, id, false, &error);
-        bool allowed = run && auth_may(caller, (AccessKind)route->kind, (AccessVerb)route->verb,
+        bool allowed = run && auth_may(caller, (AccessKind)route->kind, verb,
                                        strcmp(run->user, caller->user) == 0, false);
 
         if (allowed) {
@@ -73,6 +71,13 @@ static RunRecord *find_run(Api *api, HttpRequest *request)
         }
         http_fail(request, error);
         return NULL;
+}
+
+/* The run that the route names. */
+static RunRecord *find_run(Api *api, HttpRequest *request)
+{
+        return api_find_run(api, request, http_request_param(request, "run"),
+                            (AccessVerb)http_request_route(request)->verb);
 }
 
 /* ---- changes ---- */

@@ -1,0 +1,176 @@
+/* Artifacts of runs over HTTP: list, delete. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/number.h"
+#include "model/filesystem.h"
+
+enum { LIST_MAX = 1000, MARKER_PARTS = 5 };
+
+static json_t *format_artifact(const ArtifactRecord *artifact)
+{
+        g_autofree char *created = clock_format(artifact->created);
+
+        return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s?, s:s}", "run", artifact->run_id, "node",
+                         (json_int_t)artifact->node, "name", artifact->name, "type",
+                         artifact->output ? "output" : "input", "filesystem", artifact->fs, "path", artifact->path,
+                         "user", artifact->user, "job", artifact->job_id, "created_at", created);
+}
+
+/* ---- pages ---- */
+
+static char *format_marker(const ArtifactRecord *last)
+{
+        return g_strdup_printf("%" G_GINT64_FORMAT ".%u.%d.%s.%s", last->run, last->node, last->output, last->name,
+                               last->path);
+}
+
+static bool parse_marker(const char *text, ArtifactRecord *ret, GError **error)
+{
+        g_auto(GStrv) parts = g_strsplit(text, ".", MARKER_PARTS);
+        gint64 node, output;
+
+        if (g_strv_length(parts) != MARKER_PARTS ||
+            !number_parse("after", parts[0], 1, G_MAXINT64, &ret->run, NULL) ||
+            !number_parse("after", parts[1], 0, G_MAXUINT32, &node, NULL) ||
+            !number_parse("after", parts[2], 0, 1, &output, NULL))
+                return err_set(error, ERR_INVALID, "after: '%.80s' is not the marker of a page", text);
+        ret->node = (guint32)node;
+        ret->output = output != 0;
+        ret->name = g_strdup(parts[3]);
+        ret->path = g_strdup(parts[4]);
+        return true;
+}
+
+typedef enum { TYPE_ANY, TYPE_INPUT, TYPE_OUTPUT } ArtifactType;
+
+static bool query_type(HttpRequest *request, ArtifactType *ret, GError **error)
+{
+        const char *type = http_request_query(request, "type");
+
+        *ret = !type ? TYPE_ANY : strcmp(type, "input") == 0 ? TYPE_INPUT : TYPE_OUTPUT;
+        return !type || *ret == TYPE_INPUT || strcmp(type, "output") == 0 ||
+               err_set(error, ERR_INVALID, "type: '%.40s' is neither input nor output", type);
+}
+
+static json_t *format_page(const GPtrArray *artifacts, ArtifactType type, guint limit)
+{
+        json_t *items = json_array();
+        g_autofree char *next = artifacts->len == limit ? format_marker(artifacts->pdata[limit - 1]) : NULL;
+
+        for (guint i = 0; i < artifacts->len; i++) {
+                const ArtifactRecord *artifact = artifacts->pdata[i];
+
+                if (type == TYPE_ANY || artifact->output == (type == TYPE_OUTPUT))
+                        json_array_append_new(items, format_artifact(artifact));
+        }
+        return json_pack("{s:o, s:s?}", "items", items, "next", next);
+}
+
+/* Of a run, or of a file system of a user. False: the request has been answered. */
+static bool query_place(Api *api, HttpRequest *request, ArtifactQuery *ret)
+{
+        const char *id = http_request_query(request, "run");
+        g_autoptr(RunRecord) run = id ? api_find_run(api, request, id, VERB_SHOW) : NULL;
+        g_autoptr(GError) error = NULL;
+
+        ret->fs = http_request_query(request, "filesystem");
+        ret->path = http_request_query(request, "path");
+        if (id) {
+                ret->run = run ? run->seq : 0;
+                return run != NULL;
+        }
+        if (!ret->fs)
+                ret->fs = FILESYSTEM_HOME;
+        ret->user = api_whose(api, request);
+        return ret->user != NULL;
+}
+
+static void list_artifacts(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const char *after = http_request_query(request, "after");
+        ArtifactQuery query = { 0 };
+        g_autoptr(ArtifactRecord) last = g_new0(ArtifactRecord, 1);
+        g_autoptr(GPtrArray) artifacts = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) reply = NULL;
+        ArtifactType type;
+        gint64 limit;
+
+        if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
+            !query_place(api, request, &query))
+                return;
+        query.limit = (int)limit;
+        query.after = after ? last : NULL;
+        if (query_type(request, &type, &error) && (!after || parse_marker(after, last, &error)))
+                artifacts = store_artifacts(api->store, &query, &error);
+        if (!artifacts) {
+                http_fail(request, error);
+                return;
+        }
+        reply = format_page(artifacts, type, (guint)limit);
+        http_reply_json(request, 200, reply);
+}
+
+/* ---- delete ---- */
+
+static void note_deleted(const RunRecord *run, bool repeated, const GError *error, void *arg)
+{
+        HttpRequest *request = arg;
+
+        if (error)
+                http_fail(request, error);
+        else
+                http_reply(request, 204, NULL, NULL, 0);
+        http_request_unref(request);
+}
+
+static void delete_artifact(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const char *path = http_request_query(request, "path");
+        g_autoptr(GError) error = NULL;
+        g_autoptr(RunRecord) run =
+                api_find_run(api, request, http_request_param(request, "run"), VERB_DELETE);
+
+        if (!run)
+                return;
+        if (!path || !*path) {
+                err_set(&error, ERR_INVALID, "path: the path of the artifact is missing");
+                http_fail(request, error);
+                return;
+        }
+        engine_delete_artifact(api->engine, run->id, path, note_deleted, http_request_ref(request));
+}
+
+/* ---- routes ---- */
+
+static const HttpParameter list_query[] = {
+        { "run", HTTP_STRING, "Artifacts of this run." },
+        { "filesystem", HTTP_STRING, "Without a run: artifacts on this file system. Default: home." },
+        { "user", HTTP_STRING, "Whose file system (administrators)." },
+        { "path", HTTP_STRING, "Only paths that begin with this." },
+        { "type", HTTP_STRING, "input or output." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
+        { "after", HTTP_STRING, "Marker of the page before." },
+        { 0 },
+};
+
+static const HttpParameter delete_query[] = {
+        { "path", HTTP_STRING, "The path of the artifact, as it is listed." },
+        { 0 },
+};
+
+const HttpRoute artifact_routes[] = {
+        { "GET", "/v1/artifacts", ACCESS_RUN, VERB_LIST, list_artifacts,
+          "List what steps of runs have written and read, by run or by path.", .query = list_query,
+          .reply = "ArtifactList" },
+        { "DELETE", "/v1/artifacts/{run}", ACCESS_RUN, VERB_DELETE, delete_artifact,
+          "Delete an artifact of a run that has ended: the file or directory, and its record.",
+          .query = delete_query, .reply_status = 204 },
+        { 0 },
+};
