@@ -32,6 +32,8 @@ const Verb *const cli_verbs[] = {
         &verb_run_wait,
         &verb_run_stop,
         &verb_run_delete,
+        &verb_artifact_list,
+        &verb_artifact_delete,
         &verb_top,
         &verb_nodes,
         &verb_queue_list,

@@ -38,7 +38,9 @@ static bool apply_drop(Engine *engine, Command *command)
                 const ArtifactRecord *record = drop->records->pdata[i];
                 ArtifactRecord *key = g_new0(ArtifactRecord, 1);
 
-                *key = (ArtifactRecord){ .run = record->run, .node = record->node, .name = g_strdup(record->name) };
+                *key = (ArtifactRecord){ .run = record->run,
+                                         .node = record->node,
+                                         .name = g_strdup(record->name) };
                 g_ptr_array_add(engine->batch.dropped_artifacts, key);
         }
         return true;
@@ -98,11 +100,12 @@ static bool apply_remove(Engine *engine, Command *command)
                 inbox_put(&engine->inbox, &drop->command);
                 return true;
         }
-        run_files_ask(engine->files, &(FilesRequest){ .ticket = { .answered = note_removed, .arg = drop },
-                                                      .kind = FILES_REMOVE,
-                                                      .user = first->user,
-                                                      .fs = first->fs,
-                                                      .paths = json_pack("{s:s}", first->name, first->path) });
+        run_files_ask(engine->files,
+                      &(FilesRequest){ .ticket = { .answered = note_removed, .arg = drop },
+                                       .kind = FILES_REMOVE,
+                                       .user = first->user,
+                                       .fs = first->fs,
+                                       .paths = json_pack("{s:s}", first->name, first->path) });
         return true;
 }
 
@@ -146,7 +149,8 @@ static GPtrArray *find_records(Engine *engine, const RunRecord *run, const char 
         return NULL;
 }
 
-void engine_delete_artifact(Engine *engine, const char *run_id, const char *path, EngineRunDone done, void *arg)
+void engine_delete_artifact(Engine *engine, const char *run_id, const char *path, EngineRunDone done,
+                            void *arg)
 {
         g_autoptr(GError) error = NULL;
         g_autoptr(RunRecord) run = store_run_by_id(engine->store, run_id, false, &error);

@@ -441,11 +441,13 @@ static void ask_file(Engine *engine, LiveRun *live, const RunAsk *ask)
         const AskRow *row = &ask_rows[ask->what];
         const Definition *definition = live->plan->definition;
         g_autoptr(GError) error = NULL;
-        FilesRequest request = { .ticket = { .run = live->record->seq, .what = ask->what, .index = ask->index },
-                                 .kind = row->kind,
-                                 .user = live->record->user,
-                                 .fs = definition_text(definition, definition->main_fs.name),
-                                 .max = row->max };
+        FilesRequest request = {
+                .ticket = { .run = live->record->seq, .what = ask->what, .index = ask->index },
+                .kind = row->kind,
+                .user = live->record->user,
+                .fs = definition_text(definition, definition->main_fs.name),
+                .max = row->max
+        };
 
         if (!still_asks(live, ask) ||
             (ask->what == ACTION_START && !g_hash_table_add(live->preparing, GUINT_TO_POINTER(ask->index))))

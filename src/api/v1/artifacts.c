@@ -16,16 +16,17 @@ static json_t *format_artifact(const ArtifactRecord *artifact)
 
         return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s?, s:s}", "run", artifact->run_id, "node",
                          (json_int_t)artifact->node, "name", artifact->name, "type",
-                         artifact->output ? "output" : "input", "filesystem", artifact->fs, "path", artifact->path,
-                         "user", artifact->user, "job", artifact->job_id, "created_at", created);
+                         artifact->output ? "output" : "input", "filesystem", artifact->fs, "path",
+                         artifact->path, "user", artifact->user, "job", artifact->job_id, "created_at",
+                         created);
 }
 
 /* ---- pages ---- */
 
 static char *format_marker(const ArtifactRecord *last)
 {
-        return g_strdup_printf("%" G_GINT64_FORMAT ".%u.%d.%s.%s", last->run, last->node, last->output, last->name,
-                               last->path);
+        return g_strdup_printf("%" G_GINT64_FORMAT ".%u.%d.%s.%s", last->run, last->node, last->output,
+                               last->name, last->path);
 }
 
 static bool parse_marker(const char *text, ArtifactRecord *ret, GError **error)

@@ -1,0 +1,123 @@
+/* paddle artifact list, delete: files that steps of runs have written and read. */
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/listing.h"
+#include "cli/verbs.h"
+#include "net/url.h"
+
+typedef struct {
+        Common common;
+        char *run, *fs, *path, *type, *user, *format;
+        gint64 limit;
+} ArtifactOptions;
+
+/* ---- list ---- */
+
+static const Option list_options[] = {
+        { "run", 'r', OPTION_STRING, offsetof(ArtifactOptions, run), "RUN", "artifacts of this run" },
+        { "fs", 0, OPTION_STRING, offsetof(ArtifactOptions, fs), "NAME",
+          "without --run: artifacts on this file system; default: home" },
+        { "path", 'p', OPTION_STRING, offsetof(ArtifactOptions, path), "PATH",
+          "only paths that begin with this" },
+        { "type", 't', OPTION_STRING, offsetof(ArtifactOptions, type), "TYPE",
+          "input or output; default: both" },
+        { "user", 'u', OPTION_STRING, offsetof(ArtifactOptions, user), "NAME",
+          "artifacts on a file system of this user (administrators)" },
+        { "limit", 'l', OPTION_INT, offsetof(ArtifactOptions, limit), "N", "at most N", .fallback = "100",
+          .min = 1, .max = 1000000 },
+        FORMAT_OPTION(offsetof(ArtifactOptions, format)),
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static const Column columns[] = {
+        { "RUN", .member = "run" },
+        { "NODE", .member = "node", .fit = { 3 } },
+        { "NAME", .member = "name", .fit = { 1, 12 } },
+        { "TYPE", .member = "type", .fit = { 4 } },
+        { "FS", .member = "filesystem", .fit = { 5 } },
+        { "PATH", .member = "path", .fit = { 2, 16 } },
+        { 0 },
+};
+
+static void add_query(GString *path, const char *name, const char *value)
+{
+        g_autofree char *escaped = value ? url_escape(value) : NULL;
+
+        if (escaped)
+                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
+}
+
+static bool artifact_list(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const ArtifactOptions *options = target;
+        g_autoptr(GString) path = g_string_new("/v1/artifacts");
+        g_autoptr(Listing) listing = NULL;
+        Format format;
+        gint64 items;
+
+        if (options->run && (options->fs || options->user))
+                return err_set(error, ERR_USAGE, "--run cannot be combined with --fs or --user");
+        if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
+                return false;
+        add_query(path, "run", options->run);
+        add_query(path, "filesystem", options->fs);
+        add_query(path, "path", options->path);
+        add_query(path, "type", options->type);
+        add_query(path, "user", options->user);
+        listing = listing_new(cli, format, columns, "path");
+        if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
+                return false;
+        if (items == 0 && (format == FORMAT_TABLE || format == FORMAT_WIDE))
+                cli_say(cli, "no artifacts; steps declare them under `artifacts`");
+        return true;
+}
+
+const Verb verb_artifact_list = {
+        .name = "artifact list",
+        .args = "",
+        .summary = "List files that steps of runs have written and read",
+        .about =
+                "Paths are below the root of the file system. An output is listed when its step has succeeded.",
+        .examples = "paddle artifact list --run RUN\n"
+                    "paddle artifact list --fs data --path .pipeline/ --type output",
+        .options = list_options,
+        .size = sizeof(ArtifactOptions),
+        .run = artifact_list,
+};
+
+/* ---- delete ---- */
+
+static const Option delete_options[] = { COMMON_OPTIONS, { 0 } };
+
+static bool artifact_delete(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        g_autofree char *run = url_escape(words[0]);
+
+        if (!cli_client(cli, error))
+                return false;
+        for (words++; *words; words++) {
+                g_autofree char *escaped = url_escape(*words);
+                g_autofree char *path = g_strdup_printf("/v1/artifacts/%s?path=%s", run, escaped);
+                g_autoptr(json_t) reply = NULL;
+
+                if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
+                        return false;
+                printf("artifact %s is deleted\n", *words);
+        }
+        return true;
+}
+
+const Verb verb_artifact_delete = {
+        .name = "artifact delete",
+        .args = "RUN PATH...",
+        .summary = "Delete files that steps of a run have written, after the run has ended",
+        .about = "`paddle artifact list --run RUN` shows the paths. Deleting a run deletes its records, too.",
+        .examples = "paddle artifact delete RUN .pipeline/RUN/train/fit-0-2578f927/model",
+        .options = delete_options,
+        .size = sizeof(ArtifactOptions),
+        .min_words = 2,
+        .max_words = -1,
+        .run = artifact_delete,
+};
