@@ -296,6 +296,9 @@ def check_runs(server, check):
     check("GET", f"/v1/runs/{run}", route=one)
     check("GET", f"/v1/runs/{run}/nodes", route=f"{one}/nodes")
     check("GET", f"/v1/runs/{run}/tree", route=f"{one}/tree")
+    check("GET", f"/v1/artifacts?run={run}")
+    check("GET", "/v1/artifacts?filesystem=home&type=output&path=x")
+    check("DELETE", f"/v1/artifacts/{run}?path=x", route="/v1/artifacts/{run}", status=404)
     check("DELETE", f"/v1/runs/{run}", route=one)
     long = check("POST", "/v1/runs", {"definition": "name: l\nentry_points:\n  a: {command: sleep 600}\n"}).json["id"]
     check("DELETE", f"/v1/runs/{long}", route=one, status=409)
