@@ -299,6 +299,17 @@ def test_list_and_delete(server, ann, bob):
     assert "no step of run" in again.stderr
 
 
+def test_a_deleted_run_takes_its_files_along(server, ann):
+    """R-34"""
+    run, kept = create(ann, CHAIN), create(ann, CHAIN)
+    finish(server, run, "succeeded")
+    finish(server, kept, "succeeded")
+    assert (ann.disk / ".pipeline" / run).exists()
+    ann.paddle("run", "delete", run, check=0)
+    wait_for(lambda: not (ann.disk / ".pipeline" / run).exists(), PATIENCE, "the files to go")
+    assert (ann.disk / ".pipeline" / kept).exists()
+
+
 def test_pages(server, ann):
     run = create(ann, CHAIN)
     finish(server, run, "succeeded")

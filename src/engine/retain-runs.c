@@ -2,6 +2,8 @@
  * small batches, when nobody waits, so that a run of 100,000 nodes holds up nobody. As for jobs (retain.c), a thread of
  * the pool reads what is to go, and a command deletes it.
  *
+ * Its artifacts are removed when the run itself goes. Nothing waits for that: a file system may not answer.
+ *
  *   ended ──▶ dropped: no longer shown ──▶ 200 nodes with their jobs a batch ──▶ its children ──▶ the run itself */
 #include "engine/runs.h"
 
@@ -10,11 +12,12 @@ enum { PAGE = 200, CHILDREN_PAGE = 1000, REST_MS = 60 * 1000 };
 typedef struct {
         Command command;
         Engine *engine;
-        gint64 before;    /* ms: runs that ended later are kept */
-        RunRecord *run;   /* to delete; NULL: there is none */
-        GPtrArray *nodes; /* RunNodeRecord: some of those of a dropped run; NULL: not read */
-        bool children;    /* it has no nodes, but children */
-        bool last;        /* it has neither, or no more than go now */
+        gint64 before;        /* ms: runs that ended later are kept */
+        RunRecord *run;       /* to delete; NULL: there is none */
+        char *fs, *directory; /* of its artifacts, if it is the last page; or NULL */
+        GPtrArray *nodes;     /* RunNodeRecord: some of those of a dropped run; NULL: not read */
+        bool children;        /* it has no nodes, but children */
+        bool last;            /* it has neither, or no more than go now */
 } RunSweep;
 
 /* ---- on a thread of the pool ---- */
@@ -25,6 +28,8 @@ static void read_children(RunSweep *sweep, Store *store)
 
         sweep->children = children && children->len > 0;
         sweep->last = children && children->len < CHILDREN_PAGE;
+        if (sweep->last)
+                (void)runs_find_directory(sweep->engine, sweep->run, &sweep->fs, &sweep->directory);
 }
 
 static void read_sweep(bool stopped, void *arg)
@@ -90,8 +95,11 @@ static void drop_some(Engine *engine, const RunSweep *sweep)
                 drop_nodes(engine, sweep->nodes);
         if (sweep->children)
                 g_ptr_array_add(engine->batch.dropped_children, g_memdup2(&seq, sizeof seq));
-        if (sweep->last)
-                g_ptr_array_add(engine->batch.dropped_runs, g_memdup2(&seq, sizeof seq));
+        if (!sweep->last)
+                return;
+        g_ptr_array_add(engine->batch.dropped_runs, g_memdup2(&seq, sizeof seq));
+        if (sweep->directory)
+                runs_remove_directory(engine, sweep->run, sweep->fs, sweep->directory);
 }
 
 /* One that ended long ago. */
@@ -125,6 +133,8 @@ static void free_sweep(Command *command)
         RunSweep *sweep = (RunSweep *)command;
 
         run_record_free(sweep->run);
+        g_free(sweep->fs);
+        g_free(sweep->directory);
         g_clear_pointer(&sweep->nodes, g_ptr_array_unref);
 }
 

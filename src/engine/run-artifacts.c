@@ -1,4 +1,4 @@
-/* Deletes an artifact of a run that has ended: the file first, by a file worker, then the records of it.
+/* Removes artifacts, by the file workers: all of a run that is deleted, or one of a run that has ended, with its records:
  *
  *   engine_delete_artifact ─▶ RemoveFile: no live run has it ─▶ a worker ─▶ DropRecords ─▶ the caller's answer */
 #include "engine/run-files.h"
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/log.h"
 
 enum { FOUND_MAX = 1000 }; /* records of a path that are looked at */
 
@@ -167,4 +168,47 @@ void engine_delete_artifact(Engine *engine, const char *run_id, const char *path
         remove->drop->run = g_steal_pointer(&run);
         remove->drop->records = records;
         inbox_put(&engine->inbox, &remove->command);
+}
+
+/* ---- the directory of a deleted run ---- */
+
+bool runs_find_directory(const Engine *engine, RunRecord *run, char **ret_fs, char **ret_path)
+{
+        g_autoptr(RunPlan) plan = NULL;
+        g_autoptr(json_t) request = NULL;
+        const char *sub;
+        gsize len;
+
+        if (!store_run_text(engine->store, run, NULL) || !run->text || !strstr(run->text, "artifacts"))
+                return false;
+        request = run->request ? json_parse(run->request, strlen(run->request), NULL) : NULL;
+        plan = run_plan_new(engine, run->text, request, NULL);
+        if (!plan || !plan->artifacts || !plan->definition->has_main_fs)
+                return false;
+        sub = definition_text(plan->definition, plan->definition->main_fs.sub_path);
+        for (len = strlen(sub); len > 0 && sub[len - 1] == '/';)
+                len--;
+        *ret_fs = g_strdup(definition_text(plan->definition, plan->definition->main_fs.name));
+        *ret_path = g_strdup_printf("%.*s%s.pipeline/%s", (int)len, sub, len > 0 ? "/" : "", run->id);
+        return true;
+}
+
+static void note_directory(Engine *engine, const FilesTicket *ticket, const json_t *values,
+                           const GError *error)
+{
+        g_autofree char *id = ticket->arg;
+
+        if (engine && error)
+                log_warning("the artifacts of a deleted run are left on its file system", "run", id, "error",
+                            error->message, NULL);
+}
+
+void runs_remove_directory(Engine *engine, const RunRecord *run, const char *fs, const char *path)
+{
+        run_files_ask(engine->files,
+                      &(FilesRequest){ .ticket = { .answered = note_directory, .arg = g_strdup(run->id) },
+                                       .kind = FILES_REMOVE,
+                                       .user = run->user,
+                                       .fs = fs,
+                                       .paths = json_pack("{s:s}", ".pipeline", path) });
 }

@@ -91,6 +91,14 @@ void runs_say(LiveRun *live, guint32 node, char *text);
 /* "train.step-3", as people name the node; the caller's. */
 char *runs_node_path(const LiveRun *live, guint32 node);
 
+/* ---- run-artifacts.c ---- */
+
+/* The directory of all artifacts of a run that has no text yet: "sub/.pipeline/<id>" and the name of its file system.
+ * False: it has none. Reads the store and compiles the text; not on the engine's thread. */
+bool runs_find_directory(const Engine *engine, RunRecord *run, char **ret_fs, char **ret_path);
+/* Removes it with what it contains. A failure is logged. */
+void runs_remove_directory(Engine *engine, const RunRecord *run, const char *fs, const char *path);
+
 /* ---- runs-act.c ---- */
 
 typedef struct {

@@ -183,6 +183,12 @@ bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError 
         return store->ops->run_counts(store, run, ret, error);
 }
 
+bool store_run_text(Store *store, RunRecord *run, GError **error)
+{
+        store_check_read();
+        return store->ops->run_text(store, run, error);
+}
+
 GPtrArray *store_artifacts(Store *store, const ArtifactQuery *query, GError **error)
 {
         store_check_read();

@@ -166,6 +166,9 @@ bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError 
  * error: there is none. */
 RunRecord *store_run_expired(Store *store, gint64 before, GError **error);
 
+/* Reads text and request of a run that has neither, also of a dropped one. */
+bool store_run_text(Store *store, RunRecord *run, GError **error);
+
 typedef struct {
         gint64 run;            /* seq; 0: of all runs of `user` that have written to or read from `fs` */
         const char *user, *fs; /* without a run */
@@ -234,6 +237,7 @@ struct StoreOps {
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
         bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
         RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);
+        bool (*run_text)(Store *store, RunRecord *run, GError **error);
         GPtrArray *(*artifacts)(Store *store, const ArtifactQuery *query, GError **error);
         GPtrArray *(*events)(Store *store, const EventQuery *query, GError **error);
         gint64 (*events_horizon)(Store *store);

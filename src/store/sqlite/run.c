@@ -240,6 +240,17 @@ static bool read_text(Conn *conn, RunRecord *run, GError **error)
         return step != STEP_ERROR;
 }
 
+bool sqlite_run_text(Store *base, RunRecord *run, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        bool ok = conn && read_text(conn, run, error);
+
+        if (conn)
+                pool_give(&store->pool, conn);
+        return ok;
+}
+
 /* The run that `stmt` finds. NULL without an error: none. */
 static RunRecord *read_one(SqliteStore *store, Conn *conn, int stmt, bool text, GError **error)
 {

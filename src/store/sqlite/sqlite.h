@@ -86,6 +86,7 @@ GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GEr
 GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_next, GError **error);
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
 bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);
+bool sqlite_run_text(Store *base, RunRecord *run, GError **error);
 GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
 GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
