@@ -86,6 +86,8 @@ static void post_answer(FileWork *work)
 static bool find_rights(const FileWork *work, UnixRights **ret, GError **error)
 {
         Post *post = work->post;
+        bool home = work->at.type == FILESYSTEM_HOMES &&
+                    work->kind != FILES_REMOVE; /* nothing is made for that */
         bool ends, ok = true;
 
         g_mutex_lock(&post->lock);
@@ -95,8 +97,7 @@ static bool find_rights(const FileWork *work, UnixRights **ret, GError **error)
         if (ends)
                 return err_set(error, ERR_UNAVAILABLE, "the server ends");
         if (post->rights)
-                ok = post->rights(work->at.user, work->user_seq, work->at.type == FILESYSTEM_HOMES, ret,
-                                  post->rights_arg, error);
+                ok = post->rights(work->at.user, work->user_seq, home, ret, post->rights_arg, error);
         g_mutex_lock(&post->lock);
         if (--post->resolving == 0)
                 g_cond_broadcast(&post->resolved);

@@ -101,7 +101,8 @@ static const GDestroyNotify frees[RECORD_KINDS][RECORD_OPS] = {
         [RECORD_NEW_RUN] = { (GDestroyNotify)run_record_free },
         [RECORD_RUN] = { (GDestroyNotify)run_record_free, g_free },
         [RECORD_RUN_NODE] = { (GDestroyNotify)run_node_record_free, (GDestroyNotify)run_node_record_free },
-        [RECORD_RUN_CHILD] = { g_free, g_free },
+        [RECORD_RUN_CHILD] = { (GDestroyNotify)run_child_record_free, g_free },
+        [RECORD_ARTIFACT] = { (GDestroyNotify)artifact_record_free, (GDestroyNotify)artifact_record_free },
 };
 
 struct Batch {

@@ -139,6 +139,125 @@ static void test_round_trip(void)
         }
 }
 
+/* What was read for a loop stays when the row changes. */
+static void test_list(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(GError) error = NULL;
+
+        for (int change = 0; change < 2; change++) {
+                g_autoptr(Batch) batch = batch_new();
+                RunChildRecord *child = make_child(1, 0, 5, 3, 2);
+
+                child->list = change == 0 ? g_strdup("[\"ä\",[1]]") : NULL;
+                child->rest = change == 0 ? NODE_NONE : NODE_CANCELLED;
+                if (change == 0)
+                        batch_put(batch, RECORD_NEW_RUN, make_run(1, "ann", NULL));
+                batch_put(batch, RECORD_RUN_CHILD, child);
+                commit(store, batch);
+        }
+        g_autoptr(GPtrArray) children = store_run_children(store, 1, 10, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(children->len, ==, 1);
+        g_assert_cmpstr(((const RunChildRecord *)children->pdata[0])->list, ==, "[\"ä\",[1]]");
+        g_assert_cmpint(((const RunChildRecord *)children->pdata[0])->rest, ==, NODE_CANCELLED);
+}
+
+/* ---- artifacts ---- */
+
+static ArtifactRecord *make_artifact(gint64 run, guint32 node, bool output, const char *name,
+                                     const char *path)
+{
+        ArtifactRecord *artifact = g_new0(ArtifactRecord, 1);
+
+        *artifact = (ArtifactRecord){ .run = run,
+                                      .node = node,
+                                      .output = output,
+                                      .name = g_strdup(name),
+                                      .user = g_strdup("ann"),
+                                      .fs = g_strdup("home"),
+                                      .path = g_strdup(path),
+                                      .created = 5000 + node };
+        return artifact;
+}
+
+/* "node:name node:name" of each page of two. */
+static char *walk(Store *store, ArtifactQuery query)
+{
+        g_autoptr(GPtrArray) page = NULL;
+        GString *out = g_string_new(NULL);
+
+        query.limit = 2;
+        do {
+                g_autoptr(GError) error = NULL;
+                GPtrArray *next = store_artifacts(store, &query, &error);
+
+                g_assert_no_error(error);
+                g_clear_pointer(&page, g_ptr_array_unref);
+                page = next;
+                for (guint i = 0; i < page->len; i++) {
+                        query.after = page->pdata[i];
+                        g_string_append_printf(out, "%s%" G_GINT64_FORMAT ".%u:%s", out->len ? " " : "",
+                                               query.after->run, query.after->node, query.after->name);
+                }
+        } while (page->len == 2);
+        return g_string_free(out, FALSE);
+}
+
+static void assert_walk(Store *store, ArtifactQuery query, const char *want)
+{
+        g_autofree char *got = walk(store, query);
+
+        g_assert_cmpstr(got, ==, want);
+}
+
+static void put_artifacts(Store *store)
+{
+        g_autoptr(Batch) batch = batch_new();
+
+        batch_put(batch, RECORD_NEW_RUN, make_run(1, "ann", NULL));
+        batch_put(batch, RECORD_NEW_RUN, make_run(2, "ann", NULL));
+        batch_put(batch, RECORD_NEW_RUN, make_run(3, "ben", NULL)); /* as if ann's run was renamed */
+        batch_put(batch, RECORD_ARTIFACT, make_artifact(1, 2, true, "x", "r1/a/x"));
+        batch_put(batch, RECORD_ARTIFACT, make_artifact(1, 2, true, "y", "r1/a/y"));
+        batch_put(batch, RECORD_ARTIFACT, make_artifact(1, 3, false, "i", "r1/a/x"));
+        batch_put(batch, RECORD_ARTIFACT, make_artifact(2, 2, false, "i", "r1/a/x"));
+        batch_put(batch, RECORD_ARTIFACT, make_artifact(2, 2, true, "x", "r2/a/x"));
+        batch_put(batch, RECORD_ARTIFACT, make_artifact(3, 2, true, "x", "r1/a/x"));
+        commit(store, batch);
+}
+
+static void test_artifacts(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+
+        put_artifacts(store);
+        assert_walk(store, (ArtifactQuery){ .run = 1 }, "1.2:x 1.2:y 1.3:i");
+        assert_walk(store, (ArtifactQuery){ .run = 1, .path = "r1/a/x" }, "1.2:x 1.3:i");
+        assert_walk(store, (ArtifactQuery){ .user = "ann", .fs = "home" }, "1.2:x 1.3:i 2.2:i 1.2:y 2.2:x");
+        assert_walk(store, (ArtifactQuery){ .user = "ann", .fs = "home", .path = "r1/" },
+                    "1.2:x 1.3:i 2.2:i 1.2:y");
+        assert_walk(store, (ArtifactQuery){ .user = "ann", .fs = "data" }, "");
+        assert_walk(store, (ArtifactQuery){ .user = "ben", .fs = "home" }, "");
+}
+
+static void test_drop_artifacts(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new();
+        ArtifactRecord *all = make_artifact(1, 2, true, NULL, NULL);
+
+        put_artifacts(store);
+        batch_drop(batch, RECORD_ARTIFACT, all);
+        batch_drop(batch, RECORD_ARTIFACT, make_artifact(2, 2, true, "x", NULL));
+        commit(store, batch);
+        assert_walk(store, (ArtifactQuery){ .run = 1 }, "1.3:i");
+        assert_walk(store, (ArtifactQuery){ .run = 2 }, "2.2:i");
+}
+
 /* The first start and message of a node stay; a run that has ended is not loaded any more. */
 static void test_change(void)
 {
@@ -303,6 +422,9 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/store/run/round-trip", test_round_trip);
         g_test_add_func("/store/run/change", test_change);
+        g_test_add_func("/store/run/list", test_list);
+        g_test_add_func("/store/run/artifacts", test_artifacts);
+        g_test_add_func("/store/run/drop-artifacts", test_drop_artifacts);
         g_test_add_func("/store/run/pages", test_pages);
         g_test_add_func("/store/run/drop", test_drop);
         g_test_add_func("/store/run/expired", test_expired);
