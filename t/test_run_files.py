@@ -154,9 +154,9 @@ entry_points:
     assert artifacts(ann, "filesystem=home&path=team") == []
 
 
-def test_a_list_is_read_once(server, ann, tmp_path):
+def test_a_list_is_read_once(server, ann, machine):
     """A kill, and another content of the file, change nothing in a loop that has begun."""
-    tmp_path.chmod(0o777)
+    machine.chmod(0o777)
     run = create(
         ann,
         f"""name: list
@@ -167,25 +167,25 @@ entry_points:
     deps: make
     artifacts: {{input: {{list: "{{{{make.list}}}}"}}}}
     loop_argument: "{{{{list}}}}"
-    command: "while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; echo $PF_LOOP_ARGUMENT >> {tmp_path}/items"
+    command: "while [ ! -e {machine}/go ]; do sleep 0.05; done; echo $PF_LOOP_ARGUMENT >> {machine}/items"
 """,
     )
     running(server, run, "use-0")
     (made,) = artifacts(ann, f"run={run}&type=output")
     server.kill()
     (ann.disk / made["path"]).write_text("[8]")
-    (tmp_path / "go").touch()
+    (machine / "go").touch()
     server.start()
     finish(server, run, "succeeded")
-    assert (tmp_path / "items").read_text() == "1\n2\n3\n"
+    assert (machine / "items").read_text() == "1\n2\n3\n"
 
 
 # -- what goes wrong
 
 
-def test_an_artifact_deleted_while_in_use(server, ann, tmp_path):
+def test_an_artifact_deleted_while_in_use(server, ann, machine):
     """RE-06: a loop whose file is gone fails with the name of the artifact, and post_process runs."""
-    tmp_path.chmod(0o777)
+    machine.chmod(0o777)
     run = create(
         ann,
         f"""name: deleted
@@ -193,7 +193,7 @@ post_process:
   last: {{command: "true"}}
 entry_points:
   make: {{command: "echo '[1]' > {{{{list}}}}", artifacts: {{output: [list]}}}}
-  wait: {{deps: make, command: "while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"}}
+  wait: {{deps: make, command: "while [ ! -e {machine}/go ]; do sleep 0.05; done"}}
   use:
     deps: make, wait
     artifacts: {{input: {{items: "{{{{make.list}}}}"}}}}
@@ -205,7 +205,7 @@ entry_points:
     (made,) = artifacts(ann, f"run={run}&type=output")
     assert ann.server.request("DELETE", f"/v1/artifacts/{run}?path={made['path']}", headers=ann.headers).status == 409
     (ann.disk / made["path"]).unlink()
-    (tmp_path / "go").touch()
+    (machine / "go").touch()
     finish(server, run, "failed")
     assert states(server, run)["use-0"] == "failed" and states(server, run)["last"] == "succeeded"
     said = message(server, run, "use-0")
