@@ -790,6 +790,9 @@ static void test_key(void)
 
         g_assert_no_error(error);
         g_assert_cmpstr(first, ==, again);
+        g_autofree char *later = create(house, TWO, "{'fs_default':'home'}", "k", NULL, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(first, ==, later); /* the caller has asked for the same */
         assert_error(create(house, TWO, "{'name':'x'}", "k", NULL, &refused) != NULL, &refused, ERR_CONFLICT,
                      "key");
         house_free(house);
