@@ -774,7 +774,8 @@ static void test_refused(void)
         assert_error(create(house, "entry_points: {a: {command: c, extra_fs: [{name: own}]}}", NULL, NULL,
                             NULL, &error) != NULL,
                      &error, ERR_NOT_FOUND, "own");
-        assert_error(create(house, WRITES, NULL, NULL, NULL, &error) != NULL, &error, ERR_INVALID, "main file system");
+        assert_error(create(house, WRITES, NULL, NULL, NULL, &error) != NULL, &error, ERR_INVALID,
+                     "main file system");
         assert_error(act(house, "0000000000000000", "stop", &error), &error, ERR_NOT_FOUND, "no run");
         assert_error(act(house, "0000000000000000", "delete", &error), &error, ERR_NOT_FOUND, "no run");
         house_free(house);
