@@ -188,6 +188,7 @@ static const Case artifacts[] = {
                         "deps: a, artifacts: {input: {train_data: '{{a.train_data}}'}}") },
         { "C058", STEP(OUT), "PE-20" },
         { "C058-request", STEP(OUT), NULL, { .fs_name = "home" } },
+        { "C058-default", STEP(OUT), NULL, { .fs_default = "home" } },
         { "C059-one", IN("'{{ xxxx }}'"), "PE-21" },
         { "C059-text", IN("./x"), "PE-21" },
         { "C060", IN("'{{a.none}}'"), "PE-12" },

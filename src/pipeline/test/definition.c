@@ -24,6 +24,32 @@ static void test_settings(void)
         }
 }
 
+/* Only a definition that has artifacts and names no file system gets the default. */
+static void test_default_fs(void)
+{
+        static const struct {
+                const char *body, *fs; /* fs "": none */
+        } cases[] = {
+                { "entry_points: {a: {}}", "" },
+                { "entry_points: {a: {artifacts: {output: [o]}}}", "home" },
+                { "fs_options: {extra_fs: [{name: x}]}\nentry_points: {a: {artifacts: {output: [o]}}}",
+                  "home" },
+                { "fs_options: {main_fs: {sub_path: x}}\nentry_points: {a: {artifacts: {output: [o]}}}",
+                  "home" },
+                { "fs_options: {main_fs: {name: data}}\nentry_points: {a: {artifacts: {output: [o]}}}",
+                  "data" },
+                { "post_process: {p: {artifacts: {output: [o]}}}\nentry_points: {a: {}}", "home" },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(Definition) definition =
+                        parse_valid(cases[i].body, &(DefinitionRequest){ .fs_default = "home" });
+
+                g_assert_cmpstr(definition_text(definition, definition->main_fs.name), ==, cases[i].fs);
+                g_assert_cmpint(definition->has_main_fs, ==, *cases[i].fs != '\0');
+        }
+}
+
 static char *variable_text(const Definition *definition, const char *path, ValueRole role, const char *name)
 {
         guint32 component = component_named(definition, path);
@@ -377,6 +403,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         json_init();
         g_test_add_func("/definition/settings", test_settings);
+        g_test_add_func("/definition/default-fs", test_default_fs);
         g_test_add_func("/definition/values", test_values);
         g_test_add_func("/definition/request", test_request);
         g_test_add_func("/definition/merged", test_merged);
