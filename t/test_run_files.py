@@ -273,6 +273,8 @@ entry_points:
         other = create(ann, CHAIN)
         finish(server, other, "succeeded")
         assert {show(server, run)["state"] for run in waits} == {"running"}
+        kept = server.request("DELETE", "/v1/filesystems/hung", headers=ann.headers)
+        assert kept.status == 409 and "used by run" in kept.json["message"], kept.body
         for run in waits:
             wait_for(lambda run=run: show(server, run)["state"] in END, 30 + PATIENCE, "the end of a run")
             assert message(server, run, "a").startswith("RE-05: file system 'hung' has not answered for 30 s")
