@@ -176,7 +176,7 @@ static void look(const RunActor *actor, guint32 node)
                 run_looked(actor->live->machine, node, false, true);
                 return;
         }
-        if (strchr(rendered.condition, '~') || strlen(rendered.condition) > CONDITION_NOW_MAX) {
+        if (strlen(rendered.condition) > CONDITION_NOW_MAX || condition_searches(rendered.condition)) {
                 g_array_append_val(actor->live->looks, node); /* after the commit */
                 return;
         }

@@ -491,6 +491,24 @@ static void test_full_disk(void)
         faulty_remove();
 }
 
+/* ---- conditions ---- */
+
+/* Only a regular expression needs a worker, whose answer comes in a later batch; a text with such a sign does not. */
+static void test_conditions(void)
+{
+        static const char text[] =
+                "entry_points:\n  a: {command: c, condition: \"'a~b' == 'a~b' && '=~' != '!~'\"}\n";
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new(), .definition = compile(text) };
+
+        play.id = create(play.house, text, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(state_of(&play, "a"), ==, "running");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
 /* ---- users ---- */
 
 /* A user with open jobs cannot be deleted. One whose steps wait for the limit of open jobs can, and submits no more. */
@@ -668,6 +686,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/refused", test_refused);
         g_test_add_func("/engine/runs/key", test_key);
         g_test_add_func("/engine/runs/full-disk", test_full_disk);
+        g_test_add_func("/engine/runs/conditions", test_conditions);
         g_test_add_func("/engine/runs/deleted-user", test_deleted_user);
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
         g_test_add_func("/engine/runs/put-off", test_put_off);
