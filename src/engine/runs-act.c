@@ -58,6 +58,16 @@ static const RenderDag *chain_add(Chain *chain, LiveRun *live, guint32 dag)
         return ret;
 }
 
+/* ---- what it costs ---- */
+
+/* run_work counts the step itself. */
+static void charge(const RunActor *actor, gsize steps)
+{
+        guint left = *actor->budget;
+
+        *actor->budget = left > steps ? left - (guint)steps : MIN(left, 1);
+}
+
 /* ---- loops ---- */
 
 /* A new reference. */
@@ -143,7 +153,7 @@ static void expand(const RunActor *actor, guint32 child)
 
 /* ---- conditions ---- */
 
-static bool render_node(LiveRun *live, guint32 node, Rendered *ret, GError **error)
+static bool render(LiveRun *live, guint32 node, Rendered *ret, GError **error)
 {
         const RenderContext context = context_of(live);
         const RunNode *at = run_node(live->machine, node);
@@ -154,6 +164,15 @@ static bool render_node(LiveRun *live, guint32 node, Rendered *ret, GError **err
                 return err_set(error, ERR_INVALID, "it is nested too deep");
         return render_instance(&context, dag, at->component, at->number, item_of(live, node), NULL, ret,
                                error);
+}
+
+/* A failure may have cost as much as the longest text, so that it uses up the run's part of the batch. */
+static bool render_node(const RunActor *actor, guint32 node, Rendered *ret, GError **error)
+{
+        bool ok = render(actor->live, node, ret, error);
+
+        charge(actor, ok ? rendered_size(ret) / RUN_STEP_BYTES : RUN_STEPS);
+        return ok;
 }
 
 static void answer_look(LiveRun *live, guint32 node, bool holds, const GError *error)
@@ -171,7 +190,7 @@ static void look(const RunActor *actor, guint32 node)
         g_auto(Rendered) rendered = { 0 };
         bool holds = false;
 
-        if (!render_node(actor->live, node, &rendered, &error)) {
+        if (!render_node(actor, node, &rendered, &error)) {
                 runs_say(actor->live, node, g_strdup(error->message));
                 run_looked(actor->live->machine, node, false, true);
                 return;
@@ -241,8 +260,7 @@ static void ask(Engine *engine, LiveRun *live, guint32 node)
         g_auto(Rendered) rendered = { 0 };
         Looked *looked;
 
-        if (run_node(live->machine, node)->state != NODE_LOOKING ||
-            !render_node(live, node, &rendered, &error))
+        if (run_node(live->machine, node)->state != NODE_LOOKING || !render(live, node, &rendered, &error))
                 return;
         looked = command_new(&looked_ops, NULL, NULL);
         looked->engine = engine;
@@ -275,24 +293,30 @@ static Live *submit(const RunActor *actor, guint32 node, GError **error)
         g_auto(Rendered) rendered = { 0 };
         g_autoptr(Spec) spec = NULL;
 
-        if (render_node(live, node, &rendered, error))
+        charge(actor, RUN_JOB_STEPS);
+        if (render_node(actor, node, &rendered, error))
                 spec = step_job(&run, component, name, &rendered, error);
         return spec ? submit_step(actor->engine, live->record, node, spec, error) : NULL;
+}
+
+static void retry_at(const RunActor *actor, gint64 at)
+{
+        Engine *engine = actor->engine;
+
+        actor->live->retry_at = at;
+        engine->runs_at = engine->runs_at ? MIN(engine->runs_at, at) : at;
 }
 
 static void put_off(const RunActor *actor, guint32 node)
 {
         LiveRun *live = actor->live;
-        gint64 at = actor->engine->batch.now + RETRY_MS;
         bool there = false;
 
         for (guint i = 0; i < live->put_off->len; i++)
                 there |= g_array_index(live->put_off, guint32, i) == node;
         if (!there)
                 g_array_append_val(live->put_off, node);
-        live->retry_at = at;
-        if (!actor->engine->runs_at)
-                actor->engine->runs_at = at;
+        retry_at(actor, actor->engine->batch.now + RETRY_MS);
 }
 
 /* A limit of open jobs passes: the step waits. */
@@ -315,18 +339,25 @@ static void start(const RunActor *actor, guint32 node)
         }
 }
 
-void runs_start_again(Engine *engine, LiveRun *live)
+/* Each that is tried goes to the end of the list. If all that the budget allowed could start, the rest need not wait for
+ * another second. */
+void runs_start_again(const RunActor *actor)
 {
-        const RunActor actor = { engine, live };
+        LiveRun *live = actor->live;
+        guint left = live->put_off->len;
 
         live->retry_at = 0;
-        for (guint i = 0; i < live->put_off->len; i++) {
-                guint32 node = g_array_index(live->put_off, guint32, i);
+        for (; left > 0 && *actor->budget > RUN_JOB_STEPS; left--) {
+                guint32 node = g_array_index(live->put_off, guint32, 0);
                 const RunNode *at = run_node(live->machine, node);
 
+                g_array_remove_index(live->put_off, 0);
+                g_array_append_val(live->put_off, node);
                 if (at->state == NODE_STARTING && at->job == 0)
-                        start(&actor, node);
+                        start(actor, node);
         }
+        if (left > 0 && live->retry_at == 0)
+                retry_at(actor, actor->engine->batch.now + 1);
 }
 
 static void stop(const RunActor *actor, guint32 node)
@@ -340,6 +371,7 @@ static void stop(const RunActor *actor, guint32 node)
                 run_ended(live->machine, node, NODE_TERMINATED);
                 return;
         }
+        charge(actor, RUN_JOB_STEPS);
         life = batch_life(actor->engine, job);
         (void)life_cancel(&life, false, live->record->stopping ? live->record->user : "its run", NULL);
         batch_end_life(actor->engine, job, &life);

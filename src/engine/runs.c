@@ -355,8 +355,8 @@ static void end_broken(Engine *engine, LiveRun *live)
 /* True: there is more to do. */
 static bool work_on(Engine *engine, LiveRun *live)
 {
-        RunActor actor = { engine, live };
         guint *left = steps_left(engine, live), budget = MIN(*left, engine->batch.run_steps), before = budget;
+        RunActor actor = { engine, live, &budget };
         bool more;
 
         runs_touch(engine, live);
@@ -365,7 +365,7 @@ static bool work_on(Engine *engine, LiveRun *live)
                 return false;
         }
         if (live->retry_at && live->retry_at <= engine->batch.now)
-                runs_start_again(engine, live);
+                runs_start_again(&actor);
         more = run_work(live->machine, &budget, runs_act, &actor);
         *left -= before - budget;
         engine->batch.run_steps -= before - budget;

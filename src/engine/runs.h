@@ -7,7 +7,7 @@
  *   commands: create, stop ────────────────────────────────┼─▶ due ─▶ runs_work: run_work ─▶ runs-act.c: actions
  *   a worker's answer ─▶ run_looked ───────────────────────┘            │                     start: submit_step
  *                                                                       ▼                     stop: life_cancel
- *   commit ◀─ runs_store: rows of what has changed ◀── at most 256 steps of a run, 1,024 of all
+ *   commit ◀─ runs_store: rows of what has changed ◀── at most 256 steps of a run, 1,024 of all; a job counts as 16
  *     ├── done:   runs_settle: run_keep; questions go to the workers; runs that have ended leave
  *     └── failed: runs_restore: run_undo; new runs leave */
 #pragma once
@@ -18,7 +18,9 @@
 
 enum {
         RUN_STEPS = 256,             /* of one run in a batch */
-        RUN_STEPS_ALL = 1024,        /* of all runs in a batch */
+        RUN_STEPS_ALL = 1024,        /* of all runs in a batch: about 5 ms */
+        RUN_JOB_STEPS = 16,          /* for which a job that is submitted or cancelled counts */
+        RUN_STEP_BYTES = 2048,       /* of texts that are rendered, for which they count as a step */
         RUNS_MAX = 2000,             /* that have not ended */
         RUNS_OF_USER_MAX = 100,      /* ... of one user; administrators have no such limit */
         RUN_NODES_MAX = 1000000,     /* of one run */
@@ -77,11 +79,12 @@ char *runs_node_path(const LiveRun *live, guint32 node);
 typedef struct {
         Engine *engine;
         LiveRun *live;
+        guint *budget; /* steps left; what an action costs beside its own step is taken off, but never all */
 } RunActor;
 
 /* A RunAction; `arg` is a RunActor. */
 void runs_act(void *arg, RunActionKind kind, guint32 index);
-/* Tries again to start the nodes in `put_off`. */
-void runs_start_again(Engine *engine, LiveRun *live);
+/* Tries again to start the nodes in `put_off`, as many as the budget allows; the others are tried the next time. */
+void runs_start_again(const RunActor *actor);
 /* Evaluates the conditions in `looks` on a worker. */
 void runs_ask(Engine *engine, LiveRun *live);

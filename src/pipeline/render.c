@@ -23,6 +23,28 @@ void rendered_clear(Rendered *rendered)
         *rendered = (Rendered){ 0 };
 }
 
+static gsize texts_in(const json_t *object)
+{
+        const char *name;
+        json_t *value;
+        gsize ret = 0;
+
+        json_object_foreach((json_t *)object, name, value)
+                ret += strlen(name) + json_string_length(value);
+        return ret;
+}
+
+static gsize text_size(const char *text)
+{
+        return text ? strlen(text) : 0;
+}
+
+gsize rendered_size(const Rendered *rendered)
+{
+        return texts_in(rendered->parameters) + texts_in(rendered->inputs) + texts_in(rendered->outputs) +
+               texts_in(rendered->env) + text_size(rendered->command) + text_size(rendered->condition);
+}
+
 /* ---- values ---- */
 
 static json_t *json_of(const Definition *definition, const Value *value)

@@ -49,6 +49,8 @@ typedef struct {
 } Rendered;
 void rendered_clear(Rendered *rendered);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Rendered, rendered_clear)
+/* Bytes of its texts: about what rendering it has cost. Lists, which are shared, do not count. */
+gsize rendered_size(const Rendered *rendered);
 
 /* The parameters of a component, before its loop. NULL with ERR_INVALID ("RE-03: ..."). */
 json_t *render_parameters(const RenderContext *context, const RenderDag *dag, guint32 component,

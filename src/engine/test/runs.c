@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "engine/runs.h"
 #include "engine/test/help.h"
 #include "pipeline/definition.h"
 #include "store/test/faulty.h"
@@ -585,6 +586,12 @@ static void test_put_off(void)
         house_free(play.house);
 }
 
+static bool metrics_have_jobs(House *house, gint64 jobs, EngineMetrics *ret)
+{
+        engine_metrics(house->engine, ret);
+        return ret->submitted >= jobs;
+}
+
 /* A batch does a part of a wide run, and others are served between. */
 static void test_wide(void)
 {
@@ -607,6 +614,35 @@ static void test_wide(void)
         definition_free(play.definition);
         g_free(play.id);
         house_free(play.house);
+}
+
+/* The jobs that one batch may submit are few, however many runs are due in it. */
+static void test_jobs_of_a_batch(void)
+{
+        g_autoptr(GString) text = g_string_new("name: p\nparallelism: 20\nentry_points:\n");
+        House *house = house_new();
+        RunAnswer answers[40] = { 0 };
+        EngineMetrics metrics;
+
+        for (int i = 0; i < 20; i++)
+                g_string_append_printf(text, "  s%d: {command: c}\n", i);
+        house_hold(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++)
+                engine_create_run(house->engine, &(EngineRun){ .user = "ann", .text = text->str },
+                                  note_answer, &answers[i]);
+        house_let_go(house);
+        for (int i = 0; i < 2000 && !metrics_have_jobs(house, G_N_ELEMENTS(answers) * 20, &metrics); i++) {
+                house_barrier(house);
+                g_usleep(1000);
+        }
+        g_assert_cmpint(metrics.submitted, ==, G_N_ELEMENTS(answers) * 20);
+        g_assert_cmpint(metrics.batch_jobs_max, <=,
+                        RUN_STEPS_ALL / RUN_JOB_STEPS + 4); /* and those that the scheduler starts */
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++) {
+                g_assert_no_error(answers[i].error);
+                run_record_free(answers[i].run);
+        }
+        house_free(house);
 }
 
 /* ---- the end ---- */
@@ -691,6 +727,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
         g_test_add_func("/engine/runs/put-off", test_put_off);
         g_test_add_func("/engine/runs/wide", test_wide);
+        g_test_add_func("/engine/runs/jobs-of-a-batch", test_jobs_of_a_batch);
         g_test_add_func("/engine/runs/delete", test_delete);
         g_test_add_func("/engine/runs/retained", test_retained);
         return g_test_run();
