@@ -106,31 +106,14 @@ static const json_t *item_of(LiveRun *live, guint32 node)
         return json_array_get(list_of(live, child, NULL), run_node(live->machine, node)->number);
 }
 
-/* How many nodes the live runs of the user have. */
-static gint64 nodes_of_user(Engine *engine, const char *user)
+static void explain_full(const LiveRun *live, gsize count, GError **error)
 {
-        GHashTableIter iter;
-        gpointer value;
-        gint64 n = 0;
-
-        g_hash_table_iter_init(&iter, engine->runs);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                const LiveRun *live = value;
-
-                if (live->machine && strcmp(live->record->user, user) == 0)
-                        n += run_nodes(live->machine);
-        }
-        return n;
-}
-
-static bool check_nodes(const RunActor *actor, gint64 count, GError **error)
-{
-        const RunRecord *record = actor->live->record;
-
-        if (count < 1000 || nodes_of_user(actor->engine, record->user) + count <= RUN_NODES_OF_USER)
-                return true;
-        return err_set(error, ERR_QUOTA, "the runs of '%s' that have not ended would have more than %d nodes",
-                       record->user, RUN_NODES_OF_USER);
+        if (count + run_nodes(live->machine) > RUN_NODES_MAX)
+                err_set(error, ERR_QUOTA, "its loop would bring the run above %d nodes", RUN_NODES_MAX);
+        else
+                err_set(error, ERR_QUOTA,
+                        "the runs of '%s' that have not ended would have more than %d nodes",
+                        live->record->user, RUN_NODES_OF_USER);
 }
 
 static void expand(const RunActor *actor, guint32 child)
@@ -139,10 +122,9 @@ static void expand(const RunActor *actor, guint32 child)
         g_autoptr(GError) error = NULL;
         const json_t *list = list_of(live, child, &error);
         gsize count = list ? json_array_size(list) : 0;
-        bool ok = list && check_nodes(actor, (gint64)count, &error);
 
-        if (!run_expanded(live->machine, child, (guint32)MIN(count, G_MAXUINT32), !ok))
-                err_set(&error, ERR_QUOTA, "its loop would bring the run above %d nodes", RUN_NODES_MAX);
+        if (!run_expanded(live->machine, child, (guint32)MIN(count, G_MAXUINT32), !list))
+                explain_full(live, count, &error);
         if (run_child(live->machine, child)->first == (guint32)RUN_NONE)
                 return;
         if (error)

@@ -48,46 +48,25 @@ typedef struct {
         RunPlan *plan;
 } CreateRun;
 
-typedef struct {
-        gint64 runs;
-        gsize texts; /* bytes */
-} Open;
-
-static Open open_of(Engine *engine, const char *user)
-{
-        GHashTableIter iter;
-        gpointer value;
-        Open ret = { 0 };
-
-        g_hash_table_iter_init(&iter, engine->runs);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                const LiveRun *live = value;
-
-                if (strcmp(live->record->user, user) != 0)
-                        continue;
-                ret.runs++;
-                ret.texts += live->plan ? live->plan->text : 0;
-        }
-        return ret;
-}
-
 static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
-        Open open = open_of(engine, record->user);
+        const RunOwner none = { 0 }, *open = runs_owner(engine, record->user);
 
+        if (!open)
+                open = &none;
         if (g_hash_table_size(engine->runs) >= RUNS_MAX)
                 return err_set(
                         error, ERR_QUOTA,
                         "the server has %d runs that have not ended, and takes no more\nTry again when some "
                         "have ended.",
                         RUNS_MAX);
-        if (!record->admin && open.runs >= RUNS_OF_USER_MAX)
+        if (!record->admin && open->runs >= RUNS_OF_USER_MAX)
                 return err_set(
                         error, ERR_QUOTA,
                         "'%s' has %d runs that have not ended, and may not have more\nTry again when some "
                         "have ended.",
                         record->user, RUNS_OF_USER_MAX);
-        if (open.texts > 0 && open.texts + plan->text > RUN_TEXTS_MAX)
+        if (open->texts > 0 && open->texts + plan->text > RUN_TEXTS_MAX)
                 return err_set(
                         error, ERR_QUOTA,
                         "the definitions of the runs of '%s' would be longer than %d MiB together\nTry again "

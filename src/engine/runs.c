@@ -136,10 +136,19 @@ static void live_run_free(gpointer data)
         g_free(live);
 }
 
+static void owner_free(gpointer data)
+{
+        RunOwner *owner = data;
+
+        g_free(owner->user);
+        g_free(owner);
+}
+
 void runs_init(Engine *engine)
 {
         engine->runs = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, live_run_free);
         engine->runs_by_id = g_hash_table_new(g_str_hash, g_str_equal); /* ids are made here */
+        engine->run_owners = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, owner_free);
         g_queue_init(&engine->due_runs);
         engine->run_workers = thread_pool_new(
                 &(ThreadPoolConfig){ .name = "conditions", .threads = 2, .share = 1, .background = true });
@@ -156,6 +165,7 @@ void runs_clear(Engine *engine)
         g_queue_clear(&engine->due_runs);
         g_hash_table_unref(engine->runs_by_id);
         g_hash_table_unref(engine->runs);
+        g_hash_table_unref(engine->run_owners);
 }
 
 LiveRun *runs_find(Engine *engine, gint64 seq)
@@ -166,6 +176,51 @@ LiveRun *runs_find(Engine *engine, gint64 seq)
 LiveRun *runs_find_id(Engine *engine, const char *id)
 {
         return g_hash_table_lookup(engine->runs_by_id, id);
+}
+
+const RunOwner *runs_owner(Engine *engine, const char *user)
+{
+        return g_hash_table_lookup(engine->run_owners, user);
+}
+
+guint32 runs_more(const LiveRun *live)
+{
+        return (guint32)MAX(RUN_NODES_OF_USER - live->owner->nodes, 0);
+}
+
+/* A run is as large as its nodes, or as the children of its DAGs, which most nodes have. */
+static void count_nodes(LiveRun *live)
+{
+        const Run *machine = live->machine;
+        guint32 now = machine ? MAX(run_nodes(machine), run_children(machine)) : 0;
+
+        live->owner->nodes += (gint64)now - live->counted;
+        live->counted = now;
+}
+
+static RunOwner *join_owner(Engine *engine, const LiveRun *live)
+{
+        const char *user = live->record->user;
+        RunOwner *owner = g_hash_table_lookup(engine->run_owners, user);
+
+        if (!owner) {
+                owner = g_new0(RunOwner, 1);
+                owner->user = g_strdup(user);
+                g_hash_table_insert(engine->run_owners, owner->user, owner);
+        }
+        owner->runs++;
+        owner->texts += live->plan ? live->plan->text : 0;
+        return owner;
+}
+
+static void leave_owner(Engine *engine, const LiveRun *live)
+{
+        RunOwner *owner = live->owner;
+
+        owner->nodes -= live->counted;
+        owner->texts -= live->plan ? live->plan->text : 0;
+        if (--owner->runs == 0)
+                g_hash_table_remove(engine->run_owners, owner->user);
 }
 
 /* Takes the record. */
@@ -180,6 +235,7 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->messages = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         live->put_off = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
+        live->owner = join_owner(engine, live);
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
         return live;
@@ -189,6 +245,7 @@ static void leave(Engine *engine, LiveRun *live)
 {
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
+        leave_owner(engine, live);
         g_hash_table_remove(engine->runs_by_id, live->record->id);
         g_hash_table_remove(engine->runs, &live->record->seq);
 }
@@ -366,7 +423,9 @@ static bool work_on(Engine *engine, LiveRun *live)
         }
         if (live->retry_at && live->retry_at <= engine->batch.now)
                 runs_start_again(&actor);
+        run_limit(live->machine, runs_more(live));
         more = run_work(live->machine, &budget, runs_act, &actor);
+        count_nodes(live);
         *left -= before - budget;
         engine->batch.run_steps -= before - budget;
         return more;
@@ -481,17 +540,35 @@ static void store_child(void *arg, guint32 index)
         g_ptr_array_add(storing->engine->batch.run_children, row);
 }
 
+static bool is_dag(const LiveRun *live, const RunNode *node)
+{
+        const Definition *definition = live->plan->definition;
+
+        return definition->components[component_target(definition, node->component)].dag;
+}
+
+/* Why a node ended; the caller's, or NULL. A DAG that does not start has no job or worker to say it. */
+static char *message_of(const LiveRun *live, guint32 index)
+{
+        const char *message = g_hash_table_lookup(live->messages, GUINT_TO_POINTER(index));
+
+        if (message || !run_is_full(live->machine) || !is_dag(live, run_node(live->machine, index)))
+                return g_strdup(message);
+        return g_strdup_printf("the run would have more than %d nodes, or all runs of '%s' more than %d",
+                               RUN_NODES_MAX, live->record->user, RUN_NODES_OF_USER);
+}
+
 /* A failed step gives the run its reason, if it has none. */
 static void find_reason(void *arg, guint32 index)
 {
         LiveRun *live = arg;
         const RunNode *node = run_node(live->machine, index);
-        const char *message = g_hash_table_lookup(live->messages, GUINT_TO_POINTER(index));
-        g_autofree char *path = NULL;
+        g_autofree char *path = NULL, *message = NULL;
 
         if (live->record->message || !node->culprit || index <= RUN_POST || node->inner != (guint32)RUN_NONE)
                 return;
         path = runs_node_path(live, index);
+        message = message_of(live, index);
         live->record->message = g_strdup_printf("step '%s' %s%s%s", path,
                                                 node->state == NODE_FAILED ? "failed" : "was stopped",
                                                 message ? ": " : "", message ? message : "");
@@ -604,6 +681,7 @@ void runs_restore(Engine *engine)
                 g_array_set_size(live->looks, 0);
                 if (live->machine)
                         run_undo(live->machine);
+                count_nodes(live);
                 runs_make_due(engine, live);
         }
         g_ptr_array_set_size(engine->batch.runs, 0);
@@ -727,6 +805,7 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, R
         if (plan && restore_rows(live, nodes, children)) {
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
+                count_nodes(live);
                 return live;
         }
         live->broken = g_strdup_printf("the server was updated, and cannot go on with this run%s%s",

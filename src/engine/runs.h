@@ -40,10 +40,20 @@ RunPlan *run_plan_ref(RunPlan *plan);
 void run_plan_unref(RunPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunPlan, run_plan_unref)
 
+/* What the live runs of one user are together. */
+typedef struct {
+        char *user;
+        guint runs;
+        gint64 nodes; /* as counted in each run last */
+        gsize texts;  /* bytes of their definitions */
+} RunOwner;
+
 typedef struct LiveRun {
         RunRecord *record; /* of the open batch; without text and request */
         RunRecord *was;    /* as it was committed while dirty; NULL: the run is new */
         RunPlan *plan;
+        RunOwner *owner;
+        guint32 counted;      /* in owner->nodes */
         Run *machine;         /* NULL: it cannot go on (`broken`) */
         char *broken;         /* why; or NULL */
         GHashTable *lists;    /* child -> json_t: the lists of loops, as far as they are needed */
@@ -59,6 +69,10 @@ typedef struct LiveRun {
 
 LiveRun *runs_find(Engine *engine, gint64 seq);
 LiveRun *runs_find_id(Engine *engine, const char *id);
+/* NULL: the user has no live run. */
+const RunOwner *runs_owner(Engine *engine, const char *user);
+/* So many nodes and children of DAGs may be added to the run, by the limit of its user. */
+guint32 runs_more(const LiveRun *live);
 /* Adds a run; dirty. Takes the record. */
 LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan);
 /* The run is going to change. */

@@ -132,6 +132,7 @@ struct Engine {
 
         GHashTable *runs;       /* seq -> LiveRun: the runs that have not ended, see runs.h */
         GHashTable *runs_by_id; /* the same, by id */
+        GHashTable *run_owners; /* user -> RunOwner, of users with live runs */
         GQueue due_runs;        /* LiveRun with `due` */
         gint64 run_seq;         /* of the newest one */
         gint64 runs_at;         /* ms: when a run with jobs that were refused by a limit is due; 0: none */
