@@ -1,7 +1,7 @@
 /* What a run asks for: the lists of its loops, conditions, jobs of its steps, and their ends (see runs.h).
  *
- * Lists and conditions follow from the definition. A condition with a regular expression may take some ms, so a worker
- * evaluates it after the commit, and its answer comes back as a command. */
+ * Lists and conditions follow from the definition. A condition with a regular expression and a list in a long text may
+ * take long, so a worker evaluates or reads them after the commit, and its answer comes back as a command. */
 #include "engine/runs.h"
 
 #include <string.h>
@@ -14,16 +14,25 @@
 enum {
         RETRY_MS = 1000,          /* after a limit refused a job */
         CONDITION_NOW_MAX = 4096, /* bytes of a condition that is evaluated at once */
+        LIST_NOW_MAX = 16 * 1024, /* bytes of a list in JSON that is read at once */
         REASON_MAX = 1000,
 };
 
 /* ---- where an instance stands ---- */
 
-/* An instance of a DAG, and those around it. */
+/* An instance of a DAG, and those around it, with their items. */
 typedef struct {
         RenderDag dags[DEFINITION_DEPTH_MAX + 2];
+        json_t *items[DEFINITION_DEPTH_MAX + 2];
         guint n;
 } Chain;
+
+static void chain_clear(Chain *chain)
+{
+        for (guint i = 0; i < chain->n; i++)
+                json_decref(chain->items[i]);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Chain, chain_clear)
 
 static RenderContext context_of(const LiveRun *live)
 {
@@ -33,29 +42,27 @@ static RenderContext context_of(const LiveRun *live)
                                 .lists = live->plan->lists };
 }
 
-static const json_t *item_of(LiveRun *live, guint32 node);
+static json_t *item_of(LiveRun *live, guint32 node);
 
 /* The one of the instance, or NULL: it is nested too deep. */
 static const RenderDag *chain_add(Chain *chain, LiveRun *live, guint32 dag)
 {
         guint32 node = run_dag(live->machine, dag)->node;
         const RunNode *at = run_node(live->machine, node);
-        RenderDag *ret;
+        bool top = node == RUN_ROOT || node == RUN_POST;
+        const RenderDag *parent = top ? NULL : chain_add(chain, live, at->dag);
+        guint n = chain->n;
 
-        if (node == RUN_ROOT || node == RUN_POST) {
-                ret = &chain->dags[chain->n++];
-                *ret = (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST };
-                return ret;
-        }
-        {
-                const RenderDag *parent = chain_add(chain, live, at->dag);
-
-                if (!parent || chain->n == G_N_ELEMENTS(chain->dags))
-                        return NULL;
-                ret = &chain->dags[chain->n++];
-                *ret = (RenderDag){ parent, at->component, at->number, item_of(live, node) };
-        }
-        return ret;
+        if ((!top && !parent) || n == G_N_ELEMENTS(chain->dags))
+                return NULL;
+        chain->items[n] = top ? NULL : item_of(live, node);
+        if (top)
+                chain->dags[n] =
+                        (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST };
+        else
+                chain->dags[n] = (RenderDag){ parent, at->component, at->number, chain->items[n] };
+        chain->n++;
+        return &chain->dags[n];
 }
 
 /* ---- what it costs ---- */
@@ -70,40 +77,48 @@ static void charge(const RunActor *actor, gsize steps)
 
 /* ---- loops ---- */
 
-/* A new reference. */
-static json_t *read_list(LiveRun *live, guint32 child, GError **error)
+/* An array, or a text; a new reference. */
+static json_t *loop_value(LiveRun *live, guint32 child, GError **error)
 {
         const RenderContext context = context_of(live);
         guint32 component = run_child_component(live->machine, child);
-        Chain chain = { .n = 0 };
+        g_auto(Chain) chain = { .n = 0 };
         const RenderDag *dag = chain_add(&chain, live, run_child(live->machine, child)->dag);
         g_autoptr(json_t) parameters = dag ? render_parameters(&context, dag, component, error) : NULL;
         const char *input = NULL;
 
-        return parameters ? render_loop(&context, component, parameters, &input, error) : NULL;
+        return parameters ? render_loop_value(&context, component, parameters, &input) : NULL;
 }
 
-/* Borrowed; NULL with an error. A list is kept as long as the loop runs. */
-static const json_t *list_of(LiveRun *live, guint32 child, GError **error)
+static void keep_items(LiveRun *live, guint32 child, const Items *items)
 {
-        json_t *list = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
-
-        if (list)
-                return list;
-        list = read_list(live, child, error);
-        if (list)
-                g_hash_table_insert(live->lists, GUINT_TO_POINTER(child), list);
-        return list;
+        g_hash_table_replace(live->lists, GUINT_TO_POINTER(child), items_ref((Items *)items));
 }
 
-/* The item of the loop whose node this is, or NULL. */
-static const json_t *item_of(LiveRun *live, guint32 node)
+/* Borrowed; NULL with an error. Items are kept as long as the loop runs. */
+static const Items *items_of(LiveRun *live, guint32 child, GError **error)
+{
+        const Items *known = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
+        g_autoptr(json_t) value = known ? NULL : loop_value(live, child, error);
+        g_autoptr(Items) items = value ? items_new(value, RUN_NODES_MAX, error) : NULL;
+
+        if (items)
+                keep_items(live, child, items);
+        return known ? known : items ? g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child)) : NULL;
+}
+
+void runs_read_list(LiveRun *live, guint32 child)
+{
+        (void)items_of(live, child, NULL); /* its nodes will say why it is none */
+}
+
+/* Of the loop whose node this is: a new reference, or NULL. */
+static json_t *item_of(LiveRun *live, guint32 node)
 {
         guint32 child = run_node_child(live->machine, node);
+        const Items *items = run_child_is_loop(live->machine, child) ? items_of(live, child, NULL) : NULL;
 
-        if (!run_child_is_loop(live->machine, child))
-                return NULL;
-        return json_array_get(list_of(live, child, NULL), run_node(live->machine, node)->number);
+        return items ? items_get(items, run_node(live->machine, node)->number) : NULL;
 }
 
 static void explain_full(const LiveRun *live, gsize count, GError **error)
@@ -116,21 +131,111 @@ static void explain_full(const LiveRun *live, gsize count, GError **error)
                         live->record->user, RUN_NODES_OF_USER);
 }
 
+/* `items` NULL: there are none, because of *error. */
+static void answer_expand(LiveRun *live, guint32 child, const Items *items, GError **error)
+{
+        guint32 count = items ? items_count(items) : 0, first;
+
+        if (!run_expanded(live->machine, child, count, !items))
+                explain_full(live, count, error);
+        first = run_child(live->machine, child)->first;
+        if (first == (guint32)RUN_NONE)
+                return;
+        if (*error)
+                runs_say(live, first, g_strdup((*error)->message));
+        else if (items && count == 0)
+                runs_say(live, first, g_strdup("its loop has no items"));
+}
+
+/* A long text is read by a worker, after the commit. */
 static void expand(const RunActor *actor, guint32 child)
 {
         LiveRun *live = actor->live;
         g_autoptr(GError) error = NULL;
-        const json_t *list = list_of(live, child, &error);
-        gsize count = list ? json_array_size(list) : 0;
+        g_autoptr(json_t) value = loop_value(live, child, &error);
+        g_autoptr(Items) items = NULL;
 
-        if (!run_expanded(live->machine, child, (guint32)MIN(count, G_MAXUINT32), !list))
-                explain_full(live, count, &error);
-        if (run_child(live->machine, child)->first == (guint32)RUN_NONE)
+        charge(actor, json_string_length(value) / RUN_STEP_BYTES);
+        if (json_string_length(value) > LIST_NOW_MAX) {
+                g_array_append_val(live->reads, child);
                 return;
-        if (error)
-                runs_say(live, run_child(live->machine, child)->first, g_strdup(error->message));
-        else if (count == 0)
-                runs_say(live, run_child(live->machine, child)->first, g_strdup("its loop has no items"));
+        }
+        items = value ? items_new(value, RUN_NODES_MAX, &error) : NULL;
+        if (items)
+                keep_items(live, child, items);
+        answer_expand(live, child, items, &error);
+}
+
+/* A worker's answer: a command that is kept over a failed commit. */
+typedef struct {
+        Command command;
+        Engine *engine;
+        gint64 run;
+        guint32 child;
+        json_t *value;
+        Items *items; /* shares `value`, which jansson counts atomically */
+        GError *error;
+} ReadList;
+
+static bool apply_read(Engine *engine, Command *command)
+{
+        ReadList *read = (ReadList *)command;
+        g_autoptr(GError) error = read->error ? g_error_copy(read->error) : NULL;
+        LiveRun *live = runs_find(engine, read->run);
+
+        if (!live || !live->machine || read->child >= run_children(live->machine) ||
+            !run_child(live->machine, read->child)->asked)
+                return true;
+        runs_touch(engine, live);
+        if (read->items)
+                keep_items(live, read->child, read->items);
+        answer_expand(live, read->child, read->items, &error);
+        runs_make_due(engine, live);
+        return true;
+}
+
+static void free_read(Command *command)
+{
+        ReadList *read = (ReadList *)command;
+
+        json_decref(read->value);
+        g_clear_pointer(&read->items, items_unref);
+        g_clear_error(&read->error);
+}
+
+static const CommandOps read_ops = { .name = "list of a run",
+                                     .size = sizeof(ReadList),
+                                     .is_observation = true,
+                                     .apply = apply_read,
+                                     .free = free_read };
+
+static void read_list(bool stopped, void *arg)
+{
+        ReadList *read = arg;
+
+        if (stopped) { /* the next start asks again */
+                command_free(&read->command);
+                return;
+        }
+        read->items = items_new(read->value, RUN_NODES_MAX, &read->error);
+        inbox_put(&read->engine->inbox, &read->command);
+}
+
+static void ask_list(Engine *engine, LiveRun *live, guint32 child)
+{
+        g_autoptr(json_t) value =
+                run_child(live->machine, child)->asked ? loop_value(live, child, NULL) : NULL;
+        ReadList *read;
+
+        if (!value)
+                return;
+        read = command_new(&read_ops, NULL, NULL);
+        read->engine = engine;
+        read->run = live->record->seq;
+        read->child = child;
+        read->value = g_steal_pointer(&value);
+        if (!thread_pool_push(engine->run_workers, live->record->user, read_list, read, NULL))
+                command_free(&read->command); /* the server stops */
 }
 
 /* ---- conditions ---- */
@@ -139,13 +244,13 @@ static bool render(LiveRun *live, guint32 node, Rendered *ret, GError **error)
 {
         const RenderContext context = context_of(live);
         const RunNode *at = run_node(live->machine, node);
-        Chain chain = { .n = 0 };
+        g_auto(Chain) chain = { .n = 0 };
         const RenderDag *dag = chain_add(&chain, live, at->dag);
+        g_autoptr(json_t) item = item_of(live, node);
 
         if (!dag)
                 return err_set(error, ERR_INVALID, "it is nested too deep");
-        return render_instance(&context, dag, at->component, at->number, item_of(live, node), NULL, ret,
-                               error);
+        return render_instance(&context, dag, at->component, at->number, item, NULL, ret, error);
 }
 
 /* A failure may have cost as much as the longest text, so that it uses up the run's part of the batch. */
@@ -258,6 +363,9 @@ void runs_ask(Engine *engine, LiveRun *live)
         for (guint i = 0; i < live->looks->len; i++)
                 ask(engine, live, g_array_index(live->looks, guint32, i));
         g_array_set_size(live->looks, 0);
+        for (guint i = 0; i < live->reads->len; i++)
+                ask_list(engine, live, g_array_index(live->reads, guint32, i));
+        g_array_set_size(live->reads, 0);
 }
 
 /* ---- jobs ---- */

@@ -115,9 +115,36 @@ void run_plan_unref(RunPlan *plan)
 
 /* ---- the set ---- */
 
-static void list_unref(gpointer list)
+static void items_unref_p(gpointer items)
 {
-        json_decref(list);
+        items_unref(items);
+}
+
+/* The large parts of a run. With a million items their memory takes tens of ms to free. */
+typedef struct {
+        RunPlan *plan;
+        Run *machine;
+        GHashTable *lists;
+} Remains;
+
+static void free_remains(bool stopped, void *arg)
+{
+        g_autofree Remains *remains = arg;
+
+        g_clear_pointer(&remains->lists, g_hash_table_unref);
+        run_free(remains->machine);
+        g_clear_pointer(&remains->plan, run_plan_unref);
+}
+
+/* On a worker. */
+static void drop_remains(Engine *engine, LiveRun *live)
+{
+        Remains *remains = g_new(Remains, 1);
+
+        *remains = (Remains){ g_steal_pointer(&live->plan), g_steal_pointer(&live->machine),
+                              g_steal_pointer(&live->lists) };
+        if (!thread_pool_push(engine->run_workers, live->record->user, free_remains, remains, NULL))
+                free_remains(true, remains);
 }
 
 static void live_run_free(gpointer data)
@@ -132,6 +159,7 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->messages, g_hash_table_unref);
         g_clear_pointer(&live->put_off, g_array_unref);
         g_clear_pointer(&live->looks, g_array_unref);
+        g_clear_pointer(&live->reads, g_array_unref);
         g_free(live->broken);
         g_free(live);
 }
@@ -231,10 +259,11 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->record = record;
         live->plan = plan ? run_plan_ref(plan) : NULL;
         live->machine = plan ? run_new(plan->definition, RUN_NODES_MAX) : NULL;
-        live->lists = g_hash_table_new_full(NULL, NULL, NULL, list_unref);
+        live->lists = g_hash_table_new_full(NULL, NULL, NULL, items_unref_p);
         live->messages = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         live->put_off = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
+        live->reads = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->owner = join_owner(engine, live);
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
@@ -246,6 +275,7 @@ static void leave(Engine *engine, LiveRun *live)
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
         leave_owner(engine, live);
+        drop_remains(engine, live);
         g_hash_table_remove(engine->runs_by_id, live->record->id);
         g_hash_table_remove(engine->runs, &live->record->seq);
 }
@@ -665,6 +695,14 @@ static void restore_record(LiveRun *live)
         g_clear_pointer(&live->was, run_record_free);
 }
 
+/* The number of such a child may mean another one later. */
+static gboolean is_undone(gpointer child, gpointer items, gpointer arg)
+{
+        const LiveRun *live = arg;
+
+        return !live->machine || GPOINTER_TO_UINT(child) >= run_children(live->machine);
+}
+
 void runs_restore(Engine *engine)
 {
         for (guint i = 0; i < engine->batch.runs->len; i++) {
@@ -677,10 +715,11 @@ void runs_restore(Engine *engine)
                 }
                 restore_record(live);
                 g_hash_table_remove_all(live->messages);
-                g_hash_table_remove_all(live->lists); /* a number may mean another child now */
                 g_array_set_size(live->looks, 0);
+                g_array_set_size(live->reads, 0);
                 if (live->machine)
                         run_undo(live->machine);
+                g_hash_table_foreach_remove(live->lists, is_undone, live);
                 count_nodes(live);
                 runs_make_due(engine, live);
         }
@@ -789,6 +828,16 @@ static bool restore_rows(LiveRun *live, Rows *nodes, Rows *children)
         }
 }
 
+/* Those among the entry points are read now: a long text holds up nobody before the start. */
+static void read_lists(LiveRun *live)
+{
+        const RunDag *root = run_dag(live->machine, 0);
+
+        for (guint32 child = root->children; child < root->children + root->n_children; child++)
+                if (run_child_is_loop(live->machine, child) && !run_child(live->machine, child)->done)
+                        runs_read_list(live, child);
+}
+
 static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, Rows *children)
 {
         g_autoptr(json_t) request =
@@ -806,6 +855,7 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, R
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
                 count_nodes(live);
+                read_lists(live);
                 return live;
         }
         live->broken = g_strdup_printf("the server was updated, and cannot go on with this run%s%s",

@@ -14,6 +14,7 @@
 
 #include "engine/state.h"
 #include "model/run-record.h"
+#include "pipeline/items.h"
 #include "pipeline/run.h"
 
 enum {
@@ -56,10 +57,11 @@ typedef struct LiveRun {
         guint32 counted;      /* in owner->nodes */
         Run *machine;         /* NULL: it cannot go on (`broken`) */
         char *broken;         /* why; or NULL */
-        GHashTable *lists;    /* child -> json_t: the lists of loops, as far as they are needed */
+        GHashTable *lists;    /* child -> Items: of loops, as far as they are needed */
         GHashTable *messages; /* node -> char: why nodes ended in this batch */
         GArray *put_off; /* guint32: nodes whose job was refused by a limit; some may have gone on since */
         GArray *looks;   /* guint32: nodes whose condition is evaluated by a worker after the commit */
+        GArray *reads;   /* guint32: children whose list, a long text, is read by a worker after the commit */
         gint64 retry_at; /* ms: when those in `put_off` are tried again; 0: there are none */
         bool dirty;      /* in batch.runs */
         bool due;        /* in engine->due_runs: it has work, or may have */
@@ -98,7 +100,9 @@ typedef struct {
 
 /* A RunAction; `arg` is a RunActor. */
 void runs_act(void *arg, RunActionKind kind, guint32 index);
+/* Reads the list of a loop that had begun before a restart. */
+void runs_read_list(LiveRun *live, guint32 child);
 /* Tries again to start the nodes in `put_off`, as many as the budget allows; the others are tried the next time. */
 void runs_start_again(const RunActor *actor);
-/* Evaluates the conditions in `looks` on a worker. */
+/* Evaluates the conditions in `looks`, and reads the lists in `reads`, on workers. */
 void runs_ask(Engine *engine, LiveRun *live);

@@ -10,6 +10,8 @@
 #include "base/keyed-hash.h"
 #include "pipeline/value.h"
 
+enum { KEPT_MIN = 1024 }; /* bytes of a text that all instances share */
+
 #define DEFAULT_MOUNT "/home/paddleflow/storage/mnt/"
 
 void rendered_clear(Rendered *rendered)
@@ -70,9 +72,17 @@ static void list_unref(void *list)
         json_decref(list);
 }
 
+/* A short text is copied faster than found. */
+static bool is_kept(const Definition *definition, const Value *value)
+{
+        if (value->kind == VALUE_TEXT && !value->text.pieces)
+                return strlen(definition_text(definition, value->text.text)) > KEPT_MIN;
+        return value->kind == VALUE_LIST;
+}
+
 static void keep_list(GHashTable *lists, const Definition *definition, const Value *value)
 {
-        if (value->kind == VALUE_LIST)
+        if (is_kept(definition, value))
                 g_hash_table_insert(lists, (void *)value, json_of(definition, value));
 }
 
@@ -91,12 +101,11 @@ GHashTable *render_lists(const Definition *definition)
         return lists;
 }
 
-/* As json_of, but a list that is kept is not made again. */
+/* As json_of, but what is kept is not made again. */
 static json_t *value_of(const RenderContext *context, const Value *value)
 {
-        json_t *kept = context->lists && value->kind == VALUE_LIST
-                               ? g_hash_table_lookup(context->lists, value)
-                               : NULL;
+        bool may = value->kind == VALUE_LIST || value->kind == VALUE_TEXT;
+        json_t *kept = context->lists && may ? g_hash_table_lookup(context->lists, value) : NULL;
 
         return kept ? json_incref(kept) : json_of(context->definition, value);
 }
@@ -374,12 +383,13 @@ static json_t *list_of(const json_t *value, GError **error)
         return NULL;
 }
 
-json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
-                    const char **ret_input, GError **error)
+json_t *render_loop_value(const RenderContext *context, guint32 component, const json_t *parameters,
+                          const char **ret_input)
 {
         const Definition *definition = context->definition;
         const Value *loop = &component_extra(definition, component_target(definition, component))->loop;
         const Piece *piece;
+        json_t *value;
 
         if (loop->kind == VALUE_LIST)
                 return value_of(context, loop);
@@ -388,7 +398,16 @@ json_t *render_loop(const RenderContext *context, guint32 component, const json_
                 *ret_input = definition_text(definition, piece->name);
                 return NULL;
         }
-        return list_of(json_object_get(parameters, definition_text(definition, piece->name)), error);
+        value = json_object_get(parameters, definition_text(definition, piece->name));
+        return value ? json_incref(value) : json_null();
+}
+
+json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
+                    const char **ret_input, GError **error)
+{
+        g_autoptr(json_t) value = render_loop_value(context, component, parameters, ret_input);
+
+        return value ? list_of(value, error) : NULL;
 }
 
 /* The items of a component's loop, as far as the definition has them; NULL: it has no loop, or only the run knows. */

@@ -35,7 +35,8 @@ typedef struct RenderContext {
         GHashTable *lists; /* of render_lists, for many instances of one definition; or NULL */
 } RenderContext;
 
-/* All lists of the definition as JSON, by their Value; the caller's. One thread at a time may use it. */
+/* All lists and long texts of the definition as JSON, by their Value, so that instances share them; the caller's. One
+ * thread at a time may use it. */
 GHashTable *render_lists(const Definition *definition);
 
 /* One instance of a component. */
@@ -55,6 +56,11 @@ gsize rendered_size(const Rendered *rendered);
 /* The parameters of a component, before its loop. NULL with ERR_INVALID ("RE-03: ..."). */
 json_t *render_parameters(const RenderContext *context, const RenderDag *dag, guint32 component,
                           GError **error);
+
+/* The value of a loop, a new reference: an array, or a text that may be one in JSON. NULL if it comes from an input
+ * artifact, whose name is *ret_input (borrowed from the definition). */
+json_t *render_loop_value(const RenderContext *context, guint32 component, const json_t *parameters,
+                          const char **ret_input);
 
 /* The list of a loop, a new array. NULL with no error if it comes from an input artifact, whose name is
  * *ret_input (borrowed from the definition); NULL with an error if it is no list ("RE-02: ..."). */

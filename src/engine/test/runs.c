@@ -492,6 +492,62 @@ static void test_full_disk(void)
         faulty_remove();
 }
 
+/* ---- loops ---- */
+
+/* A list in a text that is too long for the engine's thread; `last` is its last item. */
+static char *with_long_list(const char *last)
+{
+        GString *text =
+                g_string_new("parallelism: 2\nentry_points:\n  a:\n    command: \"c {{PF_LOOP_ARGUMENT}}\"\n"
+                             "    loop_argument: \"{{l}}\"\n    parameters:\n      l: '[");
+
+        for (int i = 0; i < 4000; i++)
+                g_string_append_printf(text, "\"item-%d\", ", i);
+        g_string_append_printf(text, "%s]'\n", last);
+        return g_string_free(text, FALSE);
+}
+
+static void test_long_list(void)
+{
+        g_autofree char *text = with_long_list("{\"x\": 1}"), *a0 = NULL, *a1 = NULL, *a2 = NULL;
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new(), .definition = compile(text) };
+
+        play.id = create(play.house, text, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        assert_is(&play, "a-1", "running");
+        a0 = command_of(&play, "a-0");
+        a1 = command_of(&play, "a-1");
+        g_assert_cmpstr(a0, ==, "c item-0");
+        g_assert_cmpstr(a1, ==, "c item-1");
+        restart(&play); /* the list is read again */
+        end_job(&play, "a-0", 0);
+        assert_is(&play, "a-2", "running");
+        a2 = command_of(&play, "a-2");
+        g_assert_cmpstr(a2, ==, "c item-2");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
+static void test_long_text_that_is_no_list(void)
+{
+        g_autofree char *text = with_long_list("nothing");
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new(), .definition = compile(text) };
+        g_autoptr(RunRecord) run = NULL;
+
+        play.id = create(play.house, text, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        assert_is(&play, "run", "failed");
+        run = store_run_by_id(play.house->store, play.id, false, &error);
+        g_assert_nonnull(strstr(run->message, "RE-02"));
+        assert_jobs(&play, "0");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
 /* ---- conditions ---- */
 
 /* Only a regular expression needs a worker, whose answer comes in a later batch; a text with such a sign does not. */
@@ -722,6 +778,8 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/refused", test_refused);
         g_test_add_func("/engine/runs/key", test_key);
         g_test_add_func("/engine/runs/full-disk", test_full_disk);
+        g_test_add_func("/engine/runs/long-list", test_long_list);
+        g_test_add_func("/engine/runs/long-text-that-is-no-list", test_long_text_that_is_no_list);
         g_test_add_func("/engine/runs/conditions", test_conditions);
         g_test_add_func("/engine/runs/deleted-user", test_deleted_user);
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
