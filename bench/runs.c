@@ -273,11 +273,12 @@ static guint chain_of(const Bench *bench, guint32 dag, RenderDag *ret)
         guint n;
 
         if (node == RUN_ROOT || node == RUN_POST) {
-                ret[0] = (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST };
+                ret[0] = (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST,
+                                      .id = dag + 1 };
                 return 1;
         }
         n = chain_of(bench, at->dag, ret);
-        ret[n] = (RenderDag){ &ret[n - 1], at->component, at->number, NULL };
+        ret[n] = (RenderDag){ &ret[n - 1], at->component, at->number, NULL, dag + 1 };
         return n + 1;
 }
 
@@ -297,9 +298,12 @@ static void render(const Bench *bench, const RenderContext *context, guint32 nod
 static double measure_rendering(const Bench *bench)
 {
         g_autoptr(GHashTable) lists = render_lists(bench->definition);
-        const RenderContext context = {
-                .definition = bench->definition, .run_id = "0123456789abcdef", .user = "ann", .lists = lists
-        };
+        g_auto(RenderMemo) memo = { 0 };
+        const RenderContext context = { .definition = bench->definition,
+                                        .run_id = "0123456789abcdef",
+                                        .user = "ann",
+                                        .lists = lists,
+                                        .memo = &memo };
         guint32 step = MAX(run_nodes(bench->run) / RENDERED, 1);
         double began = now_s();
         guint n = 0;

@@ -34,12 +34,13 @@ static void chain_clear(Chain *chain)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Chain, chain_clear)
 
-static RenderContext context_of(const LiveRun *live)
+static RenderContext context_of(LiveRun *live)
 {
         return (RenderContext){ .definition = live->plan->definition,
                                 .run_id = live->record->id,
                                 .user = live->record->user,
-                                .lists = live->plan->lists };
+                                .lists = live->plan->lists,
+                                .memo = &live->memo };
 }
 
 static json_t *item_of(LiveRun *live, guint32 node);
@@ -58,9 +59,10 @@ static const RenderDag *chain_add(Chain *chain, LiveRun *live, guint32 dag)
         chain->items[n] = top ? NULL : item_of(live, node);
         if (top)
                 chain->dags[n] =
-                        (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST };
+                        (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST,
+                                     .id = dag + 1 };
         else
-                chain->dags[n] = (RenderDag){ parent, at->component, at->number, chain->items[n] };
+                chain->dags[n] = (RenderDag){ parent, at->component, at->number, chain->items[n], dag + 1 };
         chain->n++;
         return &chain->dags[n];
 }

@@ -156,6 +156,7 @@ static void live_run_free(gpointer data)
         run_record_free(live->was);
         g_clear_pointer(&live->plan, run_plan_unref);
         g_clear_pointer(&live->lists, g_hash_table_unref);
+        render_memo_clear(&live->memo);
         g_clear_pointer(&live->messages, g_hash_table_unref);
         g_clear_pointer(&live->put_off, g_array_unref);
         g_clear_pointer(&live->looks, g_array_unref);
@@ -720,6 +721,7 @@ void runs_restore(Engine *engine)
                 if (live->machine)
                         run_undo(live->machine);
                 g_hash_table_foreach_remove(live->lists, is_undone, live);
+                render_memo_clear(&live->memo);
                 count_nodes(live);
                 runs_make_due(engine, live);
         }

@@ -15,6 +15,7 @@
 #include "engine/state.h"
 #include "model/run-record.h"
 #include "pipeline/items.h"
+#include "pipeline/render.h"
 #include "pipeline/run.h"
 
 enum {
@@ -54,10 +55,11 @@ typedef struct LiveRun {
         RunRecord *was;    /* as it was committed while dirty; NULL: the run is new */
         RunPlan *plan;
         RunOwner *owner;
-        guint32 counted;      /* in owner->nodes */
-        Run *machine;         /* NULL: it cannot go on (`broken`) */
-        char *broken;         /* why; or NULL */
-        GHashTable *lists;    /* child -> Items: of loops, as far as they are needed */
+        guint32 counted;   /* in owner->nodes */
+        Run *machine;      /* NULL: it cannot go on (`broken`) */
+        char *broken;      /* why; or NULL */
+        GHashTable *lists; /* child -> Items: of loops, as far as they are needed */
+        RenderMemo memo;
         GHashTable *messages; /* node -> char: why nodes ended in this batch */
         GArray *put_off; /* guint32: nodes whose job was refused by a limit; some may have gone on since */
         GArray *looks;   /* guint32: nodes whose condition is evaluated by a worker after the commit */

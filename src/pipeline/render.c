@@ -10,7 +10,12 @@
 #include "base/keyed-hash.h"
 #include "pipeline/value.h"
 
-enum { KEPT_MIN = 1024 }; /* bytes of a text that all instances share */
+enum {
+        KEPT_MIN = 1024, /* bytes of a text that all instances share */
+        MEMO_FROM = 64,  /* parameters that one component needed: from then on values are kept */
+        MEMO_MAX = 1024, /* values that are kept; then they are dropped, and kept anew */
+        MEMO_BYTES_MAX = 1024 * 1024,
+};
 
 #define DEFAULT_MOUNT "/home/paddleflow/storage/mnt/"
 
@@ -174,6 +179,57 @@ static gboolean need_equal(const void *a, const void *b)
         return one->dag == two->dag && one->component == two->component && one->name == two->name;
 }
 
+/* The same in a RenderMemo, beyond the life of the RenderDag. */
+typedef struct {
+        guint32 dag, component, name;
+} MemoKey;
+
+static guint memo_hash(const void *data)
+{
+        const MemoKey *key = data;
+        guint64 mixed =
+                (guint64)key->dag * 0xff51afd7ed558ccdULL ^ ((guint64)key->component << 32 | key->name);
+
+        return (guint)((mixed * 0x9e3779b97f4a7c15ULL) >> 32);
+}
+
+static gboolean memo_equal(const void *a, const void *b)
+{
+        return memcmp(a, b, sizeof(MemoKey)) == 0;
+}
+
+static void drop_values(RenderMemo *memo)
+{
+        g_hash_table_remove_all(memo->values);
+        memo->bytes = 0;
+}
+
+void render_memo_clear(RenderMemo *memo)
+{
+        g_clear_pointer(&memo->values, g_hash_table_unref);
+        memo->bytes = 0;
+}
+
+static json_t *memo_find(const RenderMemo *memo, const Need *need)
+{
+        const MemoKey key = { need->dag->id, need->component, need->name };
+
+        return memo && memo->values && key.dag ? g_hash_table_lookup(memo->values, &key) : NULL;
+}
+
+static void memo_keep(RenderMemo *memo, const Need *need, json_t *value)
+{
+        const MemoKey key = { need->dag->id, need->component, need->name };
+
+        if (!memo || !memo->values || !key.dag || json_string_length(value) > MEMO_BYTES_MAX)
+                return;
+        if (g_hash_table_size(memo->values) >= MEMO_MAX ||
+            memo->bytes + json_string_length(value) > MEMO_BYTES_MAX)
+                drop_values(memo);
+        memo->bytes += json_string_length(value);
+        g_hash_table_replace(memo->values, g_memdup2(&key, sizeof key), json_incref(value));
+}
+
 typedef struct {
         const RenderContext *context;
         GHashTable *known; /* Need * -> json_t * */
@@ -282,13 +338,26 @@ static bool check_type(const RenderContext *context, const Need *need, const jso
                        text_at(context, need->name), component_name(context->definition, need->component));
 }
 
+/* Also if an earlier instance needed it. */
+static bool is_known(Resolver *resolver, const Need *need)
+{
+        json_t *value;
+
+        if (g_hash_table_contains(resolver->known, need))
+                return true;
+        value = memo_find(resolver->context->memo, need);
+        if (value)
+                g_hash_table_insert(resolver->known, g_memdup2(need, sizeof *need), json_incref(value));
+        return value != NULL;
+}
+
 /* True if another parameter has to be known first; it is then on the stack. */
 static bool push_missing(Resolver *resolver, const Text *text, const Need *of)
 {
         Need need;
 
         for (const Piece *piece = &resolver->context->definition->pieces[text->pieces];; piece++) {
-                if (need_of(piece, of, &need) && !g_hash_table_contains(resolver->known, &need)) {
+                if (need_of(piece, of, &need) && !is_known(resolver, &need)) {
                         g_array_append_val(resolver->stack, need);
                         return true;
                 }
@@ -319,6 +388,7 @@ static bool resolve_top(Resolver *resolver, GError **error)
                        err_set(error, ERR_INVALID, "RE-03: the parameter '%s' is not UTF-8",
                                text_at(resolver->context, need.name));
         g_hash_table_insert(resolver->known, g_memdup2(&need, sizeof(need)), result);
+        memo_keep(resolver->context->memo, &need, result);
         g_array_set_size(resolver->stack, resolver->stack->len - 1);
         return !templates || check_type(resolver->context, &need, result, error);
 }
@@ -353,6 +423,15 @@ static bool resolve_all(Resolver *resolver, const RenderDag *dag, guint32 compon
         return true;
 }
 
+static void begin_memo(const Resolver *resolver)
+{
+        RenderMemo *memo = resolver->context->memo;
+
+        if (memo && !memo->values && g_hash_table_size(resolver->known) > MEMO_FROM)
+                memo->values =
+                        g_hash_table_new_full(memo_hash, memo_equal, g_free, (GDestroyNotify)json_decref);
+}
+
 json_t *render_parameters(const RenderContext *context, const RenderDag *dag, guint32 component,
                           GError **error)
 {
@@ -362,6 +441,7 @@ json_t *render_parameters(const RenderContext *context, const RenderDag *dag, gu
         resolver.known = g_hash_table_new_full(need_hash, need_equal, g_free, (GDestroyNotify)json_decref);
         if (!resolve_all(&resolver, dag, component, parameters, error))
                 g_clear_pointer(&parameters, json_decref);
+        begin_memo(&resolver);
         g_hash_table_unref(resolver.known);
         g_array_unref(resolver.stack);
         return parameters;

@@ -19,7 +19,18 @@ typedef struct RenderDag {
         guint32 component;  /* as it is written: a reference step may stand for a DAG; else a root */
         guint32 seq;        /* number in its loop */
         const json_t *item; /* of its loop, or NULL */
+        guint32 id;         /* for a RenderMemo: each instance has its own, from 1 on; 0: without memo */
 } RenderDag;
+
+/* Values of parameters, for the next instances of one run. In a chain of steps, each with a parameter of the one before,
+ * the last one would resolve all again. It is used only by runs with long chains, and keeps a bounded number of values.
+ * Begins zeroed. One thread at a time may use it. */
+typedef struct {
+        GHashTable *values; /* NULL: no parameter was far away yet */
+        gsize bytes;
+} RenderMemo;
+void render_memo_clear(RenderMemo *memo);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RenderMemo, render_memo_clear)
 
 typedef struct RenderContext {
         const Definition *definition;
@@ -33,6 +44,7 @@ typedef struct RenderContext {
                         guint32 seq, const char *name);
         void *arg;
         GHashTable *lists; /* of render_lists, for many instances of one definition; or NULL */
+        RenderMemo *memo;  /* or NULL */
 } RenderContext;
 
 /* All lists and long texts of the definition as JSON, by their Value, so that instances share them; the caller's. One
