@@ -2,10 +2,10 @@
  * small batches, when nobody waits, so that a run of 100,000 nodes holds up nobody. As for jobs (retain.c), a thread of
  * the pool reads what is to go, and a command deletes it.
  *
- *   ended ──▶ dropped: no longer shown ──▶ 200 nodes with their jobs a batch ──▶ its children ──▶ the run itself */
+ *   ended ──▶ dropped: no longer shown ──▶ 100 nodes with their jobs a batch ──▶ its children ──▶ the run itself */
 #include "engine/runs.h"
 
-enum { PAGE = 200, CHILDREN_PAGE = 1000, REST_MS = 60 * 1000 };
+enum { PAGE = 100, CHILDREN_PAGE = 1000, REST_MS = 60 * 1000 };
 
 typedef struct {
         Command command;

@@ -157,7 +157,7 @@ static void expand(const RunActor *actor, guint32 child)
         g_autoptr(json_t) value = loop_value(live, child, &error);
         g_autoptr(Items) items = NULL;
 
-        charge(actor, json_string_length(value) / RUN_STEP_BYTES);
+        charge(actor, RUN_RENDER_STEPS + json_string_length(value) / RUN_STEP_BYTES);
         if (json_string_length(value) > LIST_NOW_MAX) {
                 g_array_append_val(live->reads, child);
                 return;
@@ -191,7 +191,9 @@ static bool apply_read(Engine *engine, Command *command)
         runs_touch(engine, live);
         if (read->items)
                 keep_items(live, read->child, read->items);
+        run_limit(live->machine, runs_more(live));
         answer_expand(live, read->child, read->items, &error);
+        runs_count_nodes(live);
         runs_make_due(engine, live);
         return true;
 }
@@ -260,7 +262,7 @@ static bool render_node(const RunActor *actor, guint32 node, Rendered *ret, GErr
 {
         bool ok = render(actor->live, node, ret, error);
 
-        charge(actor, ok ? rendered_size(ret) / RUN_STEP_BYTES : RUN_STEPS);
+        charge(actor, ok ? RUN_RENDER_STEPS + rendered_size(ret) / RUN_STEP_BYTES : RUN_STEPS);
         return ok;
 }
 

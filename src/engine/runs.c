@@ -218,7 +218,7 @@ guint32 runs_more(const LiveRun *live)
 }
 
 /* A run is as large as its nodes, or as the children of its DAGs, which most nodes have. */
-static void count_nodes(LiveRun *live)
+void runs_count_nodes(LiveRun *live)
 {
         const Run *machine = live->machine;
         guint32 now = machine ? MAX(run_nodes(machine), run_children(machine)) : 0;
@@ -456,7 +456,7 @@ static bool work_on(Engine *engine, LiveRun *live)
                 runs_start_again(&actor);
         run_limit(live->machine, runs_more(live));
         more = run_work(live->machine, &budget, runs_act, &actor);
-        count_nodes(live);
+        runs_count_nodes(live);
         *left -= before - budget;
         engine->batch.run_steps -= before - budget;
         return more;
@@ -722,7 +722,7 @@ void runs_restore(Engine *engine)
                         run_undo(live->machine);
                 g_hash_table_foreach_remove(live->lists, is_undone, live);
                 render_memo_clear(&live->memo);
-                count_nodes(live);
+                runs_count_nodes(live);
                 runs_make_due(engine, live);
         }
         g_ptr_array_set_size(engine->batch.runs, 0);
@@ -856,7 +856,7 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, R
         if (plan && restore_rows(live, nodes, children)) {
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
-                count_nodes(live);
+                runs_count_nodes(live);
                 read_lists(live);
                 return live;
         }

@@ -22,6 +22,7 @@ enum {
         RUN_STEPS = 256,             /* of one run in a batch */
         RUN_STEPS_ALL = 1024,        /* of all runs in a batch: about 5 ms */
         RUN_JOB_STEPS = 16,          /* for which a job that is submitted or cancelled counts */
+        RUN_RENDER_STEPS = 4,        /* for which an instance counts that is rendered */
         RUN_STEP_BYTES = 2048,       /* of texts that are rendered, for which they count as a step */
         RUNS_MAX = 2000,             /* that have not ended */
         RUNS_OF_USER_MAX = 100,      /* ... of one user; administrators have no such limit */
@@ -77,6 +78,8 @@ LiveRun *runs_find_id(Engine *engine, const char *id);
 const RunOwner *runs_owner(Engine *engine, const char *user);
 /* So many nodes and children of DAGs may be added to the run, by the limit of its user. */
 guint32 runs_more(const LiveRun *live);
+/* Counts what was added to it. */
+void runs_count_nodes(LiveRun *live);
 /* Adds a run; dirty. Takes the record. */
 LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan);
 /* The run is going to change. */
