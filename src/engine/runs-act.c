@@ -189,7 +189,7 @@ static bool apply_read(Engine *engine, Command *command)
             !run_child(live->machine, read->child)->asked)
                 return true;
         runs_touch(engine, live);
-        if (read->items)
+        if (read->items && !run_child(live->machine, read->child)->done) /* it was not stopped meanwhile */
                 keep_items(live, read->child, read->items);
         run_limit(live->machine, runs_more(live));
         answer_expand(live, read->child, read->items, &error);
