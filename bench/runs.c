@@ -11,7 +11,8 @@
  * time of these looks is not counted; neither is that of rendering, which is a figure of its own: the parameters, the
  * environment and the paths of one in so many instances.
  *
- * Times are of the processor. */
+ * Times are of the processor. A node of more than 300 bytes, or a definition of more than three times its text, ends the
+ * program, too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@ enum {
         LOOKS = 50,   /* at all instances, in one run */
         RENDERED = 20 * 1000,
         NODES_MAX = 1000 * 1000,
+        NODE_BYTES = 300, /* the bars of memory: */
+        OF_TEXT = 3,
 };
 
 #define HEAD                                                                                                 \
@@ -377,6 +380,8 @@ static void measure_run(const char *shape, Definition *definition, guint steps, 
                shape, bench.started, run_nodes(bench.run), seconds, (double)bench.transitions / seconds,
                (double)run_size(bench.run) / run_nodes(bench.run), LOOKS, measure_rendering(&bench));
         fflush(stdout);
+        if (run_size(bench.run) > (gsize)NODE_BYTES * run_nodes(bench.run))
+                fail("%s: a node takes more than %d bytes", shape, NODE_BYTES);
         run_free(bench.run);
         g_array_unref(bench.running);
         g_array_unref(bench.ends);
@@ -399,6 +404,8 @@ static Definition *compile(const char *shape, const GString *text)
         printf("{\"bench\": \"compile\", \"shape\": \"%s\", \"ms\": %.1f, \"text\": %zu, \"compiled\": %zu,"
                " \"of_text\": %.3f}\n",
                shape, (now_s() - began) * 1000, text->len, ret->size, (double)ret->size / (double)text->len);
+        if (ret->size > OF_TEXT * text->len)
+                fail("%s: the definition takes more than %d times its text", shape, OF_TEXT);
         return ret;
 }
 
