@@ -72,9 +72,10 @@ static const RenderDag *chain_add(Chain *chain, LiveRun *live, guint32 dag)
 /* run_work counts the step itself. */
 static void charge(const RunActor *actor, gsize steps)
 {
-        guint left = *actor->budget;
+        guint left = actor->budget ? *actor->budget : 0;
 
-        *actor->budget = left > steps ? left - (guint)steps : MIN(left, 1);
+        if (actor->budget)
+                *actor->budget = left > steps ? left - (guint)steps : MIN(left, 1);
 }
 
 /* ---- loops ---- */
@@ -225,21 +226,24 @@ static void read_list(bool stopped, void *arg)
         inbox_put(&read->engine->inbox, &read->command);
 }
 
-static void ask_list(Engine *engine, LiveRun *live, guint32 child)
+void runs_read_text(Engine *engine, const LiveRun *live, guint32 child, json_t *text)
 {
-        g_autoptr(json_t) value =
-                run_child(live->machine, child)->asked ? loop_value(live, child, NULL) : NULL;
-        ReadList *read;
+        ReadList *read = command_new(&read_ops, NULL, NULL);
 
-        if (!value)
-                return;
-        read = command_new(&read_ops, NULL, NULL);
         read->engine = engine;
         read->run = live->record->seq;
         read->child = child;
-        read->value = g_steal_pointer(&value);
+        read->value = text;
         if (!thread_pool_push(engine->run_workers, live->record->user, read_list, read, NULL))
                 command_free(&read->command); /* the server stops */
+}
+
+static void ask_list(Engine *engine, LiveRun *live, guint32 child)
+{
+        json_t *text = run_child(live->machine, child)->asked ? loop_value(live, child, NULL) : NULL;
+
+        if (text)
+                runs_read_text(engine, live, child, text);
 }
 
 /* ---- conditions ---- */

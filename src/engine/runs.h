@@ -100,13 +100,16 @@ char *runs_node_path(const LiveRun *live, guint32 node);
 typedef struct {
         Engine *engine;
         LiveRun *live;
-        guint *budget; /* steps left; what an action costs beside its own step is taken off, but never all */
+        guint *budget; /* steps left; what an action costs beside its own step is taken off, but never all. NULL: the
+                          answer to a question, which no batch bounds */
 } RunActor;
 
 /* A RunAction; `arg` is a RunActor. */
 void runs_act(void *arg, RunActionKind kind, guint32 index);
 /* Reads the list of a loop that had begun before a restart. */
 void runs_read_list(LiveRun *live, guint32 child);
+/* Reads a list, which is a text, on a worker; then the loop goes on. Takes the reference. */
+void runs_read_text(Engine *engine, const LiveRun *live, guint32 child, json_t *text);
 /* Tries again to start the nodes in `put_off`, as many as the budget allows; the others are tried the next time. */
 void runs_start_again(const RunActor *actor);
 /* Evaluates the conditions in `looks`, and reads the lists in `reads`, on workers. */
