@@ -84,23 +84,22 @@ static void write_deep(GString *out, guint steps)
                         i, i - 1, i - 1, i - 1);
 }
 
-/* Each needs up to three of the thousand before it. */
+/* Each needs up to three of the thousand before it, nearer ones first. */
 static void write_random(GString *out, guint steps)
 {
         guint64 random = 1;
 
         for (guint i = 0; i < steps; i++) {
-                guint deps[3], n = i ? draw(&random, 4) : 0, last = 0;
+                guint n = draw(&random, 4), at = i;
 
                 g_string_append_printf(out, "  s%u: {command: \"c {{n}}\", deps: \"", i);
-                for (guint k = 0; k < n; k++) {
-                        deps[k] = i - 1 - draw(&random, MIN(i, 1000));
-                        g_string_append_printf(out, "%ss%u", k ? "," : "", deps[k]);
-                        last = deps[k];
+                for (guint k = 0; k < n && at > 0; k++) {
+                        at -= 1 + draw(&random, MIN(at, 333));
+                        g_string_append_printf(out, "%ss%u", k ? "," : "", at);
                 }
                 g_string_append_printf(out, "\", parameters: {n: %u", i);
-                if (n > 0)
-                        g_string_append_printf(out, ", p: \"{{s%u.n}}\"", last);
+                if (at < i)
+                        g_string_append_printf(out, ", p: \"{{s%u.n}}\"", at);
                 g_string_append(out, "}, artifacts: {output: [o]}}\n");
         }
 }
