@@ -77,10 +77,10 @@ static void list_unref(void *list)
         json_decref(list);
 }
 
-/* A short text is copied faster than found. */
+/* A short text is copied faster than found. Only texts of parameters become JSON as they are. */
 static bool is_kept(const Definition *definition, const Value *value)
 {
-        if (value->kind == VALUE_TEXT && !value->text.pieces)
+        if (value->kind == VALUE_TEXT && value->role == ROLE_PARAMETER && !value->text.pieces)
                 return strlen(definition_text(definition, value->text.text)) > KEPT_MIN;
         return value->kind == VALUE_LIST;
 }
