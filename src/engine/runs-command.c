@@ -103,18 +103,27 @@ static bool check_disk(Engine *engine, const RunRecord *record, GError **error)
         return !config->may_write || config->may_write(record->user, config->may_write_arg, error);
 }
 
+/* Long texts make a commit long, for which all others wait: each comes into a batch of its own. */
+static bool text_fits(const Engine *engine, const RunPlan *plan)
+{
+        return engine->batch.run_texts == 0 || engine->batch.run_texts + plan->text <= RUN_TEXTS_BATCH;
+}
+
 static bool apply_create(Engine *engine, Command *command)
 {
         CreateRun *create = (CreateRun *)command;
         RunRecord *record = create->record;
         LiveRun *live;
 
+        if (!text_fits(engine, create->plan))
+                return false;
         if (!check_disk(engine, record, &command->error) || !check_key(engine, record, &command->error) ||
             !check_open(engine, record, create->plan, &command->error))
                 return true;
         record->seq = ++engine->run_seq;
         record->created = engine->batch.now;
         g_ptr_array_add(engine->batch.new_runs, record);
+        engine->batch.run_texts += create->plan->text;
         live = runs_add(engine, copy_record(record), create->plan);
         runs_note(engine, live, "run.created", json_pack("{s:s}", "name", record->name));
         run_begin(live->machine);

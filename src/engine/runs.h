@@ -27,6 +27,7 @@ enum {
         RUNS_MAX = 2000,             /* that have not ended */
         RUNS_OF_USER_MAX = 100,      /* ... of one user; administrators have no such limit */
         RUN_NODES_MAX = 1000000,     /* of one run */
+        RUN_TEXTS_BATCH = 1 << 20,   /* of the definitions of new runs in a batch, unless it is one alone */
         RUN_TEXTS_MAX = 64 << 20,    /* bytes of the definitions of one user's live runs */
         RUN_NODES_OF_USER = 2000000, /* of the live runs of one user */
 };

@@ -81,6 +81,7 @@ typedef struct {
         GPtrArray *dropped_runs;                     /* gint64, owned */
         guint64 number;                              /* of the batch, from 1 */
         guint run_steps;                             /* of all runs, left in it */
+        gsize run_texts;                             /* bytes of the definitions of its new runs */
         GArray *records;       /* StoreRecord: what is committed, made of the lists above */
         Catalog *catalog;      /* the future catalog; a reference */
         PreparedMemo prepared; /* see preparing.c */

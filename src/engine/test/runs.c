@@ -701,6 +701,33 @@ static void test_jobs_of_a_batch(void)
         house_free(house);
 }
 
+/* Two long definitions that come together are not written in one commit. */
+static void test_long_texts(void)
+{
+        g_autofree char *space = g_strnfill(600 * 1024, '#');
+        g_autofree char *text =
+                g_strdup_printf("name: p\n%s\nentry_points: {a: {command: c, condition: '1 > 2'}}\n", space);
+        House *house = house_new();
+        EngineMetrics before, after;
+        RunAnswer answers[2] = { 0 };
+
+        engine_metrics(house->engine, &before);
+        house_hold(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++)
+                engine_create_run(house->engine, &(EngineRun){ .user = "ann", .text = text }, note_answer,
+                                  &answers[i]);
+        house_let_go(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++) {
+                while (!g_atomic_int_get((int *)(void *)&answers[i].done))
+                        house_barrier(house);
+                g_assert_no_error(answers[i].error);
+                run_record_free(answers[i].run);
+        }
+        engine_metrics(house->engine, &after);
+        g_assert_cmpint(after.batches - before.batches, >=, 2);
+        house_free(house);
+}
+
 /* ---- the end ---- */
 
 /* The run goes with its jobs: neither alone. */
@@ -786,6 +813,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/put-off", test_put_off);
         g_test_add_func("/engine/runs/wide", test_wide);
         g_test_add_func("/engine/runs/jobs-of-a-batch", test_jobs_of_a_batch);
+        g_test_add_func("/engine/runs/long-texts", test_long_texts);
         g_test_add_func("/engine/runs/delete", test_delete);
         g_test_add_func("/engine/runs/retained", test_retained);
         return g_test_run();
