@@ -113,6 +113,46 @@ void run_plan_unref(RunPlan *plan)
         g_atomic_rc_box_release_full(plan, clear_plan);
 }
 
+/* ---- for readers ---- */
+
+static void plan_unref_p(gpointer plan)
+{
+        run_plan_unref(plan);
+}
+
+/* NULL: none any more. */
+static void publish_plan(Engine *engine, const LiveRun *live, RunPlan *plan)
+{
+        pthread_mutex_lock(&engine->run_plans_lock);
+        if (plan)
+                g_hash_table_insert(engine->run_plans, g_strdup(live->record->id), run_plan_ref(plan));
+        else
+                g_hash_table_remove(engine->run_plans, live->record->id);
+        pthread_mutex_unlock(&engine->run_plans_lock);
+}
+
+RunPlan *engine_run_plan(Engine *engine, const char *id)
+{
+        RunPlan *plan;
+
+        pthread_mutex_lock(&engine->run_plans_lock);
+        plan = g_hash_table_lookup(engine->run_plans, id);
+        if (plan)
+                run_plan_ref(plan);
+        pthread_mutex_unlock(&engine->run_plans_lock);
+        return plan;
+}
+
+const Definition *engine_plan_definition(const RunPlan *plan)
+{
+        return plan->definition;
+}
+
+void engine_plan_unref(RunPlan *plan)
+{
+        run_plan_unref(plan);
+}
+
 /* ---- the set ---- */
 
 static void items_unref_p(gpointer items)
@@ -177,6 +217,8 @@ void runs_init(Engine *engine)
 {
         engine->runs = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, live_run_free);
         engine->runs_by_id = g_hash_table_new(g_str_hash, g_str_equal); /* ids are made here */
+        pthread_mutex_init(&engine->run_plans_lock, NULL);
+        engine->run_plans = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, plan_unref_p);
         engine->run_owners = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, owner_free);
         g_queue_init(&engine->due_runs);
         engine->run_workers = thread_pool_new(
@@ -195,6 +237,8 @@ void runs_clear(Engine *engine)
         g_hash_table_unref(engine->runs_by_id);
         g_hash_table_unref(engine->runs);
         g_hash_table_unref(engine->run_owners);
+        g_hash_table_unref(engine->run_plans);
+        pthread_mutex_destroy(&engine->run_plans_lock);
 }
 
 LiveRun *runs_find(Engine *engine, gint64 seq)
@@ -266,6 +310,8 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->reads = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->owner = join_owner(engine, live);
+        if (plan)
+                publish_plan(engine, live, plan);
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
         return live;
@@ -276,6 +322,7 @@ static void leave(Engine *engine, LiveRun *live)
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
         leave_owner(engine, live);
+        publish_plan(engine, live, NULL);
         drop_remains(engine, live);
         g_hash_table_remove(engine->runs_by_id, live->record->id);
         g_hash_table_remove(engine->runs, &live->record->seq);

@@ -12,6 +12,7 @@
  *     └── failed: runs_restore: run_undo; new runs leave */
 #pragma once
 
+#include "engine/run-plan.h"
 #include "engine/state.h"
 #include "model/run-record.h"
 #include "pipeline/items.h"
@@ -33,11 +34,11 @@ enum {
 };
 
 /* A compiled definition, counted: a command and its run share it. */
-typedef struct {
+struct RunPlan {
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         gsize text;        /* bytes of its text */
-} RunPlan;
+};
 /* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID. Any thread. */
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
 RunPlan *run_plan_ref(RunPlan *plan);

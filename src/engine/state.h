@@ -133,6 +133,8 @@ struct Engine {
 
         GHashTable *runs;       /* seq -> LiveRun: the runs that have not ended, see runs.h */
         GHashTable *runs_by_id; /* the same, by id */
+        pthread_mutex_t run_plans_lock;
+        GHashTable *run_plans;  /* id -> RunPlan of the runs that readers see, under the lock */
         GHashTable *run_owners; /* user -> RunOwner, of users with live runs */
         GQueue due_runs;        /* LiveRun with `due` */
         gint64 run_seq;         /* of the newest one */

@@ -78,7 +78,7 @@ Api *api_new(const ApiConfig *config)
         api->rendered = rendered_new();
         api->ids = job_ids_new();
         api->rates = usage_rates_new();
-        api->run_texts = run_texts_new();
+        api->run_texts = run_texts_new(config->engine);
         return api;
 }
 

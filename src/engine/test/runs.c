@@ -648,6 +648,30 @@ static bool metrics_have_jobs(House *house, gint64 jobs, EngineMetrics *ret)
         return ret->submitted >= jobs;
 }
 
+/* Readers share the definition of a live run. */
+static void test_plan_for_readers(void)
+{
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new(), .definition = compile(TWO) };
+        RunPlan *plan;
+
+        play.id = create(play.house, TWO, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        restart(&play);
+        plan = engine_run_plan(play.house->engine, play.id);
+        g_assert_nonnull(plan);
+        g_assert_null(engine_run_plan(play.house->engine, "0000000000000000"));
+        end_job(&play, "a", 3);
+        assert_is(&play, "run", "failed");
+        house_barrier(play.house);
+        g_assert_null(engine_run_plan(play.house->engine, play.id));
+        g_assert_cmpuint(engine_plan_definition(plan)->n_components, ==, play.definition->n_components);
+        engine_plan_unref(plan); /* the run has gone, what a reader holds has not */
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
 /* A batch does a part of a wide run, and others are served between. */
 static void test_wide(void)
 {
@@ -813,6 +837,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/put-off", test_put_off);
         g_test_add_func("/engine/runs/wide", test_wide);
         g_test_add_func("/engine/runs/jobs-of-a-batch", test_jobs_of_a_batch);
+        g_test_add_func("/engine/runs/plan-for-readers", test_plan_for_readers);
         g_test_add_func("/engine/runs/long-texts", test_long_texts);
         g_test_add_func("/engine/runs/delete", test_delete);
         g_test_add_func("/engine/runs/retained", test_retained);
