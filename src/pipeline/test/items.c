@@ -81,7 +81,7 @@ static void test_texts(void)
 static void test_random(void)
 {
         static const char signs[] = "[]{},:\"\\ 12ax";
-        GRand *rand = g_rand_new_with_seed(17);
+        GRand *rand = g_rand_new_with_seed(seed_of_test());
 
         for (int i = 0; i < (is_soak() ? 2000000 : 20000); i++) {
                 char text[20] = "[";
