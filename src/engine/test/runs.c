@@ -90,7 +90,8 @@ typedef struct {
 } Play;
 
 typedef struct {
-        bool done, repeated;
+        int done; /* atomic */
+        bool repeated;
         RunRecord *run;
         GError *error;
 } RunAnswer;
@@ -107,7 +108,7 @@ static void note_answer(const RunRecord *run, bool repeated, const GError *error
                 answer->run->state = run->state;
                 g_strlcpy(answer->run->id, run->id, sizeof answer->run->id);
         }
-        g_atomic_int_set((int *)(void *)&answer->done, true);
+        g_atomic_int_set(&answer->done, 1);
 }
 
 /* Most texts here leave out the name. */
@@ -742,7 +743,7 @@ static void test_long_texts(void)
                                   &answers[i]);
         house_let_go(house);
         for (gsize i = 0; i < G_N_ELEMENTS(answers); i++) {
-                while (!g_atomic_int_get((int *)(void *)&answers[i].done))
+                while (!g_atomic_int_get(&answers[i].done))
                         house_barrier(house);
                 g_assert_no_error(answers[i].error);
                 run_record_free(answers[i].run);
