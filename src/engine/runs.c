@@ -160,7 +160,7 @@ static void items_unref_p(gpointer items)
         items_unref(items);
 }
 
-/* The large parts of a run. With a million items their memory takes tens of ms to free. */
+/* The large parts of a run. With a million items their memory takes long to free. */
 typedef struct {
         RunPlan *plan;
         Run *machine;

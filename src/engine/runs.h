@@ -21,7 +21,7 @@
 
 enum {
         RUN_STEPS = 256,             /* of one run in a batch */
-        RUN_STEPS_ALL = 1024,        /* of all runs in a batch: about 5 ms */
+        RUN_STEPS_ALL = 1024,        /* of all runs in a batch */
         RUN_JOB_STEPS = 16,          /* for which a job that is submitted or cancelled counts */
         RUN_RENDER_STEPS = 4,        /* for which an instance counts that is rendered */
         RUN_STEP_BYTES = 2048,       /* of texts that are rendered, for which they count as a step */

@@ -1,5 +1,5 @@
 /* The items of a loop. A list of the definition is shared. Of a text in JSON only the places of its items are kept, four
- * bytes each, since a tree of JSON would take up to forty times the text. Immutable and counted: any thread. */
+ * bytes each, since a tree of JSON would take many times the text. Immutable and counted: any thread. */
 #pragma once
 
 #include <glib.h>
@@ -11,7 +11,7 @@ typedef struct Items Items;
 enum { ITEM_MAX = 1024 * 1024 }; /* bytes of an item of a text */
 
 /* Of an array, or of a text that is an array in JSON, of at most `max` items. NULL with ERR_INVALID ("RE-02: ...") if it is
- * neither, or an item is too long; ERR_QUOTA if it has more items. The time is in proportion to the text: 16 MiB take about a second. Shares
+ * neither, or an item is too long; ERR_QUOTA if it has more items. The time is in proportion to the text. Shares
  * `value`. */
 Items *items_new(const json_t *value, guint32 max, GError **error);
 Items *items_ref(Items *items);
