@@ -22,6 +22,7 @@ import kubernetes
 import paddlejobs
 import partial
 import pods
+import runs
 import sandbox
 import scheduler
 import tls
@@ -500,6 +501,11 @@ def first_line():
     return first.figures(sys.modules[__name__])
 
 
+def pipelines():
+    """Pipelines: definitions and the state machine alone, runs of real jobs beside plain jobs, a run of 100,000 steps."""
+    return runs.figures(sys.modules[__name__])
+
+
 BENCHES = {
     "job-rate": job_rate,
     "submit-latency": submit_latency,
@@ -521,6 +527,7 @@ BENCHES = {
     "first-line": first_line,
     "tls": tls_beside_plain,
     "sandbox": sandboxed,
+    "runs": pipelines,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

@@ -350,6 +350,8 @@ job: pc.Job = client.submit({"command": ["python", "train.py"], "roles": [{"name
 for line in job.logs(follow=True):
     print(line.member.upper(), line.text)
 again: pc.Job = pc.dist.train(lambda: None, cpu=2, memory="4Gi", gpus=1, time_limit="2h").wait()
+run: pc.Run = client.run_create({"name": "p"}, {"n": 1}, disabled=["a"]).wait(60.0)
+jobs = [node.job for node in run.nodes(state="failed") if node.job is not None]
 """
 
 
@@ -359,6 +361,7 @@ again: pc.Job = pc.dist.train(lambda: None, cpu=2, memory="4Gi", gpus=1, time_li
         (None, None),
         ('client.submit({"comand": "x"})', "comand"),
         ("job.wiat()", "wiat"),
+        ("run.nodez()", "nodez"),
         ("pc.dist.train(print, gpu=1)", "gpu"),
     ],
 )
@@ -641,6 +644,77 @@ def test_an_array(client):
     jobs = list(client.jobs(array=job.id))
     assert sorted(one.array["index"] for one in jobs) == [0, 1, 2, 3, 4]
     assert all(client.wait(one.id, timeout=PATIENCE).state == "succeeded" for one in jobs)
+
+
+# -- runs of pipelines
+
+LOOP = """name: sdk
+entry_points:
+  first: {parameters: {n: 3}, command: "true {{n}}"}
+  many: {command: "true {{PF_LOOP_ARGUMENT}}", deps: first, loop_argument: [1, 2, 3, 4, 5]}
+"""
+
+
+def test_a_run_from_its_definition_to_its_end(client, tmp_path, monkeypatch):
+    """The three forms of a definition; nodes page by page; what the run's own methods give."""
+    monkeypatch.setattr(client_module, "PAGE", 2)
+    (tmp_path / "loop.yaml").write_text(LOOP)
+    forms = [LOOP, tmp_path / "loop.yaml", {"name": "sdk", "entry_points": {"first": {"command": "true"}}}]
+    made = [client.run_create(form, name=f"sdk-{i}") for i, form in enumerate(forms)]
+    assert [run.name for run in made] == ["sdk-0", "sdk-1", "sdk-2"] and made[0] != made[1]
+    for run in made:
+        assert run.wait(PATIENCE).state == "succeeded", run.message
+        assert run.is_final and run.finished_at and client.run(run.id) == run
+    assert made[0].nodes_in["succeeded"] == 6 and made[2].nodes_in["succeeded"] == 1
+    nodes = list(made[0].nodes())
+    assert [(node.path, node.number) for node in nodes] == [("first", None)] + [(f"many-{i}", i) for i in range(5)]
+    assert all(client.job(node.job).state == "succeeded" and node.type == "step" for node in nodes)
+    assert list(made[0].nodes(state="failed")) == []
+    assert [item["name"] for item in made[0].tree()] == ["first", "many"]
+    listed = [run.id for run in client.runs(state="succeeded")]
+    assert listed[:3] == [run.id for run in reversed(made)]
+    assert [run.id for run in client.runs(name="sdk-1")] == [made[1].id]
+    assert made[0].id in repr(made[0]) and "sdk-0" in made[0]._repr_html_()
+
+
+def test_parameters_and_keys_of_runs(client):
+    text = "name: keyed\nentry_points:\n  a: {parameters: {n: 3}, command: 'exit {{n}}'}\n  b: {command: 'true'}\n"
+    run = client.run_create(text, {"a.n": 0}, disabled=["b"], failure_strategy="continue", idempotency_key="sdk-key")
+    again = client.run_create(text, {"a.n": 0}, disabled=["b"], failure_strategy="continue", idempotency_key="sdk-key")
+    assert again == run and run.wait(PATIENCE).state == "succeeded"
+    assert {node.path: node.state for node in run.nodes()} == {"a": "succeeded", "b": "skipped"}
+    with pytest.raises(paddlecloud.Conflict, match="sdk-key"):
+        client.run_create(text, idempotency_key="sdk-key")
+    failed = client.run_create(text).wait(PATIENCE)
+    assert failed.state == "failed" and "step 'a'" in failed.message
+
+
+def test_a_run_is_stopped_and_deleted(client):
+    run = client.run_create({"name": "long", "entry_points": {"a": {"command": "sleep 600"}}})
+    with pytest.raises(TimeoutError, match=run.id):
+        run.wait(0.2)
+    with pytest.raises(paddlecloud.Conflict, match="not ended"):
+        run.delete()
+    assert run.stop().state in ("stopping", "terminated")
+    assert run.wait(PATIENCE).state == "terminated"
+    with pytest.raises(paddlecloud.Conflict, match="already ended"):
+        client.run_stop(run.id, force=True)
+    run.delete()
+    with pytest.raises(paddlecloud.NotFound, match=run.id):
+        run.refresh()
+
+
+def test_wrong_definitions_are_named(client, tmp_path):
+    with pytest.raises(paddlecloud.Invalid, match="commando"):
+        client.run_create("name: x\nentry_points:\n  a: {commando: c}\n")
+    with pytest.raises(paddlecloud.Invalid, match="nowhere"):
+        client.run_create(LOOP, {"nowhere.n": 1})
+    with pytest.raises(FileNotFoundError):
+        client.run_create(tmp_path / "not-there.yaml")
+    with pytest.raises(paddlecloud.NotFound, match="no run"):
+        list(client.run_nodes("0000000000000000"))
+    with pytest.raises(ValueError, match="did not come from a client"):
+        paddlecloud.Run("0000000000000000", "x", "ann", "running").wait()
 
 
 def test_secrets(client):

@@ -10,6 +10,7 @@ from . import dist, errors, job
 from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, Member, Reason
 from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
 from .job import PaddleJob
+from .pipeline import Node, Run
 from .report import report
 from .spec import Mount, Role, Spec
 
@@ -28,11 +29,13 @@ __all__ = [
     "LogLine",
     "Member",
     "Mount",
+    "Node",
     "NotFound",
     "PaddleError",
     "PaddleJob",
     "Reason",
     "Role",
+    "Run",
     "ServerNotReached",
     "Spec",
     "Unavailable",

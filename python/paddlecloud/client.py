@@ -10,9 +10,9 @@ import os
 import time
 import urllib.parse
 import uuid
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
-from . import config, downloads, errors, files, package
+from . import config, downloads, errors, files, package, pipeline
 from .spec import Spec
 from .transport import ServerEvent, Transport
 
@@ -21,6 +21,7 @@ AWAY_MAX = 60.0  # seconds that a server may be away while something waits for i
 PAGE = 200
 REASON_SHOWN = 80  # characters of a reason in a job's short form
 EVENTS_PAGE = 1000
+RUN_PAUSE_MIN, RUN_PAUSE_MAX = 0.05, 1.0  # seconds between two looks at a run
 Record = TypeVar("Record")
 
 
@@ -593,6 +594,99 @@ class Client:
             if time.monotonic() - lost > AWAY_MAX:
                 raise errors.ServerNotReached(f"the server at {self._transport.url} is away: {cause}") from cause
             time.sleep(0.2)
+
+    # -- runs of pipelines
+
+    def _run_of(self, body: Dict[str, Any]) -> pipeline.Run:
+        run = _fields_of(pipeline.Run, body)
+        run._client = self
+        return run
+
+    def run_create(
+        self,
+        definition: pipeline.Definition,
+        parameters: Optional[Mapping[str, Any]] = None,
+        name: Optional[str] = None,
+        image: Optional[str] = None,
+        disabled: Union[str, Sequence[str], None] = None,
+        failure_strategy: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> pipeline.Run:
+        """Runs a pipeline (doc/reference/pipelines.md); returns the run, which has begun.
+
+        `definition` is a text in YAML or JSON of at most 16 MiB, a dictionary with the same keys, or a pathlib.Path of a file.
+        `parameters` replace those of the definition: "n" wherever it is, "train.n" of one step; values are numbers, texts or lists. `name`,
+        `image`, `disabled` (paths of components) and `failure_strategy` ("fail_fast" or "continue") replace those of the text. A repeat
+        with the same key (1 to 128 printable bytes) returns the run that the first one made. Raises errors.Invalid with the first error of
+        the definition and its line, errors.Unavailable (code "quota") above 100 runs of a user that have not ended, errors.Conflict if
+        the key was used for another definition."""
+        body = pipeline.body_of(definition, parameters, name, image, disabled, failure_strategy)
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return self._run_of(self._transport.json("POST", "/v1/runs", body, headers, repeatable=True))
+
+    def run(self, run_id: str) -> pipeline.Run:
+        """One run, with the number of its nodes in each state. Raises errors.NotFound."""
+        return self._run_of(self._transport.json("GET", f"/v1/runs/{_quote(run_id)}"))
+
+    def runs(
+        self,
+        state: Optional[str] = None,
+        name: Optional[str] = None,
+        user: Optional[str] = None,
+        all_users: bool = False,
+    ) -> Iterator[pipeline.Run]:
+        """Runs, newest first, fetched page by page. `state` is one word or several separated by commas, `name` that of the pipeline. Only
+        administrators may ask for another `user` or for all; others raise errors.Denied."""
+        query = {"limit": PAGE, "state": state, "name": name, "user": user, "all": "true" if all_users else None}
+        for item in self._pages("/v1/runs", query):
+            yield self._run_of(item)
+
+    def run_nodes(self, run_id: str, state: Optional[str] = None) -> Iterator[pipeline.Node]:
+        """The nodes of a run that have begun, in the order in which they did, fetched page by page; a run may have 1,000,000. `state` is one
+        word or several separated by commas. Raises errors.NotFound."""
+        for item in self._pages(f"/v1/runs/{_quote(run_id)}/nodes", {"limit": PAGE, "state": state}):
+            yield _fields_of(pipeline.Node, item)
+
+    def run_tree(self, run_id: str) -> List[Dict[str, Any]]:
+        """The components of a run in the order of the definition, each with its `children`, also those that wait ("pending"). Of a loop
+        with more than 20 items there are those that run or did not succeed (doc/guide/rest.md). Raises errors.NotFound."""
+        items: List[Dict[str, Any]] = self._transport.json("GET", f"/v1/runs/{_quote(run_id)}/tree")["items"]
+        return items
+
+    def run_wait(self, run_id: str, timeout: Optional[float] = None) -> pipeline.Run:
+        """Waits until the run has ended, and returns it, whatever its end; TimeoutError after `timeout` seconds. Outlives restarts of the
+        server of up to a minute."""
+        end = None if timeout is None else time.monotonic() + timeout
+        pause = RUN_PAUSE_MIN
+        run = self.run(run_id)
+        while not run.is_final:
+            left = pause if end is None else min(pause, end - time.monotonic())
+            if left <= 0:
+                raise TimeoutError(f"run '{run.id}' is still {run.state} after {timeout} s")
+            time.sleep(left)
+            pause = min(pause * 1.5, RUN_PAUSE_MAX)
+            run = self._patiently(functools.partial(self.run, run_id))
+        return run
+
+    def run_stop(self, run_id: str, force: bool = False) -> pipeline.Run:
+        """Stops a run: its jobs are cancelled, then its post_process runs, with `force` neither. The run returned is `stopping` or has
+        ended. A repeat does nothing. Raises errors.NotFound, errors.Conflict if the run had ended before."""
+        path = f"/v1/runs/{_quote(run_id)}/stop"
+        return self._run_of(self._transport.json("POST", path, {"force": force}, repeatable=False))
+
+    def run_delete(self, run_id: str) -> None:
+        """Deletes a run that has ended, with its jobs and their logs. Raises errors.NotFound, errors.Conflict while it runs."""
+        self._transport.request("DELETE", f"/v1/runs/{_quote(run_id)}", repeatable=False)
+
+    def _pages(self, path: str, query: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+        """The items of a list, page by page; a page may be empty before the last one."""
+        asked = dict(query)
+        while True:
+            page = self._transport.json("GET", f"{path}?{_query(asked)}")
+            yield from page["items"]
+            if not page["next"]:
+                return
+            asked["after"] = page["next"]
 
     # -- secrets
 

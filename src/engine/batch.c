@@ -131,6 +131,7 @@ void batch_begin(Engine *engine)
         batch->horizon = 0;
         batch->number++;
         batch->run_steps = RUN_STEPS_ALL;
+        batch->run_texts = 0;
         for (guint i = 0; i < engine->slots->len; i++)
                 ((RuntimeSlot *)engine->slots->pdata[i])->synced = false;
 }

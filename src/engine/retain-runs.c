@@ -4,10 +4,10 @@
  *
  * Its artifacts are removed when the run itself goes. Nothing waits for that: a file system may not answer.
  *
- *   ended ──▶ dropped: no longer shown ──▶ 200 nodes with their jobs a batch ──▶ its children ──▶ the run itself */
+ *   ended ──▶ dropped: no longer shown ──▶ 100 nodes with their jobs a batch ──▶ its children ──▶ the run itself */
 #include "engine/runs.h"
 
-enum { PAGE = 200, CHILDREN_PAGE = 1000, REST_MS = 60 * 1000 };
+enum { PAGE = 100, CHILDREN_PAGE = 1000, REST_MS = 60 * 1000 };
 
 typedef struct {
         Command command;

@@ -1,8 +1,9 @@
 /* What a run asks for: the lists of its loops, conditions, jobs of its steps, and their ends (see runs.h). Contents of
  * artifacts, and the directories of outputs, are asked of the file workers after the commit (run-files.h).
  *
- * Other lists and conditions follow from the definition. A condition with a regular expression may take some ms, so a worker
- * evaluates it after the commit, and its answer comes back as a command. */
+ * Other lists and conditions follow from the definition. A condition with a regular expression and a list in a long text,
+ * also that of an artifact, may take long, so a worker evaluates or reads them after the commit, and its answer comes back
+ * as a command. */
 #include "engine/runs.h"
 
 #include <string.h>
@@ -16,14 +17,16 @@
 enum {
         RETRY_MS = 1000,          /* after a limit refused a job */
         CONDITION_NOW_MAX = 4096, /* bytes of a condition that is evaluated at once */
+        LIST_NOW_MAX = 16 * 1024, /* bytes of a list in JSON that is read at once */
         REASON_MAX = 1000,
 };
 
 /* ---- where an instance stands ---- */
 
-/* An instance of a DAG, and those around it. */
+/* An instance of a DAG, and those around it, with their items. */
 typedef struct {
         RenderDag dags[DEFINITION_DEPTH_MAX + 2];
+        json_t *items[DEFINITION_DEPTH_MAX + 2];
         guint n;
 } Chain;
 
@@ -61,6 +64,13 @@ static guint32 instances_of(const RenderContext *context, const RenderDag *dag, 
                                                                      : run_child(live->machine, child)->count;
 }
 
+static void chain_clear(Chain *chain)
+{
+        for (guint i = 0; i < chain->n; i++)
+                json_decref(chain->items[i]);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Chain, chain_clear)
+
 static RenderContext context_of(LiveRun *live)
 {
         return (RenderContext){ .definition = live->plan->definition,
@@ -68,170 +78,278 @@ static RenderContext context_of(LiveRun *live)
                                 .user = live->record->user,
                                 .instances = instances_of,
                                 .arg = live,
-                                .lists = live->plan->lists };
+                                .lists = live->plan->lists,
+                                .memo = &live->memo };
 }
 
-static void ask_files(LiveRun *live, RunActionKind what, guint32 index)
-{
-        const RunAsk ask = { what, index };
-
-        g_array_append_val(live->asks, ask);
-}
-
-static bool has_role(const Definition *definition, guint32 component, ValueRole role)
-{
-        guint32 target = component_target(definition, component);
-
-        for (guint32 k = definition->components[target].variables;
-             k < definition->components[target + 1].variables; k++)
-                if (definition->variables[k].role == role)
-                        return true;
-        return false;
-}
-
-static const json_t *item_of(LiveRun *live, guint32 node);
+static json_t *item_of(LiveRun *live, guint32 node);
 
 /* The one of the instance, or NULL: it is nested too deep. */
 static const RenderDag *chain_add(Chain *chain, LiveRun *live, guint32 dag)
 {
         guint32 node = run_dag(live->machine, dag)->node;
         const RunNode *at = run_node(live->machine, node);
-        RenderDag *ret;
+        bool top = node == RUN_ROOT || node == RUN_POST;
+        const RenderDag *parent = top ? NULL : chain_add(chain, live, at->dag);
+        guint n = chain->n;
 
-        if (node == RUN_ROOT || node == RUN_POST) {
-                ret = &chain->dags[chain->n++];
-                *ret = (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST };
-                return ret;
-        }
-        {
-                const RenderDag *parent = chain_add(chain, live, at->dag);
+        if ((!top && !parent) || n == G_N_ELEMENTS(chain->dags))
+                return NULL;
+        chain->items[n] = top ? NULL : item_of(live, node);
+        if (top)
+                chain->dags[n] =
+                        (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST,
+                                     .id = dag + 1 };
+        else
+                chain->dags[n] = (RenderDag){ parent, at->component, at->number, chain->items[n], dag + 1 };
+        chain->n++;
+        return &chain->dags[n];
+}
 
-                if (!parent || chain->n == G_N_ELEMENTS(chain->dags))
-                        return NULL;
-                ret = &chain->dags[chain->n++];
-                *ret = (RenderDag){ parent, at->component, at->number, item_of(live, node) };
-        }
-        return ret;
+/* ---- what it costs ---- */
+
+/* run_work counts the step itself. */
+static void charge(const RunActor *actor, gsize steps)
+{
+        guint left = actor->budget ? *actor->budget : 0;
+
+        if (actor->budget)
+                *actor->budget = left > steps ? left - (guint)steps : MIN(left, 1);
+}
+
+/* What the question renders after the commit is counted now. */
+static void ask_files(const RunActor *actor, RunActionKind what, guint32 index)
+{
+        const RunAsk ask = { what, index };
+
+        charge(actor, RUN_RENDER_STEPS);
+        g_array_append_val(actor->live->asks, ask);
 }
 
 /* ---- loops ---- */
 
 bool runs_is_read_loop(const LiveRun *live, guint32 child)
 {
-        return run_child_is_loop(live->machine, child) &&
-               render_loop_input(live->plan->definition, run_child_component(live->machine, child));
+        return render_loop_input(live->plan->definition, run_child_component(live->machine, child)) != NULL;
 }
 
-/* A new reference. */
-static json_t *read_list(LiveRun *live, guint32 child, GError **error)
+/* An array, or a text; a new reference. NULL without an error: the list is that of an artifact. */
+static json_t *loop_value(LiveRun *live, guint32 child, GError **error)
 {
         const RenderContext context = context_of(live);
         guint32 component = run_child_component(live->machine, child);
-        Chain chain = { .n = 0 };
+        g_auto(Chain) chain = { .n = 0 };
         const RenderDag *dag = chain_add(&chain, live, run_child(live->machine, child)->dag);
         g_autoptr(json_t) parameters = dag ? render_parameters(&context, dag, component, error) : NULL;
         const char *input = NULL;
 
-        return parameters ? render_loop(&context, component, parameters, &input, error) : NULL;
+        return parameters ? render_loop_value(&context, component, parameters, &input) : NULL;
 }
 
-/* Borrowed; NULL with an error. A list is kept as long as the loop runs. */
-static const json_t *list_of(LiveRun *live, guint32 child, GError **error)
+static void keep_items(LiveRun *live, guint32 child, const Items *items)
 {
-        json_t *list = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
-
-        if (list)
-                return list;
-        list = read_list(live, child, error);
-        if (list)
-                g_hash_table_insert(live->lists, GUINT_TO_POINTER(child), list);
-        return list;
+        g_hash_table_replace(live->lists, GUINT_TO_POINTER(child), items_ref((Items *)items));
 }
 
-/* The item of the loop whose node this is, or NULL. */
-static const json_t *item_of(LiveRun *live, guint32 node)
+/* Borrowed; NULL with an error. Items are kept as long as the loop runs. */
+static const Items *items_of(LiveRun *live, guint32 child, GError **error)
+{
+        const Items *known = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
+        g_autoptr(json_t) value = known ? NULL : loop_value(live, child, error);
+        g_autoptr(Items) items = value ? items_new(value, RUN_NODES_MAX, error) : NULL;
+
+        if (items)
+                keep_items(live, child, items);
+        return known ? known : items ? g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child)) : NULL;
+}
+
+void runs_read_list(LiveRun *live, guint32 child)
+{
+        (void)items_of(live, child, NULL); /* its nodes will say why it is none */
+}
+
+/* Of the loop whose node this is: a new reference, or NULL. */
+static json_t *item_of(LiveRun *live, guint32 node)
 {
         guint32 child = run_node_child(live->machine, node);
+        const Items *items = run_child_is_loop(live->machine, child) ? items_of(live, child, NULL) : NULL;
 
-        if (!run_child_is_loop(live->machine, child))
-                return NULL;
-        return json_array_get(list_of(live, child, NULL), run_node(live->machine, node)->number);
+        return items ? items_get(items, run_node(live->machine, node)->number) : NULL;
 }
 
-/* How many nodes the live runs of the user have. */
-static gint64 nodes_of_user(Engine *engine, const char *user)
+static void explain_full(const LiveRun *live, gsize count, GError **error)
 {
-        GHashTableIter iter;
-        gpointer value;
-        gint64 n = 0;
-
-        g_hash_table_iter_init(&iter, engine->runs);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                const LiveRun *live = value;
-
-                if (live->machine && strcmp(live->record->user, user) == 0)
-                        n += run_nodes(live->machine);
-        }
-        return n;
-}
-
-static bool check_nodes(const RunActor *actor, gint64 count, GError **error)
-{
-        const RunRecord *record = actor->live->record;
-
-        if (count < 1000 || nodes_of_user(actor->engine, record->user) + count <= RUN_NODES_OF_USER)
-                return true;
-        return err_set(error, ERR_QUOTA, "the runs of '%s' that have not ended would have more than %d nodes",
-                       record->user, RUN_NODES_OF_USER);
-}
-
-/* The list of the child's loop is known: `list`, or why there is none. */
-static void expanded(const RunActor *actor, guint32 child, const json_t *list, GError **error)
-{
-        LiveRun *live = actor->live;
-        gsize count = list ? json_array_size(list) : 0;
-        bool ok = list && check_nodes(actor, (gint64)count, error);
-
-        if (!run_expanded(live->machine, child, (guint32)MIN(count, G_MAXUINT32), !ok))
+        if (count + run_nodes(live->machine) > RUN_NODES_MAX)
                 err_set(error, ERR_QUOTA, "its loop would bring the run above %d nodes", RUN_NODES_MAX);
-        if (run_child(live->machine, child)->first == (guint32)RUN_NONE)
+        else
+                err_set(error, ERR_QUOTA,
+                        "the runs of '%s' that have not ended would have more than %d nodes",
+                        live->record->user, RUN_NODES_OF_USER);
+}
+
+/* `items` NULL: there are none, because of *error. */
+static void answer_expand(LiveRun *live, guint32 child, const Items *items, GError **error)
+{
+        guint32 count = items ? items_count(items) : 0, first;
+
+        if (!run_expanded(live->machine, child, count, !items))
+                explain_full(live, count, error);
+        first = run_child(live->machine, child)->first;
+        if (first == (guint32)RUN_NONE)
                 return;
         if (*error)
-                runs_say(live, run_child(live->machine, child)->first, g_strdup((*error)->message));
-        else if (count == 0)
-                runs_say(live, run_child(live->machine, child)->first, g_strdup("its loop has no items"));
+                runs_say(live, first, g_strdup((*error)->message));
+        else if (items && count == 0)
+                runs_say(live, first, g_strdup("its loop has no items"));
+}
+
+/* The lists of artifacts are stored with the run. */
+static bool check_read(const LiveRun *live, gsize more, GError **error)
+{
+        return live->read + more <= RUN_READ_MAX ||
+               err_set(error, ERR_QUOTA,
+                       "RE-06: the lists that a run reads from artifacts may have %d MiB together",
+                       RUN_READ_MAX >> 20);
+}
+
+/* The list is known: `items`, or why there is none. */
+static void take_list(LiveRun *live, guint32 child, const Items *items, GError **error)
+{
+        gsize stored = items && runs_is_read_loop(live, child) ? strlen(items_text(items)) : 0;
+
+        if (!check_read(live, stored, error))
+                items = NULL;
+        else
+                live->read += stored;
+        if (items && !run_child(live->machine, child)->done) /* it was not stopped meanwhile */
+                keep_items(live, child, items);
+        answer_expand(live, child, items, error);
+}
+
+/* A long text is read by a worker, after the commit. */
+static void expand_value(const RunActor *actor, guint32 child)
+{
+        LiveRun *live = actor->live;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) value = loop_value(live, child, &error);
+        g_autoptr(Items) items = NULL;
+
+        charge(actor, RUN_RENDER_STEPS + json_string_length(value) / RUN_STEP_BYTES);
+        if (json_string_length(value) > LIST_NOW_MAX) {
+                g_array_append_val(live->reads, child);
+                return;
+        }
+        items = value ? items_new(value, RUN_NODES_MAX, &error) : NULL;
+        take_list(live, child, items, &error);
 }
 
 static void expand(const RunActor *actor, guint32 child)
 {
-        LiveRun *live = actor->live;
-        g_autoptr(GError) error = NULL;
-
-        if (render_loop_input(live->plan->definition, run_child_component(live->machine, child)))
-                ask_files(live, ACTION_EXPAND, child);
+        if (runs_is_read_loop(actor->live, child))
+                ask_files(actor, ACTION_EXPAND, child);
         else
-                expanded(actor, child, list_of(live, child, &error), &error);
+                expand_value(actor, child);
+}
+
+/* A worker's answer: a command that is kept over a failed commit. */
+typedef struct {
+        Command command;
+        Engine *engine;
+        gint64 run;
+        guint32 child;
+        json_t *value;
+        Items *items; /* shares `value`, which jansson counts atomically */
+        GError *error;
+} ReadList;
+
+static bool apply_read(Engine *engine, Command *command)
+{
+        ReadList *read = (ReadList *)command;
+        g_autoptr(GError) error = read->error ? g_error_copy(read->error) : NULL;
+        LiveRun *live = runs_find(engine, read->run);
+
+        if (!live || !live->machine || read->child >= run_children(live->machine) ||
+            !run_child(live->machine, read->child)->asked)
+                return true;
+        runs_touch(engine, live);
+        run_limit(live->machine, runs_more(live));
+        take_list(live, read->child, read->items, &error);
+        runs_count_nodes(live);
+        runs_make_due(engine, live);
+        return true;
+}
+
+static void free_read(Command *command)
+{
+        ReadList *read = (ReadList *)command;
+
+        json_decref(read->value);
+        g_clear_pointer(&read->items, items_unref);
+        g_clear_error(&read->error);
+}
+
+static const CommandOps read_ops = { .name = "list of a run",
+                                     .size = sizeof(ReadList),
+                                     .is_observation = true,
+                                     .apply = apply_read,
+                                     .free = free_read };
+
+static void read_list(bool stopped, void *arg)
+{
+        ReadList *read = arg;
+
+        if (stopped) { /* the next start asks again */
+                command_free(&read->command);
+                return;
+        }
+        read->items = items_new(read->value, RUN_NODES_MAX, &read->error);
+        inbox_put(&read->engine->inbox, &read->command);
+}
+
+/* Takes the reference. */
+static void read_text(Engine *engine, const LiveRun *live, guint32 child, json_t *text)
+{
+        ReadList *read = command_new(&read_ops, NULL, NULL);
+
+        read->engine = engine;
+        read->run = live->record->seq;
+        read->child = child;
+        read->value = text;
+        if (!thread_pool_push(engine->run_workers, live->record->user, read_list, read, NULL))
+                command_free(&read->command); /* the server stops */
+}
+
+static void ask_list(Engine *engine, LiveRun *live, guint32 child)
+{
+        json_t *text = run_child(live->machine, child)->asked ? loop_value(live, child, NULL) : NULL;
+
+        if (text)
+                read_text(engine, live, child, text);
 }
 
 /* ---- conditions ---- */
 
 /* `contents`: the texts of artifacts for its condition; or NULL. */
-static bool render_with(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error)
+static bool render(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error)
 {
         const RenderContext context = context_of(live);
         const RunNode *at = run_node(live->machine, node);
-        Chain chain = { .n = 0 };
+        g_auto(Chain) chain = { .n = 0 };
         const RenderDag *dag = chain_add(&chain, live, at->dag);
+        g_autoptr(json_t) item = item_of(live, node);
 
         if (!dag)
                 return err_set(error, ERR_INVALID, "it is nested too deep");
-        return render_instance(&context, dag, at->component, at->number, item_of(live, node), contents, ret,
-                               error);
+        return render_instance(&context, dag, at->component, at->number, item, contents, ret, error);
 }
 
-static bool render_node(LiveRun *live, guint32 node, Rendered *ret, GError **error)
+/* A failure may have cost as much as the longest text, so that it uses up the run's part of the batch. */
+static bool render_node(const RunActor *actor, guint32 node, Rendered *ret, GError **error)
 {
-        return render_with(live, node, NULL, ret, error);
+        bool ok = render(actor->live, node, NULL, ret, error);
+
+        charge(actor, ok ? RUN_RENDER_STEPS + rendered_size(ret) / RUN_STEP_BYTES : RUN_STEPS);
+        return ok;
 }
 
 static void answer_look(LiveRun *live, guint32 node, bool holds, const GError *error)
@@ -249,10 +367,9 @@ static void fail_node(const RunActor *actor, guint32 node, const GError *error)
         run_ended(actor->live->machine, node, NODE_FAILED);
 }
 
-/* A pattern in it may take some ms. */
 static bool is_slow(const char *condition)
 {
-        return strchr(condition, '~') || strlen(condition) > CONDITION_NOW_MAX;
+        return strlen(condition) > CONDITION_NOW_MAX || condition_searches(condition);
 }
 
 static void look(const RunActor *actor, guint32 node)
@@ -261,10 +378,10 @@ static void look(const RunActor *actor, guint32 node)
         g_auto(Rendered) rendered = { 0 };
         bool holds = false;
 
-        if (!render_node(actor->live, node, &rendered, &error)) {
+        if (!render_node(actor, node, &rendered, &error)) {
                 fail_node(actor, node, error);
         } else if (!rendered.condition_known) {
-                ask_files(actor->live, ACTION_LOOK, node);
+                ask_files(actor, ACTION_LOOK, node);
         } else if (is_slow(rendered.condition)) {
                 g_array_append_val(actor->live->looks, node); /* after the commit */
         } else {
@@ -343,7 +460,7 @@ static void ask(Engine *engine, LiveRun *live, guint32 node)
         g_auto(Rendered) rendered = { 0 };
 
         if (run_node(live->machine, node)->state == NODE_LOOKING &&
-            render_node(live, node, &rendered, &error))
+            render(live, node, NULL, &rendered, &error))
                 evaluate_slowly(engine, live, node, g_steal_pointer(&rendered.condition));
 }
 
@@ -371,7 +488,7 @@ static json_t *paths_of_loop(LiveRun *live, guint32 child, GError **error)
         const RenderContext context = context_of(live);
         guint32 component = run_child_component(live->machine, child);
         const char *input = render_loop_input(live->plan->definition, component);
-        Chain chain = { .n = 0 };
+        g_auto(Chain) chain = { .n = 0 };
         const RenderDag *dag = chain_add(&chain, live, run_child(live->machine, child)->dag);
         g_autoptr(json_t) inputs = dag ? render_inputs(&context, dag, component, error) : NULL;
         g_autoptr(json_t) paths = json_object();
@@ -386,7 +503,7 @@ static json_t *paths_of_condition(LiveRun *live, guint32 node, GError **error)
         g_autoptr(json_t) paths = json_object();
         g_auto(Rendered) rendered = { 0 };
 
-        if (!render_node(live, node, &rendered, error))
+        if (!render(live, node, NULL, &rendered, error))
                 return NULL;
         for (guint i = 0; i < names->len; i++)
                 if (!add_readable(paths, rendered.inputs, names->pdata[i], error))
@@ -398,7 +515,7 @@ static json_t *paths_of_outputs(LiveRun *live, guint32 node, GError **error)
 {
         g_auto(Rendered) rendered = { 0 };
 
-        return render_node(live, node, &rendered, error) ? g_steal_pointer(&rendered.outputs) : NULL;
+        return render(live, node, NULL, &rendered, error) ? g_steal_pointer(&rendered.outputs) : NULL;
 }
 
 /* It may have been stopped since it asked. */
@@ -464,6 +581,9 @@ void runs_ask(Engine *engine, LiveRun *live)
         for (guint i = 0; i < live->looks->len; i++)
                 ask(engine, live, g_array_index(live->looks, guint32, i));
         g_array_set_size(live->looks, 0);
+        for (guint i = 0; i < live->reads->len; i++)
+                ask_list(engine, live, g_array_index(live->reads, guint32, i));
+        g_array_set_size(live->reads, 0);
         for (guint i = 0; i < live->asks->len; i++)
                 ask_file(engine, live, &g_array_index(live->asks, RunAsk, i));
         g_array_set_size(live->asks, 0);
@@ -472,7 +592,7 @@ void runs_ask(Engine *engine, LiveRun *live)
 void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)
 {
         LiveRun *live = runs_find(engine, ticket->run);
-        const RunActor actor = { engine, live };
+        const RunActor actor = { .engine = engine, .live = live };
         const RunAsk asked = { ticket->what, ticket->index };
 
         if (live && ticket->what == ACTION_START)
@@ -480,7 +600,9 @@ void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *valu
         if (!live || !live->machine || !still_asks(live, &asked))
                 return;
         runs_touch(engine, live);
+        run_limit(live->machine, runs_more(live));
         ask_rows[ticket->what].use(&actor, ticket->index, values, error);
+        runs_count_nodes(live);
         runs_make_due(engine, live);
 }
 
@@ -495,38 +617,25 @@ static char *reason_of(const char *class, const GError *error)
 }
 
 /* The text of the only artifact that was read. */
-static const char *only_text(const json_t *values)
+static json_t *only_text(const json_t *values)
 {
-        return json_string_value(json_object_iter_value(json_object_iter((json_t *)values)));
+        return json_object_iter_value(json_object_iter((json_t *)values));
 }
 
-static bool check_read(const LiveRun *live, gsize more, GError **error)
-{
-        return live->read + more <= RUN_READ_MAX ||
-               err_set(error, ERR_QUOTA,
-                       "RE-06: the lists that a run reads from artifacts may have %d MiB together",
-                       RUN_READ_MAX >> 20);
-}
-
+/* A worker reads the text, whose answer is a command of its own. If this batch fails, the text is read twice, and the first
+ * answer counts. */
 static void use_list(const RunActor *actor, guint32 child, const json_t *values, const GError *failure)
 {
-        LiveRun *live = actor->live;
-        const char *text = only_text(values);
         g_autoptr(GError) error = NULL;
-        json_t *list = NULL;
+        g_autofree char *reason = NULL;
 
-        if (failure) {
-                g_autofree char *reason = reason_of("RE-06: ", failure);
-
-                err_set(&error, ERR_INVALID, "%s", reason);
-        } else if (check_read(live, strlen(text), &error)) {
-                list = render_list(text, &error);
+        if (!failure) {
+                read_text(actor->engine, actor->live, child, json_incref(only_text(values)));
+                return;
         }
-        if (list) {
-                live->read += strlen(text);
-                g_hash_table_insert(live->lists, GUINT_TO_POINTER(child), list);
-        }
-        expanded(actor, child, list, &error);
+        reason = reason_of("RE-06: ", failure);
+        err_set(&error, ERR_INVALID, "%s", reason);
+        answer_expand(actor->live, child, NULL, &error);
 }
 
 static void use_contents(const RunActor *actor, guint32 node, const json_t *values, const GError *failure)
@@ -539,7 +648,7 @@ static void use_contents(const RunActor *actor, guint32 node, const json_t *valu
         if (failure) {
                 runs_say(live, node, reason_of("RE-06: ", failure));
                 run_ended(live->machine, node, NODE_FAILED);
-        } else if (!render_with(live, node, values, &rendered, &error)) {
+        } else if (!render(live, node, values, &rendered, &error)) {
                 fail_node(actor, node, error);
         } else if (is_slow(rendered.condition)) {
                 evaluate_slowly(actor->engine, live, node, g_steal_pointer(&rendered.condition));
@@ -551,7 +660,7 @@ static void use_contents(const RunActor *actor, guint32 node, const json_t *valu
 
 /* ---- jobs ---- */
 
-static Live *submit(const RunActor *actor, guint32 node, GError **error)
+static Live *submit(const RunActor *actor, guint32 node, Rendered *rendered, GError **error)
 {
         LiveRun *live = actor->live;
         const Definition *definition = live->plan->definition;
@@ -561,27 +670,32 @@ static Live *submit(const RunActor *actor, guint32 node, GError **error)
                 .definition = definition, .catalog = catalog, .queue = QUEUE_DEFAULT, .image_optional = true
         };
         g_autofree char *name = step_job_name(live->record->id, component_name(definition, component), node);
-        g_auto(Rendered) rendered = { 0 };
         g_autoptr(Spec) spec = NULL;
 
-        if (render_node(live, node, &rendered, error))
-                spec = step_job(&run, component, name, &rendered, error);
+        charge(actor, RUN_JOB_STEPS);
+        if (render_node(actor, node, rendered, error))
+                spec = step_job(&run, component, name, rendered, error);
         return spec ? submit_step(actor->engine, live->record, node, spec, error) : NULL;
+}
+
+static void retry_at(const RunActor *actor, gint64 at)
+{
+        Engine *engine = actor->engine;
+
+        actor->live->retry_at = at;
+        engine->runs_at = engine->runs_at ? MIN(engine->runs_at, at) : at;
 }
 
 static void put_off(const RunActor *actor, guint32 node)
 {
         LiveRun *live = actor->live;
-        gint64 at = actor->engine->batch.now + RETRY_MS;
         bool there = false;
 
         for (guint i = 0; i < live->put_off->len; i++)
                 there |= g_array_index(live->put_off, guint32, i) == node;
         if (!there)
                 g_array_append_val(live->put_off, node);
-        live->retry_at = at;
-        if (!actor->engine->runs_at)
-                actor->engine->runs_at = at;
+        retry_at(actor, actor->engine->batch.now + RETRY_MS);
 }
 
 /* Paths of a long loop are cut behind one of them. */
@@ -596,23 +710,18 @@ static char *short_path(const char *paths)
         return g_strndup(paths, len);
 }
 
-void runs_record_artifacts(Engine *engine, LiveRun *live, guint32 node, bool outputs)
+static void record_artifacts(Engine *engine, LiveRun *live, guint32 node, bool output, json_t *paths)
 {
         const Definition *definition = live->plan->definition;
-        g_auto(Rendered) rendered = { 0 };
         const char *name;
         json_t *path;
 
-        if (!has_role(definition, run_node(live->machine, node)->component,
-                      outputs ? ROLE_OUTPUT : ROLE_INPUT) ||
-            !render_node(live, node, &rendered, NULL))
-                return;
-        json_object_foreach(outputs ? rendered.outputs : rendered.inputs, name, path) {
+        json_object_foreach(paths, name, path) {
                 ArtifactRecord *row = g_new0(ArtifactRecord, 1);
 
                 *row = (ArtifactRecord){ .run = live->record->seq,
                                          .node = node,
-                                         .output = outputs,
+                                         .output = output,
                                          .name = g_strdup(name),
                                          .user = g_strdup(live->record->user),
                                          .fs = g_strdup(
@@ -623,15 +732,36 @@ void runs_record_artifacts(Engine *engine, LiveRun *live, guint32 node, bool out
         }
 }
 
+static bool has_outputs(const LiveRun *live, guint32 node)
+{
+        const Definition *definition = live->plan->definition;
+        guint32 target = component_target(definition, run_node(live->machine, node)->component);
+
+        for (guint32 k = definition->components[target].variables;
+             k < definition->components[target + 1].variables; k++)
+                if (definition->variables[k].role == ROLE_OUTPUT)
+                        return true;
+        return false;
+}
+
+void runs_record_outputs(Engine *engine, LiveRun *live, guint32 node)
+{
+        g_auto(Rendered) rendered = { 0 };
+
+        if (has_outputs(live, node) && render(live, node, NULL, &rendered, NULL))
+                record_artifacts(engine, live, node, true, rendered.outputs);
+}
+
 /* A limit of open jobs passes: the step waits. */
 static void submit_or_wait(const RunActor *actor, guint32 node)
 {
         g_autoptr(GError) error = NULL;
-        const Live *job = submit(actor, node, &error);
+        g_auto(Rendered) rendered = { 0 };
+        const Live *job = submit(actor, node, &rendered, &error);
 
         if (job) {
                 run_started(actor->live->machine, node, job->job->seq);
-                runs_record_artifacts(actor->engine, actor->live, node, false);
+                record_artifacts(actor->engine, actor->live, node, false, rendered.inputs);
         } else if (err_is(error, ERR_QUOTA)) {
                 put_off(actor, node);
         } else {
@@ -640,10 +770,11 @@ static void submit_or_wait(const RunActor *actor, guint32 node)
         }
 }
 
+/* No batch bounds answers: the job is submitted in runs_work, within the budget. */
 static void use_prepared(const RunActor *actor, guint32 node, const json_t *values, const GError *failure)
 {
         if (!failure) {
-                submit_or_wait(actor, node);
+                g_array_append_val(actor->live->prepared, node);
                 return;
         }
         runs_say(actor->live, node, reason_of("RE-05: ", failure));
@@ -653,26 +784,53 @@ static void use_prepared(const RunActor *actor, guint32 node, const json_t *valu
 /* The directories of its outputs are made first. */
 static void start(const RunActor *actor, guint32 node)
 {
-        LiveRun *live = actor->live;
-
-        if (has_role(live->plan->definition, run_node(live->machine, node)->component, ROLE_OUTPUT))
-                ask_files(live, ACTION_START, node);
+        if (has_outputs(actor->live, node))
+                ask_files(actor, ACTION_START, node);
         else
                 submit_or_wait(actor, node);
 }
 
-void runs_start_again(Engine *engine, LiveRun *live)
+/* It may have been stopped, or started, since it came into a list. */
+static void start_again(const RunActor *actor, guint32 node)
 {
-        const RunActor actor = { engine, live };
+        const RunNode *at = run_node(actor->live->machine, node);
+
+        if (at->state == NODE_STARTING && at->job == 0)
+                submit_or_wait(actor, node);
+}
+
+/* What is left uses up the run's part of the batch, so that it comes first in the next one. */
+void runs_start_prepared(const RunActor *actor)
+{
+        LiveRun *live = actor->live;
+        guint *budget = actor->budget;
+
+        for (; *budget > 0 && live->prepared_at < live->prepared->len; live->prepared_at++) {
+                if (*budget <= RUN_JOB_STEPS) {
+                        *budget = 0;
+                        return;
+                }
+                start_again(actor, g_array_index(live->prepared, guint32, live->prepared_at));
+        }
+}
+
+/* Each that is tried goes to the end of the list. If all that the budget allowed could start, the rest need not wait for
+ * another second. */
+void runs_start_again(const RunActor *actor)
+{
+        LiveRun *live = actor->live;
+        guint left = live->put_off->len;
 
         live->retry_at = 0;
-        for (guint i = 0; i < live->put_off->len; i++) {
-                guint32 node = g_array_index(live->put_off, guint32, i);
-                const RunNode *at = run_node(live->machine, node);
+        for (; left > 0 && *actor->budget > RUN_JOB_STEPS; left--) {
+                guint32 node = g_array_index(live->put_off, guint32, 0);
 
-                if (at->state == NODE_STARTING && at->job == 0)
-                        start(&actor, node);
+                g_array_remove_index(live->put_off, 0);
+                g_array_append_val(live->put_off, node);
+                start_again(actor, node);
         }
+        if (left > 0 && live->retry_at == 0)
+                retry_at(actor, actor->engine->batch.now + 1);
 }
 
 static void stop(const RunActor *actor, guint32 node)
@@ -686,6 +844,7 @@ static void stop(const RunActor *actor, guint32 node)
                 run_ended(live->machine, node, NODE_TERMINATED);
                 return;
         }
+        charge(actor, RUN_JOB_STEPS);
         life = batch_life(actor->engine, job);
         (void)life_cancel(&life, false, live->record->stopping ? live->record->user : "its run", NULL);
         batch_end_life(actor->engine, job, &life);

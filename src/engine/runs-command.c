@@ -48,46 +48,25 @@ typedef struct {
         RunPlan *plan;
 } CreateRun;
 
-typedef struct {
-        gint64 runs;
-        gsize texts; /* bytes */
-} Open;
-
-static Open open_of(Engine *engine, const char *user)
-{
-        GHashTableIter iter;
-        gpointer value;
-        Open ret = { 0 };
-
-        g_hash_table_iter_init(&iter, engine->runs);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                const LiveRun *live = value;
-
-                if (strcmp(live->record->user, user) != 0)
-                        continue;
-                ret.runs++;
-                ret.texts += live->plan ? live->plan->text : 0;
-        }
-        return ret;
-}
-
 static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
-        Open open = open_of(engine, record->user);
+        const RunOwner none = { 0 }, *open = runs_owner(engine, record->user);
 
+        if (!open)
+                open = &none;
         if (g_hash_table_size(engine->runs) >= RUNS_MAX)
                 return err_set(
                         error, ERR_QUOTA,
                         "the server has %d runs that have not ended, and takes no more\nTry again when some "
                         "have ended.",
                         RUNS_MAX);
-        if (!record->admin && open.runs >= RUNS_OF_USER_MAX)
+        if (!record->admin && open->runs >= RUNS_OF_USER_MAX)
                 return err_set(
                         error, ERR_QUOTA,
                         "'%s' has %d runs that have not ended, and may not have more\nTry again when some "
                         "have ended.",
                         record->user, RUNS_OF_USER_MAX);
-        if (open.texts > 0 && open.texts + plan->text > RUN_TEXTS_MAX)
+        if (open->texts > 0 && open->texts + plan->text > RUN_TEXTS_MAX)
                 return err_set(
                         error, ERR_QUOTA,
                         "the definitions of the runs of '%s' would be longer than %d MiB together\nTry again "
@@ -147,12 +126,20 @@ static bool check_filesystems(Engine *engine, const RunRecord *record, const Run
         return true;
 }
 
+/* Long texts make a commit long, for which all others wait: each comes into a batch of its own. */
+static bool text_fits(const Engine *engine, const RunPlan *plan)
+{
+        return engine->batch.run_texts == 0 || engine->batch.run_texts + plan->text <= RUN_TEXTS_BATCH;
+}
+
 static bool apply_create(Engine *engine, Command *command)
 {
         CreateRun *create = (CreateRun *)command;
         RunRecord *record = create->record;
         LiveRun *live;
 
+        if (!text_fits(engine, create->plan))
+                return false;
         if (!check_disk(engine, record, &command->error) || !check_key(engine, record, &command->error) ||
             !check_filesystems(engine, record, create->plan, &command->error) ||
             !check_open(engine, record, create->plan, &command->error))
@@ -160,6 +147,7 @@ static bool apply_create(Engine *engine, Command *command)
         record->seq = ++engine->run_seq;
         record->created = engine->batch.now;
         g_ptr_array_add(engine->batch.new_runs, record);
+        engine->batch.run_texts += create->plan->text;
         live = runs_add(engine, copy_record(record), create->plan);
         runs_note(engine, live, "run.created", json_pack("{s:s}", "name", record->name));
         run_begin(live->machine);

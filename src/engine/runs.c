@@ -115,11 +115,78 @@ void run_plan_unref(RunPlan *plan)
         g_atomic_rc_box_release_full(plan, clear_plan);
 }
 
+/* ---- for readers ---- */
+
+static void plan_unref_p(gpointer plan)
+{
+        run_plan_unref(plan);
+}
+
+/* NULL: none any more. */
+static void publish_plan(Engine *engine, const LiveRun *live, RunPlan *plan)
+{
+        pthread_mutex_lock(&engine->run_plans_lock);
+        if (plan)
+                g_hash_table_insert(engine->run_plans, g_strdup(live->record->id), run_plan_ref(plan));
+        else
+                g_hash_table_remove(engine->run_plans, live->record->id);
+        pthread_mutex_unlock(&engine->run_plans_lock);
+}
+
+RunPlan *engine_run_plan(Engine *engine, const char *id)
+{
+        RunPlan *plan;
+
+        pthread_mutex_lock(&engine->run_plans_lock);
+        plan = g_hash_table_lookup(engine->run_plans, id);
+        if (plan)
+                run_plan_ref(plan);
+        pthread_mutex_unlock(&engine->run_plans_lock);
+        return plan;
+}
+
+const Definition *engine_plan_definition(const RunPlan *plan)
+{
+        return plan->definition;
+}
+
+void engine_plan_unref(RunPlan *plan)
+{
+        run_plan_unref(plan);
+}
+
 /* ---- the set ---- */
 
-static void list_unref(gpointer list)
+static void items_unref_p(gpointer items)
 {
-        json_decref(list);
+        items_unref(items);
+}
+
+/* The large parts of a run. With a million items their memory takes long to free. */
+typedef struct {
+        RunPlan *plan;
+        Run *machine;
+        GHashTable *lists;
+} Remains;
+
+static void free_remains(bool stopped, void *arg)
+{
+        g_autofree Remains *remains = arg;
+
+        g_clear_pointer(&remains->lists, g_hash_table_unref);
+        run_free(remains->machine);
+        g_clear_pointer(&remains->plan, run_plan_unref);
+}
+
+/* On a worker. */
+static void drop_remains(Engine *engine, LiveRun *live)
+{
+        Remains *remains = g_new(Remains, 1);
+
+        *remains = (Remains){ g_steal_pointer(&live->plan), g_steal_pointer(&live->machine),
+                              g_steal_pointer(&live->lists) };
+        if (!thread_pool_push(engine->run_workers, live->record->user, free_remains, remains, NULL))
+                free_remains(true, remains);
 }
 
 static void live_run_free(gpointer data)
@@ -131,19 +198,33 @@ static void live_run_free(gpointer data)
         run_record_free(live->was);
         g_clear_pointer(&live->plan, run_plan_unref);
         g_clear_pointer(&live->lists, g_hash_table_unref);
+        render_memo_clear(&live->memo);
         g_clear_pointer(&live->messages, g_hash_table_unref);
         g_clear_pointer(&live->put_off, g_array_unref);
         g_clear_pointer(&live->looks, g_array_unref);
         g_clear_pointer(&live->asks, g_array_unref);
+        g_clear_pointer(&live->prepared, g_array_unref);
         g_clear_pointer(&live->preparing, g_hash_table_unref);
+        g_clear_pointer(&live->reads, g_array_unref);
         g_free(live->broken);
         g_free(live);
+}
+
+static void owner_free(gpointer data)
+{
+        RunOwner *owner = data;
+
+        g_free(owner->user);
+        g_free(owner);
 }
 
 void runs_init(Engine *engine)
 {
         engine->runs = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, live_run_free);
         engine->runs_by_id = g_hash_table_new(g_str_hash, g_str_equal); /* ids are made here */
+        pthread_mutex_init(&engine->run_plans_lock, NULL);
+        engine->run_plans = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, plan_unref_p);
+        engine->run_owners = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, owner_free);
         g_queue_init(&engine->due_runs);
         engine->run_workers = thread_pool_new(
                 &(ThreadPoolConfig){ .name = "conditions", .threads = 2, .share = 1, .background = true });
@@ -163,6 +244,9 @@ void runs_clear(Engine *engine)
         g_queue_clear(&engine->due_runs);
         g_hash_table_unref(engine->runs_by_id);
         g_hash_table_unref(engine->runs);
+        g_hash_table_unref(engine->run_owners);
+        g_hash_table_unref(engine->run_plans);
+        pthread_mutex_destroy(&engine->run_plans_lock);
 }
 
 LiveRun *runs_find(Engine *engine, gint64 seq)
@@ -175,6 +259,51 @@ LiveRun *runs_find_id(Engine *engine, const char *id)
         return g_hash_table_lookup(engine->runs_by_id, id);
 }
 
+const RunOwner *runs_owner(Engine *engine, const char *user)
+{
+        return g_hash_table_lookup(engine->run_owners, user);
+}
+
+guint32 runs_more(const LiveRun *live)
+{
+        return (guint32)MAX(RUN_NODES_OF_USER - live->owner->nodes, 0);
+}
+
+/* A run is as large as its nodes, or as the children of its DAGs, which most nodes have. */
+void runs_count_nodes(LiveRun *live)
+{
+        const Run *machine = live->machine;
+        guint32 now = machine ? MAX(run_nodes(machine), run_children(machine)) : 0;
+
+        live->owner->nodes += (gint64)now - live->counted;
+        live->counted = now;
+}
+
+static RunOwner *join_owner(Engine *engine, const LiveRun *live)
+{
+        const char *user = live->record->user;
+        RunOwner *owner = g_hash_table_lookup(engine->run_owners, user);
+
+        if (!owner) {
+                owner = g_new0(RunOwner, 1);
+                owner->user = g_strdup(user);
+                g_hash_table_insert(engine->run_owners, owner->user, owner);
+        }
+        owner->runs++;
+        owner->texts += live->plan ? live->plan->text : 0;
+        return owner;
+}
+
+static void leave_owner(Engine *engine, const LiveRun *live)
+{
+        RunOwner *owner = live->owner;
+
+        owner->nodes -= live->counted;
+        owner->texts -= live->plan ? live->plan->text : 0;
+        if (--owner->runs == 0)
+                g_hash_table_remove(engine->run_owners, owner->user);
+}
+
 /* Takes the record. */
 static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
 {
@@ -183,12 +312,17 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->record = record;
         live->plan = plan ? run_plan_ref(plan) : NULL;
         live->machine = plan ? run_new(plan->definition, RUN_NODES_MAX) : NULL;
-        live->lists = g_hash_table_new_full(NULL, NULL, NULL, list_unref);
+        live->lists = g_hash_table_new_full(NULL, NULL, NULL, items_unref_p);
         live->messages = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         live->put_off = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->asks = g_array_new(FALSE, FALSE, sizeof(RunAsk));
+        live->prepared = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->preparing = g_hash_table_new(NULL, NULL);
+        live->reads = g_array_new(FALSE, FALSE, sizeof(guint32));
+        live->owner = join_owner(engine, live);
+        if (plan)
+                publish_plan(engine, live, plan);
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
         return live;
@@ -198,6 +332,9 @@ static void leave(Engine *engine, LiveRun *live)
 {
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
+        leave_owner(engine, live);
+        publish_plan(engine, live, NULL);
+        drop_remains(engine, live);
         g_hash_table_remove(engine->runs_by_id, live->record->id);
         g_hash_table_remove(engine->runs, &live->record->seq);
 }
@@ -320,7 +457,7 @@ void runs_job_ended(Engine *engine, const Job *job)
         if (job->state != JOB_SUCCEEDED && job->reason)
                 runs_say(live, node, g_strdup(job->reason));
         if (job->state == JOB_SUCCEEDED)
-                runs_record_artifacts(engine, live, node, true);
+                runs_record_outputs(engine, live, node);
         run_ended(live->machine, node, node_end((JobState)job->state));
         runs_make_due(engine, live);
 }
@@ -367,8 +504,8 @@ static void end_broken(Engine *engine, LiveRun *live)
 /* True: there is more to do. */
 static bool work_on(Engine *engine, LiveRun *live)
 {
-        RunActor actor = { engine, live };
         guint *left = steps_left(engine, live), budget = MIN(*left, engine->batch.run_steps), before = budget;
+        RunActor actor = { engine, live, &budget };
         bool more;
 
         runs_touch(engine, live);
@@ -377,11 +514,14 @@ static bool work_on(Engine *engine, LiveRun *live)
                 return false;
         }
         if (live->retry_at && live->retry_at <= engine->batch.now)
-                runs_start_again(engine, live);
+                runs_start_again(&actor);
+        runs_start_prepared(&actor);
+        run_limit(live->machine, runs_more(live));
         more = run_work(live->machine, &budget, runs_act, &actor);
+        runs_count_nodes(live);
         *left -= before - budget;
         engine->batch.run_steps -= before - budget;
-        return more;
+        return more || live->prepared_at < live->prepared->len;
 }
 
 /* One round over the runs that are due. False: none could do anything. */
@@ -484,9 +624,11 @@ static void store_node(void *arg, guint32 index)
 /* The list of a loop that was read from an artifact: after a restart the file may be another one. */
 static char *list_text(const LiveRun *live, guint32 child)
 {
-        const json_t *list = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
+        const Items *items = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
 
-        return json_array_size(list) > 0 && runs_is_read_loop(live, child) ? json_format(list) : NULL;
+        if (!items || items_count(items) != run_child(live->machine, child)->count)
+                return NULL; /* one node stands for an empty list, or for one that does not fit */
+        return runs_is_read_loop(live, child) ? g_strdup(items_text(items)) : NULL;
 }
 
 static void store_child(void *arg, guint32 index)
@@ -507,17 +649,35 @@ static void store_child(void *arg, guint32 index)
         g_ptr_array_add(storing->engine->batch.run_children, row);
 }
 
+static bool is_dag(const LiveRun *live, const RunNode *node)
+{
+        const Definition *definition = live->plan->definition;
+
+        return definition->components[component_target(definition, node->component)].dag;
+}
+
+/* Why a node ended; the caller's, or NULL. A DAG that does not start has no job or worker to say it. */
+static char *message_of(const LiveRun *live, guint32 index)
+{
+        const char *message = g_hash_table_lookup(live->messages, GUINT_TO_POINTER(index));
+
+        if (message || !run_is_full(live->machine) || !is_dag(live, run_node(live->machine, index)))
+                return g_strdup(message);
+        return g_strdup_printf("the run would have more than %d nodes, or all runs of '%s' more than %d",
+                               RUN_NODES_MAX, live->record->user, RUN_NODES_OF_USER);
+}
+
 /* A failed step gives the run its reason, if it has none. */
 static void find_reason(void *arg, guint32 index)
 {
         LiveRun *live = arg;
         const RunNode *node = run_node(live->machine, index);
-        const char *message = g_hash_table_lookup(live->messages, GUINT_TO_POINTER(index));
-        g_autofree char *path = NULL;
+        g_autofree char *path = NULL, *message = NULL;
 
         if (live->record->message || !node->culprit || index <= RUN_POST || node->inner != (guint32)RUN_NONE)
                 return;
         path = runs_node_path(live, index);
+        message = message_of(live, index);
         live->record->message = g_strdup_printf("step '%s' %s%s%s", path,
                                                 node->state == NODE_FAILED ? "failed" : "was stopped",
                                                 message ? ": " : "", message ? message : "");
@@ -589,6 +749,8 @@ static void settle(Engine *engine, LiveRun *live)
         run_changed(live->machine, drop_list, live);
         run_keep(live->machine);
         forget_started(live);
+        g_array_remove_range(live->prepared, 0, live->prepared_at);
+        live->prepared_at = 0;
         runs_ask(engine, live);
 }
 
@@ -614,24 +776,30 @@ static void restore_record(LiveRun *live)
         g_clear_pointer(&live->was, run_record_free);
 }
 
-/* A list belongs to a child that existed before the batch, or its number may mean another child now. */
-static gboolean is_of_new_child(gpointer child, gpointer list, gpointer machine)
+/* The number of such a child may mean another one later. The others keep their lists: those of artifacts cannot be made
+ * again. */
+static gboolean is_undone(gpointer child, gpointer items, gpointer arg)
 {
-        return GPOINTER_TO_UINT(child) >= run_children(machine);
+        const LiveRun *live = arg;
+
+        return !live->machine || GPOINTER_TO_UINT(child) >= run_children(live->machine);
 }
 
 static void restore_machine(LiveRun *live, gint64 now)
 {
         if (live->put_off->len > 0)
                 live->retry_at = now; /* those that were tried again in this batch */
+        live->prepared_at = 0;
         g_hash_table_remove_all(live->messages);
         g_array_set_size(live->looks, 0);
+        g_array_set_size(live->reads, 0);
         g_array_set_size(live->asks, 0);
         live->read = live->read_was;
-        if (!live->machine)
-                return;
-        run_undo(live->machine);
-        g_hash_table_foreach_remove(live->lists, is_of_new_child, live->machine);
+        if (live->machine)
+                run_undo(live->machine);
+        g_hash_table_foreach_remove(live->lists, is_undone, live);
+        render_memo_clear(&live->memo);
+        runs_count_nodes(live);
 }
 
 void runs_restore(Engine *engine)
@@ -692,17 +860,15 @@ static bool restore_list(LiveRun *live, const RunChildRecord *row)
 {
         guint32 dag = run_node(live->machine, row->dag)->inner;
         guint32 child = run_child_of(live->machine, dag, row->component);
-        json_t *list;
+        g_autoptr(json_t) text = json_string(row->list);
+        g_autoptr(Items) items = text ? items_new(text, RUN_NODES_MAX, NULL) : NULL;
 
-        if (!row->list) /* one node stands for an empty list, or for one that could not be read */
+        if (!row->list)
                 return true;
-        list = json_parse(row->list, strlen(row->list), NULL);
-        if (!json_is_array(list) || json_array_size(list) != row->count) {
-                json_decref(list);
+        if (!items || items_count(items) != row->count)
                 return false;
-        }
         live->read += strlen(row->list);
-        g_hash_table_insert(live->lists, GUINT_TO_POINTER(child), list);
+        g_hash_table_insert(live->lists, GUINT_TO_POINTER(child), g_steal_pointer(&items));
         return true;
 }
 
@@ -761,6 +927,16 @@ static gboolean is_of_done_child(gpointer child, gpointer list, gpointer machine
         return run_child(machine, GPOINTER_TO_UINT(child))->done;
 }
 
+/* Those among the entry points are read now: a long text holds up nobody before the start. */
+static void read_lists(LiveRun *live)
+{
+        const RunDag *root = run_dag(live->machine, 0);
+
+        for (guint32 child = root->children; child < root->children + root->n_children; child++)
+                if (run_child_is_loop(live->machine, child) && !run_child(live->machine, child)->done)
+                        runs_read_list(live, child);
+}
+
 static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, Rows *children)
 {
         g_autoptr(json_t) request =
@@ -778,6 +954,8 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, R
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
                 g_hash_table_foreach_remove(live->lists, is_of_done_child, live->machine);
+                runs_count_nodes(live);
+                read_lists(live);
                 return live;
         }
         live->broken = g_strdup_printf("the server was updated, and cannot go on with this run%s%s",

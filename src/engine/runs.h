@@ -7,21 +7,28 @@
  *   commands: create, stop ────────────────────────────────┼─▶ due ─▶ runs_work: run_work ─▶ runs-act.c: actions
  *   a worker's answer ─▶ run_looked, ... ──────────────────┘            │                     start: submit_step
  *                                                                       ▼                     stop: life_cancel
- *   commit ◀─ runs_store: rows of what has changed ◀── at most 256 steps of a run, 1,024 of all
+ *   commit ◀─ runs_store: rows of what has changed ◀── at most 256 steps of a run, 1,024 of all; a job counts as 16
  *     ├── done:   runs_settle: run_keep; questions go to the workers; runs that have ended leave
  *     └── failed: runs_restore: run_undo; new runs leave */
 #pragma once
 
+#include "engine/run-plan.h"
 #include "engine/state.h"
 #include "model/run-record.h"
+#include "pipeline/items.h"
+#include "pipeline/render.h"
 #include "pipeline/run.h"
 
 enum {
         RUN_STEPS = 256,             /* of one run in a batch */
         RUN_STEPS_ALL = 1024,        /* of all runs in a batch */
+        RUN_JOB_STEPS = 16,          /* for which a job that is submitted or cancelled counts */
+        RUN_RENDER_STEPS = 4,        /* for which an instance counts that is rendered */
+        RUN_STEP_BYTES = 2048,       /* of texts that are rendered, for which they count as a step */
         RUNS_MAX = 2000,             /* that have not ended */
         RUNS_OF_USER_MAX = 100,      /* ... of one user; administrators have no such limit */
         RUN_NODES_MAX = 1000000,     /* of one run */
+        RUN_TEXTS_BATCH = 1 << 20,   /* of the definitions of new runs in a batch, unless it is one alone */
         RUN_TEXTS_MAX = 64 << 20,    /* bytes of the definitions of one user's live runs */
         RUN_NODES_OF_USER = 2000000, /* of the live runs of one user */
         RUN_READ_MAX = 64 << 20,     /* bytes of all lists that a run reads from artifacts: they are stored */
@@ -31,14 +38,14 @@ enum {
 };
 
 /* A compiled definition, counted: a command and its run share it. */
-typedef struct {
+struct RunPlan {
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         gsize text;        /* bytes of its text */
         GPtrArray *
                 filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
         bool artifacts; /* a step has outputs */
-} RunPlan;
+};
 /* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID. Any thread. */
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
 RunPlan *run_plan_ref(RunPlan *plan);
@@ -51,31 +58,51 @@ typedef struct {
         guint32 index;
 } RunAsk;
 
+/* What the live runs of one user are together. */
+typedef struct {
+        char *user;
+        guint runs;
+        gint64 nodes; /* as counted in each run last */
+        gsize texts;  /* bytes of their definitions */
+} RunOwner;
+
 typedef struct LiveRun {
         RunRecord *record; /* of the open batch; without text and request */
         RunRecord *was;    /* as it was committed while dirty; NULL: the run is new */
         RunPlan *plan;
-        Run *machine;         /* NULL: it cannot go on (`broken`) */
-        char *broken;         /* why; or NULL */
-        GHashTable *lists;    /* child -> json_t: the lists of loops, as far as they are needed */
+        RunOwner *owner;
+        guint32 counted;   /* in owner->nodes */
+        Run *machine;      /* NULL: it cannot go on (`broken`) */
+        char *broken;      /* why; or NULL */
+        GHashTable *lists; /* child -> Items: of loops, as far as they are needed */
+        RenderMemo memo;
         GHashTable *messages; /* node -> char: why nodes ended in this batch */
         GArray *put_off; /* guint32: nodes whose job was refused by a limit; some may have gone on since */
         GArray *looks;   /* guint32: nodes whose condition is evaluated by a worker after the commit */
-        GArray *asks;    /* RunAsk */
-        GHashTable *
-                preparing; /* set of nodes: a worker removes what is at the paths of their outputs. It is asked once,
-                                  so that it does not remove what their job writes */
+        GArray *reads;   /* guint32: children whose list, a long text, is read by a worker after the commit */
+        GArray *asks;    /* RunAsk: what the file workers are asked after the commit */
+        /* A set of nodes: a worker removes what is at the paths of their outputs. It is asked once, so that it does not
+         * remove what their job writes. */
+        GHashTable *preparing;
+        GArray *prepared; /* guint32: nodes whose outputs are prepared: their jobs are submitted in runs_work */
+        guint prepared_at; /* so many of these were tried in this batch */
         gsize read;        /* bytes of the lists that were read from artifacts */
-        gsize read_was;  /* ... as it was committed */
-        gint64 retry_at; /* ms: when those in `put_off` are tried again; 0: there are none */
-        bool dirty;      /* in batch.runs */
-        bool due;        /* in engine->due_runs: it has work, or may have */
-        guint64 batch;   /* the batch of `steps` */
-        guint steps;     /* left in it */
+        gsize read_was;    /* ... as it was committed */
+        gint64 retry_at;   /* ms: when those in `put_off` are tried again; 0: there are none */
+        bool dirty;        /* in batch.runs */
+        bool due;          /* in engine->due_runs: it has work, or may have */
+        guint64 batch;     /* the batch of `steps` */
+        guint steps;       /* left in it */
 } LiveRun;
 
 LiveRun *runs_find(Engine *engine, gint64 seq);
 LiveRun *runs_find_id(Engine *engine, const char *id);
+/* NULL: the user has no live run. */
+const RunOwner *runs_owner(Engine *engine, const char *user);
+/* So many nodes and children of DAGs may be added to the run, by the limit of its user. */
+guint32 runs_more(const LiveRun *live);
+/* Counts what was added to it. */
+void runs_count_nodes(LiveRun *live);
 /* Adds a run; dirty. Takes the record. */
 LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan);
 /* The run is going to change. */
@@ -104,15 +131,21 @@ void runs_remove_directory(Engine *engine, const RunRecord *run, const char *fs,
 typedef struct {
         Engine *engine;
         LiveRun *live;
+        guint *budget; /* steps left; what an action costs beside its own step is taken off, but never all. NULL: the
+                          answer to a question, which no batch bounds */
 } RunActor;
 
 /* A RunAction; `arg` is a RunActor. */
 void runs_act(void *arg, RunActionKind kind, guint32 index);
-/* Tries again to start the nodes in `put_off`. */
-void runs_start_again(Engine *engine, LiveRun *live);
-/* Gives the workers what is in `looks` and `asks`. */
+/* Reads the list of a loop that had begun before a restart. */
+void runs_read_list(LiveRun *live, guint32 child);
+/* Tries again to start the nodes in `put_off`, as many as the budget allows; the others are tried the next time. */
+void runs_start_again(const RunActor *actor);
+/* Submits the jobs of the nodes in `prepared`, as many as the budget allows. */
+void runs_start_prepared(const RunActor *actor);
+/* Gives the workers what is in `looks`, `reads` and `asks`. */
 void runs_ask(Engine *engine, LiveRun *live);
 /* True if its loop is over the content of an artifact: its list cannot be made of the definition. */
 bool runs_is_read_loop(const LiveRun *live, guint32 child);
-/* Records the artifacts of a node: its inputs when its job was submitted, its outputs when it has succeeded. */
-void runs_record_artifacts(Engine *engine, LiveRun *live, guint32 node, bool outputs);
+/* Records the outputs of a node, whose job has succeeded. Its inputs were recorded when the job was submitted. */
+void runs_record_outputs(Engine *engine, LiveRun *live, guint32 node);

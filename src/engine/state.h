@@ -82,6 +82,7 @@ typedef struct {
         GPtrArray *dropped_runs;                     /* gint64, owned */
         guint64 number;                              /* of the batch, from 1 */
         guint run_steps;                             /* of all runs, left in it */
+        gsize run_texts;                             /* bytes of the definitions of its new runs */
         GArray *records;       /* StoreRecord: what is committed, made of the lists above */
         Catalog *catalog;      /* the future catalog; a reference */
         PreparedMemo prepared; /* see preparing.c */
@@ -133,6 +134,9 @@ struct Engine {
 
         GHashTable *runs;       /* seq -> LiveRun: the runs that have not ended, see runs.h */
         GHashTable *runs_by_id; /* the same, by id */
+        pthread_mutex_t run_plans_lock;
+        GHashTable *run_plans;  /* id -> RunPlan of the runs that readers see, under the lock */
+        GHashTable *run_owners; /* user -> RunOwner, of users with live runs */
         GQueue due_runs;        /* LiveRun with `due` */
         gint64 run_seq;         /* of the newest one */
         gint64 runs_at;         /* ms: when a run with jobs that were refused by a limit is due; 0: none */

@@ -77,7 +77,7 @@ typedef struct {
         guint32 first,
                 count; /* of a loop: its nodes are first to first + count - 1; count 0: it is no loop, or not known */
         guint8 rest; /* NODE_TERMINATED, NODE_CANCELLED; NODE_NONE: they will be made, or there are none */
-        char *list;  /* of a loop over an artifact: its items as they were read, a JSON array; or NULL */
+        char *list;  /* of a loop over an artifact: its text as it was read, an array in JSON; or NULL */
 } RunChildRecord;
 void run_child_record_free(RunChildRecord *record);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunChildRecord, run_child_record_free)

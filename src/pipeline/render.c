@@ -10,6 +10,13 @@
 #include "base/keyed-hash.h"
 #include "pipeline/value.h"
 
+enum {
+        KEPT_MIN = 1024, /* bytes of a text that all instances share */
+        MEMO_FROM = 64,  /* parameters that one component needed: from then on values are kept */
+        MEMO_MAX = 1024, /* values that are kept; then they are dropped, and kept anew */
+        MEMO_BYTES_MAX = 1024 * 1024,
+};
+
 #define DEFAULT_MOUNT "/home/paddleflow/storage/mnt/"
 
 void rendered_clear(Rendered *rendered)
@@ -21,6 +28,28 @@ void rendered_clear(Rendered *rendered)
         g_free(rendered->command);
         g_free(rendered->condition);
         *rendered = (Rendered){ 0 };
+}
+
+static gsize texts_in(const json_t *object)
+{
+        const char *name;
+        json_t *value;
+        gsize ret = 0;
+
+        json_object_foreach((json_t *)object, name, value)
+                ret += strlen(name) + json_string_length(value);
+        return ret;
+}
+
+static gsize text_size(const char *text)
+{
+        return text ? strlen(text) : 0;
+}
+
+gsize rendered_size(const Rendered *rendered)
+{
+        return texts_in(rendered->parameters) + texts_in(rendered->inputs) + texts_in(rendered->outputs) +
+               texts_in(rendered->env) + text_size(rendered->command) + text_size(rendered->condition);
 }
 
 /* ---- values ---- */
@@ -48,9 +77,17 @@ static void list_unref(void *list)
         json_decref(list);
 }
 
+/* A short text is copied faster than found. Only texts of parameters become JSON as they are. */
+static bool is_kept(const Definition *definition, const Value *value)
+{
+        if (value->kind == VALUE_TEXT && value->role == ROLE_PARAMETER && !value->text.pieces)
+                return strlen(definition_text(definition, value->text.text)) > KEPT_MIN;
+        return value->kind == VALUE_LIST;
+}
+
 static void keep_list(GHashTable *lists, const Definition *definition, const Value *value)
 {
-        if (value->kind == VALUE_LIST)
+        if (is_kept(definition, value))
                 g_hash_table_insert(lists, (void *)value, json_of(definition, value));
 }
 
@@ -69,12 +106,11 @@ GHashTable *render_lists(const Definition *definition)
         return lists;
 }
 
-/* As json_of, but a list that is kept is not made again. */
+/* As json_of, but what is kept is not made again. */
 static json_t *value_of(const RenderContext *context, const Value *value)
 {
-        json_t *kept = context->lists && value->kind == VALUE_LIST
-                               ? g_hash_table_lookup(context->lists, value)
-                               : NULL;
+        bool may = value->kind == VALUE_LIST || value->kind == VALUE_TEXT;
+        json_t *kept = context->lists && may ? g_hash_table_lookup(context->lists, value) : NULL;
 
         return kept ? json_incref(kept) : json_of(context->definition, value);
 }
@@ -141,6 +177,57 @@ static gboolean need_equal(const void *a, const void *b)
         const Need *one = a, *two = b;
 
         return one->dag == two->dag && one->component == two->component && one->name == two->name;
+}
+
+/* The same in a RenderMemo, beyond the life of the RenderDag. */
+typedef struct {
+        guint32 dag, component, name;
+} MemoKey;
+
+static guint memo_hash(const void *data)
+{
+        const MemoKey *key = data;
+        guint64 mixed =
+                (guint64)key->dag * 0xff51afd7ed558ccdULL ^ ((guint64)key->component << 32 | key->name);
+
+        return (guint)((mixed * 0x9e3779b97f4a7c15ULL) >> 32);
+}
+
+static gboolean memo_equal(const void *a, const void *b)
+{
+        return memcmp(a, b, sizeof(MemoKey)) == 0;
+}
+
+static void drop_values(RenderMemo *memo)
+{
+        g_hash_table_remove_all(memo->values);
+        memo->bytes = 0;
+}
+
+void render_memo_clear(RenderMemo *memo)
+{
+        g_clear_pointer(&memo->values, g_hash_table_unref);
+        memo->bytes = 0;
+}
+
+static json_t *memo_find(const RenderMemo *memo, const Need *need)
+{
+        const MemoKey key = { need->dag->id, need->component, need->name };
+
+        return memo && memo->values && key.dag ? g_hash_table_lookup(memo->values, &key) : NULL;
+}
+
+static void memo_keep(RenderMemo *memo, const Need *need, json_t *value)
+{
+        const MemoKey key = { need->dag->id, need->component, need->name };
+
+        if (!memo || !memo->values || !key.dag || json_string_length(value) > MEMO_BYTES_MAX)
+                return;
+        if (g_hash_table_size(memo->values) >= MEMO_MAX ||
+            memo->bytes + json_string_length(value) > MEMO_BYTES_MAX)
+                drop_values(memo);
+        memo->bytes += json_string_length(value);
+        g_hash_table_replace(memo->values, g_memdup2(&key, sizeof key), json_incref(value));
 }
 
 typedef struct {
@@ -251,13 +338,26 @@ static bool check_type(const RenderContext *context, const Need *need, const jso
                        text_at(context, need->name), component_name(context->definition, need->component));
 }
 
+/* Also if an earlier instance needed it. */
+static bool is_known(Resolver *resolver, const Need *need)
+{
+        json_t *value;
+
+        if (g_hash_table_contains(resolver->known, need))
+                return true;
+        value = memo_find(resolver->context->memo, need);
+        if (value)
+                g_hash_table_insert(resolver->known, g_memdup2(need, sizeof *need), json_incref(value));
+        return value != NULL;
+}
+
 /* True if another parameter has to be known first; it is then on the stack. */
 static bool push_missing(Resolver *resolver, const Text *text, const Need *of)
 {
         Need need;
 
         for (const Piece *piece = &resolver->context->definition->pieces[text->pieces];; piece++) {
-                if (need_of(piece, of, &need) && !g_hash_table_contains(resolver->known, &need)) {
+                if (need_of(piece, of, &need) && !is_known(resolver, &need)) {
                         g_array_append_val(resolver->stack, need);
                         return true;
                 }
@@ -288,6 +388,7 @@ static bool resolve_top(Resolver *resolver, GError **error)
                        err_set(error, ERR_INVALID, "RE-03: the parameter '%s' is not UTF-8",
                                text_at(resolver->context, need.name));
         g_hash_table_insert(resolver->known, g_memdup2(&need, sizeof(need)), result);
+        memo_keep(resolver->context->memo, &need, result);
         g_array_set_size(resolver->stack, resolver->stack->len - 1);
         return !templates || check_type(resolver->context, &need, result, error);
 }
@@ -322,6 +423,15 @@ static bool resolve_all(Resolver *resolver, const RenderDag *dag, guint32 compon
         return true;
 }
 
+static void begin_memo(const Resolver *resolver)
+{
+        RenderMemo *memo = resolver->context->memo;
+
+        if (memo && !memo->values && g_hash_table_size(resolver->known) > MEMO_FROM)
+                memo->values =
+                        g_hash_table_new_full(memo_hash, memo_equal, g_free, (GDestroyNotify)json_decref);
+}
+
 json_t *render_parameters(const RenderContext *context, const RenderDag *dag, guint32 component,
                           GError **error)
 {
@@ -331,6 +441,7 @@ json_t *render_parameters(const RenderContext *context, const RenderDag *dag, gu
         resolver.known = g_hash_table_new_full(need_hash, need_equal, g_free, (GDestroyNotify)json_decref);
         if (!resolve_all(&resolver, dag, component, parameters, error))
                 g_clear_pointer(&parameters, json_decref);
+        begin_memo(&resolver);
         g_hash_table_unref(resolver.known);
         g_array_unref(resolver.stack);
         return parameters;
@@ -352,13 +463,6 @@ static json_t *list_of(const json_t *value, GError **error)
         return NULL;
 }
 
-json_t *render_list(const char *text, GError **error)
-{
-        g_autoptr(json_t) value = json_string(text);
-
-        return list_of(value, error);
-}
-
 const char *render_loop_input(const Definition *definition, guint32 component)
 {
         const Value *loop = &component_extra(definition, component_target(definition, component))->loop;
@@ -369,12 +473,13 @@ const char *render_loop_input(const Definition *definition, guint32 component)
         return definition_text(definition, piece->name);
 }
 
-json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
-                    const char **ret_input, GError **error)
+json_t *render_loop_value(const RenderContext *context, guint32 component, const json_t *parameters,
+                          const char **ret_input)
 {
         const Definition *definition = context->definition;
         const Value *loop = &component_extra(definition, component_target(definition, component))->loop;
         const Piece *piece;
+        json_t *value;
 
         if (loop->kind == VALUE_LIST)
                 return value_of(context, loop);
@@ -383,7 +488,16 @@ json_t *render_loop(const RenderContext *context, guint32 component, const json_
                 *ret_input = definition_text(definition, piece->name);
                 return NULL;
         }
-        return list_of(json_object_get(parameters, definition_text(definition, piece->name)), error);
+        value = json_object_get(parameters, definition_text(definition, piece->name));
+        return value ? json_incref(value) : json_null();
+}
+
+json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
+                    const char **ret_input, GError **error)
+{
+        g_autoptr(json_t) value = render_loop_value(context, component, parameters, ret_input);
+
+        return value ? list_of(value, error) : NULL;
 }
 
 /* The items of a component's loop, as far as the definition has them; NULL: it has no loop, or only the run knows. */

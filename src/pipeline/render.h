@@ -19,7 +19,18 @@ typedef struct RenderDag {
         guint32 component;  /* as it is written: a reference step may stand for a DAG; else a root */
         guint32 seq;        /* number in its loop */
         const json_t *item; /* of its loop, or NULL */
+        guint32 id;         /* for a RenderMemo: each instance has its own, from 1 on; 0: without memo */
 } RenderDag;
+
+/* Values of parameters, for the next instances of one run. In a chain of steps, each with a parameter of the one before,
+ * the last one would resolve all again. It is used only by runs with long chains, and keeps a bounded number of values.
+ * Begins zeroed. One thread at a time may use it. */
+typedef struct {
+        GHashTable *values; /* NULL: no parameter was far away yet */
+        gsize bytes;
+} RenderMemo;
+void render_memo_clear(RenderMemo *memo);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RenderMemo, render_memo_clear)
 
 typedef struct RenderContext {
         const Definition *definition;
@@ -33,9 +44,11 @@ typedef struct RenderContext {
                         guint32 seq, const char *name);
         void *arg;
         GHashTable *lists; /* of render_lists, for many instances of one definition; or NULL */
+        RenderMemo *memo;  /* or NULL */
 } RenderContext;
 
-/* All lists of the definition as JSON, by their Value; the caller's. One thread at a time may use it. */
+/* All lists and long texts of the definition as JSON, by their Value, so that instances share them; the caller's. One
+ * thread at a time may use it. */
 GHashTable *render_lists(const Definition *definition);
 
 /* One instance of a component. */
@@ -49,18 +62,22 @@ typedef struct {
 } Rendered;
 void rendered_clear(Rendered *rendered);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Rendered, rendered_clear)
+/* Bytes of its texts: about what rendering it has cost. Lists, which are shared, do not count. */
+gsize rendered_size(const Rendered *rendered);
 
 /* The parameters of a component, before its loop. NULL with ERR_INVALID ("RE-03: ..."). */
 json_t *render_parameters(const RenderContext *context, const RenderDag *dag, guint32 component,
                           GError **error);
 
+/* The value of a loop, a new reference: an array, or a text that may be one in JSON. NULL if it comes from an input
+ * artifact, whose name is *ret_input (borrowed from the definition). */
+json_t *render_loop_value(const RenderContext *context, guint32 component, const json_t *parameters,
+                          const char **ret_input);
+
 /* The list of a loop, a new array. NULL with no error if it comes from an input artifact, whose name is
  * *ret_input (borrowed from the definition); NULL with an error if it is no list ("RE-02: ..."). */
 json_t *render_loop(const RenderContext *context, guint32 component, const json_t *parameters,
                     const char **ret_input, GError **error);
-
-/* The list in the text of an artifact, a new array; NULL: it is none ("RE-02: ..."). */
-json_t *render_list(const char *text, GError **error);
 
 /* The paths of its input artifacts, by name: a new object. */
 json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint32 component, GError **error);

@@ -32,6 +32,7 @@ typedef struct {
 struct Run {
         const Definition *definition;
         guint32 nodes_max;
+        guint32 nodes_limit, children_limit; /* at most nodes_max */
         UndoArray nodes, children, dags;
         GArray *work; /* Work; from totals.work_at on */
         Totals totals;

@@ -12,7 +12,7 @@ Run *run_new(const Definition *definition, guint32 nodes_max)
         Run *run = g_new0(Run, 1);
 
         run->definition = definition;
-        run->nodes_max = nodes_max;
+        run->nodes_max = run->nodes_limit = run->children_limit = nodes_max;
         undo_array_init(&run->nodes, sizeof(RunNode), offsetof(RunNode, touched));
         undo_array_init(&run->children, sizeof(RunChild), offsetof(RunChild, touched));
         undo_array_init(&run->dags, sizeof(RunDag), offsetof(RunDag, touched));
@@ -20,6 +20,17 @@ Run *run_new(const Definition *definition, guint32 nodes_max)
         run->totals.ready_first = run->totals.ready_last = run->totals.front = (guint32)RUN_NONE;
         run->kept = run->totals;
         return run;
+}
+
+static guint32 at_most(const Run *run, guint32 now, guint32 more)
+{
+        return MIN(run->nodes_max, now + MIN(more, run->nodes_max));
+}
+
+void run_limit(Run *run, guint32 more)
+{
+        run->nodes_limit = at_most(run, run->totals.nodes, more);
+        run->children_limit = at_most(run, run->totals.children, more);
 }
 
 void run_free(Run *run)
@@ -316,11 +327,19 @@ void run_prepare_child(Run *run, guint32 dag_index, guint32 index)
         child->waiting = (component + 1)->dependencies - component->dependencies;
 }
 
+/* The entry points and post_process always fit. */
+static bool dag_fits(const Run *run, guint32 node)
+{
+        guint32 left = run->children_limit - MIN(run->children_limit, run->totals.children);
+
+        return node <= RUN_POST || n_components(run, node_at(run, node)->component) <= left;
+}
+
 static void enter_dag(Run *run, guint32 node)
 {
         bool empty;
 
-        if (n_components(run, node_at(run, node)->component) > run->nodes_max - run->totals.children) {
+        if (!dag_fits(run, node)) {
                 run->totals.full = true;
                 run_end_node(run, node, NODE_FAILED);
                 return;
@@ -567,7 +586,7 @@ void run_begin(Run *run)
 bool run_expanded(Run *run, guint32 index, guint32 count, bool failed)
 {
         RunChild *child = touch_child(run, index);
-        bool fits = count <= run->nodes_max - MIN(run->nodes_max, run->totals.nodes);
+        bool fits = count <= run->nodes_limit - MIN(run->nodes_limit, run->totals.nodes);
 
         if (!child->asked)
                 return true;
@@ -701,14 +720,14 @@ guint32 run_nodes(const Run *run)
         return run->totals.nodes;
 }
 
-guint32 run_dags(const Run *run)
-{
-        return run->totals.dags;
-}
-
 guint32 run_children(const Run *run)
 {
         return run->totals.children;
+}
+
+guint32 run_dags(const Run *run)
+{
+        return run->totals.dags;
 }
 
 guint32 run_slots_used(const Run *run)

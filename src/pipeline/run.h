@@ -96,6 +96,8 @@ typedef struct Run Run;
 /* `definition` must outlive the run. Nothing happens before run_begin. A loop that would bring the nodes of the run above
  * `nodes_max` fails; so does a DAG that would bring the children of all DAGs above it. */
 Run *run_new(const Definition *definition, guint32 nodes_max);
+/* From now on at most `more` nodes or children of DAGs are added, and never more than `nodes_max` of run_new. */
+void run_limit(Run *run, guint32 more);
 void run_free(Run *run);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Run, run_free)
 
@@ -127,12 +129,12 @@ NodeState run_state(const Run *run);
 bool run_is_stopping(const Run *run);
 bool run_is_full(const Run *run); /* a node has failed because of `nodes_max` */
 
-guint32 run_nodes(const Run *run); /* indices below it are made or reserved for a loop */
+guint32 run_nodes(const Run *run);    /* indices below it are made or reserved for a loop */
+guint32 run_children(const Run *run); /* of all DAGs that have started */
 const RunNode *run_node(const Run *run, guint32 node);
 const RunChild *run_child(const Run *run, guint32 child);
 const RunDag *run_dag(const Run *run, guint32 dag);
 guint32 run_dags(const Run *run);
-guint32 run_children(const Run *run); /* of all DAGs */
 /* The child of a component in an instance of its DAG. */
 guint32 run_child_of(const Run *run, guint32 dag, guint32 component);
 guint32 run_child_component(const Run *run, guint32 child);

@@ -24,14 +24,18 @@ typedef struct {
 } Kept;
 
 struct RunTexts {
+        Engine *engine;
         GMutex lock;
         GQueue kept; /* Kept, the last used one first */
         gsize bytes;
 };
 
-static void clear_text(gpointer text)
+static void clear_text(gpointer data)
 {
-        definition_free(((RunText *)text)->definition);
+        RunText *text = data;
+
+        definition_free(text->own);
+        g_clear_pointer(&text->engines, engine_plan_unref);
 }
 
 void run_text_unref(RunText *text)
@@ -39,10 +43,11 @@ void run_text_unref(RunText *text)
         g_atomic_rc_box_release_full(text, clear_text);
 }
 
-RunTexts *run_texts_new(void)
+RunTexts *run_texts_new(Engine *engine)
 {
         RunTexts *texts = g_new0(RunTexts, 1);
 
+        texts->engine = engine;
         g_mutex_init(&texts->lock);
         g_queue_init(&texts->kept);
         return texts;
@@ -119,12 +124,27 @@ static Definition *compile(const RunRecord *run, GError **error)
         return NULL;
 }
 
+static RunText *find_live(RunTexts *texts, const char *id)
+{
+        RunPlan *plan = engine_run_plan(texts->engine, id);
+        RunText *text;
+
+        if (!plan)
+                return NULL;
+        text = g_atomic_rc_box_new0(RunText);
+        text->engines = plan;
+        text->definition = engine_plan_definition(plan);
+        return text;
+}
+
 RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GError **error)
 {
         g_autoptr(RunRecord) whole = NULL;
         Definition *definition;
-        RunText *text;
+        RunText *text = find_live(texts, run->id);
 
+        if (text)
+                return text;
         g_mutex_lock(&texts->lock);
         text = find(texts, run->id);
         g_mutex_unlock(&texts->lock);
@@ -135,7 +155,7 @@ RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GErr
         if (!definition)
                 return NULL;
         text = g_atomic_rc_box_new0(RunText);
-        text->definition = definition;
+        text->definition = text->own = definition;
         text->size = strlen(whole->text);
         keep(texts, run->id, text);
         return text;

@@ -2,19 +2,23 @@
  * is compiled once and kept for the next requests. */
 #pragma once
 
+#include "engine/run-plan.h"
 #include "model/run-record.h"
 #include "pipeline/definition.h"
 #include "store/store.h"
 
-/* Compiled definitions of the runs that were shown lately: at most 16, and 32 MiB of text. Any thread. */
+/* Compiled definitions of the runs that were shown lately and have ended: at most 16, and 32 MiB of text. Those of other
+ * runs are the engine's. Any thread. */
 typedef struct RunTexts RunTexts;
-RunTexts *run_texts_new(void);
+RunTexts *run_texts_new(Engine *engine);
 void run_texts_free(RunTexts *texts); /* NULL is a no-op */
 
 /* A definition that somebody reads. */
 typedef struct {
-        Definition *definition;
-        gsize size; /* of its text */
+        const Definition *definition;
+        gsize size;       /* of its text */
+        Definition *own;  /* or NULL: */
+        RunPlan *engines; /* the engine's */
 } RunText;
 void run_text_unref(RunText *text);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunText, run_text_unref)

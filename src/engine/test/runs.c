@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "engine/runs.h"
 #include "engine/test/help.h"
 #include "pipeline/definition.h"
 #include "store/test/faulty.h"
@@ -116,7 +117,8 @@ typedef struct {
 } Play;
 
 typedef struct {
-        bool done, repeated;
+        int done; /* atomic */
+        bool repeated;
         RunRecord *run;
         GError *error;
 } RunAnswer;
@@ -133,7 +135,7 @@ static void note_answer(const RunRecord *run, bool repeated, const GError *error
                 answer->run->state = run->state;
                 g_strlcpy(answer->run->id, run->id, sizeof answer->run->id);
         }
-        g_atomic_int_set((int *)(void *)&answer->done, true);
+        g_atomic_int_set(&answer->done, 1);
 }
 
 /* Most texts here leave out the name. */
@@ -826,6 +828,80 @@ static void test_full_disk(void)
         faulty_remove();
 }
 
+/* ---- loops ---- */
+
+/* A list in a text that is too long for the engine's thread; `last` is its last item. */
+static char *with_long_list(const char *last)
+{
+        GString *text =
+                g_string_new("parallelism: 2\nentry_points:\n  a:\n    command: \"c {{PF_LOOP_ARGUMENT}}\"\n"
+                             "    loop_argument: \"{{l}}\"\n    parameters:\n      l: '[");
+
+        for (int i = 0; i < 4000; i++)
+                g_string_append_printf(text, "\"item-%d\", ", i);
+        g_string_append_printf(text, "%s]'\n", last);
+        return g_string_free(text, FALSE);
+}
+
+static void test_long_list(void)
+{
+        g_autofree char *text = with_long_list("{\"x\": 1}"), *a0 = NULL, *a1 = NULL, *a2 = NULL;
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new(), .definition = compile(text) };
+
+        play.id = create(play.house, text, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        assert_is(&play, "a-1", "running");
+        a0 = command_of(&play, "a-0");
+        a1 = command_of(&play, "a-1");
+        g_assert_cmpstr(a0, ==, "c item-0");
+        g_assert_cmpstr(a1, ==, "c item-1");
+        restart(&play); /* the list is read again */
+        end_job(&play, "a-0", 0);
+        assert_is(&play, "a-2", "running");
+        a2 = command_of(&play, "a-2");
+        g_assert_cmpstr(a2, ==, "c item-2");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
+static void test_long_text_that_is_no_list(void)
+{
+        g_autofree char *text = with_long_list("nothing");
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new(), .definition = compile(text) };
+        g_autoptr(RunRecord) run = NULL;
+
+        play.id = create(play.house, text, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        assert_is(&play, "run", "failed");
+        run = store_run_by_id(play.house->store, play.id, false, &error);
+        g_assert_nonnull(strstr(run->message, "RE-02"));
+        assert_jobs(&play, "0");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
+/* ---- conditions ---- */
+
+/* Only a regular expression needs a worker, whose answer comes in a later batch; a text with such a sign does not. */
+static void test_conditions(void)
+{
+        static const char text[] =
+                "entry_points:\n  a: {command: c, condition: \"'a~b' == 'a~b' && '=~' != '!~'\"}\n";
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new(), .definition = compile(text) };
+
+        play.id = create(play.house, text, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(state_of(&play, "a"), ==, "running");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
 /* ---- users ---- */
 
 /* A user with open jobs cannot be deleted. One whose steps wait for the limit of open jobs can, and submits no more. */
@@ -902,6 +978,36 @@ static void test_put_off(void)
         house_free(play.house);
 }
 
+static bool metrics_have_jobs(House *house, gint64 jobs, EngineMetrics *ret)
+{
+        engine_metrics(house->engine, ret);
+        return ret->submitted >= jobs;
+}
+
+/* Readers share the definition of a live run. */
+static void test_plan_for_readers(void)
+{
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new(), .definition = compile(TWO) };
+        RunPlan *plan;
+
+        play.id = create(play.house, TWO, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        restart(&play);
+        plan = engine_run_plan(play.house->engine, play.id);
+        g_assert_nonnull(plan);
+        g_assert_null(engine_run_plan(play.house->engine, "0000000000000000"));
+        end_job(&play, "a", 3);
+        assert_is(&play, "run", "failed");
+        house_barrier(play.house);
+        g_assert_null(engine_run_plan(play.house->engine, play.id));
+        g_assert_cmpuint(engine_plan_definition(plan)->n_components, ==, play.definition->n_components);
+        engine_plan_unref(plan); /* the run has gone, what a reader holds has not */
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
 /* A batch does a part of a wide run, and others are served between. */
 static void test_wide(void)
 {
@@ -924,6 +1030,62 @@ static void test_wide(void)
         definition_free(play.definition);
         g_free(play.id);
         house_free(play.house);
+}
+
+/* The jobs that one batch may submit are few, however many runs are due in it. */
+static void test_jobs_of_a_batch(void)
+{
+        g_autoptr(GString) text = g_string_new("name: p\nparallelism: 20\nentry_points:\n");
+        House *house = house_new();
+        RunAnswer answers[40] = { 0 };
+        EngineMetrics metrics;
+
+        for (int i = 0; i < 20; i++)
+                g_string_append_printf(text, "  s%d: {command: c}\n", i);
+        house_hold(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++)
+                engine_create_run(house->engine, &(EngineRun){ .user = "ann", .text = text->str },
+                                  note_answer, &answers[i]);
+        house_let_go(house);
+        for (int i = 0; i < 2000 && !metrics_have_jobs(house, G_N_ELEMENTS(answers) * 20, &metrics); i++) {
+                house_barrier(house);
+                g_usleep(1000);
+        }
+        g_assert_cmpint(metrics.submitted, ==, G_N_ELEMENTS(answers) * 20);
+        g_assert_cmpint(metrics.batch_jobs_max, <=,
+                        RUN_STEPS_ALL / RUN_JOB_STEPS + 4); /* and those that the scheduler starts */
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++) {
+                g_assert_no_error(answers[i].error);
+                run_record_free(answers[i].run);
+        }
+        house_free(house);
+}
+
+/* Two long definitions that come together are not written in one commit. */
+static void test_long_texts(void)
+{
+        g_autofree char *space = g_strnfill(600 * 1024, '#');
+        g_autofree char *text =
+                g_strdup_printf("name: p\n%s\nentry_points: {a: {command: c, condition: '1 > 2'}}\n", space);
+        House *house = house_new();
+        EngineMetrics before, after;
+        RunAnswer answers[2] = { 0 };
+
+        engine_metrics(house->engine, &before);
+        house_hold(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++)
+                engine_create_run(house->engine, &(EngineRun){ .user = "ann", .text = text }, note_answer,
+                                  &answers[i]);
+        house_let_go(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++) {
+                while (!g_atomic_int_get(&answers[i].done))
+                        house_barrier(house);
+                g_assert_no_error(answers[i].error);
+                run_record_free(answers[i].run);
+        }
+        engine_metrics(house->engine, &after);
+        g_assert_cmpint(after.batches - before.batches, >=, 2);
+        house_free(house);
 }
 
 /* ---- the end ---- */
@@ -1010,10 +1172,16 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/refused", test_refused);
         g_test_add_func("/engine/runs/key", test_key);
         g_test_add_func("/engine/runs/full-disk", test_full_disk);
+        g_test_add_func("/engine/runs/long-list", test_long_list);
+        g_test_add_func("/engine/runs/long-text-that-is-no-list", test_long_text_that_is_no_list);
+        g_test_add_func("/engine/runs/conditions", test_conditions);
         g_test_add_func("/engine/runs/deleted-user", test_deleted_user);
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
         g_test_add_func("/engine/runs/put-off", test_put_off);
         g_test_add_func("/engine/runs/wide", test_wide);
+        g_test_add_func("/engine/runs/jobs-of-a-batch", test_jobs_of_a_batch);
+        g_test_add_func("/engine/runs/plan-for-readers", test_plan_for_readers);
+        g_test_add_func("/engine/runs/long-texts", test_long_texts);
         g_test_add_func("/engine/runs/delete", test_delete);
         g_test_add_func("/engine/runs/retained", test_retained);
         return g_test_run();

@@ -20,21 +20,66 @@ static void run_init(Run *run, const char *body)
                 (RenderContext){ .definition = run->definition, .run_id = "run-000007", .user = "root" };
 }
 
-static Rendered render(const Run *run, const RenderDag *dag, const char *path, guint32 seq,
-                       const json_t *item, const json_t *contents)
+static Rendered render_component(const Run *run, const RenderDag *dag, guint32 component, guint32 seq,
+                                 const json_t *item, const json_t *contents)
 {
         Rendered rendered = { 0 };
         g_autoptr(GError) error = NULL;
 
-        (void)render_instance(&run->context, dag, component_named(run->definition, path), seq, item, contents,
-                              &rendered, &error);
+        (void)render_instance(&run->context, dag, component, seq, item, contents, &rendered, &error);
         g_assert_no_error(error);
         return rendered;
+}
+
+static Rendered render(const Run *run, const RenderDag *dag, const char *path, guint32 seq,
+                       const json_t *item, const json_t *contents)
+{
+        return render_component(run, dag, component_named(run->definition, path), seq, item, contents);
 }
 
 static const char *text_in(const json_t *object, const char *name)
 {
         return json_string_value(json_object_get(object, name));
+}
+
+/* A chain of steps, each with a parameter of the one before, and DAGs whose steps have one of the DAG: with a memo each
+ * instance has the values that it has without, and the memo stays small. */
+static void test_memo(void)
+{
+        enum { STEPS = 3000 };
+        g_autoptr(GString) text = g_string_new("entry_points: {s0: {command: 'c {{p}}', parameters: {p: 7}}");
+        g_auto(RenderMemo) memo = { 0 };
+        guint32 first;
+        Run run;
+
+        for (int i = 1; i < STEPS; i++)
+                g_string_append_printf(
+                        text, ", s%d: {command: 'c {{p}}', deps: s%d, parameters: {p: '%s{{s%d.p}}'}}", i,
+                        i - 1, i % 1000 ? "" : "x", i - 1);
+        g_string_append(
+                text,
+                ", d: {loop_argument: [1, 2, 3],"
+                " entry_points: {e: {command: 'c {{r}}', parameters: {r: '{{PF_PARENT.PF_LOOP_ARGUMENT}}'}}}}}");
+        run_init(&run, text->str);
+        run.root.id = 1;
+        run.context.memo = &memo;
+        first = component_named(run.definition, "s0");
+        for (guint32 i = 0; i < STEPS; i++) {
+                g_auto(Rendered) rendered = render_component(&run, &run.root, first + i, 0, NULL, NULL);
+
+                g_assert_cmpstr(rendered.command, ==, i < 1000 ? "c 7" : i < 2000 ? "c x7" : "c xx7");
+        }
+        g_assert_nonnull(memo.values);
+        g_assert_cmpuint(g_hash_table_size(memo.values), <=, 1024);
+        for (guint32 i = 1; i < 4; i++) {
+                g_autoptr(json_t) item = json_integer(i);
+                RenderDag dag = { &run.root, component_named(run.definition, "d"), i, item, i + 1 };
+                g_auto(Rendered) rendered = render(&run, &dag, "d.e", 0, NULL, NULL);
+                g_autofree char *want = g_strdup_printf("c %u", i);
+
+                g_assert_cmpstr(rendered.command, ==, want);
+        }
+        definition_free(run.definition);
 }
 
 /* C048, C049, and which variables hide which. */
@@ -320,6 +365,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         json_init();
+        g_test_add_func("/pipeline/render/memo", test_memo);
         g_test_add_func("/render/texts", test_texts);
         g_test_add_func("/render/types", test_types);
         g_test_add_func("/render/paths", test_paths);

@@ -249,6 +249,44 @@ static void test_many_dags(void)
         definition_free(stage.definition);
 }
 
+/* The caller lets it add no more than so many: a loop, then the children of DAGs. */
+static void test_limited(void)
+{
+        static const char text[] = "name: p\ndocker_env: i\nparallelism: 1\nentry_points:\n  d:\n"
+                                   "    loop_argument: [1]\n    entry_points:\n      a: {command: c}\n";
+        Stage stage = { .test = cases };
+        g_auto(Problems) problems = { 0 };
+        guint32 child;
+
+        problems_init(&problems);
+        stage.definition = definition_parse(text, strlen(text), &(DefinitionRequest){ 0 }, &problems);
+        stage.run = run_new(stage.definition, 100);
+        run_begin(stage.run);
+        work(&stage);
+        child = run_dag(stage.run, 0)->children;
+        run_limit(stage.run, 4);
+        g_assert_false(run_expanded(stage.run, child, 5, false));
+        run_free(stage.run);
+
+        stage.run = run_new(stage.definition, 100);
+        run_begin(stage.run);
+        work(&stage);
+        g_assert_true(run_expanded(stage.run, child, 5, false));
+        run_limit(stage.run, 1);
+        work(&stage);
+        g_assert_cmpint(run_state_of(stage.run, child, 0), ==, NODE_RUNNING);
+        g_assert_false(run_is_full(stage.run)); /* its step has the only slot: the second did not begin */
+        for (guint32 i = RUN_POST + 1; i < run_nodes(stage.run); i++)
+                if (run_node(stage.run, i)->state == NODE_RUNNING &&
+                    run_node(stage.run, i)->inner == (guint32)RUN_NONE)
+                        run_ended(stage.run, i, NODE_SUCCEEDED);
+        work(&stage);
+        g_assert_true(run_is_full(stage.run));
+        g_assert_cmpint(run_state_of(stage.run, child, 1), ==, NODE_FAILED);
+        run_free(stage.run);
+        definition_free(stage.definition);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -259,5 +297,6 @@ int main(int argc, char **argv)
         }
         g_test_add_func("/pipeline/run-cases/C097 limits", test_limits);
         g_test_add_func("/pipeline/run-cases/many DAGs", test_many_dags);
+        g_test_add_func("/pipeline/run-cases/limited", test_limited);
         return g_test_run();
 }

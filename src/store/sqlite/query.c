@@ -35,6 +35,13 @@
         "SELECT " RUN_COLUMNS " FROM " from " WHERE seq < ?1 AND seq >= ?2 AND dropped = 0"                  \
         " AND (?3 >> state) & 1 AND (?4 IS NULL OR name = ?4)" which " ORDER BY seq DESC LIMIT ?5"
 
+/* Nodes in a state from NODE_RUNNING on; others are not stored. */
+#define IN_STATE(state) "count(*) FILTER (WHERE state = " #state ")"
+#define IN_STATES                                                                                            \
+        IN_STATE(3)                                                                                          \
+        ", " IN_STATE(4) ", " IN_STATE(5) ", " IN_STATE(6) ", " IN_STATE(7) ", " IN_STATE(8) ", " IN_STATE(9)
+_Static_assert(NODE_RUNNING == 3 && NODE_STATES == 10, "states of nodes in queries");
+
 #define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
 
 const char *const reader_sql[] = {
@@ -93,7 +100,8 @@ const char *const reader_sql[] = {
         [RUN_LAST_NODE] = "SELECT coalesce(max(node), 0) FROM run_node WHERE run = ?1",
         [RUN_CHILDREN] =
                 "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",
-        [RUN_COUNT_NODES] = "SELECT state, count(*) FROM run_node WHERE run = ?1 GROUP BY state",
+        /* One pass; GROUP BY sorts all nodes, seven times as long. */
+        [RUN_COUNT_NODES] = "SELECT " IN_STATES " FROM run_node WHERE run = ?1",
         /* Of a loop, those of its nodes that have a row count as such. */
         [RUN_COUNT_RESTS] =
                 "SELECT rest, sum(max(count - (SELECT count(*) FROM run_node WHERE run_node.run = ?1"

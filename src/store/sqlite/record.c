@@ -418,6 +418,11 @@ static void free_run_node(gpointer node)
 
 /* ---- the table ---- */
 
+/* NODE_RUNNING is the only state of a run before its end. With the equation the index gives the order of `seq`: without
+ * it SQLite sorts the texts and nodes of all live runs at each start. */
+#define RUN_IS_LIVE "run.state < 5 AND run.state = 3"
+_Static_assert(NODE_RUNNING == 3 && NODE_SUCCEEDED == 5, "states of runs in queries");
+
 /* In order of writing:
  * - Dropped objects come before others, so that their names are free. Changed jobs come before new ones: a job that
  *   ends frees its name for one that begins.
@@ -465,7 +470,7 @@ const RecordRow record_rows[] = {
                  " message = ?8, idempotency = iif(?7, NULL, idempotency) WHERE seq = ?1",
           .bind = bind_run,
           .load = "SELECT " RUN_COLUMNS ", text, request FROM run INDEXED BY run_open"
-                  " CROSS JOIN run_text ON run_text.seq = run.seq WHERE state < 5 ORDER BY run.seq",
+                  " CROSS JOIN run_text ON run_text.seq = run.seq WHERE " RUN_IS_LIVE " ORDER BY run.seq",
           .read = read_run, .free = free_run },
         { RECORD_RUN_NODE, RECORD_PUT,
           .sql = "INSERT INTO run_node (run, node, dag, component, number, state, flags, job, started, finished, message)"
@@ -476,7 +481,7 @@ const RecordRow record_rows[] = {
           .bind = bind_run_node,
           .load = "SELECT " RUN_NODE_COLUMNS
                   " FROM run INDEXED BY run_open CROSS JOIN run_node ON run_node.run = run.seq"
-                  " WHERE run.state < 5 ORDER BY run.seq, node",
+                  " WHERE " RUN_IS_LIVE " ORDER BY run.seq, node",
           .read = read_run_node, .free = free_run_node },
         { RECORD_RUN_CHILD, RECORD_PUT,
           .sql = "INSERT INTO run_child (run, dag, component, first, count, rest, list)"
@@ -485,7 +490,8 @@ const RecordRow record_rows[] = {
                  " rest = excluded.rest, list = coalesce(excluded.list, list)",
           .bind = bind_run_child,
           .load = "SELECT " RUN_CHILD_COLUMNS " FROM run INDEXED BY run_open"
-                  " CROSS JOIN run_child ON run_child.run = run.seq WHERE run.state < 5 ORDER BY run.seq, first",
+                  " CROSS JOIN run_child ON run_child.run = run.seq WHERE " RUN_IS_LIVE
+                  " ORDER BY run.seq, first",
           .read = read_run_child, .free = free_run_child },
         { RECORD_RUN_NODE, RECORD_DROP, .sql = "DELETE FROM run_node WHERE run = ?1 AND node = ?2",
           .bind = bind_run_node_key },

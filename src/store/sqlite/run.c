@@ -487,13 +487,24 @@ GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **er
         return step == STEP_DONE ? g_steal_pointer(&artifacts) : NULL;
 }
 
-static bool add_counts(Conn *conn, int stmt, gint64 run, gint64 ret[NODE_STATES], GError **error)
+static bool add_nodes(Conn *conn, gint64 run, gint64 ret[NODE_STATES], GError **error)
+{
+        conn_bind_int(conn, RUN_COUNT_NODES, 1, run);
+        if (conn_step(conn, RUN_COUNT_NODES, error) != STEP_ROW)
+                return false;
+        for (int state = NODE_RUNNING; state < NODE_STATES; state++)
+                ret[state] += conn_int(conn, RUN_COUNT_NODES, state - NODE_RUNNING);
+        conn_reset(conn, RUN_COUNT_NODES);
+        return true;
+}
+
+static bool add_rests(Conn *conn, gint64 run, gint64 ret[NODE_STATES], GError **error)
 {
         Step step;
 
-        conn_bind_int(conn, stmt, 1, run);
-        while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
-                ret[read_state(conn, stmt, 0)] += conn_int(conn, stmt, 1);
+        conn_bind_int(conn, RUN_COUNT_RESTS, 1, run);
+        while ((step = conn_step(conn, RUN_COUNT_RESTS, error)) == STEP_ROW)
+                ret[read_state(conn, RUN_COUNT_RESTS, 0)] += conn_int(conn, RUN_COUNT_RESTS, 1);
         return step == STEP_DONE;
 }
 
@@ -507,8 +518,7 @@ bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError 
                 ret[state] = 0;
         if (!conn)
                 return false;
-        ok = add_counts(conn, RUN_COUNT_NODES, run, ret, error) &&
-             add_counts(conn, RUN_COUNT_RESTS, run, ret, error);
+        ok = add_nodes(conn, run, ret, error) && add_rests(conn, run, ret, error);
         pool_give(&store->pool, conn);
         return ok;
 }

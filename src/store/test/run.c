@@ -1,5 +1,10 @@
 /* Runs of pipelines: what goes in comes out again, across a close and an open; pages, ends, and how they are deleted. */
+#include <sqlite3.h>
+#include <string.h>
+
 #include "base/err.h"
+#include "store/sqlite/reader.h"
+#include "store/sqlite/writer.h"
 #include "store/test/help.h"
 
 static RunRecord *make_run(gint64 seq, const char *user, const char *key)
@@ -417,6 +422,46 @@ static void test_expired(void)
         g_assert_cmpint(first->seq, ==, 3);
 }
 
+static void assert_sorts_nothing(sqlite3 *db, const char *sql)
+{
+        g_autofree char *asked = g_strconcat("EXPLAIN QUERY PLAN ", sql, NULL);
+        sqlite3_stmt *stmt = NULL;
+
+        g_assert_cmpint(sqlite3_prepare_v2(db, asked, -1, &stmt, NULL), ==, SQLITE_OK);
+        while (sqlite3_step(stmt) == SQLITE_ROW) {
+                const char *step = (const char *)sqlite3_column_text(stmt, 3);
+
+                if (strstr(step, "TEMP B-TREE FOR ORDER BY") || strstr(step, "TEMP B-TREE FOR GROUP BY") ||
+                    g_str_has_prefix(step, "SCAN"))
+                        g_error("%s\n%s", step, sql);
+        }
+        sqlite3_finalize(stmt);
+}
+
+/* Texts and nodes of live runs are not sorted at a start, and counts and pages of nodes read only those of their run. */
+static void test_plans(void)
+{
+        static const RecordKind loaded[] = { RECORD_RUN, RECORD_RUN_NODE, RECORD_RUN_CHILD };
+        static const int queries[] = { RUN_NODES, RUN_COUNT_NODES, RUN_LAST_NODE };
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autofree char *path = g_build_filename(dir, "paddle.db", NULL);
+        sqlite3 *db = NULL;
+        guint seen = 0;
+
+        g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+        for (int i = 0; i < record_n_rows; i++)
+                for (gsize k = 0; k < G_N_ELEMENTS(loaded); k++)
+                        if (record_rows[i].kind == loaded[k] && record_rows[i].load) {
+                                assert_sorts_nothing(db, record_rows[i].load);
+                                seen++;
+                        }
+        g_assert_cmpuint(seen, ==, G_N_ELEMENTS(loaded));
+        for (gsize i = 0; i < G_N_ELEMENTS(queries); i++)
+                assert_sorts_nothing(db, reader_sql[queries[i]]);
+        sqlite3_close(db);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -426,6 +471,7 @@ int main(int argc, char **argv)
         g_test_add_func("/store/run/artifacts", test_artifacts);
         g_test_add_func("/store/run/drop-artifacts", test_drop_artifacts);
         g_test_add_func("/store/run/pages", test_pages);
+        g_test_add_func("/store/run/plans", test_plans);
         g_test_add_func("/store/run/drop", test_drop);
         g_test_add_func("/store/run/expired", test_expired);
         return g_test_run();

@@ -1,0 +1,45 @@
+"""The pipelines of examples/pipelines as a user runs them: doc/guide/pipelines.md."""
+
+import pytest
+from conftest import PATIENCE, ROOT, Server, wait_for
+
+EXAMPLES = ROOT / "examples/pipelines"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
+    yield made
+    made.destroy()
+
+
+def run(server, name, state, *options):
+    """The nodes of a run of the example by their paths, once it has ended."""
+    done = server.paddle("run", "create", "-f", EXAMPLES / f"{name}.yaml", *options, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    made = done.stdout.split()[0]
+    wait_for(lambda: server.get(f"/v1/runs/{made}").json["finished_at"], PATIENCE, "the run's end")
+    found = server.get(f"/v1/runs/{made}").json
+    assert found["state"] == state, found
+    items = server.get(f"/v1/runs/{made}/nodes?limit=1000").json["items"]
+    return {item["path"]: item for item in items}, found
+
+
+def states(nodes):
+    return {path: item["state"] for path, item in nodes.items()}
+
+
+def said(server, node):
+    return server.member_log(node["job"])
+
+
+def test_a_failure_and_what_runs_after_it(server):
+    """`load` fails twice; what needs it is cancelled, the rest goes on, post_process runs. With broken=no all succeed."""
+    nodes, found = run(server, "failure", "failed")
+    assert states(nodes) == {"load": "failed", "count": "succeeded", "clean": "succeeded"}
+    assert found["nodes"]["cancelled"] == 1 and found["message"].startswith("step 'load' failed")
+    assert server.job(nodes["load"]["job"])["attempt"] == 2  # retries: 1
+    assert said(server, nodes["count"]) == "499500\n"  # the sum of 0 to 999
+    assert said(server, nodes["clean"]) == f"run {found['id']} is over\n"
+    nodes, _ = run(server, "failure", "succeeded", "-p", "load.broken=no")
+    assert set(states(nodes).values()) == {"succeeded"} and set(nodes) == {"load", "summary", "count", "clean"}
