@@ -577,6 +577,34 @@ static void test_limits(void)
                 }
 }
 
+/* A list that brings the run above its limit is not stored, so that the run goes on after a restart. */
+static void test_list_that_does_not_fit(void)
+{
+        enum { ITEMS = RUN_NODES_MAX / 2 + 1 };
+        House *house = house_with_homes();
+        Play play =
+                play_new(house, HOME CONTINUE
+                         "parallelism: 2\n" WRITES "  z: {command: c}\n" READS "    loop_argument: '{{i}}'\n"
+                         "  c:\n    command: c\n    deps: a,z\n    artifacts: {input: {i: '{{a.x}}'}}\n"
+                         "    loop_argument: '{{i}}'\n");
+        g_autofree char *list = g_strnfill(2 * ITEMS + 1, '1');
+
+        for (int i = 0; i <= ITEMS; i++)
+                list[2 * i] = i == 0 ? '[' : i < ITEMS ? ',' : ']';
+        assert_is(&play, "a", "running");
+        put_content(&play, "a", "x", list, strlen(list));
+        end_job(&play, "a", 0);
+        assert_is(&play, "b-0", "running");
+        end_job(&play, "z", 0);
+        assert_message(&play, "c", "its loop would bring the run above 1000000 nodes");
+        assert_is(&play, "b-1", "running");
+        restart(&play);
+        end_job(&play, "b-0", 0);
+        assert_is(&play, "b-2", "running");
+        play_clear(&play);
+        free_homes(house);
+}
+
 static void test_directory(void)
 {
         House *house = house_with_homes();
@@ -1163,6 +1191,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/scenarios", test_scenarios);
         g_test_add_func("/engine/runs/parameters", test_parameters);
         g_test_add_func("/engine/runs/content-limits", test_limits);
+        g_test_add_func("/engine/runs/list-that-does-not-fit", test_list_that_does_not_fit);
         g_test_add_func("/engine/runs/directory", test_directory);
         g_test_add_func("/engine/runs/paths", test_paths);
         g_test_add_func("/engine/runs/artifacts", test_artifacts);
