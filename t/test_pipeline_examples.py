@@ -43,3 +43,29 @@ def test_a_failure_and_what_runs_after_it(server):
     assert said(server, nodes["clean"]) == f"run {found['id']} is over\n"
     nodes, _ = run(server, "failure", "succeeded", "-p", "load.broken=no")
     assert set(states(nodes).values()) == {"succeeded"} and set(nodes) == {"load", "summary", "count", "clean"}
+
+
+def test_a_dag_in_a_loop(server):
+    """The numbers from 1 to 100 in three parts: each part is added, then the sums."""
+    nodes, _ = run(server, "nested", "succeeded")
+    parts = [f"part-{i}{inner}" for i in range(3) for inner in ("", ".choose", ".add")]
+    assert set(nodes) == {"make", "check", *parts} and set(states(nodes).values()) == {"succeeded"}
+    assert said(server, nodes["check"]) == "5050\n"
+    nodes, _ = run(server, "nested", "succeeded", "-p", "make.count=10")
+    assert said(server, nodes["check"]) == "55\n"
+
+
+@pytest.mark.parametrize(
+    "steps, taken, left, text",
+    [
+        (100, "publish", "report", "published with a loss of 0.000000\n"),
+        # one step from 0 with the rates 0.0001, 0.01, 0.1: 30 * rate * 3 is the slope, the best is 3 - 0.9
+        (1, "report", "publish", "not published, since the loss is 2.100000\n"),
+    ],
+)
+def test_the_content_of_an_artifact_decides(server, steps, taken, left, text):
+    nodes, _ = run(server, "search", "succeeded", "-p", f"train.steps={steps}")
+    assert states(nodes) == {
+        **{f"train-{i}": "succeeded" for i in range(3)}, "choose": "succeeded", taken: "succeeded", left: "skipped",
+    }  # fmt: skip
+    assert said(server, nodes[taken]) == text
