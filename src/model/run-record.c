@@ -36,6 +36,10 @@ void run_record_free(RunRecord *record)
         g_free(record->text);
         g_free(record->request);
         g_free(record->message);
+        g_free(record->source);
+        g_free(record->fs);
+        g_free(record->note);
+        g_free(record->hash);
         g_free(record);
 }
 

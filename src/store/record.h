@@ -26,6 +26,10 @@ typedef enum {
                             drop: RunNodeRecord, by the same */
         RECORD_RUN_CHILD, /* put: RunChildRecord, inserted or replaced by (run, dag, component). drop: gint64, the seq
                              of a run: some of its rows, at most 1,000 */
+        RECORD_PIPELINE, /* put: PipelineRecord, inserted or changed by seq. drop: gint64, the seq of one whose versions
+                            are dropped in this batch or before; its events go with it */
+        RECORD_PIPELINE_VERSION, /* put: PipelineVersion, inserted with its text. drop: PipelineVersion, by (pipeline,
+                                    version); the text goes with the last version or run that has it */
         RECORD_KINDS,
 } RecordKind;
 

@@ -35,6 +35,16 @@
         "SELECT " RUN_COLUMNS " FROM " from " WHERE seq < ?1 AND seq >= ?2 AND dropped = 0"                  \
         " AND (?3 >> state) & 1 AND (?4 IS NULL OR name = ?4)" which " ORDER BY seq DESC LIMIT ?5"
 
+/* ?1 after, ?2 to; the others are the same */
+#define RUN_PAGE_UP(from, which)                                                                             \
+        "SELECT " RUN_COLUMNS " FROM " from " WHERE seq > ?1 AND seq <= ?2 AND dropped = 0"                  \
+        " AND (?3 >> state) & 1 AND (?4 IS NULL OR name = ?4)" which " ORDER BY seq LIMIT ?5"
+
+/* ?1 pipeline, ?2 version; 0: the newest */
+#define ONE_VERSION(columns, from)                                                                           \
+        "SELECT " columns " FROM pipeline_version" from                                                      \
+        " WHERE pipeline = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1"
+
 #define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
 
 const char *const reader_sql[] = {
@@ -81,10 +91,13 @@ const char *const reader_sql[] = {
         [EVENTS_OF_SEVERAL] = EVENTS("event NOT INDEXED", " AND subject_kind = ?5 AND subject_seq >= ?6"
                                                           " AND subject_seq < ?7"),
         [RUN_BY_ID] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1 AND dropped = 0",
+        [RUN_BY_SEQ] = "SELECT " RUN_COLUMNS " FROM run WHERE seq = ?1 AND dropped = 0",
         [RUN_BY_KEY] = "SELECT " RUN_COLUMNS " FROM run WHERE user = ?1 AND idempotency = ?2",
-        [RUN_TEXT] = "SELECT text, request FROM run_text WHERE seq = ?1",
+        [RUN_TEXT] = "SELECT " RUN_TEXT_COLUMNS " FROM run_text" RUN_WITH_STORED " WHERE run_text.seq = ?1",
         [RUNS] = RUN_PAGE("run NOT INDEXED", ""),
         [RUNS_OF_USER] = RUN_PAGE("run INDEXED BY run_user", " AND user = ?6"),
+        [RUNS_UP] = RUN_PAGE_UP("run NOT INDEXED", ""),
+        [RUNS_UP_OF_USER] = RUN_PAGE_UP("run INDEXED BY run_user", " AND user = ?6"),
         [RUN_LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM run",
         [RUN_NODES] =
                 "SELECT " RUN_NODE_COLUMNS ", job.id FROM run_node LEFT JOIN job ON job.seq = run_node.job"
@@ -103,6 +116,18 @@ const char *const reader_sql[] = {
         [RUN_EXPIRED] =
                 "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_ended WHERE state >= 5 AND dropped = 0"
                 " AND finished <= ?1 ORDER BY finished LIMIT 1",
+        [PIPELINE_BY_SEQ] = "SELECT " PIPELINE_COLUMNS " FROM pipeline WHERE seq = ?1",
+        [PIPELINE_BY_NAME] = "SELECT " PIPELINE_COLUMNS
+                             " FROM pipeline INDEXED BY pipeline_name WHERE user = ?1 AND name = ?2",
+        /* The engine bounds their number, so that a scan of all takes some milliseconds. */
+        [PIPELINES] = "SELECT " PIPELINE_COLUMNS " FROM pipeline WHERE seq > ?1 AND (?2 IS NULL OR user = ?2)"
+                      " AND (?3 IS NULL OR name = ?3) ORDER BY seq LIMIT ?4",
+        [VERSION_BARE] = ONE_VERSION(PIPELINE_VERSION_COLUMNS, ""),
+        [VERSION_WITH_TEXT] =
+                ONE_VERSION(PIPELINE_VERSION_COLUMNS ", text",
+                            " CROSS JOIN pipeline_text ON pipeline_text.hash = pipeline_version.hash"),
+        [VERSIONS] = "SELECT " PIPELINE_VERSION_COLUMNS
+                     " FROM pipeline_version WHERE pipeline = ?1 AND version > ?2 ORDER BY version LIMIT ?3",
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
         [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };

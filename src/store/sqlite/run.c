@@ -20,9 +20,15 @@ bool write_new_run(Conn *conn, const void *data, GError **error)
         conn_bind_int(conn, RUN_INSERT, 6, run->created);
         conn_bind_int(conn, RUN_INSERT, 7, run->admin);
         conn_bind_text(conn, RUN_INSERT, 8, run->key);
+        conn_bind_int(conn, RUN_INSERT, 9, run->pipeline);
+        conn_bind_int(conn, RUN_INSERT, 10, run->version);
+        conn_bind_text(conn, RUN_INSERT, 11, run->source);
+        conn_bind_text(conn, RUN_INSERT, 12, run->fs);
+        conn_bind_text(conn, RUN_INSERT, 13, run->note);
         conn_bind_int(conn, RUN_TEXT_INSERT, 1, run->seq);
-        conn_bind_text(conn, RUN_TEXT_INSERT, 2, run->text);
+        conn_bind_text(conn, RUN_TEXT_INSERT, 2, run->hash ? "" : run->text);
         conn_bind_text(conn, RUN_TEXT_INSERT, 3, run->request);
+        conn_bind_text(conn, RUN_TEXT_INSERT, 4, run->hash);
         if (!conn_run(conn, RUN_INSERT, error))
                 return err_prefix(error, "run '%s' of %s: ", run->id, run->user);
         return conn_run(conn, RUN_TEXT_INSERT, error);
@@ -85,17 +91,34 @@ void bind_run_children(Conn *conn, int stmt, const void *seq)
         conn_bind_int(conn, stmt, 2, CHILDREN_PER_DROP);
 }
 
+/* The hash of its text, if that came from a stored pipeline; the caller's. */
+static bool read_hash(Conn *conn, gint64 seq, char **ret, GError **error)
+{
+        Step step;
+
+        conn_bind_int(conn, RUN_HASH, 1, seq);
+        step = conn_step(conn, RUN_HASH, error);
+        if (step == STEP_ROW) {
+                *ret = conn_text(conn, RUN_HASH, 0);
+                conn_reset(conn, RUN_HASH);
+        }
+        return step != STEP_ERROR;
+}
+
 bool drop_run(Conn *conn, const void *data, GError **error)
 {
         static const int stmts[] = { RUN_DROP, RUN_TEXT_DROP };
         const gint64 *seq = data;
+        g_autofree char *hash = NULL;
 
+        if (!read_hash(conn, *seq, &hash, error))
+                return false;
         for (gsize i = 0; i < G_N_ELEMENTS(stmts); i++) {
                 conn_bind_int(conn, stmts[i], 1, *seq);
                 if (!conn_run(conn, stmts[i], error))
                         return false;
         }
-        return drop_events(conn, SUBJECT_RUN, *seq, error);
+        return drop_stored_text(conn, hash, error) && drop_events(conn, SUBJECT_RUN, *seq, error);
 }
 
 /* ---- rows ---- */
@@ -125,6 +148,11 @@ static RunRecord *run_of_row(Conn *conn, int stmt)
         run->dropped = conn_int(conn, stmt, 11) != 0;
         run->key = conn_text(conn, stmt, 12);
         run->message = conn_text(conn, stmt, 13);
+        run->pipeline = conn_int(conn, stmt, 14);
+        run->version = (int)conn_int(conn, stmt, 15);
+        run->source = conn_text(conn, stmt, 16);
+        run->fs = conn_text(conn, stmt, 17);
+        run->note = conn_text(conn, stmt, 18);
         return run;
 }
 
@@ -165,8 +193,8 @@ void *read_run(Conn *conn, int stmt, Loading *loading, GError **error)
 {
         RunRecord *run = run_of_row(conn, stmt);
 
-        run->text = conn_text(conn, stmt, 14);
-        run->request = conn_text(conn, stmt, 15);
+        run->text = conn_text(conn, stmt, 19);
+        run->request = conn_text(conn, stmt, 20);
         return run;
 }
 
@@ -237,6 +265,24 @@ RunRecord *sqlite_run_by_id(Store *base, const char *id, bool text, GError **err
         return run;
 }
 
+RunRecord *sqlite_run_by_seq(Store *base, gint64 seq, bool text, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        g_autoptr(GError) failed = NULL;
+        RunRecord *run;
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, RUN_BY_SEQ, 1, seq);
+        run = read_one(store, conn, RUN_BY_SEQ, text, &failed);
+        if (failed)
+                g_propagate_error(error, g_steal_pointer(&failed));
+        else if (!run)
+                err_set(error, ERR_NOT_FOUND, "there is no run with the number %" G_GINT64_FORMAT, seq);
+        return run;
+}
+
 RunRecord *sqlite_run_by_key(Store *base, const char *user, const char *key, GError **error)
 {
         SqliteStore *store = sqlite_store(base);
@@ -292,26 +338,63 @@ static bool read_start(Conn *conn, gint64 before, gint64 *ret, GError **error)
         return true;
 }
 
+static void bind_filter(Conn *conn, int stmt, const RunQuery *query)
+{
+        conn_bind_int(conn, stmt, 3, query->states ? query->states : G_MAXUINT32);
+        conn_bind_text(conn, stmt, 4, query->name);
+        conn_bind_int(conn, stmt, 5, query->limit);
+        if (query->user)
+                conn_bind_text(conn, stmt, 6, query->user);
+}
+
+static bool add_runs(Conn *conn, int stmt, GPtrArray *runs, GError **error)
+{
+        Step step;
+
+        while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
+                g_ptr_array_add(runs, run_of_row(conn, stmt));
+        return step == STEP_DONE;
+}
+
+static gint64 last_of(const GPtrArray *runs)
+{
+        return ((const RunRecord *)runs->pdata[runs->len - 1])->seq;
+}
+
+static bool read_runs_up(Conn *conn, const RunQuery *query, GPtrArray *runs, gint64 *ret_next, GError **error)
+{
+        int stmt = query->user ? RUNS_UP_OF_USER : RUNS_UP;
+        gint64 behind, to;
+
+        if (!read_start(conn, 0, &behind, error))
+                return false;
+        to = MIN(behind - 1, query->after_seq + READ_WINDOW);
+        conn_bind_int(conn, stmt, 1, query->after_seq);
+        conn_bind_int(conn, stmt, 2, to);
+        bind_filter(conn, stmt, query);
+        if (!add_runs(conn, stmt, runs, error))
+                return false;
+        if (runs->len == (guint)query->limit)
+                to = last_of(runs);
+        *ret_next = to < behind - 1 ? to : 0;
+        return true;
+}
+
 static bool read_runs(Conn *conn, const RunQuery *query, GPtrArray *runs, gint64 *ret_next, GError **error)
 {
         int stmt = query->user ? RUNS_OF_USER : RUNS;
         gint64 before, from;
-        Step step;
 
         if (!read_start(conn, query->before_seq, &before, error))
                 return false;
         from = MAX(0, before - READ_WINDOW);
         conn_bind_int(conn, stmt, 1, before);
         conn_bind_int(conn, stmt, 2, from);
-        conn_bind_int(conn, stmt, 3, query->states ? query->states : G_MAXUINT32);
-        conn_bind_text(conn, stmt, 4, query->name);
-        conn_bind_int(conn, stmt, 5, query->limit);
-        if (query->user)
-                conn_bind_text(conn, stmt, 6, query->user);
-        while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
-                g_ptr_array_add(runs, run_of_row(conn, stmt));
-        *ret_next = runs->len == (guint)query->limit ? ((RunRecord *)runs->pdata[runs->len - 1])->seq : from;
-        return step == STEP_DONE;
+        bind_filter(conn, stmt, query);
+        if (!add_runs(conn, stmt, runs, error))
+                return false;
+        *ret_next = runs->len == (guint)query->limit ? last_of(runs) : from;
+        return true;
 }
 
 GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GError **error)
@@ -323,7 +406,7 @@ GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GEr
 
         if (!conn)
                 return NULL;
-        ok = read_runs(conn, query, runs, ret_next, error);
+        ok = (query->oldest_first ? read_runs_up : read_runs)(conn, query, runs, ret_next, error);
         pool_give(&store->pool, conn);
         return ok ? g_steal_pointer(&runs) : NULL;
 }

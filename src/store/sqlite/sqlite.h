@@ -33,11 +33,18 @@ static inline SqliteStore *sqlite_store(Store *base)
 /* The same of runs, from `run`. */
 #define RUN_COLUMNS                                                                                            \
         "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, " \
-        "run.stopping, run.forced, run.dropped, run.idempotency, run.message"
+        "run.stopping, run.forced, run.dropped, run.idempotency, run.message, run.pipeline, run.version, "     \
+        "run.source, run.fs, run.note"
 #define RUN_NODE_COLUMNS                                                                                     \
         "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "   \
         "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message"
 #define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest"
+/* Its text, which lies with the stored pipelines if it came from one, and its request. */
+#define RUN_TEXT_COLUMNS "coalesce(pipeline_text.text, run_text.text), request"
+#define RUN_WITH_STORED " LEFT JOIN pipeline_text ON pipeline_text.hash = run_text.hash"
+
+#define PIPELINE_COLUMNS "seq, user, name, note, made, revision, created, updated"
+#define PIPELINE_VERSION_COLUMNS "pipeline, version, pipeline_version.hash, size, user, fs, path, created"
 
 /* A row as it was read. Converting it to a job takes longer than reading, so it is done after the read
  * transaction. */
@@ -78,12 +85,18 @@ bool sqlite_array_count(Store *base, gint64 array_seq, ArrayCount *ret, GError *
 bool sqlite_array_by_name(Store *base, const char *user, const char *name, gint64 *ret, GError **error);
 GPtrArray *sqlite_array_jobs(Store *base, gint64 array_seq, guint32 states, int limit, GError **error);
 RunRecord *sqlite_run_by_id(Store *base, const char *id, bool text, GError **error);
+RunRecord *sqlite_run_by_seq(Store *base, gint64 seq, bool text, GError **error);
 RunRecord *sqlite_run_by_key(Store *base, const char *user, const char *key, GError **error);
 GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GError **error);
 GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_next, GError **error);
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
 bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
+PipelineRecord *sqlite_pipeline(Store *base, gint64 seq, GError **error);
+PipelineRecord *sqlite_pipeline_by_name(Store *base, const char *user, const char *name, GError **error);
+GPtrArray *sqlite_pipelines(Store *base, const PipelineQuery *query, gint64 *ret_next, GError **error);
+PipelineVersion *sqlite_pipeline_version(Store *base, gint64 pipeline, int version, bool text, GError **error);
+GPtrArray *sqlite_pipeline_versions(Store *base, gint64 pipeline, int after, int limit, int *ret_next, GError **error);
 GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
 gint64 sqlite_events_horizon(Store *base);
 Token *sqlite_token_by_hash(Store *base, const char *hash, GError **error);

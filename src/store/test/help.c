@@ -102,6 +102,9 @@ static const GDestroyNotify frees[RECORD_KINDS][RECORD_OPS] = {
         [RECORD_RUN] = { (GDestroyNotify)run_record_free, g_free },
         [RECORD_RUN_NODE] = { (GDestroyNotify)run_node_record_free, (GDestroyNotify)run_node_record_free },
         [RECORD_RUN_CHILD] = { g_free, g_free },
+        [RECORD_PIPELINE] = { (GDestroyNotify)pipeline_record_free, g_free },
+        [RECORD_PIPELINE_VERSION] = { (GDestroyNotify)pipeline_version_free,
+                                      (GDestroyNotify)pipeline_version_free },
 };
 
 struct Batch {
