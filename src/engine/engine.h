@@ -13,6 +13,7 @@
 #include "engine/ttl.h"
 #include "model/catalog.h"
 #include "model/job.h"
+#include "model/pipeline-record.h"
 #include "model/run-record.h"
 #include "runtime/runtime.h"
 #include "sched/scheduler.h"
@@ -148,16 +149,45 @@ typedef struct {
          * "json_body"}, each optional; or NULL. */
         const json_t *request;
         const char *idempotency_key; /* or NULL */
+        /* The version of a stored pipeline from which `text` was read; it must still exist when the run begins. Or NULL. */
+        const PipelineVersion *version;
+        const char *source; /* without a version: what the text is (run-record.h); or NULL */
+        const char *note;   /* or NULL */
 } EngineRun;
 /* Creates a run and begins it. ERR_INVALID: the definition has errors, the first of which is given; ERR_QUOTA: the user,
- * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run. Compiles the text
- * on the caller's thread: up to a second for 16 MiB. */
+ * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run; ERR_NOT_FOUND: the
+ * version was deleted. Compiles the text on the caller's thread: up to a second for 16 MiB. */
 void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done, void *arg);
 /* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
 void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
                      void *arg);
 /* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended. */
 void engine_delete_run(Engine *engine, const char *id, const char *by, EngineRunDone done, void *arg);
+
+/* ---- stored pipelines ---- */
+
+typedef struct {
+        const char *user; /* whose pipeline it is */
+        const char *by;   /* who stores this version */
+        bool admin;       /* the limit of a user's pipelines does not count */
+        const char *text; /* the definition, YAML or JSON */
+        const char *note; /* what it is for; NULL: none, or that of before; at most 256 bytes */
+        const char *fs;   /* the main file system of its runs, if the text names none; or NULL */
+        const char *path; /* of the file on `fs` from which the text was read; or NULL */
+} EnginePipeline;
+/* Called once, as EngineRunDone. All is borrowed; NULL with an error. After a deletion there is no version. */
+typedef void (*EnginePipelineDone)(const PipelineRecord *pipeline, const PipelineVersion *version,
+                                   const GError *error, void *arg);
+/* Stores a definition under the name that it has. ERR_INVALID: as for a run; ERR_EXISTS: the user has a pipeline of this
+ * name; ERR_QUOTA: too many of them, or too long. Compiles the text on the caller's thread. */
+void engine_create_pipeline(Engine *engine, const EnginePipeline *pipeline, EnginePipelineDone done, void *arg);
+/* Stores a new version; its name must be that of the pipeline (ERR_INVALID). ERR_NOT_FOUND. */
+void engine_update_pipeline(Engine *engine, gint64 seq, const EnginePipeline *pipeline, EnginePipelineDone done,
+                            void *arg);
+/* Deletes a version, or for 0 the pipeline with all versions; runs that were made of it stay, and can be shown.
+ * ERR_NOT_FOUND; ERR_CONFLICT: it is the only version. */
+void engine_delete_pipeline(Engine *engine, gint64 seq, int version, const char *by, EnginePipelineDone done,
+                            void *arg);
 
 /* ---- the catalog ---- */
 

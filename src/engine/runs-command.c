@@ -1,4 +1,5 @@
 /* The commands on runs of pipelines: create, stop, delete (see runs.h). */
+#include "engine/pipelines.h"
 #include "engine/runs.h"
 
 #include <string.h>
@@ -29,7 +30,10 @@ static RunRecord *copy_record(const RunRecord *record)
         copy->name = g_strdup(record->name);
         copy->key = g_strdup(record->key);
         copy->message = g_strdup(record->message);
-        copy->text = copy->request = NULL;
+        copy->source = g_strdup(record->source);
+        copy->fs = g_strdup(record->fs);
+        copy->note = g_strdup(record->note);
+        copy->text = copy->request = copy->hash = NULL;
         return copy;
 }
 
@@ -117,6 +121,17 @@ static bool check_key(Engine *engine, const RunRecord *record, GError **error)
         return true;
 }
 
+/* The version may have been deleted since its text was read; then nothing keeps the text. */
+static bool check_version(Engine *engine, const RunRecord *record, GError **error)
+{
+        const StoredPipeline *stored = record->hash ? pipelines_find(engine, record->pipeline) : NULL;
+
+        return !record->hash || (stored && pipelines_version(stored, record->version)) ||
+               err_set(error, ERR_NOT_FOUND,
+                       "version %d of pipeline '%s' was just deleted\n`paddle pipeline list` shows the stored pipelines.",
+                       record->version, record->name);
+}
+
 static bool check_disk(Engine *engine, const RunRecord *record, GError **error)
 {
         const EngineConfig *config = &engine->config;
@@ -131,6 +146,7 @@ static bool apply_create(Engine *engine, Command *command)
         LiveRun *live;
 
         if (!check_disk(engine, record, &command->error) || !check_key(engine, record, &command->error) ||
+            !check_version(engine, record, &command->error) ||
             !check_open(engine, record, create->plan, &command->error))
                 return true;
         record->seq = ++engine->run_seq;
@@ -182,6 +198,17 @@ static bool answer_repeated(Engine *engine, const RunRecord *record, EngineRunDo
         return true;
 }
 
+static void set_version(RunRecord *record, const PipelineVersion *version)
+{
+        g_autofree char *id = numbered_id_format("ppl", version->pipeline);
+
+        record->pipeline = version->pipeline;
+        record->version = version->version;
+        record->hash = g_strdup(version->hash);
+        g_free(record->source);
+        record->source = g_strdup_printf("%s-%d", id, version->version);
+}
+
 static RunRecord *new_record(Engine *engine, const EngineRun *run)
 {
         RunRecord *record = g_new0(RunRecord, 1);
@@ -193,6 +220,11 @@ static RunRecord *new_record(Engine *engine, const EngineRun *run)
         record->request = run->request ? json_format(run->request) : g_strdup("{}");
         record->admin = run->admin;
         record->state = NODE_RUNNING;
+        record->note = g_strdup(run->note);
+        record->source = g_strdup(run->source);
+        record->fs = g_strdup(json_string_value(json_object_get(run->request, "fs_name")));
+        if (run->version)
+                set_version(record, run->version);
         return record;
 }
 

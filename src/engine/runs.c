@@ -215,6 +215,7 @@ static RunRecord *copy_state(const RunRecord *record)
         RunRecord *copy = g_memdup2(record, sizeof *record);
 
         copy->user = copy->name = copy->key = copy->text = copy->request = NULL;
+        copy->source = copy->fs = copy->note = copy->hash = NULL;
         copy->message = g_strdup(record->message);
         return copy;
 }
@@ -723,6 +724,9 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, R
         record->user = g_strdup(stored->user);
         record->name = g_strdup(stored->name);
         record->key = g_strdup(stored->key);
+        record->source = g_strdup(stored->source);
+        record->fs = g_strdup(stored->fs);
+        record->note = g_strdup(stored->note);
         live = enter(engine, record, plan);
         if (plan && restore_rows(live, nodes, children)) {
                 run_restored(live->machine, record->stopping, record->forced);
