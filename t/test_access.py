@@ -155,6 +155,12 @@ class House:
         wait_for(lambda: self.server.get(f"/v1/runs/{run}").json["state"] == "succeeded", 30, "the run's end")
         return {"run": run}
 
+    def a_pipeline(self, role):
+        name = f"stored{next(self.numbers)}"
+        text = f'name: {name}\nentry_points:\n  a: {{command: "true"}}\n'
+        made = self.make("/v1/pipelines", {"definition": text}, self.tokens["owner"])
+        return {"pipeline": made["id"], "version": 1}
+
     def a_user(self, role):
         return {"name": self.names["owner"]}
 
@@ -219,6 +225,7 @@ class House:
         "log": a_job,
         "event": a_job,
         "run": a_run,
+        "pipeline": a_pipeline,
         "user": a_user,
         "password": a_user,
         "second factor": a_user,
@@ -269,7 +276,7 @@ def is_denied(reply, kind):
     if reply.status in (401, 403):
         assert reply.json["code"] == ("unauthenticated" if reply.status == 401 else "denied"), reply.body
         return True
-    return reply.status == 404 and kind in ("job", "run", "log", "event", "token")
+    return reply.status == 404 and kind in ("job", "run", "pipeline", "log", "event", "token")
 
 
 def expects(rules, scopes, kind, verb, holds, scope):

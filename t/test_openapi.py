@@ -200,6 +200,7 @@ def test_replies_are_as_described(shared_server, document):
     check_catalog(check)
     check_scheduling(server, check)
     check_runs(server, check)
+    check_pipelines(check)
     # errors
     check("POST", "/v1/jobs", {"command": []}, status=400)
     check("GET", "/v1/jobs/none", route="/v1/jobs/{job}", status=404)
@@ -286,6 +287,20 @@ entry_points:
       x: {command: "exit 3"}
       y: {command: "true", deps: x}
 """
+
+
+def check_pipelines(check):
+    one = "/v1/pipelines/{pipeline}"
+    check("POST", "/v1/pipelines", {"definition": PIPELINE, "description": "of Monday"})
+    check("POST", "/v1/pipelines", {"definition": PIPELINE}, status=409)
+    check("GET", "/v1/pipelines?limit=1")
+    check("POST", "/v1/pipelines/described/versions", {"definition": PIPELINE}, route=f"{one}/versions")
+    check("GET", "/v1/pipelines/described", route=one)
+    check("GET", "/v1/pipelines/described/versions", route=f"{one}/versions")
+    check("GET", "/v1/pipelines/described/versions/1", route=f"{one}/versions/{{version}}")
+    check("POST", "/v1/runs", {"pipeline": "described", "version": 1})
+    check("DELETE", "/v1/pipelines/described/versions/1", route=f"{one}/versions/{{version}}")
+    check("DELETE", "/v1/pipelines/described", route=one)
 
 
 def check_runs(server, check):

@@ -6,13 +6,14 @@
 #include "base/number.h"
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
+#include "cli/pipeline-stored.h"
 #include "cli/run-follow.h"
 #include "cli/verbs.h"
 #include "net/url.h"
 
 typedef struct {
         Common common;
-        char *file, *format, *name, *image, *disabled, *user, *state, *key;
+        char *file, *format, *name, *image, *disabled, *user, *state, *key, *description;
         GPtrArray *parameters; /* "NAME=VALUE" */
         bool follow, force, all;
         gint64 limit, timeout_ms;
@@ -29,6 +30,7 @@ static const Option create_options[] = {
         { "disabled", 0, OPTION_STRING, offsetof(RunOptions, disabled), "STEPS",
           "steps to skip, separated by commas" },
         { "name", 0, OPTION_STRING, offsetof(RunOptions, name), "NAME", "name of the run" },
+        { "description", 'd', OPTION_STRING, offsetof(RunOptions, description), "TEXT", "what the run is for" },
         { "idempotency-key", 0, OPTION_STRING, offsetof(RunOptions, key), "KEY",
           "a second creation with the same key gives the first run" },
         { "follow", 0, OPTION_BOOL, offsetof(RunOptions, follow), NULL,
@@ -57,6 +59,28 @@ static bool post_run(Cli *cli, const RunOptions *options, const json_t *body, js
         return *ret != NULL;
 }
 
+/* The body: of the file, or of the stored pipeline that the word names. */
+static json_t *new_body(const RunOptions *options, const char *word, GError **error)
+{
+        g_auto(PipelineWord) stored = { 0 };
+        json_t *body;
+
+        if (!options->file == !word) {
+                err_set(error, ERR_USAGE,
+                        "%s\nGive a definition, paddle run create -f FILE, or a stored pipeline, paddle run create NAME.",
+                        word ? "--file and a stored pipeline are both given" : "the pipeline is missing");
+                return NULL;
+        }
+        if (options->file)
+                return pipeline_file_body(options->file, error);
+        if (!pipeline_word_parse(word, &stored, error))
+                return NULL;
+        body = json_pack("{s:s}", "pipeline", stored.name);
+        if (stored.version)
+                json_object_set_new(body, "version", json_integer(stored.version));
+        return body;
+}
+
 static bool run_create(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const RunOptions *options = target;
@@ -64,13 +88,13 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
                                            .image = options->image,
                                            .disabled = options->disabled,
                                            .parameters = options->parameters };
-        g_autoptr(json_t) body = NULL, run = NULL, ended = NULL;
+        g_autoptr(json_t) body = new_body(options, words[0], error), run = NULL, ended = NULL;
 
-        if (!options->file)
-                return err_set(error, ERR_USAGE,
-                               "--file is missing\nGive the definition: paddle run create -f FILE.");
-        body = pipeline_file_request(&pipeline, options->file, error);
-        if (!body || !cli_client(cli, error) || !post_run(cli, options, body, &run, error))
+        if (!body || !pipeline_add_request(&pipeline, body, error))
+                return false;
+        if (options->description)
+                json_object_set_new(body, "description", json_string(options->description));
+        if (!cli_client(cli, error) || !post_run(cli, options, body, &run, error))
                 return false;
         printf("%s\n", text_of(run, "id"));
         fflush(stdout);
@@ -86,15 +110,18 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
 
 const Verb verb_run_create = {
         .name = "run create",
-        .args = "-f FILE",
+        .args = "-f FILE | PIPELINE[@VERSION]",
         .summary = "Run a pipeline: its steps become jobs",
         .about =
-                "The id of the run goes to standard output. `paddle pipeline lint FILE` finds errors of a definition without "
-                "a server, and `paddle pipeline render FILE` shows what would run.",
+                "The pipeline is a definition in a file, or a stored pipeline (`paddle pipeline list`); without a version "
+                "its newest one. The id of the run goes to standard output. `paddle pipeline lint FILE` finds errors of a "
+                "definition without a server, and `paddle pipeline render FILE` shows what would run.",
         .examples = "paddle run create -f pipeline.yaml --follow\n"
-                    "paddle run create -f pipeline.yaml -p train.epochs=3",
+                    "paddle run create -f pipeline.yaml -p train.epochs=3\n"
+                    "paddle run create digits@2 -p train.epochs=3",
         .options = create_options,
         .size = sizeof(RunOptions),
+        .max_words = 1,
         .run = run_create,
 };
 

@@ -12,6 +12,7 @@ enum {
         SOON = 64 * 1024,            /* bytes of a body that is compiled at once */
         LIST_MAX = 1000,
         WORD_MAX = 64 * 1024,
+        NOTE_MAX = 1024, /* bytes of a description */
 };
 
 /* ---- as clients see it ---- */
@@ -20,13 +21,16 @@ static json_t *format_run(const RunRecord *run)
 {
         g_autofree char *created = clock_format(run->created);
         g_autofree char *finished = run->finished ? clock_format(run->finished) : NULL;
+        g_autofree char *pipeline = run->pipeline ? numbered_id_format("ppl", run->pipeline) : NULL;
         bool stops = run->stopping && !node_is_final((NodeState)run->state);
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "id", run->id, "name", run->name,
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?, s:s?, s:o, s:s}", "id", run->id, "name", run->name,
                          "user", run->user, "state",
                          stops ? "stopping" : node_state_name((NodeState)run->state), "message",
                          run->message ? run->message : "", "revision", (json_int_t)run->revision,
-                         "created_at", created, "finished_at", finished);
+                         "created_at", created, "finished_at", finished, "pipeline",
+                         pipeline, "version", pipeline ? json_integer(run->version) : json_null(), "description",
+                         run->note ? run->note : "");
 }
 
 /* With the number of its nodes in each state. */
@@ -117,8 +121,9 @@ static bool take_text(const json_t *body, const char *key, json_t *ret, GError *
 /* The part of the body that the run keeps beside the definition. */
 static json_t *take_request(const json_t *body, GError **error)
 {
-        static const char *const known[] = { "definition",       "name",       "image", "disabled",
-                                             "failure_strategy", "parameters", NULL };
+        static const char *const known[] = { "definition",       "pipeline",   "version",     "name",
+                                             "image",            "disabled",   "description", "failure_strategy",
+                                             "parameters",       NULL };
         static const char *const texts[] = { "name", "image", "disabled", "failure_strategy" };
         const json_t *parameters = json_object_get(body, "parameters");
         g_autoptr(json_t) request = json_object();
@@ -146,36 +151,81 @@ static bool check_token(const HttpCaller *caller, GError **error)
                        caller->queue);
 }
 
+/* The stored pipeline that the body names: NULL with an error. NULL without one: its text is long, so the request goes on
+ * on the pool. */
+static PipelineVersion *take_version(Api *api, HttpRequest *request, const json_t *body, GError **error)
+{
+        const char *word = NULL;
+        gint64 number = 0;
+        g_autoptr(PipelineRecord) pipeline = NULL;
+        g_autoptr(PipelineVersion) found = NULL;
+
+        if (!json_get_string(body, "", "pipeline", WORD_MAX, &word, error) ||
+            !json_get_int(body, "", "version", 1, G_MAXINT, &number, error))
+                return NULL;
+        pipeline = api_find_pipeline(api, request, VERB_SHOW, word, error);
+        found = pipeline ? store_pipeline_version(api->store, pipeline->seq, (int)number, false, error) : NULL;
+        if (!found)
+                return NULL;
+        if (found->size > SOON && http_request_to_pool(request))
+                return NULL;
+        return store_pipeline_version(api->store, pipeline->seq, found->version, true, error);
+}
+
+/* A definition, or the version of a stored pipeline. False without an error: the request goes on on the pool. */
+static bool take_source(Api *api, HttpRequest *request, const json_t *body, EngineRun *run, PipelineVersion **ret,
+                        GError **error)
+{
+        const json_t *text = json_object_get(body, "definition"), *stored = json_object_get(body, "pipeline");
+
+        if (json_is_string(stored) && !text) {
+                *ret = take_version(api, request, body, error);
+                run->version = *ret;
+                run->text = *ret ? (*ret)->text : NULL;
+                return *ret != NULL;
+        }
+        if (json_object_get(body, "version") && !stored)
+                return err_set(error, ERR_INVALID, "version: of which stored pipeline? pipeline is missing");
+        if (!json_is_string(text) || stored)
+                return err_set(error, ERR_INVALID,
+                               "a run needs either definition, the text of a pipeline, or pipeline, the name of a "
+                               "stored one");
+        run->text = json_string_value(text);
+        return true;
+}
+
+static bool take_run(HttpRequest *request, const json_t *body, EngineRun *run, json_t **ret, GError **error)
+{
+        const HttpCaller *caller = http_request_caller(request);
+
+        if (!check_token(caller, error) || !api_take_key(request, &run->idempotency_key, error) ||
+            !json_get_string(body, "", "description", NOTE_MAX, &run->note, error))
+                return false;
+        *ret = take_request(body, error);
+        run->request = *ret;
+        run->user = caller->user;
+        run->admin = caller->admin;
+        return *ret != NULL;
+}
+
 static void create_run(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        const HttpCaller *caller = http_request_caller(request);
+        EngineRun run = { 0 };
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = NULL, wanted = NULL;
-        const json_t *text;
-        const char *key;
+        g_autoptr(PipelineVersion) version = NULL;
         gsize len;
 
         (void)http_request_body(request, &len);
         if (len > SOON && http_request_to_pool(request))
                 return;
         body = http_request_json(request, &error);
-        text = json_object_get(body, "definition");
-        if (body && !json_is_string(text))
-                err_set(&error, ERR_INVALID, "definition: the text of the pipeline is missing");
-        else if (body && check_token(caller, &error) && api_take_key(request, &key, &error))
-                wanted = take_request(body, &error);
-        if (!wanted) {
+        if (body && take_run(request, body, &run, &wanted, &error) &&
+            take_source(api, request, body, &run, &version, &error))
+                engine_create_run(api->engine, &run, change_done, change_new(request, 201));
+        else if (error)
                 http_fail(request, error);
-                return;
-        }
-        engine_create_run(api->engine,
-                          &(EngineRun){ .user = caller->user,
-                                        .admin = caller->admin,
-                                        .text = json_string_value(text),
-                                        .request = wanted,
-                                        .idempotency_key = key },
-                          change_done, change_new(request, 201));
 }
 
 static void stop_run(HttpRequest *request, void *arg)
@@ -211,21 +261,6 @@ static void delete_run(HttpRequest *request, void *arg)
 
 /* ---- reading ---- */
 
-/* Whose runs: the caller's, or for an administrator another user's or everyone's. */
-static bool query_user(HttpRequest *request, const char **ret, GError **error)
-{
-        const HttpCaller *caller = http_request_caller(request);
-        const char *user = http_request_query(request, "user");
-        bool everyone = false;
-
-        if (!api_query_flag(request, "all", &everyone, error))
-                return false;
-        if (!caller->admin && (everyone || (user && strcmp(user, caller->user) != 0)))
-                return err_set(error, ERR_DENIED, "'%s' may list only their own runs", caller->user);
-        *ret = everyone ? NULL : user ? user : caller->user;
-        return true;
-}
-
 static bool query_states(HttpRequest *request, guint32 *ret, GError **error)
 {
         const char *text = http_request_query(request, "state");
@@ -245,11 +280,6 @@ static bool query_states(HttpRequest *request, guint32 *ret, GError **error)
         return true;
 }
 
-static json_t *next_of(gint64 next)
-{
-        return next ? json_sprintf("%" G_GINT64_FORMAT, next) : json_null();
-}
-
 static void list_runs(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -264,7 +294,7 @@ static void list_runs(HttpRequest *request, void *arg)
             !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &query.before_seq))
                 return;
         query.limit = (int)limit;
-        if (query_user(request, &query.user, &error) && query_states(request, &query.states, &error))
+        if (api_query_owner(request, "runs", &query.user, &error) && query_states(request, &query.states, &error))
                 runs = store_runs(api->store, &query, &next, &error);
         if (!runs) {
                 http_fail(request, error);
@@ -273,7 +303,7 @@ static void list_runs(HttpRequest *request, void *arg)
         items = json_array();
         for (guint i = 0; i < runs->len; i++)
                 json_array_append_new(items, format_run(runs->pdata[i]));
-        reply = json_pack("{s:o, s:o}", "items", items, "next", next_of(next));
+        reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
         http_reply_json(request, 200, reply);
 }
 
@@ -320,7 +350,7 @@ static void list_nodes(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
-        reply = json_pack("{s:o, s:o}", "items", items, "next", next_of(next));
+        reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
         http_reply_json(request, 200, reply);
 }
 
@@ -365,7 +395,8 @@ static const HttpParameter list_nodes_query[] = {
 
 const HttpRoute run_routes[] = {
         { "POST", "/v1/runs", ACCESS_RUN, VERB_CREATE, create_run,
-          "Run a pipeline from its definition. With an Idempotency-Key a repeat answers 200 with the same run.",
+          "Run a pipeline from its definition, or a stored one. With an Idempotency-Key a repeat answers 200 with the same "
+          "run.",
           .body_max = BODY_MAX, .request = "NewRun", .reply = "Run", .reply_status = 201 },
         { "GET", "/v1/runs", ACCESS_RUN, VERB_LIST, list_runs, "List runs, newest first.",
           .query = list_runs_query, .reply = "RunList" },
