@@ -131,7 +131,7 @@ def test_refused(server, body, status, says):
 def test_version_of_another_name(server):
     store(server, "mine")
     reply = server.post("/v1/pipelines/mine/versions", {"definition": named("other")})
-    assert reply.status == 400
+    assert reply.status == 409
     assert "'other'" in reply.body.decode()
 
 

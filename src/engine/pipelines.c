@@ -300,7 +300,7 @@ static bool check_change(Engine *engine, const PutPipeline *put, const StoredPip
         Stock stock = stock_of(engine, record->user);
 
         if (strcmp(record->name, put->record->name) != 0)
-                return err_set(error, ERR_INVALID,
+                return err_set(error, ERR_CONFLICT,
                                "the definition is of pipeline '%s', and not of '%s'\n"
                                "Set its name to '%s', or store it as a new pipeline: `paddle pipeline create FILE`.",
                                put->record->name, record->name, record->name);

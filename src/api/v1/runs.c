@@ -181,6 +181,8 @@ static bool take_source(Api *api, HttpRequest *request, const json_t *body, Engi
         if (json_is_string(stored) && !text) {
                 *ret = take_version(api, request, body, error);
                 run->version = *ret;
+                if (*ret && (*ret)->fs)
+                        json_object_set_new((json_t *)run->request, "fs_name", json_string((*ret)->fs));
                 run->text = *ret ? (*ret)->text : NULL;
                 return *ret != NULL;
         }

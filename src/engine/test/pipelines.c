@@ -148,7 +148,7 @@ static void test_names(void)
         g_assert_true(err_is(error, ERR_EXISTS));
         g_clear_error(&error);
         (void)put(house, seq, "name: q\nentry_points:\n  a: {command: c}\n", NULL, &error);
-        g_assert_true(err_is(error, ERR_INVALID));
+        g_assert_true(err_is(error, ERR_CONFLICT));
         g_clear_error(&error);
         (void)put(house, seq, "name: p\n", NULL, &error); /* it cannot run */
         g_assert_true(err_is(error, ERR_INVALID));
