@@ -47,20 +47,21 @@ static void print_tree(const Cli *cli, const Definition *definition)
 static void print_version(const Cli *cli, const json_t *version)
 {
         g_autofree char *time = local_time_text(version, "created_at");
-        g_autofree char *line = g_strdup_printf(
-                "version %" G_GINT64_FORMAT "  %s  by %s  %" G_GINT64_FORMAT " bytes%s%s", int_of(version, "version"),
-                time ? time : "", text_of(version, "user"), int_of(version, "size"),
-                is_set(version, "fs") ? "  file system " : "", text_of(version, "fs"));
+        g_autofree char *line =
+                g_strdup_printf("version %" G_GINT64_FORMAT "  %s  by %s  %" G_GINT64_FORMAT " bytes%s%s",
+                                int_of(version, "version"), time ? time : "", text_of(version, "user"),
+                                int_of(version, "size"), is_set(version, "fs") ? "  file system " : "",
+                                text_of(version, "fs"));
 
         print_line(cli, line);
 }
 
 static void print_head(const Cli *cli, const json_t *pipeline, const json_t *versions)
 {
-        g_autofree char *line = g_strdup_printf("%s (%s)  by %s%s%s", text_of(pipeline, "name"),
-                                                text_of(pipeline, "id"), text_of(pipeline, "user"),
-                                                *text_of(pipeline, "description") ? "  " : "",
-                                                text_of(pipeline, "description"));
+        g_autofree char *line =
+                g_strdup_printf("%s (%s)  by %s%s%s", text_of(pipeline, "name"), text_of(pipeline, "id"),
+                                text_of(pipeline, "user"), *text_of(pipeline, "description") ? "  " : "",
+                                text_of(pipeline, "description"));
 
         print_line(cli, line);
         for (size_t i = 0; i < json_array_size(versions); i++)
@@ -71,7 +72,8 @@ static void print_head(const Cli *cli, const json_t *pipeline, const json_t *ver
 static json_t *get_version(Cli *cli, const PipelineWord *word, const json_t *pipeline, const char *user,
                            GError **error)
 {
-        gint64 number = word->version ? word->version : int_of(json_object_get(pipeline, "version"), "version");
+        gint64 number =
+                word->version ? word->version : int_of(json_object_get(pipeline, "version"), "version");
         g_autofree char *suffix = g_strdup_printf("/versions/%" G_GINT64_FORMAT, number);
         g_autofree char *path = pipeline_path(word->name, suffix, user);
         json_t *version = NULL;
@@ -128,11 +130,11 @@ const Verb verb_pipeline_show = {
         .args = "FILE | NAME[@VERSION]",
         .summary = "Draw the components of a pipeline as a tree",
         .about =
-                "A word with a point or slash, or the name of an existing file, is a file, and no server is needed. Any "
-                "other word is a stored pipeline, which is shown with its versions. --stored is for one with the name of a "
-                "file.\n\n"
-                "Each line of the tree is a step or a DAG, with what it waits for (after), its loop, its condition (if) and "
-                "the component that it uses. post_process and the library follow.",
+                "A word with a point or slash, or the name of an existing file, is a file, and no server is needed. "
+                "Any other word is a stored pipeline, which is shown with its versions. --stored is for one with the "
+                "name of a file.\n\n"
+                "Each line of the tree is a step or a DAG, with what it waits for (after), its loop, its condition (if) "
+                "and the component that it uses. post_process and the library follow.",
         .examples = "paddle pipeline show pipeline.yaml\n"
                     "paddle pipeline show digits@2",
         .options = show_options,

@@ -98,8 +98,9 @@ const Verb verb_pipeline_update = {
         .name = "pipeline update",
         .args = "NAME FILE",
         .summary = "Store a new version of a pipeline",
-        .about = "The definition in FILE must have the name of the pipeline. Runs use the newest version unless they "
-                 "name another one: NAME@VERSION. Runs that have begun go on with theirs.",
+        .about =
+                "The definition in FILE must have the name of the pipeline. Runs use the newest version unless they "
+                "name another one: NAME@VERSION. Runs that have begun go on with theirs.",
         .examples = "paddle pipeline update digits pipeline.yaml",
         .options = update_options,
         .size = sizeof(StoreOptions),
@@ -112,11 +113,13 @@ const Verb verb_pipeline_update = {
 /* ---- list ---- */
 
 static const Option list_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(StoreOptions, user), "NAME", "pipelines of this user (administrators)" },
-        { "all", 'a', OPTION_BOOL, offsetof(StoreOptions, all), NULL, "pipelines of all users (administrators)" },
+        { "user", 'u', OPTION_STRING, offsetof(StoreOptions, user), "NAME",
+          "pipelines of this user (administrators)" },
+        { "all", 'a', OPTION_BOOL, offsetof(StoreOptions, all), NULL,
+          "pipelines of all users (administrators)" },
         { "name", 0, OPTION_STRING, offsetof(StoreOptions, name), "NAME", "only pipelines with this name" },
-        { "limit", 'l', OPTION_INT, offsetof(StoreOptions, limit), "N", "at most N", .fallback = "1000", .min = 1,
-          .max = 1000000 },
+        { "limit", 'l', OPTION_INT, offsetof(StoreOptions, limit), "N", "at most N", .fallback = "1000",
+          .min = 1, .max = 1000000 },
         FORMAT_OPTION(offsetof(StoreOptions, format)),
         COMMON_OPTIONS,
         { 0 },

@@ -54,7 +54,8 @@ static bool read_file(const char *path, char **ret, gsize *ret_len, GError **err
 {
         g_autoptr(GError) cause = NULL;
 
-        return file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, document_limits.size, ret, ret_len, &cause) ||
+        return file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, document_limits.size, ret, ret_len,
+                         &cause) ||
                err_set(error, ERR_USAGE, "%s", cause->message);
 }
 
@@ -108,10 +109,12 @@ static bool refuse(const Problems *problems, const char *label, GError **error)
         const char *hint = problem_hint(problems_first(problems));
         bool option = *text == '-'; /* the error is in an option, not in the file */
 
-        count = problems->n > 1 ? g_strdup_printf("There are %u errors; 'paddle pipeline lint' shows all.", problems->n)
+        count = problems->n > 1 ? g_strdup_printf("There are %u errors; 'paddle pipeline lint' shows all.",
+                                                  problems->n)
                                 : NULL;
         return err_set(error, ERR_INVALID, "%s%s%s%s%s%s%s", option ? "" : label, option ? "" : ": ", text,
-                       hint || count ? "\n" : "", hint ? hint : "", hint && count ? " " : "", count ? count : "");
+                       hint || count ? "\n" : "", hint ? hint : "", hint && count ? " " : "",
+                       count ? count : "");
 }
 
 bool pipeline_text_load(const PipelineOptions *options, const char *label, const char *text, gsize len,

@@ -19,7 +19,8 @@ bool pipeline_word_parse(const char *text, PipelineWord *ret, GError **error)
 
         *ret = (PipelineWord){ .name = at ? g_strndup(text, (gsize)(at - text)) : g_strdup(text) };
         if (!*ret->name)
-                return err_set(error, ERR_USAGE, "'%.130s' names no pipeline\nGive NAME or NAME@VERSION.", text);
+                return err_set(error, ERR_USAGE, "'%.130s' names no pipeline\nGive NAME or NAME@VERSION.",
+                               text);
         return !at || number_parse("version", at + 1, 1, G_MAXINT, &ret->version, &cause) ||
                err_set(error, ERR_USAGE, "'%.130s': %s\nGive NAME or NAME@VERSION.", text, cause->message);
 }
@@ -28,5 +29,6 @@ char *pipeline_path(const char *name, const char *suffix, const char *user)
 {
         g_autofree char *escaped = url_escape(name), *whose = user ? url_escape(user) : NULL;
 
-        return g_strdup_printf("/v1/pipelines/%s%s%s%s", escaped, suffix, whose ? "?user=" : "", whose ? whose : "");
+        return g_strdup_printf("/v1/pipelines/%s%s%s%s", escaped, suffix, whose ? "?user=" : "",
+                               whose ? whose : "");
 }

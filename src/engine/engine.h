@@ -180,10 +180,11 @@ typedef void (*EnginePipelineDone)(const PipelineRecord *pipeline, const Pipelin
                                    const GError *error, void *arg);
 /* Stores a definition under the name that it has. ERR_INVALID: as for a run; ERR_EXISTS: the user has a pipeline of this
  * name; ERR_QUOTA: too many of them, or too long. Compiles the text on the caller's thread. */
-void engine_create_pipeline(Engine *engine, const EnginePipeline *pipeline, EnginePipelineDone done, void *arg);
-/* Stores a new version. ERR_NOT_FOUND; ERR_CONFLICT: its name is not that of the pipeline. */
-void engine_update_pipeline(Engine *engine, gint64 seq, const EnginePipeline *pipeline, EnginePipelineDone done,
+void engine_create_pipeline(Engine *engine, const EnginePipeline *pipeline, EnginePipelineDone done,
                             void *arg);
+/* Stores a new version. ERR_NOT_FOUND; ERR_CONFLICT: its name is not that of the pipeline. */
+void engine_update_pipeline(Engine *engine, gint64 seq, const EnginePipeline *pipeline,
+                            EnginePipelineDone done, void *arg);
 /* Deletes a version, or for 0 the pipeline with all versions; runs that were made of it stay, and can be shown.
  * ERR_NOT_FOUND; ERR_CONFLICT: it is the only version. */
 void engine_delete_pipeline(Engine *engine, gint64 seq, int version, const char *by, EnginePipelineDone done,

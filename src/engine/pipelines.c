@@ -138,8 +138,10 @@ static void note(Engine *engine, PipelineRecord *record, const char *kind, json_
         g_autofree char *id = numbered_id_format("ppl", record->seq);
 
         json_object_set_new(data, "name", json_string(record->name));
-        record->revision = batch_note_subject(
-                engine, (Subject){ SUBJECT_PIPELINE, record->seq, .owner = g_strdup(record->user) }, id, kind, data);
+        record->revision = batch_note_subject(engine,
+                                              (Subject){ SUBJECT_PIPELINE, record->seq,
+                                                         .owner = g_strdup(record->user) },
+                                              id, kind, data);
 }
 
 static void drop_version(Engine *engine, const StoredPipeline *stored, int number)
@@ -182,7 +184,7 @@ void pipelines_drop_of(Engine *engine, const char *user)
 typedef struct {
         Command command;
         EnginePipelineDone pipeline_done;
-        PipelineRecord *answer; /* owned */
+        PipelineRecord *answer;   /* owned */
         PipelineVersion *version; /* what is stored, owned; NULL for a deletion */
 } PipelineCommand;
 
@@ -190,7 +192,8 @@ static void answer_pipeline(Engine *engine, Command *command, const GError *erro
 {
         PipelineCommand *wanted = (PipelineCommand *)command;
 
-        wanted->pipeline_done(error ? NULL : wanted->answer, error ? NULL : wanted->version, error, command->arg);
+        wanted->pipeline_done(error ? NULL : wanted->answer, error ? NULL : wanted->version, error,
+                              command->arg);
 }
 
 static void free_command(PipelineCommand *wanted)
@@ -210,9 +213,10 @@ static bool no_pipeline(gint64 seq, GError **error)
 {
         g_autofree char *id = numbered_id_format("ppl", seq);
 
-        return err_set(error, ERR_NOT_FOUND,
-                       "there is no stored pipeline '%s' any more\n`paddle pipeline list` shows the stored pipelines.",
-                       id);
+        return err_set(
+                error, ERR_NOT_FOUND,
+                "there is no stored pipeline '%s' any more\n`paddle pipeline list` shows the stored pipelines.",
+                id);
 }
 
 /* ---- create, update ---- */
@@ -300,10 +304,11 @@ static bool check_change(Engine *engine, const PutPipeline *put, const StoredPip
         Stock stock = stock_of(engine, record->user);
 
         if (strcmp(record->name, put->record->name) != 0)
-                return err_set(error, ERR_CONFLICT,
-                               "the definition is of pipeline '%s', and not of '%s'\n"
-                               "Set its name to '%s', or store it as a new pipeline: `paddle pipeline create FILE`.",
-                               put->record->name, record->name, record->name);
+                return err_set(
+                        error, ERR_CONFLICT,
+                        "the definition is of pipeline '%s', and not of '%s'\n"
+                        "Set its name to '%s', or store it as a new pipeline: `paddle pipeline create FILE`.",
+                        put->record->name, record->name, record->name);
         if (stored->versions->len >= PIPELINE_VERSIONS_MAX)
                 return err_set(error, ERR_QUOTA,
                                "pipeline '%s' has %d versions, and may not have more\n"
@@ -345,7 +350,8 @@ static bool apply_create(Engine *engine, Command *command)
         PutPipeline *put = (PutPipeline *)command;
         StoredPipeline *now;
 
-        if (!check_disk(engine, put->record->user, &command->error) || !check_new(engine, put, &command->error))
+        if (!check_disk(engine, put->record->user, &command->error) ||
+            !check_new(engine, put, &command->error))
                 return true;
         now = stored_new(pipeline_record_copy(put->record));
         now->record->seq = ++engine->pipeline_seq;
@@ -403,8 +409,8 @@ static PipelineVersion *new_version(const EnginePipeline *pipeline)
 static bool check_note(const char *note, GError **error)
 {
         return !note || strlen(note) <= PIPELINE_NOTE_MAX ||
-               err_set(error, ERR_INVALID, "the description has %zu bytes, and may have at most %d", strlen(note),
-                       PIPELINE_NOTE_MAX);
+               err_set(error, ERR_INVALID, "the description has %zu bytes, and may have at most %d",
+                       strlen(note), PIPELINE_NOTE_MAX);
 }
 
 /* The definition is compiled as that of a run: what is stored can run. */
@@ -439,13 +445,14 @@ static void put_pipeline(Engine *engine, const CommandOps *ops, gint64 seq, cons
         inbox_put(&engine->inbox, &put->pipeline.command);
 }
 
-void engine_create_pipeline(Engine *engine, const EnginePipeline *pipeline, EnginePipelineDone done, void *arg)
+void engine_create_pipeline(Engine *engine, const EnginePipeline *pipeline, EnginePipelineDone done,
+                            void *arg)
 {
         put_pipeline(engine, &create_ops, 0, pipeline, done, arg);
 }
 
-void engine_update_pipeline(Engine *engine, gint64 seq, const EnginePipeline *pipeline, EnginePipelineDone done,
-                            void *arg)
+void engine_update_pipeline(Engine *engine, gint64 seq, const EnginePipeline *pipeline,
+                            EnginePipelineDone done, void *arg)
 {
         put_pipeline(engine, &update_ops, seq, pipeline, done, arg);
 }
@@ -464,9 +471,10 @@ static bool drop_one(Engine *engine, DropPipeline *drop, const StoredPipeline *s
         StoredPipeline *now;
 
         if (!pipelines_version(stored, drop->version))
-                return err_set(error, ERR_NOT_FOUND,
-                               "pipeline '%s' has no version %d\n`paddle pipeline show %s` shows its versions.",
-                               stored->record->name, drop->version, stored->record->name);
+                return err_set(
+                        error, ERR_NOT_FOUND,
+                        "pipeline '%s' has no version %d\n`paddle pipeline show %s` shows its versions.",
+                        stored->record->name, drop->version, stored->record->name);
         if (stored->versions->len == 1)
                 return err_set(error, ERR_CONFLICT,
                                "version %d is the only one of pipeline '%s', so it cannot be deleted alone\n"

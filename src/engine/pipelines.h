@@ -1,7 +1,7 @@
 /* Stored pipelines in the engine. Internal to pipelines.c and runs-command.c.
  *
- * The engine knows each pipeline with the numbers, hashes and sizes of its versions, and not their texts: those are in the
- * store. A change replaces the entry of a pipeline by another one; the entries that a batch replaced are kept until its
+ * The engine knows each pipeline with the numbers, hashes and sizes of its versions, and not their texts: those are in
+ * the store. A change replaces the entry of a pipeline by another one; the entries that a batch replaced are kept until its
  * commit, and come back if that fails. */
 #pragma once
 

@@ -144,8 +144,8 @@ struct Engine {
         bool sweeps_runs;       /* what is to be deleted is being read */
         bool sweep_again;       /* a run was deleted meanwhile */
         ThreadPool *run_workers;
-        GHashTable *pipelines;  /* seq -> StoredPipeline, see pipelines.h */
-        gint64 pipeline_seq;    /* of the newest one */
+        GHashTable *pipelines; /* seq -> StoredPipeline, see pipelines.h */
+        gint64 pipeline_seq;   /* of the newest one */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */

@@ -49,7 +49,8 @@ PipelineVersion *pipeline_version_copy(const PipelineVersion *version)
 
 void pipeline_hash(const char *text, char ret[PIPELINE_HASH_LEN + 1])
 {
-        g_autofree char *hash = g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, strlen(text));
+        g_autofree char *hash =
+                g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, strlen(text));
 
         g_strlcpy(ret, hash, PIPELINE_HASH_LEN + 1);
 }

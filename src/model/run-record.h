@@ -40,18 +40,18 @@ typedef struct {
         char *text;    /* the definition, UTF-8; NULL: not read */
         char *request; /* what the request changed, a JSON object; NULL: not read */
         char *message; /* why it failed; or NULL */
-        char *source;  /* what its text is, for the cache and for people: "ppl-000001-2" of a stored pipeline, the path of
+        char *source; /* what its text is, for the cache and for people: "ppl-000001-2" of a stored pipeline, the path of
                           a file, or the MD5 of a definition; NULL: not computed */
-        char *fs;      /* the main file system that the request named; or NULL */
-        char *note;    /* what it is for, in the words of its owner; or NULL */
-        char *hash;    /* pipeline_hash of a text that is stored already: `text` is not stored again; or NULL. Not read */
+        char *fs;   /* the main file system that the request named; or NULL */
+        char *note; /* what it is for, in the words of its owner; or NULL */
+        char *hash; /* pipeline_hash of a text that is stored already: `text` is not stored again; or NULL. Not read */
         gint64 pipeline; /* seq of the stored pipeline, perhaps deleted since; 0: none */
         int version;     /* of it */
-        bool admin;    /* created with an administrator's rights */
-        bool stopping; /* a user stops it */
-        bool forced;   /* ... with its post_process */
-        bool dropped;  /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
-        guint8 state;  /* NodeState */
+        bool admin;      /* created with an administrator's rights */
+        bool stopping;   /* a user stops it */
+        bool forced;     /* ... with its post_process */
+        bool dropped;    /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
+        guint8 state;    /* NodeState */
         gint64 created, finished;
 } RunRecord;
 void run_record_free(RunRecord *record);

@@ -8,7 +8,8 @@
 
 static void add_text(GChecksum *sum, const char *text)
 {
-        g_checksum_update(sum, (const guchar *)text, (gssize)strlen(text) + 1); /* with its NUL: it ends there */
+        g_checksum_update(sum, (const guchar *)text,
+                          (gssize)strlen(text) + 1); /* with its NUL: it ends there */
 }
 
 static void add_number(GChecksum *sum, char kind, gint64 number)

@@ -138,7 +138,7 @@ GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int 
 
 /* Runs; those that are dropped are not found. `text`: with definition and request. */
 RunRecord *store_run_by_id(Store *store, const char *id, bool text, GError **error); /* ERR_NOT_FOUND */
-RunRecord *store_run_by_seq(Store *store, gint64 seq, bool text, GError **error);     /* ERR_NOT_FOUND */
+RunRecord *store_run_by_seq(Store *store, gint64 seq, bool text, GError **error);    /* ERR_NOT_FOUND */
 RunRecord *store_run_by_key(Store *store, const char *user, const char *idempotency_key,
                             GError **error); /* ERR_NOT_FOUND */
 
@@ -186,7 +186,8 @@ typedef struct {
 /* PipelineRecord, oldest first. *ret_next: the `after_seq` of the next page; 0: this is the last one. */
 GPtrArray *store_pipelines(Store *store, const PipelineQuery *query, gint64 *ret_next, GError **error);
 /* `version` 0: the newest that exists. `text`: with its definition. ERR_NOT_FOUND */
-PipelineVersion *store_pipeline_version(Store *store, gint64 pipeline, int version, bool text, GError **error);
+PipelineVersion *store_pipeline_version(Store *store, gint64 pipeline, int version, bool text,
+                                        GError **error);
 /* PipelineVersion without texts, at most `limit` with a number above `after`, in ascending order. *ret_next: the `after`
  * of the next page; 0: this is the last one. */
 GPtrArray *store_pipeline_versions(Store *store, gint64 pipeline, int after, int limit, int *ret_next,
@@ -253,7 +254,8 @@ struct StoreOps {
         PipelineRecord *(*pipeline)(Store *store, gint64 seq, GError **error);
         PipelineRecord *(*pipeline_by_name)(Store *store, const char *user, const char *name, GError **error);
         GPtrArray *(*pipelines)(Store *store, const PipelineQuery *query, gint64 *ret_next, GError **error);
-        PipelineVersion *(*pipeline_version)(Store *store, gint64 pipeline, int version, bool text, GError **error);
+        PipelineVersion *(*pipeline_version)(Store *store, gint64 pipeline, int version, bool text,
+                                             GError **error);
         GPtrArray *(*pipeline_versions)(Store *store, gint64 pipeline, int after, int limit, int *ret_next,
                                         GError **error);
         GPtrArray *(*events)(Store *store, const EventQuery *query, GError **error);

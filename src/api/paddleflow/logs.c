@@ -136,8 +136,8 @@ static void show_job_log(HttpRequest *request, void *arg)
                 job = find_job(&call, id, &error);
         if (job)
                 call_reply(&call, json_pack("{s:s, s:o, s:s, s:s, s:n}", "jobID", id, "taskList",
-                                            job_tasks_logs(call.flow, job, log_of, &window), "name", id, "type", "pod",
-                                            "eventList"));
+                                            job_tasks_logs(call.flow, job, log_of, &window), "name", id,
+                                            "type", "pod", "eventList"));
         else
                 call_fail(&call, error);
 }

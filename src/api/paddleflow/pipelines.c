@@ -31,19 +31,21 @@ static json_t *show_pipeline(const PipelineRecord *pipeline)
         g_autofree char *created = time_text(pipeline->created), *updated = time_text(pipeline->updated);
 
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "pipelineID", id, "name", pipeline->name, "desc",
-                         pipeline->note ? pipeline->note : "", "username", pipeline->user, "createTime", created,
-                         "updateTime", updated);
+                         pipeline->note ? pipeline->note : "", "username", pipeline->user, "createTime",
+                         created, "updateTime", updated);
 }
 
 static json_t *show_version(const PipelineVersion *version)
 {
         g_autofree char *id = numbered_id_format("ppl", version->pipeline);
-        g_autofree char *number = g_strdup_printf("%d", version->version), *created = time_text(version->created);
+        g_autofree char *number = g_strdup_printf("%d", version->version),
+                        *created = time_text(version->created);
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "pipelineVersionID", number, "pipelineID", id,
-                         "fsName", version->fs ? version->fs : "", "yamlPath", version->path ? version->path : "",
-                         "pipelineYaml", version->text ? version->text : "", "username", version->user, "createTime",
-                         created, "updateTime", created);
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "pipelineVersionID", number,
+                         "pipelineID", id, "fsName", version->fs ? version->fs : "", "yamlPath",
+                         version->path ? version->path : "", "pipelineYaml",
+                         version->text ? version->text : "", "username", version->user, "createTime", created,
+                         "updateTime", created);
 }
 
 /* ---- which one ---- */
@@ -77,8 +79,8 @@ PipelineVersion *call_version(const Call *call, const PipelineRecord *pipeline, 
         if (!*number || paddleflow_number_parse("version", number, 1, G_MAXINT, &version, NULL))
                 found = store_pipeline_version(call->flow->store, pipeline->seq, (int)version, text, NULL);
         if (!found)
-                paddleflow_set(error, CODE_PipelineNotFound, "pipeline '%s' has no version '%.20s'", pipeline->name,
-                               number);
+                paddleflow_set(error, CODE_PipelineNotFound, "pipeline '%s' has no version '%.20s'",
+                               pipeline->name, number);
         return found;
 }
 
@@ -110,7 +112,8 @@ static void reply_made(const Change *change, const PipelineRecord *pipeline, con
         http_reply_json(change->request, 201, reply);
 }
 
-static void change_done(const PipelineRecord *pipeline, const PipelineVersion *version, const GError *error, void *arg)
+static void change_done(const PipelineRecord *pipeline, const PipelineVersion *version, const GError *error,
+                        void *arg)
 {
         g_autofree Change *change = arg;
 
@@ -136,7 +139,8 @@ static json_t *take_body(const Call *call, GError **error)
 
 static bool check_body(const Call *call, const json_t *body, GError **error)
 {
-        bool raw = *go_text(body, "yamlRaw"), fs = *go_text(body, "fsName"), path = *go_text(body, "yamlPath");
+        bool raw = *go_text(body, "yamlRaw"), fs = *go_text(body, "fsName"),
+             path = *go_text(body, "yamlPath");
 
         if (strlen(go_text(body, "desc")) > DESC_MAX)
                 return paddleflow_set(error, CODE_InvalidArguments, "desc is longer than %d bytes", DESC_MAX);
@@ -156,8 +160,9 @@ static bool check_body(const Call *call, const json_t *body, GError **error)
 static void put_pipeline(const Call *call, const PipelineRecord *record, const json_t *body)
 {
         GError *error = NULL;
-        g_autofree char *text =
-                check_body(call, body, &error) ? yaml_take(go_text(body, "yamlRaw"), CODE_DecodeBase64, &error) : NULL;
+        g_autofree char *text = check_body(call, body, &error)
+                                        ? yaml_take(go_text(body, "yamlRaw"), CODE_DecodeBase64, &error)
+                                        : NULL;
         const EnginePipeline pipeline = { .user = record ? record->user : call->user,
                                           .by = call->user,
                                           .admin = call->root,
@@ -170,7 +175,8 @@ static void put_pipeline(const Call *call, const PipelineRecord *record, const j
                 engine_update_pipeline(call->flow->engine, record->seq, &pipeline, change_done,
                                        change_new(call, update_codes, false));
         else
-                engine_create_pipeline(call->flow->engine, &pipeline, change_done, change_new(call, codes, true));
+                engine_create_pipeline(call->flow->engine, &pipeline, change_done,
+                                       change_new(call, codes, true));
 }
 
 static void create_now(HttpRequest *request, void *arg)
@@ -229,12 +235,13 @@ static void drop(HttpRequest *request, void *arg, bool one)
                 return;
         pipeline = call_pipeline(&call, call_param(&call, "pipelineID"), &error);
         if (pipeline && one)
-                version = call_version(&call, pipeline, call_param(&call, "pipelineVersionID"), false, &error);
+                version =
+                        call_version(&call, pipeline, call_param(&call, "pipelineVersionID"), false, &error);
         if (error)
                 call_fail(&call, error);
         else
-                engine_delete_pipeline(call.flow->engine, pipeline->seq, version ? version->version : 0, call.user,
-                                       change_done, change_new(&call, codes, false));
+                engine_delete_pipeline(call.flow->engine, pipeline->seq, version ? version->version : 0,
+                                       call.user, change_done, change_new(&call, codes, false));
 }
 
 static void drop_pipeline(HttpRequest *request, void *arg)
@@ -275,7 +282,8 @@ static bool take_filter(const Call *call, Filter *ret, GError **error)
         ret->users = take_list(call, "userFilter");
         ret->names = take_list(call, "nameFilter");
         if (ret->users && !call->root)
-                return paddleflow_set(error, CODE_AccessDenied, "userFilter is for root, and '%s' is not", call->user);
+                return paddleflow_set(error, CODE_AccessDenied, "userFilter is for root, and '%s' is not",
+                                      call->user);
         ret->query.user = call->root ? NULL : call->user;
         return true;
 }
@@ -352,7 +360,8 @@ static json_t *collect_versions(const Call *call, const PipelineRecord *pipeline
         int rest = 0;
 
         *ret_next = 0;
-        found = store_pipeline_versions(store, pipeline->seq, (int)page->after, PADDLEFLOW_KEYS_MAX, &rest, error);
+        found = store_pipeline_versions(store, pipeline->seq, (int)page->after, PADDLEFLOW_KEYS_MAX, &rest,
+                                        error);
         if (!found)
                 return NULL;
         for (guint i = 0; i < found->len; i++) {
@@ -361,7 +370,8 @@ static json_t *collect_versions(const Call *call, const PipelineRecord *pipeline
 
                 if (!is_in(fs, bare->fs ? bare->fs : ""))
                         continue;
-                if ((gint64)json_array_size(items) == page->max || (bytes > 0 && bytes + bare->size > TEXTS_MAX)) {
+                if ((gint64)json_array_size(items) == page->max ||
+                    (bytes > 0 && bytes + bare->size > TEXTS_MAX)) {
                         *ret_next = last;
                         break;
                 }
@@ -411,8 +421,8 @@ static void show_one_version(HttpRequest *request, void *arg)
         if (pipeline)
                 version = call_version(&call, pipeline, call_param(&call, "pipelineVersionID"), true, &error);
         if (version)
-                call_reply(&call, json_pack("{s:o, s:o}", "pipeline", show_pipeline(pipeline), "pipelineVersion",
-                                            show_version(version)));
+                call_reply(&call, json_pack("{s:o, s:o}", "pipeline", show_pipeline(pipeline),
+                                            "pipelineVersion", show_version(version)));
         else
                 call_fail(&call, error);
 }
@@ -445,10 +455,10 @@ static const HttpParameter show_query[] = {
 
 const HttpRoute pipeline_rows[] = {
         { "POST", PADDLEFLOW_BASE "/pipeline", ACCESS_PIPELINE, VERB_CREATE, create_pipeline,
-          "Store a pipeline as version 1.", .body_max = BODY_MAX, .request = "NewPipeline", .reply = "PipelineMade",
-          .reply_status = 201 },
-        { "GET", PADDLEFLOW_BASE "/pipeline", ACCESS_PIPELINE, VERB_LIST, list_pipelines, "List stored pipelines.",
-          .query = list_query, .reply = "PipelineList" },
+          "Store a pipeline as version 1.", .body_max = BODY_MAX, .request = "NewPipeline",
+          .reply = "PipelineMade", .reply_status = 201 },
+        { "GET", PADDLEFLOW_BASE "/pipeline", ACCESS_PIPELINE, VERB_LIST, list_pipelines,
+          "List stored pipelines.", .query = list_query, .reply = "PipelineList" },
         { "POST", PADDLEFLOW_BASE "/pipeline/{pipelineID}", ACCESS_PIPELINE, VERB_UPDATE, update_pipeline,
           "Store a new version of a pipeline.", .body_max = BODY_MAX, .request = "NewPipeline",
           .reply = "PipelineMade", .reply_status = 201 },
@@ -458,7 +468,7 @@ const HttpRoute pipeline_rows[] = {
           "Delete a stored pipeline with all versions." },
         { "GET", PADDLEFLOW_BASE "/pipeline/{pipelineID}/{pipelineVersionID}", ACCESS_PIPELINE, VERB_SHOW,
           show_version_later, "Show a version of a stored pipeline.", .reply = "PipelineVersion" },
-        { "DELETE", PADDLEFLOW_BASE "/pipeline/{pipelineID}/{pipelineVersionID}", ACCESS_PIPELINE, VERB_DELETE,
-          drop_version, "Delete a version of a stored pipeline, unless it is the only one." },
+        { "DELETE", PADDLEFLOW_BASE "/pipeline/{pipelineID}/{pipelineVersionID}", ACCESS_PIPELINE,
+          VERB_DELETE, drop_version, "Delete a version of a stored pipeline, unless it is the only one." },
         { 0 },
 };

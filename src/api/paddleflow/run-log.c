@@ -1,5 +1,5 @@
-/* Logs of a run (doc/reference/paddleflow-api.md, "Logs"): those of all its jobs, or of one, page by page from one of the
- * ends. */
+/* Logs of a run (doc/reference/paddleflow-api.md, "Logs"): those of all its jobs, or of one, page by page from one of
+ * the ends. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum {
         PAGE_LINES_MAX = 100,
-        TAIL_LINES = 5000, /* of a log that are read from its end */
+        TAIL_LINES = 5000,   /* of a log that are read from its end */
         HEAD_BYTES = 500000, /* ... from its beginning */
         EVENTS = 200,
         NODES = 1000,
@@ -67,7 +67,8 @@ static json_t *read_page(const char *path, const void *arg)
         g_autofree char *cut = text ? cut_page(page, text->str, &next) : g_strdup("");
         g_autofree char *valid = g_utf8_make_valid(cut, -1);
 
-        return json_pack("{s:s, s:b, s:b}", "logContent", valid, "hasNextPage", next, "truncated", beyond && !next);
+        return json_pack("{s:s, s:b, s:b}", "logContent", valid, "hasNextPage", next, "truncated",
+                         beyond && !next);
 }
 
 /* ---- the jobs ---- */
@@ -84,11 +85,13 @@ static json_t *show_job(PaddleFlow *flow, const Job *job, const LogPage *page)
         g_autofree char *id = job_flow_id(job);
 
         return json_pack("{s:s, s:o, s:s, s:s, s:[]}", "jobID", id, "taskList",
-                         job_tasks_logs(flow, job, read_page, page), "name", job->name, "type", "pod", "eventList");
+                         job_tasks_logs(flow, job, read_page, page), "name", job->name, "type", "pod",
+                         "eventList");
 }
 
 /* As many as one reply may have; `only`: the id of one of them, "": all. */
-static json_t *show_jobs(const Call *call, const RunRecord *run, const char *only, const LogPage *page, GError **error)
+static json_t *show_jobs(const Call *call, const RunRecord *run, const char *only, const LogPage *page,
+                         GError **error)
 {
         RunNodeQuery query = { .run = run->seq, .limit = NODES };
         g_autoptr(json_t) list = json_array();
@@ -139,8 +142,8 @@ static bool take_page(const Call *call, LogPage *ret, GError **error)
 
         ret->tail = strcmp(position, "begin") != 0;
         if (*position && ret->tail && strcmp(position, "end") != 0)
-                return paddleflow_set(error, CODE_InvalidURI, "logFilePosition '%.20s' is neither begin nor end",
-                                      position);
+                return paddleflow_set(error, CODE_InvalidURI,
+                                      "logFilePosition '%.20s' is neither begin nor end", position);
         return call_query_int(call, "pageNo", 1, G_MAXINT, 1, &ret->page, error) &&
                call_query_int(call, "pageSize", 1, PAGE_LINES_MAX, PAGE_LINES_MAX, &ret->lines, error);
 }

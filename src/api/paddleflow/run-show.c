@@ -1,6 +1,6 @@
-/* The whole of a run (doc/reference/paddleflow-api.md, "A run as it is shown"): a tree of its nodes, each with what it was
- * given. Of a node only numbers are kept (Entry); its object is made when its turn comes, so that a run of 100,000 nodes
- * needs 5 MB and not a tree of 100 MB. A small run is answered at once, a large one as a stream. */
+/* The whole of a run (doc/reference/paddleflow-api.md, "A run as it is shown"): a tree of its nodes, each with what it
+ * was given. Of a node only numbers are kept (Entry); its object is made when its turn comes, so that a run of 100,000
+ * nodes needs 5 MB and not a tree of 100 MB. A small run is answered at once, a large one as a stream. */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
@@ -11,10 +11,10 @@
 enum {
         ROOT = 0, /* nodes that hold the entry points and post_process */
         POST = 1,
-        ROWS = 20000,        /* nodes that are read at once */
+        ROWS = 20000, /* nodes that are read at once */
         CHILDREN_MAX = 100000,
-        PAGE_NODES = 256,    /* nodes whose texts are read at once */
-        AT_ONCE_MAX = 1000,  /* nodes of a small run */
+        PAGE_NODES = 256,   /* nodes whose texts are read at once */
+        AT_ONCE_MAX = 1000, /* nodes of a small run */
         PULL_BYTES = 48 * 1024,
         LEVELS = DEFINITION_DEPTH_MAX + 2,
 };
@@ -28,8 +28,8 @@ typedef struct {
 
 /* An instance of a DAG whose components are being written. */
 typedef struct {
-        guint32 node, at; /* `at`: the component whose turn it is */
-        guint32 end;      /* behind the last one */
+        guint32 node, at;  /* `at`: the component whose turn it is */
+        guint32 end;       /* behind the last one */
         guint entry, last; /* its entries that are still to be written; both 0: it has not begun */
         bool begun;        /* the brackets of `at` are open */
         bool any;          /* a component was written: a comma is due */
@@ -46,9 +46,9 @@ typedef struct {
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         RenderContext context;
-        GArray *entries;    /* Entry, by DAG, component, number */
-        GHashTable *rests;  /* (dag, component) -> NodeState of nodes that never were made */
-        GPtrArray *page;    /* RunNodeRecord: some nodes with their texts */
+        GArray *entries;   /* Entry, by DAG, component, number */
+        GHashTable *rests; /* (dag, component) -> NodeState of nodes that never were made */
+        GPtrArray *page;   /* RunNodeRecord: some nodes with their texts */
         Level levels[LEVELS];
         guint n;
         enum { HEAD, RUNTIME, POST_PROCESS, ENDED } stage;
@@ -116,7 +116,8 @@ static bool read_rests(Show *show, GError **error)
                 gint64 key = key_of(child->dag, child->component);
 
                 if (child->rest)
-                        g_hash_table_insert(show->rests, g_memdup2(&key, sizeof key), GINT_TO_POINTER(child->rest));
+                        g_hash_table_insert(show->rests, g_memdup2(&key, sizeof key),
+                                            GINT_TO_POINTER(child->rest));
         }
         return children != NULL;
 }
@@ -239,11 +240,12 @@ static json_t *show_mounts(const Show *show, guint32 component)
         for (guint32 i = 0; i < extra->n_mounts; i++) {
                 const StepMount *mount = &show->definition->mounts[extra->mounts + i];
 
-                json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name",
-                                                      definition_text(show->definition, mount->name), "mountPath",
-                                                      definition_text(show->definition, mount->mount_path), "subPath",
-                                                      definition_text(show->definition, mount->sub_path), "readOnly",
-                                                      mount->read_only));
+                json_array_append_new(list,
+                                      json_pack("{s:s, s:s, s:s, s:b}", "name",
+                                                definition_text(show->definition, mount->name), "mountPath",
+                                                definition_text(show->definition, mount->mount_path),
+                                                "subPath", definition_text(show->definition, mount->sub_path),
+                                                "readOnly", mount->read_only));
         }
         return list;
 }
@@ -258,12 +260,13 @@ static json_t *show_cache(const Show *show, guint32 component)
         for (guint32 i = 0; i < cache.n_scopes; i++) {
                 const CacheScope *scope = &show->definition->scopes[cache.scopes + i];
 
-                json_array_append_new(scopes, json_pack("{s:s, s:s, s:s}", "name",
-                                                        definition_text(show->definition, scope->name), "id", "",
-                                                        "path", definition_text(show->definition, scope->path)));
+                json_array_append_new(scopes,
+                                      json_pack("{s:s, s:s, s:s}", "name",
+                                                definition_text(show->definition, scope->name), "id", "",
+                                                "path", definition_text(show->definition, scope->path)));
         }
-        return json_pack("{s:b, s:s, s:o}", "enable", cache.enable == CACHE_ON, "maxExpiredTime", expiry, "fsScope",
-                         scopes);
+        return json_pack("{s:b, s:s, s:o}", "enable", cache.enable == CACHE_ON, "maxExpiredTime", expiry,
+                         "fsScope", scopes);
 }
 
 static const char *image_of(const Show *show, guint32 target)
@@ -279,10 +282,11 @@ static json_t *show_common(const Show *show, const Entry *entry, const char *end
         g_autofree char *parent = dag_id(show, entry->dag), *deps = dependencies(show, entry->component);
         const char *state = state_word((NodeState)entry->state);
         bool ended = strstr(end_states, state) != NULL;
-        g_autofree char *started = time_text(entry->started), *finished = time_text(ended ? entry->finished : 0);
+        g_autofree char *started = time_text(entry->started),
+                        *finished = time_text(ended ? entry->finished : 0);
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:o, s:o}}", "parentDagID", parent, "deps", deps, "startTime",
-                         started, "endTime", finished, "status", state, "artifacts", "input",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:o, s:o}}", "parentDagID", parent, "deps", deps,
+                         "startTime", started, "endTime", finished, "status", state, "artifacts", "input",
                          take_map(&rendered->inputs), "output", take_map(&rendered->outputs));
 }
 
@@ -292,17 +296,21 @@ static json_t *show_step(Show *show, const Entry *entry, Rendered *rendered)
         const char *step = component_name(definition, entry->component);
         guint32 target = component_target(definition, entry->component);
         const RunNodeRecord *row = entry->node ? find_row(show, entry->node) : NULL;
-        g_autofree char *name = display_name(show, entry), *job_name = step_job_name(show->run->id, step, entry->node);
-        g_autofree char *job = row && row->job_id ? job_step_id(show->run->seq, job_name, row->job_id) : g_strdup("");
+        g_autofree char *name = display_name(show, entry),
+                        *job_name = step_job_name(show->run->id, step, entry->node);
+        g_autofree char *job =
+                row && row->job_id ? job_step_id(show->run->seq, job_name, row->job_id) : g_strdup("");
         json_t *object = show_common(show, entry, "failed succeeded terminated", rendered);
-        g_autoptr(json_t) rest = json_pack(
-                "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s}", "jobID", job, "name", name, "type",
-                "step", "stepName", step, "command",
-                rendered->command ? rendered->command
+        g_autoptr(json_t) rest =
+                json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s}", "jobID", job,
+                          "name", name, "type", "step", "stepName", step, "command",
+                          rendered->command
+                                  ? rendered->command
                                   : definition_text(definition, definition->components[target].command.text),
-                "parameters", texts_of(rendered->parameters), "env", take_map(&rendered->env), "extraFS",
-                show_mounts(show, target), "dockerEnv", image_of(show, target), "cache", show_cache(show, target),
-                "jobMessage", row && row->message ? row->message : "", "cacheRunID", "", "cacheJobID", "");
+                          "parameters", texts_of(rendered->parameters), "env", take_map(&rendered->env),
+                          "extraFS", show_mounts(show, target), "dockerEnv", image_of(show, target), "cache",
+                          show_cache(show, target), "jobMessage", row && row->message ? row->message : "",
+                          "cacheRunID", "", "cacheJobID", "");
 
         json_object_update(object, rest);
         return object;
@@ -314,10 +322,11 @@ static json_t *show_dag(Show *show, const Entry *entry, Rendered *rendered)
         g_autofree char *id = dag_id(show, entry->node), *display = display_name(show, entry);
         g_autofree char *name = g_strconcat("dag-", display, NULL);
         json_t *object = show_common(show, entry, "cancelled failed succeeded skipped", rendered);
-        g_autoptr(json_t) rest = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s}", "id", id, "name", name, "type", "dag",
-                                           "dagName", component_name(show->definition, entry->component),
-                                           "parameters", take_map(&rendered->parameters), "message",
-                                           row && row->message ? row->message : "");
+        g_autoptr(json_t) rest =
+                json_pack("{s:s, s:s, s:s, s:s, s:o, s:s}", "id", id, "name", name, "type", "dag", "dagName",
+                          component_name(show->definition, entry->component), "parameters",
+                          take_map(&rendered->parameters), "message",
+                          row && row->message ? row->message : "");
 
         json_object_update(object, rest);
         return object;
@@ -367,8 +376,8 @@ static void write_entry(Show *show, const Entry *entry, GString *out)
         g_auto(Rendered) rendered = { 0 };
         g_autoptr(json_t) object = NULL;
 
-        (void)render_instance(&show->context, &level->render, entry->component, entry->number, item, NULL, &rendered,
-                              NULL);
+        (void)render_instance(&show->context, &level->render, entry->component, entry->number, item, NULL,
+                              &rendered, NULL);
         object = dag ? show_dag(show, entry, &rendered) : show_step(show, entry, &rendered);
         write_open(out, object);
         if (dag)
@@ -382,7 +391,8 @@ static void write_entry(Show *show, const Entry *entry, GString *out)
 
 static void open_component(Show *show, Level *level, GString *out)
 {
-        g_string_append_printf(out, "%s\"%s\":%s", level->any ? "," : "", component_name(show->definition, level->at),
+        g_string_append_printf(out, "%s\"%s\":%s", level->any ? "," : "",
+                               component_name(show->definition, level->at),
                                show->stage == RUNTIME ? "[" : "");
         level->any = level->begun = true;
 }
@@ -455,15 +465,17 @@ static void write_head(Show *show, GString *out)
         g_autofree char *created = time_text(run->created),
                         *updated = time_text(run->finished ? run->finished : run->created);
         g_autoptr(json_t) head = json_pack(
-                "{s:s, s:s, s:s, s:s, s:s, s:{s:o}, s:s, s:O?, s:s, s:{s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
-                "runID", show->id, "name", run->name, "source", run->source ? run->source : "", "username", run->user,
-                "fsName", run->fs ? run->fs : "", "fsOptions", "mainFS", main_fs(definition), "description",
-                run->note ? run->note : "", "parameters", parameters, "runYaml", run->text, "failureOptions",
-                "strategy", said(show, "failure_strategy", definition->continues ? "continue" : "fail_fast"),
-                "dockerEnv", said(show, "image", definition_text(definition, definition->image)), "disabled",
-                said(show, "disabled", ""), "scheduleID", "", "runMsg", run->message ? run->message : "", "status",
-                run_word(run), "runCachedIDs", "", "createTime", created, "activateTime", created, "updateTime",
-                updated);
+                "{s:s, s:s, s:s, s:s, s:s, s:{s:o}, s:s, s:O?, s:s, s:{s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
+                "s:s}",
+                "runID", show->id, "name", run->name, "source", run->source ? run->source : "", "username",
+                run->user, "fsName", run->fs ? run->fs : "", "fsOptions", "mainFS", main_fs(definition),
+                "description", run->note ? run->note : "", "parameters", parameters, "runYaml", run->text,
+                "failureOptions", "strategy",
+                said(show, "failure_strategy", definition->continues ? "continue" : "fail_fast"), "dockerEnv",
+                said(show, "image", definition_text(definition, definition->image)), "disabled",
+                said(show, "disabled", ""), "scheduleID", "", "runMsg", run->message ? run->message : "",
+                "status", run_word(run), "runCachedIDs", "", "createTime", created, "activateTime", created,
+                "updateTime", updated);
 
         write_open(out, head);
         g_string_append(out, ",\"runtime\":{");
@@ -609,6 +621,7 @@ void run_show(const Call *call, const RunRecord *run)
         } else if (show->entries->len <= AT_ONCE_MAX) {
                 reply_at_once(call->request, show);
         } else {
-                (void)http_stream(call->request, &(HttpStream){ "application/json", pull, show_free, NULL, show });
+                (void)http_stream(call->request,
+                                  &(HttpStream){ "application/json", pull, show_free, NULL, show });
         }
 }

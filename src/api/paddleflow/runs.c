@@ -22,8 +22,9 @@ static const CodeMap change_codes[] = { { ERR_NOT_FOUND, CODE_RunNotFound }, COD
 
 const char *run_word(const RunRecord *run)
 {
-        return run->stopping && !node_is_final((NodeState)run->state) ? "terminating"
-                                                                      : node_state_name((NodeState)run->state);
+        return run->stopping && !node_is_final((NodeState)run->state)
+                       ? "terminating"
+                       : node_state_name((NodeState)run->state);
 }
 
 /* The states of the store that a word can stand for. A run begins at once: none is initiating or pending. */
@@ -150,10 +151,11 @@ static json_t *overrides(const json_t *body, const Wish *wish)
 static bool check_common(const Call *call, const char *name, const char *desc, GError **error)
 {
         return (!*name || is_name(name) ||
-                paddleflow_set(error, CODE_InvalidNamePattern,
-                               "name '%.140s' is not 1 to 128 letters, digits, '-' and '_', of which the first is "
-                               "no digit and no '-'",
-                               name)) &&
+                paddleflow_set(
+                        error, CODE_InvalidNamePattern,
+                        "name '%.140s' is not 1 to 128 letters, digits, '-' and '_', of which the first is "
+                        "no digit and no '-'",
+                        name)) &&
                (strlen(desc) <= DESC_MAX ||
                 paddleflow_set(error, CODE_InvalidArguments, "desc is longer than %d bytes", DESC_MAX)) &&
                auth_check_queue(http_request_caller(call->request), "", error);
@@ -164,7 +166,8 @@ static bool take_wish(const Call *call, const json_t *body, Wish *wish, GError *
         const char *user = go_text(body, "username");
 
         if (!check_common(call, go_text(body, "name"), go_text(body, "desc"), error) ||
-            !yaml_check_fs(call, user, go_text(body, "fsName"), error) || !take_source(call, body, wish, error))
+            !yaml_check_fs(call, user, go_text(body, "fsName"), error) ||
+            !take_source(call, body, wish, error))
                 return false;
         wish->user = *user && call->root ? user : call->user;
         wish->request = overrides(body, wish);
@@ -298,9 +301,9 @@ static void take_filter(const Call *call, Filter *ret)
         ret->ids = call_query_list(call, "runFilter");
         ret->names = call_query_list(call, "nameFilter");
         ret->words = call_query_list(call, "statusFilter");
-        ret->query = (RunQuery){ .user = !call->root                                          ? call->user
+        ret->query = (RunQuery){ .user = !call->root                                     ? call->user
                                          : ret->users && ret->users[0] && !ret->users[1] ? ret->users[0]
-                                                                                               : NULL,
+                                                                                         : NULL,
                                  .states = states_of(ret->words),
                                  .oldest_first = true,
                                  .limit = PADDLEFLOW_KEYS_MAX };
@@ -316,7 +319,8 @@ static bool is_wanted(const Filter *filter, const RunRecord *run)
         g_autofree char *id = filter->ids ? numbered_id_format("run", run->seq) : NULL;
 
         return is_in(filter->users, run->user) && is_in(filter->fs, run->fs ? run->fs : "") &&
-               is_in(filter->ids, id) && is_in(filter->names, run->name) && is_in(filter->words, run_word(run));
+               is_in(filter->ids, id) && is_in(filter->names, run->name) &&
+               is_in(filter->words, run_word(run));
 }
 
 static json_t *show_brief(const RunRecord *run)
@@ -325,11 +329,12 @@ static json_t *show_brief(const RunRecord *run)
         g_autofree char *created = time_text(run->created),
                         *updated = time_text(run->finished ? run->finished : run->created);
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "runID", id, "name",
-                         run->name, "source", run->source ? run->source : "", "username", run->user, "fsName",
-                         run->fs ? run->fs : "", "description", run->note ? run->note : "", "scheduleID", "", "runMsg",
-                         run->message ? run->message : "", "status", run_word(run), "scheduledTime", "", "createTime",
-                         created, "activateTime", created, "updateTime", updated);
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "runID", id,
+                         "name", run->name, "source", run->source ? run->source : "", "username", run->user,
+                         "fsName", run->fs ? run->fs : "", "description", run->note ? run->note : "",
+                         "scheduleID", "", "runMsg", run->message ? run->message : "", "status",
+                         run_word(run), "scheduledTime", "", "createTime", created, "activateTime", created,
+                         "updateTime", updated);
 }
 
 /* Up to `max` runs; *ret_next is where to go on, 0 at the end. */
@@ -448,7 +453,8 @@ static json_t *take_optional(const Call *call, const GoField *fields, GError **e
 static bool check_stop(const RunRecord *run, bool force, GError **error)
 {
         if (node_is_final((NodeState)run->state))
-                return paddleflow_set(error, CODE_ActionNotAllowed, "the run has already ended: %s", run_word(run));
+                return paddleflow_set(error, CODE_ActionNotAllowed, "the run has already ended: %s",
+                                      run_word(run));
         return force || !run->stopping ||
                paddleflow_set(error, CODE_ActionNotAllowed,
                               "the run is being stopped already\nOnly stopForce can be added.");
@@ -499,7 +505,8 @@ static void drop_run(HttpRequest *request, void *arg)
         body = take_optional(&call, run_delete_body, &error);
         run = body ? call_run(&call, call_param(&call, "runID"), &error) : NULL;
         if (run)
-                engine_delete_run(call.flow->engine, run->id, call.user, change_done, http_request_ref(request));
+                engine_delete_run(call.flow->engine, run->id, call.user, change_done,
+                                  http_request_ref(request));
         else
                 call_fail(&call, error);
 }

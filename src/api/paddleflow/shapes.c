@@ -144,8 +144,9 @@ const GoField run_body[] = { { "fsName", GO_STRING },
                              END };
 const GoField run_stop_body[] = { { "stopForce", GO_BOOL }, END };
 const GoField run_delete_body[] = { { "checkCache", GO_BOOL }, END };
-const GoField pipeline_body[] = { { "fsName", GO_STRING },   { "yamlPath", GO_STRING }, { "yamlRaw", GO_STRING },
-                                  { "username", GO_STRING }, { "desc", GO_STRING },     END };
+const GoField pipeline_body[] = { { "fsName", GO_STRING },  { "yamlPath", GO_STRING },
+                                  { "yamlRaw", GO_STRING }, { "username", GO_STRING },
+                                  { "desc", GO_STRING },    END };
 
 /* ---- replies ---- */
 
@@ -318,10 +319,13 @@ static const GoField card_times[] = { { "data", GO_ANY, NULL, true }, END };
 static const GoField anything[] = { END };
 
 static const GoField run_made[] = { TEXT("runID"), END };
-static const GoField run_brief[] = { TEXT("runID"),      TEXT("name"),        TEXT("source"),     TEXT("username"),
-                                     TEXT("fsName"),     TEXT("description"), TEXT("scheduleID"), TEXT("runMsg"),
-                                     TEXT("status"),     TEXT("scheduledTime"), TEXT("createTime"),
-                                     TEXT("activateTime"), TEXT("updateTime"), END };
+static const GoField run_brief[] = { TEXT("runID"),      TEXT("name"),
+                                     TEXT("source"),     TEXT("username"),
+                                     TEXT("fsName"),     TEXT("description"),
+                                     TEXT("scheduleID"), TEXT("runMsg"),
+                                     TEXT("status"),     TEXT("scheduledTime"),
+                                     TEXT("createTime"), TEXT("activateTime"),
+                                     TEXT("updateTime"), END };
 static const GoField run_list[] = { PAGE, { "runList", GO_STRUCTS, run_brief, true }, END };
 static const GoField run_shown[] = { TEXT("runID"),
                                      TEXT("name"),
@@ -345,11 +349,17 @@ static const GoField run_shown[] = { TEXT("runID"),
                                      TEXT("activateTime"),
                                      TEXT("updateTime"),
                                      END };
-static const GoField run_log[] = { TEXT("submitLog"), { "runLog", GO_STRUCTS, job_log, true }, TEXT("runID"), END };
-static const GoField pipeline_made[] = { TEXT("pipelineID"), TEXT("pipelineVersionID"), { "name", GO_STRING }, END };
-static const GoField pipeline_shown[] = { TEXT("pipelineID"), TEXT("name"),       TEXT("desc"), TEXT("username"),
-                                          TEXT("createTime"), TEXT("updateTime"), END };
-static const GoField version_listed[] = { TEXT("pipelineVersionID"), TEXT("pipelineID"), TEXT("fsName"),
+static const GoField run_log[] = {
+        TEXT("submitLog"), { "runLog", GO_STRUCTS, job_log, true }, TEXT("runID"), END
+};
+static const GoField pipeline_made[] = {
+        TEXT("pipelineID"), TEXT("pipelineVersionID"), { "name", GO_STRING }, END
+};
+static const GoField pipeline_shown[] = {
+        TEXT("pipelineID"), TEXT("name"),       TEXT("desc"), TEXT("username"),
+        TEXT("createTime"), TEXT("updateTime"), END
+};
+static const GoField version_listed[] = { TEXT("pipelineVersionID"), TEXT("pipelineID"),   TEXT("fsName"),
                                           TEXT("yamlPath"),          TEXT("pipelineYaml"), TEXT("username"),
                                           TEXT("createTime"),        TEXT("updateTime"),   END };
 static const GoField pipeline_list[] = { PAGE, { "pipelineList", GO_STRUCTS, pipeline_shown, true }, END };

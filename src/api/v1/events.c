@@ -17,8 +17,8 @@ json_t *api_format_event(const Event *event)
                          (json_int_t)event->revision, "time", time, "job",
                          event->subject.kind == SUBJECT_JOB ? event->subject.id : "", "run",
                          event->subject.kind == SUBJECT_RUN ? event->subject.id : "", "pipeline",
-                         event->subject.kind == SUBJECT_PIPELINE ? event->subject.id : "", "name", event->name,
-                         "user", event->subject.owner, "kind", event->kind, "data",
+                         event->subject.kind == SUBJECT_PIPELINE ? event->subject.id : "", "name",
+                         event->name, "user", event->subject.owner, "kind", event->kind, "data",
                          data ? data : json_object());
 }
 

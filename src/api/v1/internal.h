@@ -47,7 +47,8 @@ extern const HttpParameter whose_job[];
 
 /* The stored pipeline with this name or id, if the caller may do that with it; the caller's. ?user= says whose name it is,
  * for administrators. NULL with ERR_NOT_FOUND. */
-PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word, GError **error);
+PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word,
+                                  GError **error);
 /* Whose things a list shows: the caller's, or for an administrator those of ?user= or, with ?all=true, everyone's (NULL).
  * `what`: "runs". */
 bool api_query_owner(HttpRequest *request, const char *what, const char **ret, GError **error);

@@ -20,7 +20,8 @@ enum {
 static json_t *format_pipeline(const PipelineRecord *pipeline)
 {
         g_autofree char *id = numbered_id_format("ppl", pipeline->seq);
-        g_autofree char *created = clock_format(pipeline->created), *updated = clock_format(pipeline->updated);
+        g_autofree char *created = clock_format(pipeline->created),
+                        *updated = clock_format(pipeline->updated);
 
         return json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s}", "id", id, "name", pipeline->name, "user",
                          pipeline->user, "description", pipeline->note ? pipeline->note : "", "revision",
@@ -31,9 +32,9 @@ static json_t *format_version(const PipelineVersion *version)
 {
         g_autofree char *created = clock_format(version->created);
 
-        return json_pack("{s:i, s:s, s:I, s:s, s:s?, s:s?, s:s}", "version", version->version, "hash", version->hash,
-                         "size", (json_int_t)version->size, "user", version->user, "fs", version->fs, "path",
-                         version->path, "created_at", created);
+        return json_pack("{s:i, s:s, s:I, s:s, s:s?, s:s?, s:s}", "version", version->version, "hash",
+                         version->hash, "size", (json_int_t)version->size, "user", version->user, "fs",
+                         version->fs, "path", version->path, "created_at", created);
 }
 
 /* The pipeline with what the version has. */
@@ -59,7 +60,8 @@ static PipelineRecord *look_up(Api *api, const char *user, const char *word, GEr
         return store_pipeline(api->store, seq, error);
 }
 
-PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word, GError **error)
+PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word,
+                                  GError **error)
 {
         const HttpCaller *caller = http_request_caller(request);
         const char *named = http_request_query(request, "user");
@@ -67,13 +69,16 @@ PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb ver
         g_autoptr(PipelineRecord) pipeline =
                 look_up(api, named && caller->admin ? named : caller->user, word, &why);
 
-        if (pipeline && auth_may(caller, ACCESS_PIPELINE, verb, strcmp(pipeline->user, caller->user) == 0, false))
+        if (pipeline &&
+            auth_may(caller, ACCESS_PIPELINE, verb, strcmp(pipeline->user, caller->user) == 0, false))
                 return g_steal_pointer(&pipeline);
         if (pipeline)
                 http_request_set_denied(request);
-        if (pipeline || err_is(why, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
+        if (pipeline ||
+            err_is(why, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
                 err_set(error, ERR_NOT_FOUND,
-                        "there is no stored pipeline '%.130s' of '%s'\n`paddle pipeline list` shows the stored pipelines.",
+                        "there is no stored pipeline '%.130s' of '%s'\n"
+                        "`paddle pipeline list` shows the stored pipelines.",
                         word, caller->user);
                 return NULL;
         }
@@ -118,7 +123,8 @@ typedef struct {
         int status; /* 204: without a body */
 } Change;
 
-static void change_done(const PipelineRecord *pipeline, const PipelineVersion *version, const GError *error, void *arg)
+static void change_done(const PipelineRecord *pipeline, const PipelineVersion *version, const GError *error,
+                        void *arg)
 {
         g_autofree Change *change = arg;
         g_autoptr(json_t) reply = version ? format_both(pipeline, version) : NULL;
@@ -207,8 +213,8 @@ static void delete_pipeline(HttpRequest *request, void *arg)
         g_autoptr(PipelineRecord) pipeline = find_pipeline(api, request);
 
         if (pipeline)
-                engine_delete_pipeline(api->engine, pipeline->seq, 0, http_request_caller(request)->user, change_done,
-                                       change_new(request, 204));
+                engine_delete_pipeline(api->engine, pipeline->seq, 0, http_request_caller(request)->user,
+                                       change_done, change_new(request, 204));
 }
 
 static void delete_version(HttpRequest *request, void *arg)
@@ -346,23 +352,25 @@ const HttpRoute pipeline_routes[] = {
         { "POST", "/v1/pipelines", ACCESS_PIPELINE, VERB_CREATE, create_pipeline,
           "Store the definition of a pipeline under its name, as version 1.", .body_max = BODY_MAX,
           .request = "NewPipeline", .reply = "Pipeline", .reply_status = 201 },
-        { "GET", "/v1/pipelines", ACCESS_PIPELINE, VERB_LIST, list_pipelines, "List stored pipelines, oldest first.",
-          .query = list_query, .reply = "PipelineList" },
+        { "GET", "/v1/pipelines", ACCESS_PIPELINE, VERB_LIST, list_pipelines,
+          "List stored pipelines, oldest first.", .query = list_query, .reply = "PipelineList" },
         { "GET", "/v1/pipelines/{pipeline}", ACCESS_PIPELINE, VERB_SHOW, show_pipeline,
-          "Show a stored pipeline, by name or id, with its newest version.", .query = one_query, .reply = "Pipeline" },
+          "Show a stored pipeline, by name or id, with its newest version.", .query = one_query,
+          .reply = "Pipeline" },
         { "DELETE", "/v1/pipelines/{pipeline}", ACCESS_PIPELINE, VERB_DELETE, delete_pipeline,
-          "Delete a stored pipeline with all versions. Its runs stay.", .query = one_query, .reply_status = 204 },
+          "Delete a stored pipeline with all versions. Its runs stay.", .query = one_query,
+          .reply_status = 204 },
         { "POST", "/v1/pipelines/{pipeline}/versions", ACCESS_PIPELINE, VERB_UPDATE, update_pipeline,
-          "Store a new version of a pipeline.", .query = one_query, .body_max = BODY_MAX, .request = "NewPipeline",
-          .reply = "Pipeline", .reply_status = 201 },
+          "Store a new version of a pipeline.", .query = one_query, .body_max = BODY_MAX,
+          .request = "NewPipeline", .reply = "Pipeline", .reply_status = 201 },
         { "GET", "/v1/pipelines/{pipeline}/versions", ACCESS_PIPELINE, VERB_SHOW, list_versions,
           "List the versions of a stored pipeline, oldest first.", .query = versions_query,
           .reply = "PipelineVersionList" },
         { "GET", "/v1/pipelines/{pipeline}/versions/{version}", ACCESS_PIPELINE, VERB_SHOW, show_version,
           "Show a version of a stored pipeline, with its definition.", .query = one_query,
           .reply = "PipelineVersionText", .on_pool = true },
-        { "DELETE", "/v1/pipelines/{pipeline}/versions/{version}", ACCESS_PIPELINE, VERB_DELETE, delete_version,
-          "Delete a version of a stored pipeline, unless it is the only one.", .query = one_query,
-          .reply_status = 204 },
+        { "DELETE", "/v1/pipelines/{pipeline}/versions/{version}", ACCESS_PIPELINE, VERB_DELETE,
+          delete_version, "Delete a version of a stored pipeline, unless it is the only one.",
+          .query = one_query, .reply_status = 204 },
         { 0 },
 };

@@ -24,12 +24,12 @@ static json_t *format_run(const RunRecord *run)
         g_autofree char *pipeline = run->pipeline ? numbered_id_format("ppl", run->pipeline) : NULL;
         bool stops = run->stopping && !node_is_final((NodeState)run->state);
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?, s:s?, s:o, s:s}", "id", run->id, "name", run->name,
-                         "user", run->user, "state",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?, s:s?, s:o, s:s}", "id", run->id, "name",
+                         run->name, "user", run->user, "state",
                          stops ? "stopping" : node_state_name((NodeState)run->state), "message",
                          run->message ? run->message : "", "revision", (json_int_t)run->revision,
-                         "created_at", created, "finished_at", finished, "pipeline",
-                         pipeline, "version", pipeline ? json_integer(run->version) : json_null(), "description",
+                         "created_at", created, "finished_at", finished, "pipeline", pipeline, "version",
+                         pipeline ? json_integer(run->version) : json_null(), "description",
                          run->note ? run->note : "");
 }
 
@@ -121,9 +121,9 @@ static bool take_text(const json_t *body, const char *key, json_t *ret, GError *
 /* The part of the body that the run keeps beside the definition. */
 static json_t *take_request(const json_t *body, GError **error)
 {
-        static const char *const known[] = { "definition",       "pipeline",   "version",     "name",
-                                             "image",            "disabled",   "description", "failure_strategy",
-                                             "parameters",       NULL };
+        static const char *const known[] = { "definition", "pipeline", "version",     "name",
+                                             "image",      "disabled", "description", "failure_strategy",
+                                             "parameters", NULL };
         static const char *const texts[] = { "name", "image", "disabled", "failure_strategy" };
         const json_t *parameters = json_object_get(body, "parameters");
         g_autoptr(json_t) request = json_object();
@@ -151,8 +151,8 @@ static bool check_token(const HttpCaller *caller, GError **error)
                        caller->queue);
 }
 
-/* The stored pipeline that the body names: NULL with an error. NULL without one: its text is long, so the request goes on
- * on the pool. */
+/* The stored pipeline that the body names: NULL with an error. NULL without one: its text is long, so the request goes
+ * on on the pool. */
 static PipelineVersion *take_version(Api *api, HttpRequest *request, const json_t *body, GError **error)
 {
         const char *word = NULL;
@@ -164,7 +164,8 @@ static PipelineVersion *take_version(Api *api, HttpRequest *request, const json_
             !json_get_int(body, "", "version", 1, G_MAXINT, &number, error))
                 return NULL;
         pipeline = api_find_pipeline(api, request, VERB_SHOW, word, error);
-        found = pipeline ? store_pipeline_version(api->store, pipeline->seq, (int)number, false, error) : NULL;
+        found = pipeline ? store_pipeline_version(api->store, pipeline->seq, (int)number, false, error)
+                         : NULL;
         if (!found)
                 return NULL;
         if (found->size > SOON && http_request_to_pool(request))
@@ -173,8 +174,8 @@ static PipelineVersion *take_version(Api *api, HttpRequest *request, const json_
 }
 
 /* A definition, or the version of a stored pipeline. False without an error: the request goes on on the pool. */
-static bool take_source(Api *api, HttpRequest *request, const json_t *body, EngineRun *run, PipelineVersion **ret,
-                        GError **error)
+static bool take_source(Api *api, HttpRequest *request, const json_t *body, EngineRun *run,
+                        PipelineVersion **ret, GError **error)
 {
         const json_t *text = json_object_get(body, "definition"), *stored = json_object_get(body, "pipeline");
 
@@ -189,9 +190,10 @@ static bool take_source(Api *api, HttpRequest *request, const json_t *body, Engi
         if (json_object_get(body, "version") && !stored)
                 return err_set(error, ERR_INVALID, "version: of which stored pipeline? pipeline is missing");
         if (!json_is_string(text) || stored)
-                return err_set(error, ERR_INVALID,
-                               "a run needs either definition, the text of a pipeline, or pipeline, the name of a "
-                               "stored one");
+                return err_set(
+                        error, ERR_INVALID,
+                        "a run needs either definition, the text of a pipeline, or pipeline, the name of a "
+                        "stored one");
         run->text = json_string_value(text);
         return true;
 }
@@ -296,7 +298,8 @@ static void list_runs(HttpRequest *request, void *arg)
             !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &query.before_seq))
                 return;
         query.limit = (int)limit;
-        if (api_query_owner(request, "runs", &query.user, &error) && query_states(request, &query.states, &error))
+        if (api_query_owner(request, "runs", &query.user, &error) &&
+            query_states(request, &query.states, &error))
                 runs = store_runs(api->store, &query, &next, &error);
         if (!runs) {
                 http_fail(request, error);
@@ -397,8 +400,8 @@ static const HttpParameter list_nodes_query[] = {
 
 const HttpRoute run_routes[] = {
         { "POST", "/v1/runs", ACCESS_RUN, VERB_CREATE, create_run,
-          "Run a pipeline from its definition, or a stored one. With an Idempotency-Key a repeat answers 200 with the same "
-          "run.",
+          "Run a pipeline from its definition, or a stored one. With an Idempotency-Key a repeat answers 200 with "
+          "the same run.",
           .body_max = BODY_MAX, .request = "NewRun", .reply = "Run", .reply_status = 201 },
         { "GET", "/v1/runs", ACCESS_RUN, VERB_LIST, list_runs, "List runs, newest first.",
           .query = list_runs_query, .reply = "RunList" },

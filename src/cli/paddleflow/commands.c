@@ -415,12 +415,14 @@ static const PaddleFlowParam run_create_options[] = {
         { "fsname", "-f", PADDLEFLOW_TEXT, "fsname", "the main file system" },
         { "name", "-n", PADDLEFLOW_TEXT, "name", "name of the run" },
         { "desc", "-d", PADDLEFLOW_TEXT, "desc", "what the run is for" },
-        { "username", "-u", PADDLEFLOW_TEXT, "username", "run for this user; only root may name another one" },
+        { "username", "-u", PADDLEFLOW_TEXT, "username",
+          "run for this user; only root may name another one" },
         { "param", "-p", PADDLEFLOW_PAIRS, "parameters", "a parameter: a=1; may be repeated" },
         { "runyamlpath", "-yp", PADDLEFLOW_TEXT, "runYamlPath", "the definition on the main file system" },
         { "runyamlraw", "-yr", PADDLEFLOW_FILE, "runYamlRaw", "the definition in a local file" },
         { "pipelineid", "-pplid", PADDLEFLOW_TEXT, "pipelineID", "a stored pipeline" },
-        { "pipelineversionid", "-pplver", PADDLEFLOW_TEXT, "pipelineVersionID", "its version; else the newest" },
+        { "pipelineversionid", "-pplver", PADDLEFLOW_TEXT, "pipelineVersionID",
+          "its version; else the newest" },
         { "disabled", NULL, PADDLEFLOW_REPEATED, "disabled", "a step to skip; may be repeated" },
         { "dockerenv", "-de", PADDLEFLOW_TEXT, "dockerEnv", "image of steps that have none" },
         { 0 },
@@ -440,7 +442,8 @@ static const PaddleFlowParam run_stop_options[] = {
         { 0 },
 };
 static const PaddleFlowParam run_delete_options[] = {
-        { "notcheckcache", "-not-cc", PADDLEFLOW_FLAG, "notCheckCache", "delete it even if others use its results" },
+        { "notcheckcache", "-not-cc", PADDLEFLOW_FLAG, "notCheckCache",
+          "delete it even if others use its results" },
         { 0 },
 };
 static const PaddleFlowColumn run_list_columns[] = {
@@ -490,9 +493,11 @@ static bool expand_states(json_t *query, char *const *words, GError **error)
         const char *said = json_string_value(json_object_get(query, "statusFilter"));
 
         if (said && strcmp(said, "active") == 0)
-                json_object_set_new(query, "statusFilter", json_string("running,pending,terminating,initiating"));
+                json_object_set_new(query, "statusFilter",
+                                    json_string("running,pending,terminating,initiating"));
         else if (said && strcmp(said, "final") == 0)
-                json_object_set_new(query, "statusFilter", json_string("failed,succeeded,terminated,skipped"));
+                json_object_set_new(query, "statusFilter",
+                                    json_string("failed,succeeded,terminated,skipped"));
         return true;
 }
 
@@ -519,15 +524,16 @@ static const PaddleFlowParam pipeline_create_words[] = { { "FS_NAME", .key = "fs
 static const PaddleFlowParam pipeline_create_options[] = {
         { "yamlpath", "-yp", PADDLEFLOW_TEXT, "yamlPath", "the definition on the file system" },
         { "desc", "-d", PADDLEFLOW_TEXT, "desc", "what the pipeline is for" },
-        { "username", "-u", PADDLEFLOW_TEXT, "username", "whose file system; only root may name another user" },
+        { "username", "-u", PADDLEFLOW_TEXT, "username",
+          "whose file system; only root may name another user" },
         { 0 },
 };
-static const PaddleFlowParam pipeline_update_words[] = { { "PIPELINE_ID" },
-                                                         { "FS_NAME", .key = "fsName" },
-                                                         { "YAML_PATH", .key = "yamlPath" },
-                                                         { 0 } };
+static const PaddleFlowParam pipeline_update_words[] = {
+        { "PIPELINE_ID" }, { "FS_NAME", .key = "fsName" }, { "YAML_PATH", .key = "yamlPath" }, { 0 }
+};
 static const PaddleFlowParam pipeline_update_options[] = {
-        { "username", "-u", PADDLEFLOW_TEXT, "username", "whose file system; only root may name another user" },
+        { "username", "-u", PADDLEFLOW_TEXT, "username",
+          "whose file system; only root may name another user" },
         { "desc", "-d", PADDLEFLOW_TEXT, "desc", "what the pipeline is for" },
         { 0 },
 };
@@ -581,9 +587,11 @@ static json_t *pipeline_versions(json_t *reply, GError **error)
         json_t *rows = json_array(), *version;
         gsize i;
 
-        json_array_foreach(json_object_get(json_object_get(reply, "pplVersions"), "pplVersionList"), i, version)
+        json_array_foreach(json_object_get(json_object_get(reply, "pplVersions"), "pplVersionList"), i,
+                           version)
                 json_array_append_new(rows, version_row(reply, version));
-        json_object_set(reply, "nextMarker", json_object_get(json_object_get(reply, "pplVersions"), "nextMarker"));
+        json_object_set(reply, "nextMarker",
+                        json_object_get(json_object_get(reply, "pplVersions"), "nextMarker"));
         return rows;
 }
 
@@ -793,8 +801,8 @@ const PaddleFlowCommand paddleflow_commands[] = {
         { "run", "list", "List runs.", NULL, run_list_options, "GET", "/run", .prepare = expand_states,
           .items = "runList", .columns = run_list_columns, .marker = true },
         { "run", "show", "Show a run.", run_word, NULL, "GET", "/run/{0}", .columns = run_show_columns },
-        { "run", "stop", "Stop a run.", run_word, run_stop_options, "PUT", "/run/{0}?action=stop", PADDLEFLOW_BODY,
-          .prepare = say_force, .done = "run[{0}] stop success" },
+        { "run", "stop", "Stop a run.", run_word, run_stop_options, "PUT", "/run/{0}?action=stop",
+          PADDLEFLOW_BODY, .prepare = say_force, .done = "run[{0}] stop success" },
         { "run", "delete", "Delete a run that has ended.", run_word, run_delete_options, "DELETE", "/run/{0}",
           PADDLEFLOW_BODY, .prepare = say_check, .done = "run[{0}] delete success" },
 
@@ -803,8 +811,8 @@ const PaddleFlowCommand paddleflow_commands[] = {
           .done = "pipeline[{name}] create success, id[{pipelineID}], version id[{pipelineVersionID}]" },
         { "pipeline", "list", "List stored pipelines.", NULL, pipeline_list_options, "GET", "/pipeline",
           .items = "pipelineList", .columns = pipeline_columns, .marker = true },
-        { "pipeline", "show", "Show a pipeline with its versions.", pipeline_word, pipeline_show_options, "GET",
-          "/pipeline/{0}", .rows = pipeline_versions, .columns = version_columns, .marker = true },
+        { "pipeline", "show", "Show a pipeline with its versions.", pipeline_word, pipeline_show_options,
+          "GET", "/pipeline/{0}", .rows = pipeline_versions, .columns = version_columns, .marker = true },
         { "pipeline", "update", "Store a new version of a pipeline.", pipeline_update_words,
           pipeline_update_options, "POST", "/pipeline/{0}", PADDLEFLOW_BODY,
           .done = "pipeline[{pipelineID}] update success, new version id[{pipelineVersionID}]" },

@@ -15,7 +15,8 @@ typedef struct {
         GError *error;
 } Answer;
 
-static void note_answer(const PipelineRecord *pipeline, const PipelineVersion *version, const GError *error, void *arg)
+static void note_answer(const PipelineRecord *pipeline, const PipelineVersion *version, const GError *error,
+                        void *arg)
 {
         Answer *answer = arg;
 
@@ -94,8 +95,9 @@ static RunRecord *start(House *house, const PipelineVersion *version, GError **e
 {
         RunAnswer answer = { 0 };
 
-        engine_create_run(house->engine, &(EngineRun){ .user = "ann", .text = version->text, .version = version },
-                          note_run, &answer);
+        engine_create_run(house->engine,
+                          &(EngineRun){ .user = "ann", .text = version->text, .version = version }, note_run,
+                          &answer);
         house_barrier(house);
         if (answer.error)
                 g_propagate_error(error, answer.error);
@@ -245,7 +247,8 @@ static void test_deleted_user(void)
         g_assert_null(store_pipeline(house->store, seq, &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
         g_clear_error(&error);
-        g_autoptr(GPtrArray) all = store_pipelines(house->store, &(PipelineQuery){ .limit = 10 }, &next, &error);
+        g_autoptr(GPtrArray) all =
+                store_pipelines(house->store, &(PipelineQuery){ .limit = 10 }, &next, &error);
         g_assert_cmpuint(all->len, ==, 0);
         house_free(house);
 }

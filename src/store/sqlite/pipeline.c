@@ -132,7 +132,8 @@ static void version_free_p(gpointer version)
 /* What `stmt` finds. NULL without an error: nothing. Gives the connection back. */
 static PipelineRecord *read_one(SqliteStore *store, Conn *conn, int stmt, GError **error)
 {
-        PipelineRecord *pipeline = conn_step(conn, stmt, error) == STEP_ROW ? pipeline_of_row(conn, stmt) : NULL;
+        PipelineRecord *pipeline =
+                conn_step(conn, stmt, error) == STEP_ROW ? pipeline_of_row(conn, stmt) : NULL;
 
         pool_give(&store->pool, conn);
         return pipeline;
@@ -152,7 +153,8 @@ PipelineRecord *sqlite_pipeline(Store *base, gint64 seq, GError **error)
         if (failed)
                 g_propagate_error(error, g_steal_pointer(&failed));
         else if (!pipeline)
-                err_set(error, ERR_NOT_FOUND, "there is no stored pipeline with the number %" G_GINT64_FORMAT, seq);
+                err_set(error, ERR_NOT_FOUND, "there is no stored pipeline with the number %" G_GINT64_FORMAT,
+                        seq);
         return pipeline;
 }
 
@@ -224,7 +226,8 @@ GPtrArray *sqlite_pipelines(Store *base, const PipelineQuery *query, gint64 *ret
         return step == STEP_DONE ? g_steal_pointer(&found) : NULL;
 }
 
-GPtrArray *sqlite_pipeline_versions(Store *base, gint64 pipeline, int after, int limit, int *ret_next, GError **error)
+GPtrArray *sqlite_pipeline_versions(Store *base, gint64 pipeline, int after, int limit, int *ret_next,
+                                    GError **error)
 {
         SqliteStore *store = sqlite_store(base);
         g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(version_free_p);

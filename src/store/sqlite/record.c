@@ -51,19 +51,22 @@ static const char *const named_sql[] = {
         [RUN_DROP] = "DELETE FROM run WHERE seq = ?1",
         [RUN_TEXT_DROP] = "DELETE FROM run_text WHERE seq = ?1",
         [RUN_HASH] = "SELECT hash FROM run_text WHERE seq = ?1",
-        [KEEP_PIPELINE_SEQ] = "UPDATE state SET last_pipeline_seq ="
-                              " max(last_pipeline_seq, coalesce((SELECT max(seq) FROM pipeline), 0)),"
-                              " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
+        [KEEP_PIPELINE_SEQ] =
+                "UPDATE state SET last_pipeline_seq ="
+                " max(last_pipeline_seq, coalesce((SELECT max(seq) FROM pipeline), 0)),"
+                " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
         [PIPELINE_DROP] = "DELETE FROM pipeline WHERE seq = ?1",
-        [VERSION_INSERT] = "INSERT INTO pipeline_version (pipeline, version, hash, size, user, fs, path, created)"
-                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        [VERSION_INSERT] =
+                "INSERT INTO pipeline_version (pipeline, version, hash, size, user, fs, path, created)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         [VERSION_HASH] = "SELECT hash FROM pipeline_version WHERE pipeline = ?1 AND version = ?2",
         [VERSION_DROP] = "DELETE FROM pipeline_version WHERE pipeline = ?1 AND version = ?2",
         [STORED_TEXT_INSERT] = "INSERT OR IGNORE INTO pipeline_text (hash, text) VALUES (?1, ?2)",
-        [STORED_TEXT_DROP] = "DELETE FROM pipeline_text WHERE hash = ?1"
-                             " AND NOT EXISTS (SELECT 1 FROM pipeline_version INDEXED BY pipeline_version_hash"
-                             " WHERE hash = ?1)"
-                             " AND NOT EXISTS (SELECT 1 FROM run_text INDEXED BY run_text_hash WHERE hash = ?1)",
+        [STORED_TEXT_DROP] =
+                "DELETE FROM pipeline_text WHERE hash = ?1"
+                " AND NOT EXISTS (SELECT 1 FROM pipeline_version INDEXED BY pipeline_version_hash"
+                " WHERE hash = ?1)"
+                " AND NOT EXISTS (SELECT 1 FROM run_text INDEXED BY run_text_hash WHERE hash = ?1)",
         [JOB_SPEC] = "SELECT spec FROM job WHERE seq = ?1",
         [JOB_DROP] = "DELETE FROM job WHERE seq = ?1",
         [SPEC_DROP] =

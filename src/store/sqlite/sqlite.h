@@ -95,8 +95,10 @@ RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
 PipelineRecord *sqlite_pipeline(Store *base, gint64 seq, GError **error);
 PipelineRecord *sqlite_pipeline_by_name(Store *base, const char *user, const char *name, GError **error);
 GPtrArray *sqlite_pipelines(Store *base, const PipelineQuery *query, gint64 *ret_next, GError **error);
-PipelineVersion *sqlite_pipeline_version(Store *base, gint64 pipeline, int version, bool text, GError **error);
-GPtrArray *sqlite_pipeline_versions(Store *base, gint64 pipeline, int after, int limit, int *ret_next, GError **error);
+PipelineVersion *sqlite_pipeline_version(Store *base, gint64 pipeline, int version, bool text,
+                                         GError **error);
+GPtrArray *sqlite_pipeline_versions(Store *base, gint64 pipeline, int after, int limit, int *ret_next,
+                                    GError **error);
 GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
 gint64 sqlite_events_horizon(Store *base);
 Token *sqlite_token_by_hash(Store *base, const char *hash, GError **error);

@@ -1,5 +1,5 @@
-/* Stored pipelines: what goes in comes out again, across a close and an open; a text lies once for each content, and goes
- * with the last version and run that has it. */
+/* Stored pipelines: what goes in comes out again, across a close and an open; a text lies once for each content, and
+ * goes with the last version and run that has it. */
 #include "base/err.h"
 #include "store/sqlite/schema.h"
 #include "store/test/help.h"
@@ -68,7 +68,8 @@ static gint64 count(const char *dir, const char *sql)
         Conn conn = { 0 };
         gint64 ret = -1;
 
-        (void)(conn_open(&conn, path, SQLITE_OPEN_READWRITE, &error) && conn_get_int(&conn, sql, &ret, &error));
+        (void)(conn_open(&conn, path, SQLITE_OPEN_READWRITE, &error) &&
+               conn_get_int(&conn, sql, &ret, &error));
         g_assert_no_error(error);
         conn_close(&conn);
         return ret;
@@ -322,11 +323,12 @@ static void test_migration(void)
                 before++;
         (void)(conn_open(&conn, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &error) &&
                schema_migrate(&conn, schema_migrations, before, &error) &&
-               conn_exec(&conn,
-                         "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
-                         " forced, dropped) VALUES (4, '0123456789abcdef', 'ann', 'old', 3, 5, 0, 7, 1, 1, 0, 0);"
-                         "INSERT INTO run_text (seq, text, request) VALUES (4, 'name: old', '{\"name\":\"old\"}')",
-                         &error));
+               conn_exec(
+                       &conn,
+                       "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
+                       " forced, dropped) VALUES (4, '0123456789abcdef', 'ann', 'old', 3, 5, 0, 7, 1, 1, 0, 0);"
+                       "INSERT INTO run_text (seq, text, request) VALUES (4, 'name: old', '{\"name\":\"old\"}')",
+                       &error));
         g_assert_no_error(error);
         conn_close(&conn);
         store = open_store(dir);
@@ -347,8 +349,9 @@ static void test_migration(void)
 static void test_numbered_ids(void)
 {
         g_autofree char *first = numbered_id_format("ppl", 1), *large = numbered_id_format("run", 12345678);
-        static const char *const wrong[] = { "ppl-1", "ppl-0000001", "ppl-000000", "ppl-00000x", "run-000001",
-                                             "ppl-", "ppl", "", "ppl-+00001", "ppl-000001 ", NULL };
+        static const char *const wrong[] = { "ppl-1",      "ppl-0000001", "ppl-000000", "ppl-00000x",
+                                             "run-000001", "ppl-",        "ppl",        "",
+                                             "ppl-+00001", "ppl-000001 ", NULL };
         gint64 seq = 0;
 
         g_assert_cmpstr(first, ==, "ppl-000001");
