@@ -88,7 +88,7 @@ def test_runs_with_other_parameters_and_by_version(server):
 def test_deleted_pipeline_leaves_its_runs(server):
     store(server, "gone", 'name: gone\nentry_points:\n  wait: {command: "sleep 600"}\n')
     began = run(server, pipeline="gone")["id"]
-    assert server.delete("/v1/pipelines/gone").status == 204
+    assert server.request("DELETE", "/v1/pipelines/gone").status == 204
     assert server.get("/v1/pipelines/gone").status == 404
     server.kill()
     server.start()
@@ -103,9 +103,9 @@ def test_deleted_pipeline_leaves_its_runs(server):
 def test_only_version_stays(server):
     store(server, "only")
     update(server, "only")
-    assert server.delete("/v1/pipelines/only/versions/3").status == 404
-    assert server.delete("/v1/pipelines/only/versions/1").status == 204
-    refused = server.delete("/v1/pipelines/only/versions/2")
+    assert server.request("DELETE", "/v1/pipelines/only/versions/3").status == 404
+    assert server.request("DELETE", "/v1/pipelines/only/versions/1").status == 204
+    refused = server.request("DELETE", "/v1/pipelines/only/versions/2")
     assert refused.status == 409
     assert "`paddle pipeline delete only`" in refused.body.decode()
     assert update(server, "only")["version"]["version"] == 3  # no number is used again
