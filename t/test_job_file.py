@@ -126,7 +126,7 @@ def newest(server):
 
 def test_a_plan_without_a_terminal_only_shows(shared_server, program):
     (program / "train.py").write_text("print(1)\n")
-    (program / "requirements.txt").write_text("six==1.16.0\n")
+    (program / "requirements.txt").write_text("toolz==0.12.0\n")
     (program / ".paddleignore").write_text("data/\n")
     (program / "data").mkdir()
     shared_server.paddle("submit", "--no-package", "--", "true", check=0)
@@ -137,7 +137,7 @@ def test_a_plan_without_a_terminal_only_shows(shared_server, program):
         "runs        python3 train.py (framework paddle-collective)\n",
         "sends       3 files, ",
         "leaves out  data/\n",
-        "installs    1 package: six==1.16.0; the environment is built first\n",
+        "installs    1 package: toolz==0.12.0; the environment is built first\n",
         "asks for    2 trainers with 1 core each, 2 cores in all; memory is not limited\n",
         "It would ",
     ):

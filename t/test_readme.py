@@ -24,6 +24,12 @@ open(os.environ["PADDLE_PROGRESS_FILE"], "a").write("loss=0.5\\n")
 print("rank", os.environ.get("PADDLE_TRAINER_ID", "0"))
 """
 TRACE = '{"run": "1h", "queue": "vision", "count": 3, "resources": {"cpu": 4}}\n'
+PIPELINE = """\
+name: two
+entry_points:
+  first: {parameters: {lr: 0.5}, command: "echo {{lr}}"}
+  second: {deps: first, command: "true"}
+"""
 ROOM = "nodes: [{name: n, count: 2, resources: {cpu: 8, memory: 16Gi}}]\nqueues: [{name: vision}]\n"
 ANSWERS = [  # what is answered when a program asks, or when it shows what only a key ends
     (rb"(?i)(password|value|once more)[^\n]*: ?$", PASSWORD.encode() + b"\n"),
@@ -91,6 +97,7 @@ def shell(tmp_path):
     (program / "train.py").write_text(PROGRAM)
     (program / "trace.jsonl").write_text(TRACE)
     (program / "room.yaml").write_text(ROOM)
+    (program / "pipeline.yaml").write_text(PIPELINE)
     shell = Shell(program, home)
     yield shell
     with contextlib.suppress(AssertionError):

@@ -286,8 +286,17 @@ static int unknown_verb(const Cli *cli, const Front *front, char *const *words)
         }
         if (!family)
                 return no_such_verb(cli, words[0], "", verb_nearest(cli_verbs, words[0]));
-        if (words[1] && words[1][0] != '-')
-                return no_such_verb(cli, words[0], words[1], verb_nearest_of(cli_verbs, words[0], words[1]));
+        if (words[1] && words[1][0] != '-') {
+                const char *near = verb_nearest_of(cli_verbs, words[0], words[1]);
+                const char *elsewhere = near ? NULL : verb_elsewhere(words[0]);
+
+                if (!elsewhere)
+                        return no_such_verb(cli, words[0], words[1], near);
+                cli_say(cli,
+                        "paddle: '%s' has no verb '%.64s'\nDid you mean 'paddle %s'? `paddle help %s` lists the verbs.",
+                        words[0], words[1], elsewhere, words[0]);
+                return EXIT_USAGE;
+        }
         cli_say(cli, "paddle: '%s' needs one more word\n%s", words[0], g_strchomp(family));
         return EXIT_USAGE;
 }

@@ -28,14 +28,21 @@ static const char *const synonyms[][2] = {
         { "logout", "token revoke" },
 };
 
+const char *verb_elsewhere(const char *word)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(synonyms); i++)
+                if (strcmp(word, synonyms[i][0]) == 0)
+                        return synonyms[i][1];
+        return NULL;
+}
+
 const char *verb_nearest(const Verb *const *verbs, const char *word)
 {
         const char *best = NULL;
         int best_distance = 3; /* with more than two mistakes it is another word */
 
-        for (gsize i = 0; i < G_N_ELEMENTS(synonyms); i++)
-                if (strcmp(word, synonyms[i][0]) == 0)
-                        return synonyms[i][1];
+        if (verb_elsewhere(word))
+                return verb_elsewhere(word);
         if (strlen(word) > 32)
                 return NULL;
         for (; *verbs; verbs++) {

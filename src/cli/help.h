@@ -14,6 +14,8 @@ char *help_man_verb(const Verb *verb);             /* paddle-job-submit.1 */
 
 /* The verb that the first words name; *ret_used is their number (1 or 2). NULL: none. */
 const Verb *verb_find(const Verb *const *verbs, int argc, char *const *argv, int *ret_used);
+/* Our verb for what other systems call `word` ("sbatch": "submit"), or NULL. */
+const char *verb_elsewhere(const char *word);
 /* The name most similar to `word`, or NULL if none is similar. */
 const char *verb_nearest(const Verb *const *verbs, const char *word);
 /* The same among the verbs whose names begin with `family` ("queue"): "ls" gives "queue list". NULL: none is

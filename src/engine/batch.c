@@ -127,7 +127,7 @@ void batch_begin(Engine *engine)
                 g_clear_pointer(&batch->catalog, catalog_unref);
                 batch->catalog = catalog_ref(engine->catalog);
         }
-        batch->prepared.spec_seq = 0;
+        batch->prepared = (PreparedMemo){ 0 };
         batch->now = engine_now(engine);
         engine->pass_time = MAX(engine->pass_time, batch->now);
         batch->revision = engine->revision;

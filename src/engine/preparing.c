@@ -14,14 +14,15 @@ static bool is_prepared(Engine *engine, const Job *job, PreparationKind kind)
 {
         PreparedMemo *memo = &engine->batch.prepared;
 
-        if (memo->spec_seq != job->spec_seq || memo->queue != job->queue)
+        if (!job->spec_seq || memo->spec_seq != job->spec_seq ||
+            memo->queue != job->queue) /* 0: of a dry run */
                 *memo = (PreparedMemo){ .spec_seq = job->spec_seq, .queue = job->queue };
         if (!memo->asked[kind]) {
                 RuntimeAttempt attempt = attempt_of(engine, job);
 
                 memo->prepared[kind] = runtime_is_prepared(slot_of(engine, job)->runtime, kind, &attempt);
         }
-        memo->asked[kind] = job->spec_seq > 0; /* the job of a dry run has no number */
+        memo->asked[kind] = true;
         return memo->prepared[kind];
 }
 

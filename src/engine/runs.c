@@ -618,33 +618,18 @@ typedef struct {
         guint at;
 } Rows;
 
-static const RunNodeRecord *next_node(Rows *rows, gint64 run)
+/* The next row of the run, or NULL. Rows of nodes and of children begin with the number of their run. */
+static gconstpointer next_row(Rows *rows, gint64 run)
 {
-        const RunNodeRecord *row;
-
         for (; rows->at < rows->list->len; rows->at++) {
-                row = rows->list->pdata[rows->at];
-                if (row->run == run)
-                        return row;
-                if (row->run > run)
-                        return NULL;
+                const gint64 *row = rows->list->pdata[rows->at];
+
+                if (*row >= run)
+                        return *row == run ? row : NULL;
         }
         return NULL;
 }
-
-static const RunChildRecord *next_child(Rows *rows, gint64 run)
-{
-        const RunChildRecord *row;
-
-        for (; rows->at < rows->list->len; rows->at++) {
-                row = rows->list->pdata[rows->at];
-                if (row->run == run)
-                        return row;
-                if (row->run > run)
-                        return NULL;
-        }
-        return NULL;
-}
+G_STATIC_ASSERT(offsetof(RunNodeRecord, run) == 0 && offsetof(RunChildRecord, run) == 0);
 
 /* True if `component` lies in the DAG that node `dag` stands for: rows of another version of the language may not. */
 static bool is_component_of(const LiveRun *live, GHashTable *dags, guint32 dag, guint32 component)
@@ -695,8 +680,8 @@ static bool restore_rows(LiveRun *live, Rows *nodes, Rows *children)
         gint64 run = live->record->seq;
 
         for (;;) {
-                const RunNodeRecord *node = next_node(nodes, run);
-                const RunChildRecord *child = next_child(children, run);
+                const RunNodeRecord *node = next_row(nodes, run);
+                const RunChildRecord *child = next_row(children, run);
 
                 if (!node && !child)
                         return true;

@@ -9,7 +9,8 @@
 
 #include "base/file.h"
 
-static const SlotOwner nobody = { 0 };
+static const SlotOwner no_user = { 0 };
+static const SlotLimits no_limits = { 0 };
 
 typedef struct {
         char *dir, *mounts, *own;
@@ -68,22 +69,22 @@ static void test_v1_one_by_one(void)
         g_assert_true(cgroup_pool_has(pool, SLOT_CPU));
         g_assert_true(cgroup_pool_has(pool, SLOT_CPUACCT));
         g_assert_false(cgroup_pool_has(pool, SLOT_PIDS));
-        g_assert_true(cgroup_pool_take(pool, &nobody, &first, &held, NULL));
-        g_assert_true(cgroup_pool_take(pool, &nobody, &second, &held, NULL));
+        g_assert_true(cgroup_pool_take(pool, &no_user, &first, &held, NULL));
+        g_assert_true(cgroup_pool_take(pool, &no_user, &second, &held, NULL));
         g_assert_cmpint(first, !=, second);
         cgroup_pool_slot(pool, first, &slot);
         g_assert_true(g_file_test(slot.dir[SLOT_MEMORY], G_FILE_TEST_IS_DIR));
         g_assert_cmpstr(slot.dir[SLOT_CPU], ==, slot.dir[SLOT_CPUACCT]);
         g_assert_cmpint((int)slot.v2, ==, 0);
-        cgroup_pool_give(pool, first, &nobody.limits);
-        g_assert_true(cgroup_pool_take(pool, &nobody, &third, &held, NULL));
+        cgroup_pool_give(pool, first, &no_limits);
+        g_assert_true(cgroup_pool_take(pool, &no_user, &third, &held, NULL));
         g_assert_cmpint(third, ==, first); /* reused */
         cgroup_pool_discard(pool, second);
         g_assert_true(cgroup_pool_is_discarded(pool, second));
         g_assert_true(cgroup_pool_sweep(pool));
         cgroup_pool_slot(pool, second, &slot);
         g_assert_false(g_file_test(slot.dir[SLOT_MEMORY], G_FILE_TEST_EXISTS));
-        cgroup_pool_give(pool, third, &nobody.limits);
+        cgroup_pool_give(pool, third, &no_limits);
         g_clear_pointer(&pool, cgroup_pool_free);
         {
                 g_autofree char *left = g_build_filename(machine.dir, "memory/paddle", NULL);
@@ -113,7 +114,7 @@ static void test_v2(void)
         g_assert_true(cgroup_pool_has(pool, SLOT_CPU));
         g_assert_true(cgroup_pool_has(pool, SLOT_CPUACCT));
         g_assert_false(cgroup_pool_has(pool, SLOT_PIDS));
-        g_assert_true(cgroup_pool_take(pool, &nobody, &number, &held, NULL));
+        g_assert_true(cgroup_pool_take(pool, &no_user, &number, &held, NULL));
         cgroup_pool_slot(pool, number, &slot);
         g_assert_cmpint((int)slot.v2, ==, 1 << SLOT_MEMORY | 1 << SLOT_CPU | 1 << SLOT_CPUACCT);
         g_assert_cmpstr(slot.dir[SLOT_MEMORY], ==, slot.dir[SLOT_CPU]);
@@ -141,7 +142,7 @@ static void test_found(void)
         }
         pool = cgroup_pool_new(machine.mounts, machine.own, "id");
         cgroup_pool_mark(pool, 5);
-        g_assert_true(cgroup_pool_take(pool, &nobody, &number, &held, NULL));
+        g_assert_true(cgroup_pool_take(pool, &no_user, &number, &held, NULL));
         g_assert_cmpint(number, ==, 7);
         cgroup_pool_discard_rest(pool);
         g_assert_true(cgroup_pool_sweep(pool));
@@ -216,7 +217,7 @@ static void test_users(void)
         bob = take(pool, 8, 0);
         assert_text(&machine, "pids/paddle/id/user-8/pids.max", "max");
         put_text(&machine, "pids/paddle/id/user-8/pids.max", ""); /* the kernel's are no regular files */
-        g_assert_false(cgroup_pool_give(pool, ann, &nobody.limits));
+        g_assert_false(cgroup_pool_give(pool, ann, &no_limits));
         again = take(pool, 8, 30); /* ann's slot stays hers */
         g_assert_cmpint(again, !=, ann);
         assert_text(&machine, "pids/paddle/id/user-8/pids.max", "30");
@@ -266,7 +267,7 @@ static void test_users_weigh(void)
         cgroup_pool_discard(pool, first);
         assert_text(&machine, "unified/paddle/id/user-7/cpu.weight", "39");
         put_text(&machine, "unified/paddle/id/user-7/cpu.weight", "");
-        g_assert_false(cgroup_pool_give(pool, second, &nobody.limits));
+        g_assert_false(cgroup_pool_give(pool, second, &no_limits));
         assert_text(&machine, "unified/paddle/id/user-7/cpu.weight", "1");
         g_clear_pointer(&pool, cgroup_pool_free);
         machine_clear(&machine);
@@ -289,7 +290,7 @@ static void test_limits_are_kept(void)
         put_text(&machine, "mountinfo", lines->str);
         pool = cgroup_pool_new(machine.mounts, machine.own, "id");
         g_assert_true(cgroup_pool_take(pool, &wants_small, &first, &held, NULL));
-        g_assert_true(slot_limits_equal(&held, &nobody.limits)); /* it is new */
+        g_assert_true(slot_limits_equal(&held, &no_limits)); /* it is new */
         g_assert_true(cgroup_pool_take(pool, &wants_large, &second, &held, NULL));
         cgroup_pool_give(pool, first, &small);
         cgroup_pool_give(pool, second, &large);
@@ -395,9 +396,9 @@ static void test_none(void)
         int number = 0;
 
         g_assert_false(cgroup_pool_is_usable(pool));
-        g_assert_true(cgroup_pool_take(pool, &nobody, &number, &held, NULL));
+        g_assert_true(cgroup_pool_take(pool, &no_user, &number, &held, NULL));
         g_assert_cmpint(number, ==, -1);
-        cgroup_pool_give(pool, -1, &nobody.limits);
+        cgroup_pool_give(pool, -1, &no_limits);
         cgroup_pool_discard(pool, -1);
         g_assert_true(cgroup_pool_sweep(pool));
 }

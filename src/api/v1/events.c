@@ -13,11 +13,11 @@ json_t *api_format_event(const Event *event)
         g_autofree char *time = clock_format(event->time);
         json_t *data = event->data ? json_loads(event->data, 0, NULL) : NULL;
 
-        return json_pack("{s:I, s:s, s:s, s:s, s:s, s:s?, s:s?, s:s, s:o}", "revision",
+        return json_pack("{s:I, s:s, s:s, s:s*, s:s*, s:s?, s:s?, s:s, s:o}", "revision",
                          (json_int_t)event->revision, "time", time, "job",
                          event->subject.kind == SUBJECT_JOB ? event->subject.id : "", "run",
-                         event->subject.kind == SUBJECT_RUN ? event->subject.id : "", "pipeline",
-                         event->subject.kind == SUBJECT_PIPELINE ? event->subject.id : "", "name",
+                         event->subject.kind == SUBJECT_RUN ? event->subject.id : NULL, "pipeline",
+                         event->subject.kind == SUBJECT_PIPELINE ? event->subject.id : NULL, "name",
                          event->name, "user", event->subject.owner, "kind", event->kind, "data",
                          data ? data : json_object());
 }

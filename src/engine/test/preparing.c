@@ -227,6 +227,35 @@ static void test_array(void)
         house_free(house);
 }
 
+static void note_state(Job *job, bool repeated, const GError *error, void *arg)
+{
+        PreparationState *state = arg;
+
+        g_assert_no_error(error);
+        *state = job_preparation_state(job);
+}
+
+/* A dry run is answered by what the runtime says now, not by what it said of the job before. */
+static void test_dry_run(void)
+{
+        House *house = open_house(true, false);
+        g_autoptr(json_t) object = json_pack("{s:[s], s:s}", "command", "t", "requirements", "six");
+        g_autoptr(Spec) spec = spec_parse(object, NULL);
+        const EngineSubmission dry_run = { .user = "ann", .specs = &spec, .n_specs = 1, .only_check = true };
+        PreparationState state = PREPARATION_NONE;
+        g_autofree char *before = NULL;
+
+        script_prepared(house->script, true);
+        before = house_submit_ok(house, PLAIN);
+        house_barrier(house);
+        script_prepared(house->script, false);
+        engine_submit(house->engine, &dry_run, note_state, &state);
+        house_barrier(house);
+        g_assert_cmpint(state, !=, PREPARATION_READY);
+        g_assert_cmpint(state, !=, PREPARATION_NONE);
+        house_free(house);
+}
+
 /* The next server asks for what is not ready, and knows what is. The store does not tell an image from an environment:
  * the runtime of the job's cluster does. */
 static void check_restart(bool makes_environments)
@@ -296,6 +325,7 @@ int main(int argc, char **argv)
         g_test_add_func("/preparing/cancelled-while-away", test_cancelled_while_away);
         g_test_add_func("/preparing/held", test_held);
         g_test_add_func("/preparing/array", test_array);
+        g_test_add_func("/preparing/dry-run", test_dry_run);
         g_test_add_func("/preparing/restart", test_restart);
         g_test_add_func("/preparing/restart-image", test_restart_image);
         g_test_add_func("/preparing/none", test_none);

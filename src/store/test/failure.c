@@ -267,6 +267,11 @@ static void test_faults(void)
         faulty_remove();
 }
 
+enum {
+        COPY_BYTES = 17 * 1024 * 1024, /* of the log: it is copied after 16 MB */
+        PATIENCE_S = 120,
+};
+
 static void commit_until_copied(Store *store, gint64 *seq)
 {
         StoreMetrics metrics;
@@ -274,7 +279,7 @@ static void commit_until_copied(Store *store, gint64 *seq)
         do { /* until the background copy has had its 16 MB and the disk its chance to fail */
                 commit_job(store, ++*seq);
                 store_metrics(store, &metrics);
-        } while (metrics.wal_bytes < 17 * 1024 * 1024);
+        } while (metrics.wal_bytes < COPY_BYTES);
 }
 
 /* The database cannot be synced when the log is copied into it: no commit builds upon that. */
@@ -284,17 +289,22 @@ static void test_failed_copy(void)
         g_autoptr(Store) store = NULL;
         g_autoptr(GError) error = NULL;
         StoreFailure failure = STORE_FAILED_CLEAN;
-        gint64 seq = 0;
+        gint64 seq = 0, patience = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
 
         faulty_install();
         store = open_store(dir);
         faulty_set(FAULT_SYNC, "paddle.db", 1, false);
-        for (bool ok = true; ok && seq < 5000;) { /* the commits go on until the copy's failure is known */
+        /* The commits go on until the copy's failure is known; the thread that copies may be slow to begin. */
+        for (bool ok = true; ok && g_get_monotonic_time() < patience;) {
                 g_autoptr(Batch) batch = job_batch(seq + 1);
                 const StoreBatch view = batch_view(batch);
+                StoreMetrics metrics;
 
                 ok = store_commit(store, &view, &failure, &error);
                 seq += ok;
+                store_metrics(store, &metrics);
+                if (ok && metrics.wal_bytes >= COPY_BYTES)
+                        g_usleep(1000);
         }
         g_assert_cmpint(failure, ==, STORE_FAILED_FATAL);
         g_assert_cmpint(faulty_count(), >, 0);

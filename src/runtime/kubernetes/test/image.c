@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "kube/kind.h"
 #include "runtime/kubernetes/image/registry.h"
+#include "runtime/kubernetes/test/texts.h"
 
 #define SHA "sha256:0123456789012345678901234567890123456789012345678901234567890123"
 
@@ -75,16 +76,6 @@ static void test_keys(void)
         key = image_key(&recipes[6]);
         other = image_key(&without);
         g_assert_cmpstr(key, ==, other);
-}
-
-static json_t *json_of(const char *text)
-{
-        g_autofree char *quoted = g_strdelimit(g_strdup(text), "`", '"');
-        g_autoptr(GError) error = NULL;
-        json_t *value = json_parse(quoted, strlen(quoted), &error);
-
-        g_assert_no_error(error);
-        return value;
 }
 
 static void assert_json(const json_t *value, const char *expected)

@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-
-static char *quoted(const char *text)
-{
-        return g_strdelimit(g_strdup(text), "`", '"');
-}
+#include "runtime/kubernetes/test/texts.h"
 
 static void test_all(void)
 {

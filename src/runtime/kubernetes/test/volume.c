@@ -3,32 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/kubernetes/test/texts.h"
 #include "runtime/test/attempt.h"
-
-static char *quoted(const char *text)
-{
-        return g_strdelimit(g_strdup(text), "`", '"');
-}
-
-static Setting *setting_of(const char *text)
-{
-        g_autofree char *json = quoted(text);
-        g_autoptr(GError) error = NULL;
-        Setting *setting = setting_parse(json, &error);
-
-        g_assert_no_error(error);
-        return setting;
-}
-
-static json_t *json_of(const char *text)
-{
-        g_autofree char *json = quoted(text);
-        g_autoptr(GError) error = NULL;
-        json_t *value = json_parse(json, strlen(json), &error);
-
-        g_assert_no_error(error);
-        return value;
-}
 
 /* Of ann's job "j". */
 static void attempt_with(TestAttempt *test, const char *input, const char *output)
