@@ -36,6 +36,7 @@ void run_record_free(RunRecord *record)
         g_free(record->text);
         g_free(record->request);
         g_free(record->message);
+        g_free(record->retry_id);
         g_free(record);
 }
 
@@ -45,5 +46,6 @@ void run_node_record_free(RunNodeRecord *record)
                 return;
         g_free(record->message);
         g_free(record->job_id);
+        g_free(record->made_id);
         g_free(record);
 }
