@@ -379,14 +379,16 @@ static guint32 number_of(Renumber *renumber, const RunNodeRecord *row)
 
 static RunNodeRecord *copy_row(const Renumber *renumber, const RunNodeRecord *row, bool kept)
 {
+        const RunRetry *retry = renumber->plan->retry;
         RunNodeRecord *copy = g_memdup2(row, sizeof *row);
 
         copy->run = 0;
         copy->dag = number_of_dag(renumber, row->dag);
-        copy->job_id = copy->made_id = NULL;
+        copy->job_id = NULL;
         copy->culprit = false;
         copy->message = kept ? g_strdup(row->message) : NULL;
-        copy->made_by = !kept ? 0 : row->made_by ? row->made_by : renumber->plan->retry->run;
+        copy->made_by = !kept ? 0 : row->made_by ? row->made_by : retry->run;
+        copy->made_id = kept ? g_strdup(row->made_by ? row->made_id : retry->run_id) : NULL;
         if (kept)
                 return copy;
         copy->state = NODE_RUNNING;

@@ -23,6 +23,7 @@ bool run_path_parse(const Definition *definition, const char *text, RunPath *ret
 typedef struct {
         const Definition *was, *now; /* of the same text; the parameters of the request may differ */
         gint64 run;                  /* seq of the earlier run */
+        const char *run_id;          /* its id */
         const GPtrArray *nodes;      /* RunNodeRecord, all of the earlier run, in order of index */
         const GPtrArray *children;   /* RunChildRecord, all of it */
         const RunPath *from;         /* or NULL */

@@ -189,6 +189,12 @@ RunRecord *store_run_expired(Store *store, gint64 before, GError **error)
         return store->ops->run_expired(store, before, error);
 }
 
+RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error)
+{
+        store_check_read();
+        return store->ops->run_user_of(store, seq, error);
+}
+
 GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)
 {
         store_check_read();

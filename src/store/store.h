@@ -162,9 +162,11 @@ GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_
 GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error);
 /* The number of its nodes in each state, and of those that never will be made. */
 bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
-/* A run that is dropped, else the one that ended first, at `before` (ms) or earlier; without text. NULL without an
- * error: there is none. */
+/* A run that is dropped, else the one that ended first, at `before` (ms) or earlier, and of which no other run keeps a
+ * result; without text. NULL without an error: there is none. */
 RunRecord *store_run_expired(Store *store, gint64 before, GError **error);
+/* A run that keeps results of the run `seq` (RunNodeRecord, made_by); without text. NULL without an error: none does. */
+RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error);
 
 typedef struct {
         gint64 since;        /* events with a larger revision */
@@ -223,6 +225,7 @@ struct StoreOps {
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
         bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
         RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);
+        RunRecord *(*run_user_of)(Store *store, gint64 seq, GError **error);
         GPtrArray *(*events)(Store *store, const EventQuery *query, GError **error);
         gint64 (*events_horizon)(Store *store);
         Token *(*token_by_hash)(Store *store, const char *hash, GError **error);

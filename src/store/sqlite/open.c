@@ -229,6 +229,7 @@ const StoreOps store_sqlite = {
         .run_children = sqlite_run_children,
         .run_counts = sqlite_run_counts,
         .run_expired = sqlite_run_expired,
+        .run_user_of = sqlite_run_user_of,
         .events = sqlite_events,
         .events_horizon = sqlite_events_horizon,
         .token_by_hash = sqlite_token_by_hash,

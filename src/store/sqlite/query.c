@@ -35,6 +35,15 @@
         "SELECT " RUN_COLUMNS " FROM " from " WHERE seq < ?1 AND seq >= ?2 AND dropped = 0"                  \
         " AND (?3 >> state) & 1 AND (?4 IS NULL OR name = ?4)" which " ORDER BY seq DESC LIMIT ?5"
 
+/* A run that is not dropped and keeps results of the run `seq`. */
+#define KEEPER_OF(columns, seq)                                                                              \
+        "SELECT " columns " FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run"                  \
+        " ON run.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = " seq " AND run.dropped = 0"
+#define HAS_KEEPER(seq)                                                                                      \
+        "EXISTS (SELECT 1 FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run AS keeper"          \
+        " ON keeper.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = " seq                           \
+        " AND keeper.dropped = 0)"
+
 #define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
 
 const char *const reader_sql[] = {
@@ -81,7 +90,7 @@ const char *const reader_sql[] = {
         [EVENTS_OF_SEVERAL] = EVENTS("event NOT INDEXED", " AND subject_kind = ?5 AND subject_seq >= ?6"
                                                           " AND subject_seq < ?7"),
         [RUN_BY_ID] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1 AND dropped = 0",
-        [RUN_BY_KEY] = "SELECT " RUN_COLUMNS " FROM run WHERE user = ?1 AND idempotency = ?2",
+        [RUN_BY_KEY] = "SELECT " RUN_COLUMNS " FROM run WHERE user = ?1 AND idempotency = ?2 AND dropped = 0",
         [RUN_TEXT] = "SELECT text, request FROM run_text WHERE seq = ?1",
         [RUNS] = RUN_PAGE("run NOT INDEXED", ""),
         [RUNS_OF_USER] = RUN_PAGE("run INDEXED BY run_user", " AND user = ?6"),
@@ -102,7 +111,8 @@ const char *const reader_sql[] = {
         [RUN_DROPPED] = "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_dropped WHERE dropped = 1 LIMIT 1",
         [RUN_EXPIRED] =
                 "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_ended WHERE state >= 5 AND dropped = 0"
-                " AND finished <= ?1 ORDER BY finished LIMIT 1",
+                " AND finished <= ?1 AND NOT " HAS_KEEPER("run.seq") " ORDER BY finished LIMIT 1",
+        [RUN_USER_OF] = KEEPER_OF(RUN_COLUMNS, "?1") " LIMIT 1",
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
         [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };

@@ -44,6 +44,7 @@ enum {
         RUN_COUNT_RESTS,
         RUN_DROPPED,
         RUN_EXPIRED,
+        RUN_USER_OF,
         TOKEN_BY_HASH,
         TOKENS,
         READER_N_SQL,

@@ -20,6 +20,9 @@ bool write_new_run(Conn *conn, const void *data, GError **error)
         conn_bind_int(conn, RUN_INSERT, 6, run->created);
         conn_bind_int(conn, RUN_INSERT, 7, run->admin);
         conn_bind_text(conn, RUN_INSERT, 8, run->key);
+        conn_bind_int(conn, RUN_INSERT, 9, run->dropped);
+        conn_bind_int(conn, RUN_INSERT, 10, run->retry_of);
+        conn_bind_int(conn, RUN_INSERT, 11, run->attempt);
         conn_bind_int(conn, RUN_TEXT_INSERT, 1, run->seq);
         conn_bind_text(conn, RUN_TEXT_INSERT, 2, run->text);
         conn_bind_text(conn, RUN_TEXT_INSERT, 3, run->request);
@@ -40,6 +43,7 @@ void bind_run(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 6, run->forced);
         conn_bind_int(conn, stmt, 7, run->dropped);
         conn_bind_text(conn, stmt, 8, run->message);
+        conn_bind_text(conn, stmt, 9, run->key);
 }
 
 void bind_run_node(Conn *conn, int stmt, const void *data)
@@ -57,6 +61,7 @@ void bind_run_node(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 9, node->started);
         conn_bind_int(conn, stmt, 10, node->finished);
         conn_bind_text(conn, stmt, 11, node->message);
+        conn_bind_int(conn, stmt, 12, node->made_by);
 }
 
 void bind_run_node_key(Conn *conn, int stmt, const void *data)
@@ -125,6 +130,9 @@ static RunRecord *run_of_row(Conn *conn, int stmt)
         run->dropped = conn_int(conn, stmt, 11) != 0;
         run->key = conn_text(conn, stmt, 12);
         run->message = conn_text(conn, stmt, 13);
+        run->retry_of = conn_int(conn, stmt, 14);
+        run->attempt = (guint32)conn_int(conn, stmt, 15);
+        run->retry_id = conn_text(conn, stmt, 16);
         return run;
 }
 
@@ -144,7 +152,9 @@ static RunNodeRecord *node_of_row(Conn *conn, int stmt)
                                  .job = conn_int(conn, stmt, 7),
                                  .started = conn_int(conn, stmt, 8),
                                  .finished = conn_int(conn, stmt, 9),
-                                 .message = conn_text(conn, stmt, 10) };
+                                 .message = conn_text(conn, stmt, 10),
+                                 .made_by = conn_int(conn, stmt, 11),
+                                 .made_id = conn_text(conn, stmt, 12) };
         return node;
 }
 
@@ -165,8 +175,8 @@ void *read_run(Conn *conn, int stmt, Loading *loading, GError **error)
 {
         RunRecord *run = run_of_row(conn, stmt);
 
-        run->text = conn_text(conn, stmt, 14);
-        run->request = conn_text(conn, stmt, 15);
+        run->text = conn_text(conn, stmt, 17);
+        run->request = conn_text(conn, stmt, 18);
         return run;
 }
 
@@ -278,6 +288,17 @@ RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error)
         return run;
 }
 
+RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, RUN_USER_OF, 1, seq);
+        return read_one(store, conn, RUN_USER_OF, false, error);
+}
+
 /* ---- pages ---- */
 
 /* Behind the newest run, or what the query says. */
@@ -348,7 +369,7 @@ static bool read_nodes(Conn *conn, const RunNodeQuery *query, GPtrArray *nodes, 
         while ((step = conn_step(conn, RUN_NODES, error)) == STEP_ROW) {
                 RunNodeRecord *node = node_of_row(conn, RUN_NODES);
 
-                node->job_id = conn_text(conn, RUN_NODES, 11);
+                node->job_id = conn_text(conn, RUN_NODES, 13);
                 g_ptr_array_add(nodes, node);
         }
         if (nodes->len == (guint)query->limit)

@@ -33,10 +33,13 @@ static inline SqliteStore *sqlite_store(Store *base)
 /* The same of runs, from `run`. */
 #define RUN_COLUMNS                                                                                            \
         "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, " \
-        "run.stopping, run.forced, run.dropped, run.idempotency, run.message"
+        "run.stopping, run.forced, run.dropped, run.idempotency, run.message, run.retry_of, run.attempt, "     \
+        "iif(run.retry_of, (SELECT earlier.id FROM run AS earlier WHERE earlier.seq = run.retry_of), NULL)"
 #define RUN_NODE_COLUMNS                                                                                     \
         "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "   \
-        "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message"
+        "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message, "              \
+        "run_node.made_by, iif(run_node.made_by, (SELECT maker.id FROM run AS maker"                         \
+        " WHERE maker.seq = run_node.made_by), NULL)"
 #define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest"
 
 /* A row as it was read. Converting it to a job takes longer than reading, so it is done after the read
@@ -84,6 +87,7 @@ GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
 bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
+RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error);
 GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
 gint64 sqlite_events_horizon(Store *base);
 Token *sqlite_token_by_hash(Store *base, const char *hash, GError **error);
