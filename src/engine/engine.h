@@ -156,8 +156,21 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
 /* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
 void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
                      void *arg);
-/* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended. */
-void engine_delete_run(Engine *engine, const char *id, const char *by, EngineRunDone done, void *arg);
+typedef struct {
+        const char *id;   /* of a run that has ended */
+        const char *from; /* a component, "dag.step", made again with all that depends on it; or NULL */
+        const json_t *parameters; /* other values, an object: what depends on them is made again; or NULL */
+        const char *idempotency_key; /* or NULL */
+} EngineRetry;
+/* A new run of the same definition and owner that keeps what has succeeded (pipeline/run-retry.h). The answer is the new
+ * run; it comes when all that is kept has been copied. ERR_NOT_FOUND; ERR_CONFLICT: the run has not ended, or succeeded and
+ * there is nothing to change; ERR_INVALID: `from` or a parameter is wrong; ERR_QUOTA as above. Reads all nodes of the run
+ * on the caller's thread: up to some seconds for 1,000,000. */
+void engine_retry_run(Engine *engine, const EngineRetry *retry, EngineRunDone done, void *arg);
+/* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended, or, without `force`, another
+ * run keeps results of it. Without its jobs and files such a run shows less, and steps of it that have not begun may fail. */
+void engine_delete_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
+                       void *arg);
 
 /* ---- the catalog ---- */
 

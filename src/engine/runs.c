@@ -125,6 +125,7 @@ static void live_run_free(gpointer data)
         LiveRun *live = data;
 
         run_free(live->machine);
+        runs_kept_free(live->kept);
         run_record_free(live->record);
         run_record_free(live->was);
         g_clear_pointer(&live->plan, run_plan_unref);
@@ -132,6 +133,7 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->messages, g_hash_table_unref);
         g_clear_pointer(&live->put_off, g_array_unref);
         g_clear_pointer(&live->looks, g_array_unref);
+        g_clear_pointer(&live->makers, g_hash_table_unref);
         g_free(live->broken);
         g_free(live);
 }
@@ -140,6 +142,7 @@ void runs_init(Engine *engine)
 {
         engine->runs = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, live_run_free);
         engine->runs_by_id = g_hash_table_new(g_str_hash, g_str_equal); /* ids are made here */
+        engine->deleted_runs = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         g_queue_init(&engine->due_runs);
         engine->run_workers = thread_pool_new(
                 &(ThreadPoolConfig){ .name = "conditions", .threads = 2, .share = 1, .background = true });
@@ -154,6 +157,7 @@ void runs_clear(Engine *engine)
 {
         thread_pool_free(engine->run_workers);
         g_queue_clear(&engine->due_runs);
+        g_hash_table_unref(engine->deleted_runs);
         g_hash_table_unref(engine->runs_by_id);
         g_hash_table_unref(engine->runs);
 }
@@ -214,7 +218,7 @@ static RunRecord *copy_state(const RunRecord *record)
 {
         RunRecord *copy = g_memdup2(record, sizeof *record);
 
-        copy->user = copy->name = copy->key = copy->text = copy->request = NULL;
+        copy->user = copy->name = copy->key = copy->text = copy->request = copy->retry_id = NULL;
         copy->message = g_strdup(record->message);
         return copy;
 }
@@ -257,6 +261,11 @@ char *runs_node_path(const LiveRun *live, guint32 node)
                 node = run_dag(live->machine, at->dag)->node;
         }
         return g_string_free(path, FALSE);
+}
+
+const char *runs_maker(const LiveRun *live, guint32 node)
+{
+        return live->makers ? g_hash_table_lookup(live->makers, GUINT_TO_POINTER(node)) : NULL;
 }
 
 void runs_stop_one(Engine *engine, LiveRun *live, bool force, const char *by)
@@ -366,7 +375,10 @@ static bool work_on(Engine *engine, LiveRun *live)
         }
         if (live->retry_at && live->retry_at <= engine->batch.now)
                 runs_start_again(engine, live);
-        more = run_work(live->machine, &budget, runs_act, &actor);
+        if (live->record->dropped) /* a retry that nobody sees yet */
+                more = runs_take_kept(engine, live, &budget);
+        else
+                more = run_work(live->machine, &budget, runs_act, &actor);
         *left -= before - budget;
         engine->batch.run_steps -= before - budget;
         return more;
@@ -502,7 +514,7 @@ static bool is_changed(const LiveRun *live)
         const RunRecord *now = live->record, *was = live->was;
 
         return !was || now->state != was->state || now->stopping != was->stopping ||
-               now->forced != was->forced || now->revision != was->revision ||
+               now->forced != was->forced || now->revision != was->revision || now->dropped != was->dropped ||
                g_strcmp0(now->message, was->message) != 0;
 }
 
@@ -566,8 +578,25 @@ static void settle(Engine *engine, LiveRun *live)
         runs_ask(engine, live);
 }
 
+/* For a retry that read such a run before its deletion. */
+static void note_deleted(Engine *engine)
+{
+        enum { DELETED_MAX = 10000 };
+
+        for (guint i = 0; i < engine->batch.changed_runs->len; i++) {
+                const RunRecord *run = engine->batch.changed_runs->pdata[i];
+
+                if (!run->dropped)
+                        continue;
+                if (g_hash_table_size(engine->deleted_runs) >= DELETED_MAX)
+                        g_hash_table_remove_all(engine->deleted_runs);
+                g_hash_table_add(engine->deleted_runs, g_memdup2(&run->seq, sizeof run->seq));
+        }
+}
+
 void runs_settle(Engine *engine)
 {
+        note_deleted(engine);
         for (guint i = 0; i < engine->batch.runs->len; i++)
                 settle(engine, g_ptr_array_index(engine->batch.runs, i));
         g_ptr_array_set_size(engine->batch.runs, 0);
@@ -594,7 +623,8 @@ void runs_restore(Engine *engine)
                 LiveRun *live = g_ptr_array_index(engine->batch.runs, i);
 
                 live->dirty = false;
-                if (!live->was) {
+                if (!live->was ||
+                    live->was->dropped) { /* what is stored of a retry goes with the next sweep */
                         leave(engine, live);
                         continue;
                 }
@@ -611,13 +641,7 @@ void runs_restore(Engine *engine)
 
 /* ---- after a restart ---- */
 
-/* The rows of one run, in order of their numbers. */
-typedef struct {
-        const GPtrArray *list;
-        guint at;
-} Rows;
-
-static const RunNodeRecord *next_node(Rows *rows, gint64 run)
+static const RunNodeRecord *next_node(RunRows *rows, gint64 run)
 {
         const RunNodeRecord *row;
 
@@ -631,7 +655,7 @@ static const RunNodeRecord *next_node(Rows *rows, gint64 run)
         return NULL;
 }
 
-static const RunChildRecord *next_child(Rows *rows, gint64 run)
+static const RunChildRecord *next_child(RunRows *rows, gint64 run)
 {
         const RunChildRecord *row;
 
@@ -645,14 +669,21 @@ static const RunChildRecord *next_child(Rows *rows, gint64 run)
         return NULL;
 }
 
+typedef struct {
+        Run *machine;
+        const Definition *definition;
+        GHashTable *dags; /* node -> component */
+} Restoring;
+
 /* True if `component` lies in the DAG that node `dag` stands for: rows of another version of the language may not. */
-static bool is_component_of(const LiveRun *live, GHashTable *dags, guint32 dag, guint32 component)
+static bool is_component_of(const Restoring *restoring, guint32 dag, guint32 component)
 {
-        const Definition *definition = live->plan->definition;
-        guint32 holder = dag == RUN_ROOT ? (guint32)DEFINITION_ROOT
-                         : dag == RUN_POST
-                                 ? (guint32)DEFINITION_POST
-                                 : GPOINTER_TO_UINT(g_hash_table_lookup(dags, GUINT_TO_POINTER(dag)));
+        const Definition *definition = restoring->definition;
+        guint32 holder =
+                dag == RUN_ROOT ? (guint32)DEFINITION_ROOT
+                : dag == RUN_POST
+                        ? (guint32)DEFINITION_POST
+                        : GPOINTER_TO_UINT(g_hash_table_lookup(restoring->dags, GUINT_TO_POINTER(dag)));
 
         if (dag > RUN_POST && holder == 0)
                 return false;
@@ -661,18 +692,18 @@ static bool is_component_of(const LiveRun *live, GHashTable *dags, guint32 dag, 
                component < definition->components[holder + 1].children;
 }
 
-static bool restore_loop(LiveRun *live, GHashTable *dags, const RunChildRecord *row)
+static bool restore_loop(const Restoring *restoring, const RunChildRecord *row)
 {
         if (row->count == 0)
                 return true;
-        if (!is_component_of(live, dags, row->dag, row->component) || row->first <= RUN_POST ||
+        if (!is_component_of(restoring, row->dag, row->component) || row->first <= RUN_POST ||
             row->count > RUN_NODES_MAX || row->first > RUN_NODES_MAX)
                 return false;
-        run_restore_loop(live->machine, row->dag, row->component, row->first, row->count);
+        run_restore_loop(restoring->machine, row->dag, row->component, row->first, row->count);
         return true;
 }
 
-static bool restore_node(LiveRun *live, GHashTable *dags, const RunNodeRecord *row)
+static bool restore_node(const Restoring *restoring, const RunNodeRecord *row)
 {
         const RunNode node = { .component = row->component,
                                .number = row->number,
@@ -680,18 +711,20 @@ static bool restore_node(LiveRun *live, GHashTable *dags, const RunNodeRecord *r
                                .state = row->state,
                                .culprit = row->culprit };
 
-        if (!is_component_of(live, dags, row->dag, row->component) || row->node > 2 * RUN_NODES_MAX)
+        if (!is_component_of(restoring, row->dag, row->component) || row->node > 2 * RUN_NODES_MAX)
                 return false;
         if (row->inner)
-                g_hash_table_insert(dags, GUINT_TO_POINTER(row->node), GUINT_TO_POINTER(row->component));
-        run_restore_node(live->machine, row->node, row->dag, &node, row->inner);
+                g_hash_table_insert(restoring->dags, GUINT_TO_POINTER(row->node),
+                                    GUINT_TO_POINTER(row->component));
+        run_restore_node(restoring->machine, row->node, row->dag, &node, row->inner);
         return true;
 }
 
-static bool restore_rows(LiveRun *live, Rows *nodes, Rows *children)
+bool runs_restore_rows(Run *machine, const Definition *definition, gint64 run, RunRows *nodes,
+                       RunRows *children)
 {
-        g_autoptr(GHashTable) dags = g_hash_table_new(NULL, NULL); /* node -> component */
-        gint64 run = live->record->seq;
+        g_autoptr(GHashTable) dags = g_hash_table_new(NULL, NULL);
+        const Restoring restoring = { machine, definition, dags };
 
         for (;;) {
                 const RunNodeRecord *node = next_node(nodes, run);
@@ -700,31 +733,58 @@ static bool restore_rows(LiveRun *live, Rows *nodes, Rows *children)
                 if (!node && !child)
                         return true;
                 if (child && (!node || child->first <= node->node)) {
-                        if (!restore_loop(live, dags, child))
+                        if (!restore_loop(&restoring, child))
                                 return false;
                         children->at++;
                 } else {
-                        if (!restore_node(live, dags, node))
+                        if (!restore_node(&restoring, node))
                                 return false;
                         nodes->at++;
                 }
         }
 }
 
-static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, Rows *children)
+static void release_id(gpointer id)
+{
+        g_ref_string_release(id);
+}
+
+GHashTable *runs_makers(const GPtrArray *nodes, guint from, gint64 run)
+{
+        GHashTable *makers = NULL;
+
+        for (guint i = from; i < nodes->len; i++) {
+                const RunNodeRecord *row = nodes->pdata[i];
+
+                if (row->run > run)
+                        break;
+                if (row->run < run || !row->made_id)
+                        continue;
+                if (!makers)
+                        makers = g_hash_table_new_full(NULL, NULL, NULL, release_id);
+                g_hash_table_insert(makers, GUINT_TO_POINTER(row->node),
+                                    g_ref_string_new_intern(row->made_id));
+        }
+        return makers;
+}
+
+static LiveRun *load_run(Engine *engine, const RunRecord *stored, RunRows *nodes, RunRows *children)
 {
         g_autoptr(json_t) request =
                 stored->request ? json_parse(stored->request, strlen(stored->request), NULL) : NULL;
         g_autoptr(GError) error = NULL;
         g_autoptr(RunPlan) plan = run_plan_new(engine, stored->text ? stored->text : "", request, &error);
         RunRecord *record = copy_state(stored);
+        guint first = nodes->at;
         LiveRun *live;
 
+        record->retry_id = g_strdup(stored->retry_id);
         record->user = g_strdup(stored->user);
         record->name = g_strdup(stored->name);
         record->key = g_strdup(stored->key);
         live = enter(engine, record, plan);
-        if (plan && restore_rows(live, nodes, children)) {
+        if (plan && runs_restore_rows(live->machine, plan->definition, record->seq, nodes, children)) {
+                live->makers = runs_makers(nodes->list, first, record->seq);
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
                 return live;
@@ -739,7 +799,8 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, R
 void runs_load(Engine *engine, const StoreState *state)
 {
         const GPtrArray *runs = state->loaded[RECORD_RUN];
-        Rows nodes = { state->loaded[RECORD_RUN_NODE], 0 }, children = { state->loaded[RECORD_RUN_CHILD], 0 };
+        RunRows nodes = { state->loaded[RECORD_RUN_NODE], 0 },
+                children = { state->loaded[RECORD_RUN_CHILD], 0 };
 
         for (guint i = 0; runs && i < runs->len; i++)
                 runs_make_due(engine, load_run(engine, runs->pdata[i], &nodes, &children));
