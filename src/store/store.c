@@ -189,6 +189,12 @@ RunRecord *store_run_expired(Store *store, gint64 before, GError **error)
         return store->ops->run_expired(store, before, error);
 }
 
+GPtrArray *store_run_jobs(Store *store, gint64 run, gint64 after, int limit, GError **error)
+{
+        store_check_read();
+        return store->ops->run_jobs(store, run, after, limit, error);
+}
+
 RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error)
 {
         store_check_read();

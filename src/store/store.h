@@ -158,6 +158,9 @@ typedef struct {
 /* RunNodeRecord, in order of index. *ret_next is the `after` of the next page; 0: this is the last one. A page may be
  * shorter than `limit` without being the last. */
 GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+/* RunNodeRecord with a job, in order of their jobs, which is that in which they began: those behind the job `after` (a
+ * seq; 0: all). */
+GPtrArray *store_run_jobs(Store *store, gint64 run, gint64 after, int limit, GError **error);
 /* RunChildRecord, at most `limit`, in order of dag and component. */
 GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error);
 /* The number of its nodes in each state, and of those that never will be made. */
@@ -222,6 +225,7 @@ struct StoreOps {
         RunRecord *(*run_by_key)(Store *store, const char *user, const char *idempotency_key, GError **error);
         GPtrArray *(*runs)(Store *store, const RunQuery *query, gint64 *ret_next, GError **error);
         GPtrArray *(*run_nodes)(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+        GPtrArray *(*run_jobs)(Store *store, gint64 run, gint64 after, int limit, GError **error);
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
         bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
         RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);

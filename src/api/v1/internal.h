@@ -148,6 +148,8 @@ GBytes *api_job_text(Api *api, const Job *job);
 /* The same of a job that was just submitted: its text is not kept. */
 char *api_new_job_text(Api *api, const Job *job);
 json_t *api_format_event(const Event *event);
+/* Answers with {"items","revision"}, the events that the query finds, or with the error: 410 if they are gone. */
+void api_reply_events(Api *api, HttpRequest *request, const EventQuery *query);
 
 /* The OpenAPI document of all routes; built once. */
 const char *openapi_text(gsize *ret_len);

@@ -181,6 +181,7 @@ static void put_state(json_t *object, const RunNodeRecord *node)
 {
         json_object_set_new(object, "state", json_string(node_state_name((NodeState)node->state)));
         json_object_set_new(object, "job", text_or_null(node->job_id));
+        json_object_set_new(object, "run", text_or_null(node->made_id));
         json_object_set_new(object, "started_at", format_time(node->started));
         json_object_set_new(object, "finished_at", format_time(node->finished));
         json_object_set_new(object, "message", text_or_null(node->message));
@@ -207,9 +208,9 @@ static const RunNodeRecord *find_dag(Store *store, GHashTable *dags, gint64 run,
         return found;
 }
 
-static void prepend_name(GString *path, const Definition *definition, const RunNodeRecord *node)
+static void prepend_name(GString *path, const Definition *definition, const RunNodeRecord *node, bool numbers)
 {
-        g_autofree char *number = is_loop(definition, node->dag, node->component)
+        g_autofree char *number = numbers && is_loop(definition, node->dag, node->component)
                                           ? g_strdup_printf("-%u", node->number)
                                           : g_strdup("");
 
@@ -218,18 +219,21 @@ static void prepend_name(GString *path, const Definition *definition, const RunN
         g_string_prepend(path, component_name(definition, node->component));
 }
 
-static char *path_of(Store *store, const Definition *definition, GHashTable *dags, const RunNodeRecord *node,
-                     GError **error)
+char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const RunNodeRecord *node,
+                    bool numbers, GError **error)
 {
+        const Definition *definition = text->definition;
         g_autoptr(GString) path = g_string_new(NULL);
 
-        prepend_name(path, definition, node);
+        if (!is_known(definition, node->component))
+                return NULL;
+        prepend_name(path, definition, node, numbers);
         for (guint32 dag = node->dag; dag > POST;) {
                 const RunNodeRecord *at = find_dag(store, dags, node->run, dag, error);
 
                 if (!at || !is_known(definition, at->component) || at->dag >= dag)
                         return NULL;
-                prepend_name(path, definition, at);
+                prepend_name(path, definition, at, numbers);
                 dag = at->dag;
         }
         return g_string_free(g_steal_pointer(&path), FALSE);
@@ -240,18 +244,21 @@ static void node_free(gpointer node)
         run_node_record_free(node);
 }
 
+GHashTable *run_paths_new(void)
+{
+        return g_hash_table_new_full(NULL, NULL, NULL, node_free);
+}
+
 json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nodes, GError **error)
 {
         const Definition *definition = text->definition;
-        g_autoptr(GHashTable) dags = g_hash_table_new_full(NULL, NULL, NULL, node_free);
+        g_autoptr(GHashTable) dags = run_paths_new();
         g_autoptr(json_t) list = json_array();
         g_autoptr(GError) failed = NULL;
 
         for (guint i = 0; i < nodes->len && !failed; i++) {
                 const RunNodeRecord *node = nodes->pdata[i];
-                g_autofree char *path = is_known(definition, node->component)
-                                                ? path_of(store, definition, dags, node, &failed)
-                                                : NULL;
+                g_autofree char *path = run_node_path(store, text, dags, node, true, &failed);
                 json_t *object;
 
                 if (!path)

@@ -226,6 +226,7 @@ const StoreOps store_sqlite = {
         .run_by_key = sqlite_run_by_key,
         .runs = sqlite_runs,
         .run_nodes = sqlite_run_nodes,
+        .run_jobs = sqlite_run_jobs,
         .run_children = sqlite_run_children,
         .run_counts = sqlite_run_counts,
         .run_expired = sqlite_run_expired,

@@ -100,6 +100,8 @@ const char *const reader_sql[] = {
                 " WHERE run = ?1 AND node > ?2 AND node <= ?3 AND (?4 >> run_node.state) & 1"
                 " ORDER BY node LIMIT ?5",
         [RUN_LAST_NODE] = "SELECT coalesce(max(node), 0) FROM run_node WHERE run = ?1",
+        [RUN_JOBS] = "SELECT " RUN_NODE_COLUMNS ", (SELECT job.id FROM job WHERE job.seq = run_node.job)"
+                     " FROM run_node WHERE run = ?1 AND run_node.job > ?2 ORDER BY run_node.job LIMIT ?3",
         [RUN_CHILDREN] =
                 "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",
         [RUN_COUNT_NODES] = "SELECT state, count(*) FROM run_node WHERE run = ?1 GROUP BY state",

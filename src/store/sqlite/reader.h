@@ -39,6 +39,7 @@ enum {
         RUN_LAST_SEQ,
         RUN_NODES,
         RUN_LAST_NODE,
+        RUN_JOBS,
         RUN_CHILDREN,
         RUN_COUNT_NODES,
         RUN_COUNT_RESTS,

@@ -392,6 +392,28 @@ GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_
         return ok ? g_steal_pointer(&nodes) : NULL;
 }
 
+GPtrArray *sqlite_run_jobs(Store *base, gint64 run, gint64 after, int limit, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        g_autoptr(GPtrArray) nodes = g_ptr_array_new_with_free_func(node_free_p);
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, RUN_JOBS, 1, run);
+        conn_bind_int(conn, RUN_JOBS, 2, after);
+        conn_bind_int(conn, RUN_JOBS, 3, limit);
+        while ((step = conn_step(conn, RUN_JOBS, error)) == STEP_ROW) {
+                RunNodeRecord *node = node_of_row(conn, RUN_JOBS);
+
+                node->job_id = conn_text(conn, RUN_JOBS, 13);
+                g_ptr_array_add(nodes, node);
+        }
+        pool_give(&store->pool, conn);
+        return step == STEP_DONE ? g_steal_pointer(&nodes) : NULL;
+}
+
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error)
 {
         SqliteStore *store = sqlite_store(base);

@@ -342,6 +342,12 @@ static void test_retry(void)
         g_assert_cmpint(((RunNodeRecord *)nodes->pdata[1])->made_by, ==, 0);
         g_assert_null(((RunNodeRecord *)nodes->pdata[1])->made_id);
 
+        g_autoptr(GPtrArray) jobs = store_run_jobs(store, 2, 0, 10, &error);
+        g_assert_cmpuint(jobs->len, ==, 1); /* node 3, with job 1; node 4 has none */
+        g_assert_cmpuint(((RunNodeRecord *)jobs->pdata[0])->node, ==, 3);
+        g_autoptr(GPtrArray) behind = store_run_jobs(store, 2, 1, 10, &error);
+        g_assert_cmpuint(behind->len, ==, 0);
+
         g_autoptr(RunRecord) user = store_run_user_of(store, 1, &error);
         g_assert_cmpint(user->seq, ==, 2);
         g_assert_null(store_run_user_of(store, 2, &error));
