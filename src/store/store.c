@@ -195,6 +195,12 @@ GPtrArray *store_run_jobs(Store *store, gint64 run, gint64 after, int limit, GEr
         return store->ops->run_jobs(store, run, after, limit, error);
 }
 
+GArray *store_run_loop_counts(Store *store, gint64 run, guint32 longer, int limit, GError **error)
+{
+        store_check_read();
+        return store->ops->run_loop_counts(store, run, longer, limit, error);
+}
+
 RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error)
 {
         store_check_read();

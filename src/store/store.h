@@ -163,6 +163,14 @@ GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_
 GPtrArray *store_run_jobs(Store *store, gint64 run, gint64 after, int limit, GError **error);
 /* RunChildRecord, at most `limit`, in order of dag and component. */
 GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error);
+/* How many nodes of a loop are in a state; only of nodes that have a row. */
+typedef struct {
+        guint32 dag, component; /* as in RunChildRecord */
+        guint8 state;           /* NodeState */
+        gint64 n;
+} RunLoopCount;
+/* RunLoopCount (GArray) of all loops with more than `longer` items, at most `limit` of them; the caller's. */
+GArray *store_run_loop_counts(Store *store, gint64 run, guint32 longer, int limit, GError **error);
 /* The number of its nodes in each state, and of those that never will be made. */
 bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
 /* A run that is dropped, else the one that ended first, at `before` (ms) or earlier, and of which no other run keeps a
@@ -227,6 +235,7 @@ struct StoreOps {
         GPtrArray *(*run_nodes)(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
         GPtrArray *(*run_jobs)(Store *store, gint64 run, gint64 after, int limit, GError **error);
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
+        GArray *(*run_loop_counts)(Store *store, gint64 run, guint32 longer, int limit, GError **error);
         bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
         RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);
         RunRecord *(*run_user_of)(Store *store, gint64 seq, GError **error);

@@ -228,6 +228,7 @@ const StoreOps store_sqlite = {
         .run_nodes = sqlite_run_nodes,
         .run_jobs = sqlite_run_jobs,
         .run_children = sqlite_run_children,
+        .run_loop_counts = sqlite_run_loop_counts,
         .run_counts = sqlite_run_counts,
         .run_expired = sqlite_run_expired,
         .run_user_of = sqlite_run_user_of,

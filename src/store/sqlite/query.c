@@ -104,6 +104,11 @@ const char *const reader_sql[] = {
                      " FROM run_node WHERE run = ?1 AND run_node.job > ?2 ORDER BY run_node.job LIMIT ?3",
         [RUN_CHILDREN] =
                 "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",
+        [RUN_COUNT_LOOPS] =
+                "SELECT loop.dag, loop.component, run_node.state, count(*) FROM run_child AS loop CROSS JOIN run_node"
+                " ON run_node.run = loop.run AND node >= loop.first AND node < loop.first + loop.count"
+                " WHERE loop.run = ?1 AND loop.count > ?2"
+                " GROUP BY loop.dag, loop.component, run_node.state LIMIT ?3",
         [RUN_COUNT_NODES] = "SELECT state, count(*) FROM run_node WHERE run = ?1 GROUP BY state",
         /* Of a loop, those of its nodes that have a row count as such. */
         [RUN_COUNT_RESTS] =

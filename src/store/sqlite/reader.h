@@ -41,6 +41,7 @@ enum {
         RUN_LAST_NODE,
         RUN_JOBS,
         RUN_CHILDREN,
+        RUN_COUNT_LOOPS,
         RUN_COUNT_NODES,
         RUN_COUNT_RESTS,
         RUN_DROPPED,

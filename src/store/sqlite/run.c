@@ -431,6 +431,30 @@ GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **erro
         return step == STEP_DONE ? g_steal_pointer(&children) : NULL;
 }
 
+GArray *sqlite_run_loop_counts(Store *base, gint64 run, guint32 longer, int limit, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(RunLoopCount));
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, RUN_COUNT_LOOPS, 1, run);
+        conn_bind_int(conn, RUN_COUNT_LOOPS, 2, longer);
+        conn_bind_int(conn, RUN_COUNT_LOOPS, 3, limit);
+        while ((step = conn_step(conn, RUN_COUNT_LOOPS, error)) == STEP_ROW) {
+                RunLoopCount count = { .dag = (guint32)conn_int(conn, RUN_COUNT_LOOPS, 0),
+                                       .component = (guint32)conn_int(conn, RUN_COUNT_LOOPS, 1),
+                                       .state = (guint8)read_state(conn, RUN_COUNT_LOOPS, 2),
+                                       .n = conn_int(conn, RUN_COUNT_LOOPS, 3) };
+
+                g_array_append_val(counts, count);
+        }
+        pool_give(&store->pool, conn);
+        return step == STEP_DONE ? g_steal_pointer(&counts) : NULL;
+}
+
 static bool add_counts(Conn *conn, int stmt, gint64 run, gint64 ret[NODE_STATES], GError **error)
 {
         Step step;

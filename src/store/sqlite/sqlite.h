@@ -86,6 +86,7 @@ GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GEr
 GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_next, GError **error);
 GPtrArray *sqlite_run_jobs(Store *base, gint64 run, gint64 after, int limit, GError **error);
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
+GArray *sqlite_run_loop_counts(Store *base, gint64 run, guint32 longer, int limit, GError **error);
 bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
 RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error);

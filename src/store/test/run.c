@@ -187,6 +187,13 @@ static void test_change(void)
         g_assert_cmpint(counts[NODE_FAILED], ==, 1);
         g_assert_cmpint(counts[NODE_CANCELLED], ==, 1);
         g_assert_cmpint(counts[NODE_TERMINATED], ==, 3); /* of the loop's four, one has a row */
+        g_autoptr(GArray) loops = store_run_loop_counts(store, 1, 3, 10, &error);
+        g_assert_cmpuint(loops->len, ==, 1); /* of the loop's four, one failed */
+        g_assert_cmpuint(g_array_index(loops, RunLoopCount, 0).component, ==, 8);
+        g_assert_cmpint(g_array_index(loops, RunLoopCount, 0).state, ==, NODE_FAILED);
+        g_assert_cmpint(g_array_index(loops, RunLoopCount, 0).n, ==, 1);
+        g_autoptr(GArray) longer = store_run_loop_counts(store, 1, 4, 10, &error);
+        g_assert_cmpuint(longer->len, ==, 0);
         g_assert_true(store_load(store, &state, &error));
         g_assert_cmpuint(state.loaded[RECORD_RUN]->len, ==, 0);
         g_assert_cmpuint(state.loaded[RECORD_RUN_NODE]->len, ==, 0);
