@@ -145,7 +145,7 @@ typedef struct {
         bool admin;
         const char *text; /* the definition, YAML or JSON */
         /* What the request changes: {"name", "image", "disabled", "failure_strategy", "parameters", "fs_id", "fs_name",
-         * "json_body"}, each optional; or NULL. */
+         * "json_body", "package", "package_name", "requirements"}, each optional; or NULL. */
         const json_t *request;
         const char *idempotency_key; /* or NULL */
 } EngineRun;
@@ -242,7 +242,7 @@ Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GErro
 Job *engine_look_up(Engine *engine, const char *user, const char *word, gint64 *ret_array, GError **error);
 /* True if an element of the array is open. *ret_revision: of the last change of any of them, as published. */
 bool engine_array_open(Engine *engine, gint64 array_seq, gint64 *ret_revision);
-/* The hashes (char *) of the packages that open jobs use, as a set; the caller's. Any thread. */
+/* The hashes (char *) of the packages that open jobs and runs use, as a set; the caller's. Any thread. */
 GHashTable *engine_open_packages(Engine *engine);
 /* Sets the ERR_NOT_FOUND of engine_find and returns false: for callers that are not allowed to know that the
  * job exists. */

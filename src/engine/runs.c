@@ -92,6 +92,9 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         plan->definition = definition;
         plan->lists = render_lists(definition);
         plan->text = strlen(text);
+        plan->package = g_strdup(json_string_value(json_object_get(request, "package")));
+        plan->package_name = g_strdup(json_string_value(json_object_get(request, "package_name")));
+        plan->requirements = g_strdup(json_string_value(json_object_get(request, "requirements")));
         return plan;
 }
 
@@ -106,6 +109,9 @@ static void clear_plan(gpointer data)
 
         g_hash_table_unref(plan->lists);
         definition_free(plan->definition);
+        g_free(plan->package);
+        g_free(plan->package_name);
+        g_free(plan->requirements);
 }
 
 void run_plan_unref(RunPlan *plan)
@@ -186,11 +192,15 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
+        if (plan && plan->package)
+                views_hold_package(engine->views, plan->package, true);
         return live;
 }
 
 static void leave(Engine *engine, LiveRun *live)
 {
+        if (live->plan && live->plan->package)
+                views_hold_package(engine->views, live->plan->package, false);
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
         g_hash_table_remove(engine->runs_by_id, live->record->id);

@@ -33,6 +33,8 @@ typedef struct {
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         gsize text;        /* bytes of its text */
+        char *package, *package_name,
+                *requirements; /* of the directory that was sent with the run; or NULL */
 } RunPlan;
 /* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID. Any thread. */
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);

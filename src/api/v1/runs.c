@@ -143,9 +143,11 @@ static bool take_text(const json_t *body, const char *key, json_t *ret, GError *
 /* The part of the body that the run keeps beside the definition. */
 static json_t *take_request(const json_t *body, GError **error)
 {
-        static const char *const known[] = { "definition",       "name",       "image", "disabled",
-                                             "failure_strategy", "parameters", NULL };
-        static const char *const texts[] = { "name", "image", "disabled", "failure_strategy" };
+        static const char *const known[] = { "definition",       "name",       "image",   "disabled",
+                                             "failure_strategy", "parameters", "package", "package_name",
+                                             "requirements",     NULL };
+        static const char *const texts[] = { "name",    "image",        "disabled",    "failure_strategy",
+                                             "package", "package_name", "requirements" };
         const json_t *parameters = json_object_get(body, "parameters");
         g_autoptr(json_t) request = json_object();
 
@@ -186,12 +188,14 @@ static void create_run(HttpRequest *request, void *arg)
         if (len > SOON && http_request_to_pool(request))
                 return;
         body = http_request_json(request, &error);
+        if (json_object_get(body, "package") && http_request_to_pool(request))
+                return;
         text = json_object_get(body, "definition");
         if (body && !json_is_string(text))
                 err_set(&error, ERR_INVALID, "definition: the text of the pipeline is missing");
         else if (body && check_token(caller, &error) && api_take_key(request, &key, &error))
                 wanted = take_request(body, &error);
-        if (!wanted) {
+        if (!wanted || !api_take_package(api, caller, wanted, &error)) {
                 http_fail(request, error);
                 return;
         }
@@ -240,6 +244,23 @@ static bool read_retry(const json_t *body, EngineRetry *ret, GError **error)
         return true;
 }
 
+/* The directory that was sent with the run may have been removed since its end. */
+static bool check_package(Api *api, const RunRecord *run, GError **error)
+{
+        g_autoptr(RunRecord) whole = store_run_by_id(api->store, run->id, true, error);
+        g_autoptr(json_t) request =
+                whole && whole->request ? json_parse(whole->request, strlen(whole->request), NULL) : NULL;
+        const char *hash = json_string_value(json_object_get(request, "package"));
+
+        if (!whole)
+                return false;
+        return !hash || package_store_use(api->packages, run->user, hash) ||
+               err_set(error, ERR_GONE,
+                       "the directory that was sent with run '%s' was removed some time after its end\n"
+                       "Create a new run: paddle run create -f FILE.",
+                       run->id);
+}
+
 static void retry_run(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -253,7 +274,7 @@ static void retry_run(HttpRequest *request, void *arg)
                 return;
         (void)http_request_body(request, &len);
         body = len > 0 ? http_request_json(request, &error) : json_object();
-        if (body && check_token(http_request_caller(request), &error) &&
+        if (body && check_token(http_request_caller(request), &error) && check_package(api, run, &error) &&
             api_take_key(request, &retry.idempotency_key, &error) && read_retry(body, &retry, &error))
                 engine_retry_run(api->engine, &retry, change_done, change_new(request, 201));
         else
