@@ -13,7 +13,7 @@ const char *pipeline_file_name(const char *path)
         return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-static json_t *parameters_of(const PipelineOptions *options, GError **error)
+json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error)
 {
         g_autoptr(json_t) parameters = json_object();
 
@@ -35,7 +35,7 @@ static json_t *parameters_of(const PipelineOptions *options, GError **error)
 bool pipeline_file_parse(const PipelineOptions *options, const char *path, Problems *problems,
                          Definition **ret, GError **error)
 {
-        g_autoptr(json_t) parameters = parameters_of(options, error);
+        g_autoptr(json_t) parameters = pipeline_file_parameters(options, error);
         DefinitionRequest request = { .name = options->name,
                                       .docker_env = options->image,
                                       .fs_name = options->fs,
@@ -65,7 +65,7 @@ static void put_text(json_t *body, const char *key, const char *text)
 
 json_t *pipeline_file_request(const PipelineOptions *options, const char *path, GError **error)
 {
-        g_autoptr(json_t) parameters = parameters_of(options, error), body = NULL;
+        g_autoptr(json_t) parameters = pipeline_file_parameters(options, error), body = NULL;
         g_autoptr(GError) cause = NULL;
         g_autofree char *text = NULL;
         json_t *definition;

@@ -36,6 +36,9 @@ bool pipeline_file_parse(const PipelineOptions *options, const char *path, Probl
 /* The same; problems are an error that shows the first. */
 bool pipeline_file_load(const PipelineOptions *options, const char *path, Definition **ret, GError **error);
 
+/* The parameters of the options, a new object; NULL with ERR_USAGE. */
+json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error);
+
 /* The body of a run (doc/guide/rest.md, "Runs of pipelines"): the text, and what the options change. NULL with an error;
  * the caller's. */
 json_t *pipeline_file_request(const PipelineOptions *options, const char *path, GError **error);
