@@ -155,6 +155,10 @@ class House:
         wait_for(lambda: self.server.get(f"/v1/runs/{run}").json["state"] == "succeeded", 30, "the run's end")
         return {"run": run}
 
+    def a_record(self, role):
+        """Of a job and of a run: logs and events."""
+        return {**self.a_job(role), **self.a_run(role)}
+
     def a_user(self, role):
         return {"name": self.names["owner"]}
 
@@ -216,8 +220,8 @@ class House:
 
     THINGS = {
         "job": a_job,
-        "log": a_job,
-        "event": a_job,
+        "log": a_record,
+        "event": a_record,
         "run": a_run,
         "user": a_user,
         "password": a_user,
@@ -258,6 +262,7 @@ def routes(document):
 # Without `user` a secret or file system is the caller's own, whoever else has one of the name.
 QUERIES = {
     "/v1/jobs/{job}/logs": "?follow=false",
+    "/v1/runs/{run}/logs": "?follow=false",
     "/v1/events": "?since=0",
     "/v1/secrets/{name}": "?user=olga",
     "/v1/filesystems/{name}": "?user=olga",
