@@ -339,6 +339,7 @@ def test_the_verbs(server, tmp_path, marks):
     done = server.paddle("run", "retry", "again", "-p", "b.n=0", "--follow")
     assert done.returncode == 0, done.stderr
     second = done.stdout.split("\n")[0]
+    assert re.search(rf"^a: kept from run {first}$", done.stdout, re.M), done.stdout
     assert not re.search(r"^a: running", done.stdout, re.M)
     shown = server.paddle("run", "show", "again").stdout
     assert f"attempt 2 (retry of {first})" in shown and f"kept from run {first}" in shown

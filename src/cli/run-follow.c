@@ -56,6 +56,10 @@ static void print_step(const Steps *steps, const json_t *node)
         g_autofree char *time = took(node, "started_at", "finished_at"), *visible = text_visible(message);
         g_autofree char *path = text_visible(text_of(node, "path"));
 
+        if (is_set(node, "run")) {
+                printf("%s: kept from run %s\n", path, text_of(node, "run"));
+                return;
+        }
         printf("%s: %s%s%s%s%s%s\n", path, painted, time ? " (" : "", time ? time : "", time ? ")" : "",
                *visible ? ": " : "", visible);
 }
@@ -120,9 +124,16 @@ static bool is_late(const char *run, gint64 deadline, GError **error)
                !err_set(error, ERR_TIMEOUT, "run %s has not ended in time\nIt goes on.", run);
 }
 
-static bool wait(Steps *steps, const char *run, bool show, gint64 deadline, json_t **ret, GError **error)
+/* A name may mean a newer run soon. */
+static void keep_id(char **word, const json_t *run)
 {
-        g_autofree char *known = NULL;
+        g_free(*word);
+        *word = g_strdup(text_of(run, "id"));
+}
+
+static bool wait(Steps *steps, const char *word, bool show, gint64 deadline, json_t **ret, GError **error)
+{
+        g_autofree char *known = NULL, *run = g_strdup(word);
         gint64 pause = PAUSE_MS;
         Retry retry;
 
@@ -134,6 +145,8 @@ static bool wait(Steps *steps, const char *run, bool show, gint64 deadline, json
 
                 if (ok && retry_succeeded(&retry))
                         cli_say(steps->cli, "paddle: connected again");
+                if (ok)
+                        keep_id(&run, now);
                 if (ok && run_is_final(now)) {
                         *ret = g_steal_pointer(&now);
                         return true;
@@ -148,21 +161,10 @@ static bool wait(Steps *steps, const char *run, bool show, gint64 deadline, json
         }
 }
 
-/* A name may mean a newer run soon. */
-static char *id_of(Cli *cli, const char *word, GError **error)
-{
-        g_autofree char *path = run_path(word, "");
-        g_autoptr(json_t) run = NULL;
-
-        return http_call_json(cli->client, "GET", path, NULL, &run, error) ? g_strdup(text_of(run, "id"))
-                                                                           : NULL;
-}
-
 bool run_follow(Cli *cli, const char *run, bool show, gint64 deadline, json_t **ret, GError **error)
 {
         Steps steps = { cli, g_hash_table_new_full(NULL, NULL, NULL, g_free) };
-        g_autofree char *id = id_of(cli, run, error);
-        bool ok = id && wait(&steps, id, show, deadline, ret, error);
+        bool ok = wait(&steps, run, show, deadline, ret, error);
 
         g_hash_table_unref(steps.states);
         return ok;

@@ -96,6 +96,7 @@ static void drop_some(Engine *engine, const RunSweep *sweep)
 static void drop_old(Engine *engine, RunRecord *run)
 {
         if (runs_keeper_of(engine, run->seq)) {
+                engine->retain_runs_at = engine->batch.now + COPY_MS;
                 run_record_free(run);
                 return;
         }

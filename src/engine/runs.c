@@ -633,8 +633,8 @@ void runs_restore(Engine *engine)
                 LiveRun *live = g_ptr_array_index(engine->batch.runs, i);
 
                 live->dirty = false;
-                if (!live->was ||
-                    live->was->dropped) { /* what is stored of a retry goes with the next sweep */
+                if (!live->was || live->was->dropped) {
+                        engine->retain_runs_at = 0; /* for what is stored of a retry */
                         leave(engine, live);
                         continue;
                 }
