@@ -327,6 +327,23 @@ static void end_job(const Play *play, const char *path, int status)
         house_barrier(play->house);
 }
 
+/* Of the step that began last. */
+static void end_last_job(const Play *play, int status)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) jobs = store_run_jobs(play->house->store, play->seq, 0, 1000, &error);
+        const RunNodeRecord *node;
+        g_autofree char *task = NULL;
+
+        g_assert_no_error(error);
+        g_assert_cmpuint(jobs->len, >, 0);
+        node = jobs->pdata[jobs->len - 1];
+        task = task_of(node->job_id, 1, "worker", 0);
+        script_say_kind(play->house->script, OBSERVED_STARTED, task);
+        script_say_exit(play->house->script, task, status, 0, false);
+        house_barrier(play->house);
+}
+
 static void say_running(const Play *play)
 {
         g_autoptr(GPtrArray) nodes = nodes_of(play);
@@ -660,6 +677,48 @@ static void test_retry_protects(void)
         house_free(play.house);
 }
 
+/* What is kept of a large run is stored in several batches, before the new run is seen. */
+static void test_retry_large(void)
+{
+        enum { ITEMS = 3000 };
+        g_autoptr(GString) text =
+                g_string_new("entry_points:\n  b: {command: c, deps: a}\n"
+                             "  a: {command: c, condition: '{{PF_LOOP_ARGUMENT}} < 0', loop_argument: [");
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new() };
+        g_autofree char *first = NULL;
+        gint64 counts[NODE_STATES];
+
+        for (int i = 0; i < ITEMS; i++)
+                g_string_append_printf(text, "%s%d", i ? ", " : "", i);
+        g_string_append(text, "]}\n");
+        play.definition = compile(text->str);
+        first = create(play.house, text->str, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        play.id = first;
+        for (int i = 0; i < 2000 && strcmp(state_of(&play, "run"), "failed") != 0; i++) {
+                g_assert_true(store_run_counts(play.house->store, play.seq, counts, &error));
+                if (counts[NODE_RUNNING] > 0)
+                        end_last_job(&play, 3);
+                house_barrier(play.house);
+        }
+        g_assert_cmpstr(state_of(&play, "run"), ==, "failed");
+        play.id = retry(play.house, first, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        g_assert_true(store_run_counts(play.house->store, play.seq, counts, &error));
+        g_assert_cmpint(counts[NODE_SKIPPED], ==, ITEMS);
+        g_assert_cmpint(counts[NODE_RUNNING], ==, 1);
+        restart(&play);
+        end_last_job(&play, 0);
+        assert_is(&play, "run", "succeeded");
+        g_assert_true(store_run_counts(play.house->store, play.seq, counts, &error));
+        g_assert_cmpint(counts[NODE_SKIPPED], ==, ITEMS);
+        g_assert_cmpint(counts[NODE_SUCCEEDED], ==, 1);
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
 /* Nothing of a retry is seen that could not be stored whole, and it can be tried again. */
 static void test_retry_full_disk(void)
 {
@@ -868,6 +927,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/retry-refused", test_retry_refused);
         g_test_add_func("/engine/runs/retry-record", test_retry_record);
         g_test_add_func("/engine/runs/retry-protects", test_retry_protects);
+        g_test_add_func("/engine/runs/retry-large", test_retry_large);
         g_test_add_func("/engine/runs/retry-full-disk", test_retry_full_disk);
         g_test_add_func("/engine/runs/scenarios", test_scenarios);
         g_test_add_func("/engine/runs/parameters", test_parameters);
