@@ -58,12 +58,12 @@ static void flush(RunLog *log)
         g_string_truncate(log->out, 0);
 }
 
-/* "train-3", or "train-3/worker-1" of a step with several members: the first one stands for the step. */
+/* "train-3", or "train-3/pserver-0" of a step with several members. The member of most steps is worker-0. */
 static char *name_of(const json_t *data)
 {
         const char *step = text_of(data, "step"), *member = text_of(data, "member");
 
-        return g_str_has_suffix(member, "-0") ? g_strdup(step) : g_strdup_printf("%s/%s", step, member);
+        return strcmp(member, "worker-0") == 0 ? g_strdup(step) : g_strdup_printf("%s/%s", step, member);
 }
 
 static void on_log(RunLog *log, const json_t *data)
