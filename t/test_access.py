@@ -161,6 +161,10 @@ class House:
         made = self.make("/v1/pipelines", {"definition": text}, self.tokens["owner"])
         return {"pipeline": made["id"], "version": 1}
 
+    def a_record(self, role):
+        """Of a job and of a run: logs and events."""
+        return {**self.a_job(role), **self.a_run(role)}
+
     def a_user(self, role):
         return {"name": self.names["owner"]}
 
@@ -222,8 +226,8 @@ class House:
 
     THINGS = {
         "job": a_job,
-        "log": a_job,
-        "event": a_job,
+        "log": a_record,
+        "event": a_record,
         "run": a_run,
         "pipeline": a_pipeline,
         "user": a_user,
@@ -265,6 +269,7 @@ def routes(document):
 # Without `user` a secret or file system is the caller's own, whoever else has one of the name.
 QUERIES = {
     "/v1/jobs/{job}/logs": "?follow=false",
+    "/v1/runs/{run}/logs": "?follow=false",
     "/v1/events": "?since=0",
     "/v1/secrets/{name}": "?user=olga",
     "/v1/filesystems/{name}": "?user=olga",

@@ -311,7 +311,13 @@ def check_runs(server, check):
     check("GET", f"/v1/runs/{run}", route=one)
     check("GET", f"/v1/runs/{run}/nodes", route=f"{one}/nodes")
     check("GET", f"/v1/runs/{run}/tree", route=f"{one}/tree")
-    check("DELETE", f"/v1/runs/{run}", route=one)
+    check("GET", f"/v1/runs/{run}/events", route=f"{one}/events")
+    check("GET", f"/v1/runs/{run}/logs?follow=false&timestamps=true", route=f"{one}/logs")
+    again = check("POST", f"/v1/runs/{run}/retry", {"from": "d.x", "parameters": {}}, route=f"{one}/retry").json["id"]
+    wait_for(lambda: server.get(f"/v1/runs/{again}").json["state"] == "failed", PATIENCE, "the retry's end")
+    check("GET", f"/v1/runs/{again}/nodes", route=f"{one}/nodes")
+    check("DELETE", f"/v1/runs/{run}", route=one, status=409)
+    check("DELETE", f"/v1/runs/{run}?force=true", route=one)
     long = check("POST", "/v1/runs", {"definition": "name: l\nentry_points:\n  a: {command: sleep 600}\n"}).json["id"]
     check("DELETE", f"/v1/runs/{long}", route=one, status=409)
     check("POST", f"/v1/runs/{long}/stop", {"force": True}, route=f"{one}/stop")

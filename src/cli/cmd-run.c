@@ -8,14 +8,15 @@
 #include "cli/pipeline-file.h"
 #include "cli/pipeline-stored.h"
 #include "cli/run-follow.h"
+#include "cli/run-package.h"
 #include "cli/verbs.h"
 #include "net/url.h"
 
 typedef struct {
         Common common;
-        char *file, *format, *name, *image, *disabled, *user, *state, *key, *description;
+        char *file, *format, *name, *image, *disabled, *user, *state, *key, *description, *package_path;
         GPtrArray *parameters; /* "NAME=VALUE" */
-        bool follow, force, all;
+        bool follow, force, all, no_package, allow_large;
         gint64 limit, timeout_ms;
 } RunOptions;
 
@@ -32,6 +33,11 @@ static const Option create_options[] = {
         { "name", 0, OPTION_STRING, offsetof(RunOptions, name), "NAME", "name of the run" },
         { "description", 'd', OPTION_STRING, offsetof(RunOptions, description), "TEXT",
           "what the run is for" },
+        { "package-path", 0, OPTION_STRING, offsetof(RunOptions, package_path), "DIR",
+          "directory to send, in which the commands of all steps begin; by default that of the file" },
+        { "no-package", 0, OPTION_BOOL, offsetof(RunOptions, no_package), NULL, "send no directory" },
+        { "allow-large", 0, OPTION_BOOL, offsetof(RunOptions, allow_large), NULL,
+          "send it even if it is over 2 GiB or 100,000 files" },
         { "idempotency-key", 0, OPTION_STRING, offsetof(RunOptions, key), "KEY",
           "a second creation with the same key gives the first run" },
         { "follow", 0, OPTION_BOOL, offsetof(RunOptions, follow), NULL,
@@ -39,26 +45,6 @@ static const Option create_options[] = {
         COMMON_OPTIONS,
         { 0 },
 };
-
-static bool post_run(Cli *cli, const RunOptions *options, const json_t *body, json_t **ret, GError **error)
-{
-        g_autofree char *text = json_format(body);
-        g_autofree char *header = options->key ? g_strconcat("Idempotency-Key: ", options->key, NULL) : NULL;
-        const char *headers[] = { header, NULL };
-        const HttpCall call = { .method = "POST",
-                                .path = "/v1/runs",
-                                .body = text,
-                                .body_len = strlen(text),
-                                .headers = header ? headers : NULL };
-        g_auto(HttpReply) reply = { 0 };
-
-        if (!http_call(cli->client, &call, &reply, error))
-                return false;
-        if (reply.status / 100 != 2)
-                return http_reply_error(&reply, error);
-        *ret = json_parse(reply.body->str, reply.body->len, error);
-        return *ret != NULL;
-}
 
 /* The body: of the file, or of the stored pipeline that the word names. */
 static json_t *new_body(const RunOptions *options, const char *word, GError **error)
@@ -89,24 +75,19 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
                                            .image = options->image,
                                            .disabled = options->disabled,
                                            .parameters = options->parameters };
-        g_autoptr(json_t) body = new_body(options, words[0], error), run = NULL, ended = NULL;
+        const RunDirectory directory = { .file = options->file,
+                                         .package_path = options->package_path,
+                                         .none = options->no_package,
+                                         .allow_large = options->allow_large };
+        g_autoptr(json_t) body = new_body(options, words[0], error), run = NULL;
 
         if (!body || !pipeline_add_request(&pipeline, body, error))
                 return false;
         if (options->description)
                 json_object_set_new(body, "description", json_string(options->description));
-        if (!cli_client(cli, error) || !post_run(cli, options, body, &run, error))
-                return false;
-        printf("%s\n", text_of(run, "id"));
-        fflush(stdout);
-        if (!options->follow) {
-                cli_say(cli, "`paddle run show %s` shows its steps", text_of(run, "id"));
-                return true;
-        }
-        if (!run_follow(cli, text_of(run, "id"), true, 0, &ended, error))
-                return false;
-        run_print_end(cli, ended);
-        return true;
+        return run_package_send(cli, &directory, body, error) &&
+               run_post(cli, "/v1/runs", options->key, body, &run, error) &&
+               run_begun(cli, run, options->follow, error);
 }
 
 const Verb verb_run_create = {
@@ -115,8 +96,12 @@ const Verb verb_run_create = {
         .summary = "Run a pipeline: its steps become jobs",
         .about =
                 "The pipeline is a definition in a file, or a stored pipeline (`paddle pipeline list`); without a version "
-                "its newest one. The id of the run goes to standard output. `paddle pipeline lint FILE` finds errors of a "
-                "definition without a server, and `paddle pipeline render FILE` shows what would run.",
+                "its newest one.\n\n"
+                "The directory of the file is sent to the server, as `paddle submit` sends the current one, and the command of "
+                "each step begins in it. Packages of its requirements.txt are installed. With a stored pipeline only the "
+                "directory of --package-path is sent.\n\n"
+                "The id of the run goes to standard output. `paddle pipeline lint FILE` finds errors of a definition without "
+                "a server, and `paddle pipeline render FILE` shows what would run.",
         .examples = "paddle run create -f pipeline.yaml --follow\n"
                     "paddle run create -f pipeline.yaml -p train.epochs=3\n"
                     "paddle run create digits@2 -p train.epochs=3",
@@ -278,11 +263,17 @@ const Verb verb_run_stop = {
         .run = run_stop,
 };
 
-static const Option delete_options[] = { COMMON_OPTIONS, { 0 } };
+static const Option delete_options[] = {
+        { "force", 0, OPTION_BOOL, offsetof(RunOptions, force), NULL,
+          "also if another run keeps results of it" },
+        COMMON_OPTIONS,
+        { 0 },
+};
 
 static bool delete_one(Cli *cli, const char *word, void *arg, GError **error)
 {
-        g_autofree char *path = run_path(word, "");
+        const RunOptions *options = arg;
+        g_autofree char *path = run_path(word, options->force ? "?force=true" : "");
         g_autoptr(json_t) reply = NULL;
 
         if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
@@ -294,13 +285,16 @@ static bool delete_one(Cli *cli, const char *word, void *arg, GError **error)
 static bool run_delete(Cli *cli, const void *target, char *const *words, GError **error)
 {
         return cli_client(cli, error) &&
-               cli_each(cli, words, g_strv_length((char **)words), delete_one, NULL, error);
+               cli_each(cli, words, g_strv_length((char **)words), delete_one, (void *)target, error);
 }
 
 const Verb verb_run_delete = {
         .name = "run delete",
         .args = "RUN...",
         .summary = "Delete runs that have ended, with their jobs and logs",
+        .about =
+                "A run of which a retry keeps results is not deleted, unless --force is given: the retry then shows no logs "
+                "of these steps.",
         .options = delete_options,
         .size = sizeof(RunOptions),
         .min_words = 1,

@@ -13,7 +13,7 @@ const char *pipeline_file_name(const char *path)
         return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-static json_t *parameters_of(const PipelineOptions *options, GError **error)
+json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error)
 {
         g_autoptr(json_t) parameters = json_object();
 
@@ -35,7 +35,7 @@ static json_t *parameters_of(const PipelineOptions *options, GError **error)
 static bool text_parse(const PipelineOptions *options, const char *text, gsize len, Problems *problems,
                        Definition **ret, GError **error)
 {
-        g_autoptr(json_t) parameters = parameters_of(options, error);
+        g_autoptr(json_t) parameters = pipeline_file_parameters(options, error);
         DefinitionRequest request = { .name = options->name,
                                       .docker_env = options->image,
                                       .fs_name = options->fs,
@@ -91,7 +91,7 @@ json_t *pipeline_file_body(const char *path, GError **error)
 
 bool pipeline_add_request(const PipelineOptions *options, json_t *body, GError **error)
 {
-        g_autoptr(json_t) parameters = parameters_of(options, error);
+        g_autoptr(json_t) parameters = pipeline_file_parameters(options, error);
 
         if (!parameters)
                 return false;

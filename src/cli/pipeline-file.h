@@ -41,6 +41,9 @@ bool pipeline_file_load(const PipelineOptions *options, const char *path, Defini
 bool pipeline_text_load(const PipelineOptions *options, const char *label, const char *text, gsize len,
                         Definition **ret, GError **error);
 
+/* The parameters of the options, a new object; NULL with ERR_USAGE. */
+json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error);
+
 /* {"definition": the text of the file}; the caller's. NULL with an error. */
 json_t *pipeline_file_body(const char *path, GError **error);
 /* Adds what the options change to the body of a run (doc/guide/rest.md, "Runs of pipelines"). */

@@ -146,7 +146,7 @@ typedef struct {
         bool admin;
         const char *text; /* the definition, YAML or JSON */
         /* What the request changes: {"name", "image", "disabled", "failure_strategy", "parameters", "fs_id", "fs_name",
-         * "json_body"}, each optional; or NULL. */
+         * "json_body", "package", "package_name", "requirements"}, each optional; or NULL. */
         const json_t *request;
         const char *idempotency_key; /* or NULL */
         /* The version of a stored pipeline from which `text` was read; it must still exist when the run begins. Or NULL. */
@@ -161,8 +161,21 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
 /* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
 void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
                      void *arg);
-/* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended. */
-void engine_delete_run(Engine *engine, const char *id, const char *by, EngineRunDone done, void *arg);
+typedef struct {
+        const char *id;   /* of a run that has ended */
+        const char *from; /* a component, "dag.step", made again with all that depends on it; or NULL */
+        const json_t *parameters; /* other values, an object: what depends on them is made again; or NULL */
+        const char *idempotency_key; /* or NULL */
+} EngineRetry;
+/* A new run of the same definition and owner that keeps what has succeeded (pipeline/run-retry.h). The answer is the new
+ * run; it comes when all that is kept has been copied. ERR_NOT_FOUND; ERR_CONFLICT: the run has not ended, or succeeded and
+ * there is nothing to change; ERR_INVALID: `from` or a parameter is wrong; ERR_QUOTA as above. Reads all nodes of the run
+ * on the caller's thread: up to some seconds for 1,000,000. */
+void engine_retry_run(Engine *engine, const EngineRetry *retry, EngineRunDone done, void *arg);
+/* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended, or, without `force`, another
+ * run keeps results of it. Without its jobs and files such a run shows less, and steps of it that have not begun may fail. */
+void engine_delete_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
+                       void *arg);
 
 /* ---- stored pipelines ---- */
 
@@ -260,7 +273,7 @@ Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GErro
 Job *engine_look_up(Engine *engine, const char *user, const char *word, gint64 *ret_array, GError **error);
 /* True if an element of the array is open. *ret_revision: of the last change of any of them, as published. */
 bool engine_array_open(Engine *engine, gint64 array_seq, gint64 *ret_revision);
-/* The hashes (char *) of the packages that open jobs use, as a set; the caller's. Any thread. */
+/* The hashes (char *) of the packages that open jobs and runs use, as a set; the caller's. Any thread. */
 GHashTable *engine_open_packages(Engine *engine);
 /* Sets the ERR_NOT_FOUND of engine_find and returns false: for callers that are not allowed to know that the
  * job exists. */

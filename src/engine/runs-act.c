@@ -268,9 +268,13 @@ static Live *submit(const RunActor *actor, guint32 node, GError **error)
         const Definition *definition = live->plan->definition;
         const Catalog *catalog = actor->engine->batch.catalog;
         guint32 component = run_node(live->machine, node)->component;
-        const StepRun run = {
-                .definition = definition, .catalog = catalog, .queue = QUEUE_DEFAULT, .image_optional = true
-        };
+        const StepRun run = { .definition = definition,
+                              .catalog = catalog,
+                              .queue = QUEUE_DEFAULT,
+                              .package = live->plan->package,
+                              .package_name = live->plan->package_name,
+                              .requirements = live->plan->requirements,
+                              .image_optional = true };
         g_autofree char *name = step_job_name(live->record->id, component_name(definition, component), node);
         g_auto(Rendered) rendered = { 0 };
         g_autoptr(Spec) spec = NULL;

@@ -135,14 +135,15 @@ struct Engine {
         GHashTable *rates;        /* user (interned) -> Rate, see submit-limits.c */
         GSequence *timers;        /* Live by due */
 
-        GHashTable *runs;       /* seq -> LiveRun: the runs that have not ended, see runs.h */
-        GHashTable *runs_by_id; /* the same, by id */
-        GQueue due_runs;        /* LiveRun with `due` */
-        gint64 run_seq;         /* of the newest one */
-        gint64 runs_at;         /* ms: when a run with jobs that were refused by a limit is due; 0: none */
-        gint64 retain_runs_at;  /* ms: not before this time does the sweep look for runs to delete */
-        bool sweeps_runs;       /* what is to be deleted is being read */
-        bool sweep_again;       /* a run was deleted meanwhile */
+        GHashTable *runs;         /* seq -> LiveRun: the runs that have not ended, see runs.h */
+        GHashTable *runs_by_id;   /* the same, by id */
+        GQueue due_runs;          /* LiveRun with `due` */
+        gint64 run_seq;           /* of the newest one */
+        gint64 runs_at;           /* ms: when a run with jobs that were refused by a limit is due; 0: none */
+        gint64 retain_runs_at;    /* ms: not before this time does the sweep look for runs to delete */
+        bool sweeps_runs;         /* what is to be deleted is being read */
+        GHashTable *deleted_runs; /* gint64: seqs of the runs that were deleted since the start */
+        bool sweep_again;         /* a run was deleted meanwhile */
         ThreadPool *run_workers;
         GHashTable *pipelines; /* seq -> StoredPipeline, see pipelines.h */
         gint64 pipeline_seq;   /* of the newest one */

@@ -195,6 +195,24 @@ RunRecord *store_run_expired(Store *store, gint64 before, GError **error)
         return store->ops->run_expired(store, before, error);
 }
 
+bool store_last_job(Store *store, gint64 *ret, GError **error)
+{
+        store_check_read();
+        return store->ops->last_job(store, ret, error);
+}
+
+GArray *store_run_loop_counts(Store *store, gint64 run, guint32 longer, int limit, GError **error)
+{
+        store_check_read();
+        return store->ops->run_loop_counts(store, run, longer, limit, error);
+}
+
+RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error)
+{
+        store_check_read();
+        return store->ops->run_user_of(store, seq, error);
+}
+
 PipelineRecord *store_pipeline(Store *store, gint64 seq, GError **error)
 {
         store_check_read();

@@ -159,18 +159,32 @@ typedef struct {
         gint64 run;     /* seq */
         gint64 after;   /* nodes with a larger index; 0: all */
         guint32 states; /* bit set of 1u << NodeState; 0: all */
-        int limit;      /* 1..20000 */
+        /* Only nodes with a job whose seq is larger than `job_after`, and at most `job_upto`; 0, 0: all nodes. */
+        gint64 job_after, job_upto;
+        int limit; /* 1..20000 */
 } RunNodeQuery;
 /* RunNodeRecord, in order of index. *ret_next is the `after` of the next page; 0: this is the last one. A page may be
  * shorter than `limit` without being the last. */
 GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+/* The largest seq of a job; 0: there is none. All nodes whose job has this seq or a smaller one are stored by now. */
+bool store_last_job(Store *store, gint64 *ret, GError **error);
 /* RunChildRecord, at most `limit`, in order of dag and component. */
 GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error);
+/* How many nodes of a loop are in a state; only of nodes that have a row. */
+typedef struct {
+        guint32 dag, component; /* as in RunChildRecord */
+        guint8 state;           /* NodeState */
+        gint64 n;
+} RunLoopCount;
+/* RunLoopCount (GArray) of all loops with more than `longer` items, at most `limit` of them; the caller's. */
+GArray *store_run_loop_counts(Store *store, gint64 run, guint32 longer, int limit, GError **error);
 /* The number of its nodes in each state, and of those that never will be made. */
 bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
-/* A run that is dropped, else the one that ended first, at `before` (ms) or earlier; without text. NULL without an
- * error: there is none. */
+/* A run that is dropped, else the one that ended first, at `before` (ms) or earlier, and of which no other run keeps a
+ * result; without text. NULL without an error: there is none. */
 RunRecord *store_run_expired(Store *store, gint64 before, GError **error);
+/* A run that keeps results of the run `seq` (RunNodeRecord, made_by); without text. NULL without an error: none does. */
+RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error);
 
 /* Stored pipelines. */
 PipelineRecord *store_pipeline(Store *store, gint64 seq, GError **error); /* ERR_NOT_FOUND */
@@ -248,9 +262,12 @@ struct StoreOps {
         RunRecord *(*run_by_key)(Store *store, const char *user, const char *idempotency_key, GError **error);
         GPtrArray *(*runs)(Store *store, const RunQuery *query, gint64 *ret_next, GError **error);
         GPtrArray *(*run_nodes)(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+        bool (*last_job)(Store *store, gint64 *ret, GError **error);
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
+        GArray *(*run_loop_counts)(Store *store, gint64 run, guint32 longer, int limit, GError **error);
         bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
         RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);
+        RunRecord *(*run_user_of)(Store *store, gint64 seq, GError **error);
         PipelineRecord *(*pipeline)(Store *store, gint64 seq, GError **error);
         PipelineRecord *(*pipeline_by_name)(Store *store, const char *user, const char *name, GError **error);
         GPtrArray *(*pipelines)(Store *store, const PipelineQuery *query, gint64 *ret_next, GError **error);

@@ -705,12 +705,16 @@ def test_commands_do_not_hang_on_a_closed_pipe(cli):
 PIPELINE = 'name: NAME\nentry_points:\n  a: {command: "exit {{code}}", parameters: {code: 0}}\n'
 
 
+def said_id(said):
+    return re.fullmatch(r"run create success, run id\[(run-\d{6,})\]\n", said)[1]
+
+
 def test_run(cli, flow, tmp_path):
     file = tmp_path / "p.yaml"
     name = fresh("typed")
     file.write_text(PIPELINE.replace("NAME", name))
     said = cli.out("run", "create", "-yr", file, "-n", name, "-p", "code=3", "-p", "a.code=0", "-d", "by hand")
-    run = re.fullmatch(r"run create success, run id\[(run-\d{6,})\]\n", said)[1]
+    run = said_id(said)
     wait_for(lambda: "succeeded" in cells(cli.out("run", "list", "-r", run)), PATIENCE, "the run's end")
     assert {run, name, "by hand"} <= cells(cli.out("run", "list", "-n", name, "-s", "final"))
     assert run not in cells(cli.out("run", "list", "-n", name, "-s", "active"))
@@ -719,6 +723,11 @@ def test_run(cli, flow, tmp_path):
     assert shown["runtime"]["a"][0]["status"] == "succeeded"
     assert f"run: {run}" in cli.out("log", "run", run)
     cli.fails("run", "stop", run, code="ActionNotAllowed")
+    cli.fails("run", "retry", run, code="ActionNotAllowed")
+    failed = said_id(cli.out("run", "create", "-yr", file, "-p", "code=3"))
+    wait_for(lambda: "failed" in cells(cli.out("run", "list", "-r", failed)), PATIENCE, "the run's end")
+    again = cli.out("run", "retry", failed)
+    assert re.fullmatch(rf"run\[{failed}\] retry success, new run id\[run-\d{{6,}}\]\n", again)
     assert cli.out("run", "delete", run) == f"run[{run}] delete success\n"
     cli.fails("run", "show", run, code="RunNotFound")
 

@@ -164,6 +164,34 @@ def test_stop(flow):
     refused(flow.get(f"/run/{run}"), "RunNotFound")
 
 
+MENDED = """name: NAME
+entry_points:
+  a: {command: echo once}
+  b: {deps: a, command: "test ! -e {{broken}}", parameters: {broken: /}}
+"""
+
+
+def test_retry(flow, tmp_path):
+    broken = tmp_path / "broken"
+    broken.touch()
+    stored = store(flow, named(MENDED))["pipelineID"]
+    which = {"pipelineID": stored, "desc": "kept", "parameters": {"b.broken": str(broken)}}
+    first = good(flow.post("/run", which), 201).json["runID"]
+    assert finish(flow, first)["status"] == "failed"
+    broken.unlink()
+    second = good(flow.put(f"/run/{first}?action=retry")).json["runID"]
+    assert second != first
+    found = finish(flow, second)
+    assert found["status"] == "succeeded"
+    assert (found["source"], found["description"]) == (f"{stored}-1", "kept")
+    assert found["runYaml"] == show(flow, first)["runYaml"]
+    refused(flow.put(f"/run/{second}?action=retry"), "ActionNotAllowed")
+    refused(flow.put(f"/run/{first}?action=again"), "InvalidArguments")
+    refused(flow.call("DELETE", f"/run/{first}", {"checkCache": True}), "ActionNotAllowed")
+    good(flow.call("DELETE", f"/run/{first}", {"checkCache": False}), empty=True)
+    assert show(flow, second)["runYaml"] == found["runYaml"]
+
+
 def test_lists(flow, alice):
     names = [fresh("listed") for _ in range(3)]
     runs = [create(flow, named(SHORT, name), who=alice, parameters={"code": str(i)}) for i, name in enumerate(names)]

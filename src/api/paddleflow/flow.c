@@ -19,6 +19,7 @@ PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error)
         flow->store = config->store;
         flow->runtime = config->runtime;
         flow->auth = config->auth;
+        flow->packages = config->packages;
         flow->skip_resource_check = config->skip_resource_check;
         flow->check_cluster = config->check_cluster;
         flow->node_name = g_strdup(config->node_name ? config->node_name : "localhost");

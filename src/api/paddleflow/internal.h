@@ -25,6 +25,7 @@ struct PaddleFlow {
         Store *store;
         Runtime *runtime;
         Auth *auth;
+        PackageStore *packages;
         char *node_name;
         char **node_labels; /* or NULL */
         guint8 key[PADDLEFLOW_KEY_LEN];

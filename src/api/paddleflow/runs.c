@@ -1,8 +1,9 @@
-/* Runs of pipelines (doc/reference/paddleflow-api.md, "Runs"): create, list, show, stop, delete. Of their owner and of
+/* Runs of pipelines (doc/reference/paddleflow-api.md, "Runs"): create, list, show, stop, retry, delete. Of their owner and of
  * root. */
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
+#include "api/run-package.h"
 #include "pipeline/source.h"
 
 #define LIST "runList"
@@ -174,18 +175,23 @@ static bool take_wish(const Call *call, const json_t *body, Wish *wish, GError *
         return true;
 }
 
+static void reply_id(HttpRequest *request, int status, const RunRecord *run)
+{
+        g_autofree char *id = numbered_id_format("run", run->seq);
+        g_autoptr(json_t) reply = json_pack("{s:s}", "runID", id);
+
+        http_request_set_subject(request, run->id);
+        http_reply_json(request, status, reply);
+}
+
 static void create_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
 {
         HttpRequest *request = arg;
-        g_autofree char *id = run ? numbered_id_format("run", run->seq) : NULL;
-        g_autoptr(json_t) reply = run ? json_pack("{s:s}", "runID", id) : NULL;
 
-        if (error) {
+        if (error)
                 paddleflow_fail(request, g_error_copy(error), codes);
-        } else {
-                http_request_set_subject(request, run->id);
-                http_reply_json(request, 201, reply);
-        }
+        else
+                reply_id(request, 201, run);
         http_request_unref(request);
 }
 
@@ -419,7 +425,7 @@ static void show_one(HttpRequest *request, void *arg)
         paddleflow_defer(request, arg, show_now);
 }
 
-/* ---- stop, delete ---- */
+/* ---- stop, retry, delete ---- */
 
 static void change_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
 {
@@ -473,24 +479,55 @@ static void stop(const Call *call, const RunRecord *run)
                 call_fail(call, error);
 }
 
-static void change_run(HttpRequest *request, void *arg)
+static void retry_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+{
+        HttpRequest *request = arg;
+
+        if (error)
+                paddleflow_fail(request, g_error_copy(error), change_codes);
+        else
+                reply_id(request, 200, run);
+        http_request_unref(request);
+}
+
+static void retry(const Call *call, const RunRecord *run)
+{
+        GError *error = NULL;
+
+        if (auth_check_queue(http_request_caller(call->request), "", &error) &&
+            run_package_use(call->flow->store, call->flow->packages, run, &error))
+                engine_retry_run(call->flow->engine, &(EngineRetry){ .id = run->id }, retry_done,
+                                 http_request_ref(call->request));
+        else
+                call_fail(call, error);
+}
+
+static void change_now(HttpRequest *request, void *arg)
 {
         g_auto(Call) call;
         g_autoptr(RunRecord) run = NULL;
         GError *error = NULL;
         const char *action;
+        bool again;
 
         if (!call_begin(&call, request, arg))
                 return;
         action = call_query(&call, "action");
-        if (strcmp(action, "stop") != 0)
-                paddleflow_set(&error, CODE_InvalidArguments, "action '%.40s' is not stop", action);
+        again = strcmp(action, "retry") == 0;
+        if (!again && strcmp(action, "stop") != 0)
+                paddleflow_set(&error, CODE_InvalidArguments, "action '%.40s' is not stop or retry", action);
         else
                 run = call_run(&call, call_param(&call, "runID"), &error);
         if (run)
-                stop(&call, run);
+                (again ? retry : stop)(&call, run);
         else
                 call_fail(&call, error);
+}
+
+/* A retry reads all nodes of the earlier run. */
+static void change_run(HttpRequest *request, void *arg)
+{
+        paddleflow_defer(request, arg, change_now);
 }
 
 static void drop_run(HttpRequest *request, void *arg)
@@ -499,13 +536,15 @@ static void drop_run(HttpRequest *request, void *arg)
         g_autoptr(RunRecord) run = NULL;
         g_autoptr(json_t) body = NULL;
         GError *error = NULL;
+        bool force;
 
         if (!call_begin(&call, request, arg))
                 return;
         body = take_optional(&call, run_delete_body, &error);
+        force = json_is_false(json_object_get(body, "checkCache"));
         run = body ? call_run(&call, call_param(&call, "runID"), &error) : NULL;
         if (run)
-                engine_delete_run(call.flow->engine, run->id, call.user, change_done,
+                engine_delete_run(call.flow->engine, run->id, force, call.user, change_done,
                                   http_request_ref(request));
         else
                 call_fail(&call, error);
@@ -523,7 +562,7 @@ static const HttpParameter list_query[] = {
         { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
         { 0 },
 };
-static const HttpParameter action_query[] = { { "action", HTTP_STRING, "stop." }, { 0 } };
+static const HttpParameter action_query[] = { { "action", HTTP_STRING, "stop or retry." }, { 0 } };
 
 const HttpRoute run_rows[] = {
         { "POST", PADDLEFLOW_BASE "/run", ACCESS_RUN, VERB_CREATE, create_run, "Run a pipeline.",
@@ -535,8 +574,9 @@ const HttpRoute run_rows[] = {
           .reply = "RunList" },
         { "GET", PADDLEFLOW_BASE "/run/{runID}", ACCESS_RUN, VERB_SHOW, show_one,
           "Show a run with all its steps. That of a large run is sent in parts.", .reply = "RunShown" },
-        { "PUT", PADDLEFLOW_BASE "/run/{runID}", ACCESS_RUN, VERB_UPDATE, change_run, "Stop a run.",
-          .query = action_query, .request = "RunStop" },
+        { "PUT", PADDLEFLOW_BASE "/run/{runID}", ACCESS_RUN, VERB_UPDATE, change_run,
+          "Stop a run, or retry it as a new run, whose id is the answer.", .query = action_query,
+          .request = "RunStop" },
         { "DELETE", PADDLEFLOW_BASE "/run/{runID}", ACCESS_RUN, VERB_DELETE, drop_run,
           "Delete a run that has ended, with its jobs." },
         { 0 },

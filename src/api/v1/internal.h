@@ -128,6 +128,9 @@ bool api_spec_takes_long(const Api *api, const json_t *object);
 /* Takes ownership of the body of a submission. Checks paths, package and flavours, and fills in their
  * values. */
 Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error);
+/* The member "package" of a submission must be here, sent by the caller; what it requires becomes the member
+ * "requirements", unless that is there. Reads files: on the pool. */
+bool api_take_package(Api *api, const HttpCaller *caller, json_t *object, GError **error);
 /* Idempotency-Key of the request, or NULL. False: it is invalid. */
 bool api_take_key(HttpRequest *request, const char **ret, GError **error);
 /* True and *ret for ?name=true. */
@@ -158,6 +161,8 @@ GBytes *api_job_text(Api *api, const Job *job);
 /* The same of a job that was just submitted: its text is not kept. */
 char *api_new_job_text(Api *api, const Job *job);
 json_t *api_format_event(const Event *event);
+/* Answers with {"items","revision"}, the events that the query finds, or with the error: 410 if they are gone. */
+void api_reply_events(Api *api, HttpRequest *request, const EventQuery *query);
 
 /* The OpenAPI document of all routes; built once. */
 const char *openapi_text(gsize *ret_len);

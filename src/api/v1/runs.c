@@ -1,8 +1,10 @@
-/* Runs of pipelines over HTTP: create, list, show, their nodes, stop, delete. */
-#include "api/v1/internal.h"
+/* Runs of pipelines over HTTP: create, list, show, their nodes, stop, retry, delete, events. */
+#include "api/v1/runs.h"
 
 #include <string.h>
 
+#include "api/run-package.h"
+#include "api/v1/run-logs.h"
 #include "api/v1/run-tree.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -11,6 +13,7 @@ enum {
         BODY_MAX = 36 * 1024 * 1024, /* a text of 16 MiB, of which a character may be written as two */
         SOON = 64 * 1024,            /* bytes of a body that is compiled at once */
         LIST_MAX = 1000,
+        EVENTS_MAX = 10000,
         WORD_MAX = 64 * 1024,
         NOTE_MAX = 1024, /* bytes of a description */
 };
@@ -24,11 +27,12 @@ static json_t *format_run(const RunRecord *run)
         g_autofree char *pipeline = run->pipeline ? numbered_id_format("ppl", run->pipeline) : NULL;
         bool stops = run->stopping && !node_is_final((NodeState)run->state);
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?, s:s?, s:o, s:s}", "id", run->id, "name",
-                         run->name, "user", run->user, "state",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s}", "id",
+                         run->id, "name", run->name, "user", run->user, "state",
                          stops ? "stopping" : node_state_name((NodeState)run->state), "message",
-                         run->message ? run->message : "", "revision", (json_int_t)run->revision,
-                         "created_at", created, "finished_at", finished, "pipeline", pipeline, "version",
+                         run->message ? run->message : "", "attempt", (int)run->attempt, "retry_of",
+                         run->retry_id, "revision", (json_int_t)run->revision, "created_at", created,
+                         "finished_at", finished, "pipeline", pipeline, "version",
                          pipeline ? json_integer(run->version) : json_null(), "description",
                          run->note ? run->note : "");
 }
@@ -49,14 +53,37 @@ static json_t *format_whole(Api *api, const RunRecord *run, GError **error)
         return reply;
 }
 
-/* The run that the route names, if the caller may do this with it. NULL: an error was already sent. */
-static RunRecord *find_run(Api *api, HttpRequest *request)
+/* By its id, or the newest one of the caller with this name. */
+static RunRecord *read_run(Api *api, const HttpCaller *caller, const char *word, GError **error)
+{
+        RunQuery query = { .user = caller->user, .name = word, .limit = 1 };
+        g_autoptr(GError) missing = NULL;
+        RunRecord *run = store_run_by_id(api->store, word, false, &missing);
+        gint64 next = 0;
+
+        while (!run && err_is(missing, ERR_NOT_FOUND)) {
+                g_autoptr(GPtrArray) runs = store_runs(api->store, &query, &next, error);
+
+                if (!runs)
+                        return NULL;
+                if (runs->len > 0)
+                        return g_ptr_array_steal_index(runs, 0);
+                if (next == 0)
+                        break;
+                query.before_seq = next;
+        }
+        if (!run)
+                g_propagate_error(error, g_steal_pointer(&missing));
+        return run;
+}
+
+RunRecord *api_run(Api *api, HttpRequest *request)
 {
         const HttpCaller *caller = http_request_caller(request);
         const HttpRoute *route = http_request_route(request);
         const char *id = http_request_param(request, "run");
         g_autoptr(GError) error = NULL;
-        g_autoptr(RunRecord) run = store_run_by_id(api->store, id, false, &error);
+        g_autoptr(RunRecord) run = read_run(api, caller, id, &error);
         bool allowed = run && auth_may(caller, (AccessKind)route->kind, (AccessVerb)route->verb,
                                        strcmp(run->user, caller->user) == 0, false);
 
@@ -121,10 +148,12 @@ static bool take_text(const json_t *body, const char *key, json_t *ret, GError *
 /* The part of the body that the run keeps beside the definition. */
 static json_t *take_request(const json_t *body, GError **error)
 {
-        static const char *const known[] = { "definition", "pipeline", "version",     "name",
-                                             "image",      "disabled", "description", "failure_strategy",
-                                             "parameters", NULL };
-        static const char *const texts[] = { "name", "image", "disabled", "failure_strategy" };
+        static const char *const known[] = { "definition", "pipeline", "version",      "name",
+                                             "image",      "disabled", "description",  "failure_strategy",
+                                             "parameters", "package",  "package_name", "requirements",
+                                             NULL };
+        static const char *const texts[] = { "name",    "image",        "disabled",    "failure_strategy",
+                                             "package", "package_name", "requirements" };
         const json_t *parameters = json_object_get(body, "parameters");
         g_autoptr(json_t) request = json_object();
 
@@ -225,8 +254,11 @@ static void create_run(HttpRequest *request, void *arg)
         if (len > SOON && http_request_to_pool(request))
                 return;
         body = http_request_json(request, &error);
+        if (json_object_get(body, "package") && http_request_to_pool(request))
+                return;
         if (body && take_run(request, body, &run, &wanted, &error) &&
-            take_source(api, request, body, &run, &version, &error))
+            take_source(api, request, body, &run, &version, &error) &&
+            api_take_package(api, http_request_caller(request), wanted, &error))
                 engine_create_run(api->engine, &run, change_done, change_new(request, 201));
         else if (error)
                 http_fail(request, error);
@@ -236,7 +268,7 @@ static void stop_run(HttpRequest *request, void *arg)
 {
         static const char *const known[] = { "force", NULL };
         Api *api = arg;
-        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = NULL;
         bool force = false;
@@ -253,14 +285,54 @@ static void stop_run(HttpRequest *request, void *arg)
                 http_fail(request, error);
 }
 
+/* What a retry changes. False with an error. */
+static bool read_retry(const json_t *body, EngineRetry *ret, GError **error)
+{
+        static const char *const known[] = { "from", "parameters", NULL };
+        const json_t *parameters = json_object_get(body, "parameters");
+
+        if (!json_only(body, "", known, error) ||
+            !json_get_string(body, "", "from", WORD_MAX, &ret->from, error))
+                return false;
+        if (parameters && !json_is_null(parameters) && !json_is_object(parameters))
+                return err_set(error, ERR_INVALID, "parameters must be an object of names and values");
+        ret->parameters = json_is_object(parameters) ? parameters : NULL;
+        return true;
+}
+
+static void retry_run(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(RunRecord) run = api_run(api, request);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = NULL;
+        EngineRetry retry = { .id = run ? run->id : NULL };
+        gsize len;
+
+        if (!run)
+                return;
+        (void)http_request_body(request, &len);
+        body = len > 0 ? http_request_json(request, &error) : json_object();
+        if (body && check_token(http_request_caller(request), &error) &&
+            run_package_use(api->store, api->packages, run, &error) &&
+            api_take_key(request, &retry.idempotency_key, &error) && read_retry(body, &retry, &error))
+                engine_retry_run(api->engine, &retry, change_done, change_new(request, 201));
+        else
+                http_fail(request, error);
+}
+
 static void delete_run(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(RunRecord) run = NULL;
+        bool force = false;
 
+        if (!api_query_boolean(request, "force", false, &force))
+                return;
+        run = api_run(api, request);
         if (run)
-                engine_delete_run(api->engine, run->id, http_request_caller(request)->user, change_done,
-                                  change_new(request, 204));
+                engine_delete_run(api->engine, run->id, force, http_request_caller(request)->user,
+                                  change_done, change_new(request, 204));
 }
 
 /* ---- reading ---- */
@@ -315,7 +387,7 @@ static void list_runs(HttpRequest *request, void *arg)
 static void show_run(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) reply = run ? format_whole(api, run, &error) : NULL;
 
@@ -340,7 +412,7 @@ static void list_nodes(HttpRequest *request, void *arg)
         if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
             !http_request_query_int(request, "after", 1, G_MAXINT32, 0, &query.after))
                 return;
-        run = find_run(api, request);
+        run = api_run(api, request);
         if (!run)
                 return;
         query.run = run->seq;
@@ -362,7 +434,7 @@ static void list_nodes(HttpRequest *request, void *arg)
 static void show_tree(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
         g_autoptr(RunText) text = run ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
         bool partial = false;
@@ -379,6 +451,47 @@ static void show_tree(HttpRequest *request, void *arg)
         }
 }
 
+static void list_run_events(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        EventQuery query = { .subject = SUBJECT_RUN };
+        g_autoptr(RunRecord) run = NULL;
+        gint64 limit;
+
+        if (!http_request_query_int(request, "since", 0, G_MAXINT64, 0, &query.since) ||
+            !http_request_query_int(request, "limit", 1, EVENTS_MAX, 1000, &limit))
+                return;
+        run = api_run(api, request);
+        if (!run)
+                return;
+        query.seq = run->seq;
+        query.limit = (int)limit;
+        api_reply_events(api, request, &query);
+}
+
+static void stream_run_logs(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        RunLogOptions options = { .step = http_request_query(request, "step"),
+                                  .cursor = http_request_query(request, "cursor") };
+        g_autoptr(RunRecord) run = NULL;
+        g_autoptr(RunText) text = NULL;
+        g_autoptr(GError) error = NULL;
+
+        if (!api_query_boolean(request, "follow", true, &options.follow) ||
+            !api_query_boolean(request, "timestamps", false, &options.times) ||
+            !api_query_boolean(request, "raw", false, &options.raw))
+                return;
+        if (!options.cursor)
+                options.cursor = http_request_header(request, "Last-Event-ID");
+        run = api_run(api, request);
+        if (!run)
+                return;
+        text = run_texts_get(api->run_texts, api->store, run, &error);
+        if (!text || !run_logs_start(api, request, run, text, &options, &error))
+                http_fail(request, error);
+}
+
 /* ---- routes ---- */
 
 static const HttpParameter list_runs_query[] = {
@@ -388,6 +501,27 @@ static const HttpParameter list_runs_query[] = {
         { "state", HTTP_STRING, "Only these states, separated by commas." },
         { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
         { "after", HTTP_STRING, "Marker of the page before." },
+        { 0 },
+};
+
+static const HttpParameter delete_run_query[] = {
+        { "force", HTTP_BOOLEAN, "Also if another run keeps results of it." },
+        { 0 },
+};
+
+static const HttpParameter run_events_query[] = {
+        { "since", HTTP_INTEGER, "Only events with a larger revision." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 10000." },
+        { 0 },
+};
+
+static const HttpParameter run_logs_query[] = {
+        { "step", HTTP_STRING,
+          "Only this component, such as train, dag.train or train-3. A name without number means all items of a loop." },
+        { "follow", HTTP_BOOLEAN, "Wait for more until the run ends, true when absent." },
+        { "timestamps", HTTP_BOOLEAN, "Say when the lines of each event were written." },
+        { "raw", HTTP_BOOLEAN, "Send all states of redrawn lines." },
+        { "cursor", HTTP_STRING, "Where an earlier stream ended." },
         { 0 },
 };
 
@@ -416,7 +550,19 @@ const HttpRoute run_routes[] = {
         { "POST", "/v1/runs/{run}/stop", ACCESS_RUN, VERB_UPDATE, stop_run,
           "Stop a run: its jobs are cancelled, then post_process runs, unless force is set.",
           .body_max = 1024, .request = "StopRun", .reply = "Run" },
+        { "POST", "/v1/runs/{run}/retry", ACCESS_RUN, VERB_UPDATE, retry_run,
+          "Retry a run that has ended: a new run keeps what has succeeded, and makes the rest again.",
+          .body_max = 1024 * 1024, .request = "RetryRun", .reply = "Run", .reply_status = 201,
+          .on_pool = true },
         { "DELETE", "/v1/runs/{run}", ACCESS_RUN, VERB_DELETE, delete_run,
-          "Delete a run that has ended, with its jobs.", .reply_status = 204 },
+          "Delete a run that has ended, with its jobs. Refused while another run keeps results of it.",
+          .query = delete_run_query, .reply_status = 204 },
+        { "GET", "/v1/runs/{run}/events", ACCESS_EVENT, VERB_SHOW, list_run_events,
+          "List the events of a run.", .query = run_events_query, .reply = "EventList" },
+        { "GET", "/v1/runs/{run}/logs", ACCESS_LOG, VERB_SHOW, stream_run_logs,
+          "Follow the logs of all steps as server-sent events until the run ends; resumes with cursor or "
+          "Last-Event-ID.",
+          .query = run_logs_query, .reply = "RunLogEvent", .reply_type = "text/event-stream",
+          .on_pool = true },
         { 0 },
 };

@@ -15,7 +15,7 @@ const PaddleFlowGroup paddleflow_groups[] = {
         { "cluster", "Manage clusters, and see what they have." },
         { "fs", "Manage file systems: names for directories." },
         { "job", "Create, watch and stop jobs." },
-        { "run", "Run pipelines, watch and stop runs." },
+        { "run", "Run pipelines, watch, stop and retry runs." },
         { "pipeline", "Manage stored pipelines." },
         { "log", "Show logs." },
         { "statistics", "Show the usage of jobs." },
@@ -803,6 +803,8 @@ const PaddleFlowCommand paddleflow_commands[] = {
         { "run", "show", "Show a run.", run_word, NULL, "GET", "/run/{0}", .columns = run_show_columns },
         { "run", "stop", "Stop a run.", run_word, run_stop_options, "PUT", "/run/{0}?action=stop",
           PADDLEFLOW_BODY, .prepare = say_force, .done = "run[{0}] stop success" },
+        { "run", "retry", "Retry a run that has ended, as a new run.", run_word, NULL, "PUT",
+          "/run/{0}?action=retry", .done = "run[{0}] retry success, new run id[{runID}]" },
         { "run", "delete", "Delete a run that has ended.", run_word, run_delete_options, "DELETE", "/run/{0}",
           PADDLEFLOW_BODY, .prepare = say_check, .done = "run[{0}] delete success" },
 

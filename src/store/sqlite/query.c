@@ -45,6 +45,15 @@
         "SELECT " columns " FROM pipeline_version" from                                                      \
         " WHERE pipeline = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1"
 
+/* A run that is not dropped and keeps results of the run `seq`. */
+#define KEEPER_OF(columns, seq)                                                                              \
+        "SELECT " columns " FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run"                  \
+        " ON run.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = " seq " AND run.dropped = 0"
+#define HAS_KEEPER(seq)                                                                                      \
+        "EXISTS (SELECT 1 FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run AS keeper"          \
+        " ON keeper.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = " seq                           \
+        " AND keeper.dropped = 0)"
+
 #define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
 
 const char *const reader_sql[] = {
@@ -92,7 +101,7 @@ const char *const reader_sql[] = {
                                                           " AND subject_seq < ?7"),
         [RUN_BY_ID] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1 AND dropped = 0",
         [RUN_BY_SEQ] = "SELECT " RUN_COLUMNS " FROM run WHERE seq = ?1 AND dropped = 0",
-        [RUN_BY_KEY] = "SELECT " RUN_COLUMNS " FROM run WHERE user = ?1 AND idempotency = ?2",
+        [RUN_BY_KEY] = "SELECT " RUN_COLUMNS " FROM run WHERE user = ?1 AND idempotency = ?2 AND dropped = 0",
         [RUN_TEXT] = "SELECT " RUN_TEXT_COLUMNS " FROM run_text" RUN_WITH_STORED " WHERE run_text.seq = ?1",
         [RUNS] = RUN_PAGE("run NOT INDEXED", ""),
         [RUNS_OF_USER] = RUN_PAGE("run INDEXED BY run_user", " AND user = ?6"),
@@ -102,10 +111,15 @@ const char *const reader_sql[] = {
         [RUN_NODES] =
                 "SELECT " RUN_NODE_COLUMNS ", job.id FROM run_node LEFT JOIN job ON job.seq = run_node.job"
                 " WHERE run = ?1 AND node > ?2 AND node <= ?3 AND (?4 >> run_node.state) & 1"
-                " ORDER BY node LIMIT ?5",
+                " AND run_node.job > ?6 AND run_node.job <= ?7 ORDER BY node LIMIT ?5",
         [RUN_LAST_NODE] = "SELECT coalesce(max(node), 0) FROM run_node WHERE run = ?1",
         [RUN_CHILDREN] =
                 "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",
+        [RUN_COUNT_LOOPS] =
+                "SELECT loop.dag, loop.component, run_node.state, count(*) FROM run_child AS loop CROSS JOIN run_node"
+                " ON run_node.run = loop.run AND node >= loop.first AND node < loop.first + loop.count"
+                " WHERE loop.run = ?1 AND loop.count > ?2"
+                " GROUP BY loop.dag, loop.component, run_node.state LIMIT ?3",
         [RUN_COUNT_NODES] = "SELECT state, count(*) FROM run_node WHERE run = ?1 GROUP BY state",
         /* Of a loop, those of its nodes that have a row count as such. */
         [RUN_COUNT_RESTS] =
@@ -115,7 +129,8 @@ const char *const reader_sql[] = {
         [RUN_DROPPED] = "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_dropped WHERE dropped = 1 LIMIT 1",
         [RUN_EXPIRED] =
                 "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_ended WHERE state >= 5 AND dropped = 0"
-                " AND finished <= ?1 ORDER BY finished LIMIT 1",
+                " AND finished <= ?1 AND NOT " HAS_KEEPER("run.seq") " ORDER BY finished LIMIT 1",
+        [RUN_USER_OF] = KEEPER_OF(RUN_COLUMNS, "?1") " LIMIT 1",
         [PIPELINE_BY_SEQ] = "SELECT " PIPELINE_COLUMNS " FROM pipeline WHERE seq = ?1",
         [PIPELINE_BY_NAME] = "SELECT " PIPELINE_COLUMNS
                              " FROM pipeline INDEXED BY pipeline_name WHERE user = ?1 AND name = ?2",

@@ -45,8 +45,9 @@ static const char *const named_sql[] = {
                 " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
         [RUN_INSERT] =
                 "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
-                " forced, dropped, idempotency, message, pipeline, version, source, fs, note)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, 0, ?8, NULL, ?9, ?10, ?11, ?12, ?13)",
+                " forced, dropped, idempotency, message, retry_of, attempt, pipeline, version, source, fs, note)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, ?8, iif(?8, NULL, ?9), NULL, ?10, max(?11, 1),"
+                " ?12, ?13, ?14, ?15, ?16)",
         [RUN_TEXT_INSERT] = "INSERT INTO run_text (seq, text, request, hash) VALUES (?1, ?2, ?3, ?4)",
         [RUN_DROP] = "DELETE FROM run WHERE seq = ?1",
         [RUN_TEXT_DROP] = "DELETE FROM run_text WHERE seq = ?1",
@@ -487,22 +488,22 @@ const RecordRow record_rows[] = {
         { RECORD_NEW_RUN, RECORD_PUT, .write = write_new_run },
         { RECORD_RUN, RECORD_PUT,
           .sql = "UPDATE run SET state = ?2, finished = ?3, revision = ?4, stopping = ?5, forced = ?6, dropped = ?7,"
-                 " message = ?8, idempotency = iif(?7, NULL, idempotency) WHERE seq = ?1",
+                 " message = ?8, idempotency = iif(?7, NULL, coalesce(?9, idempotency)) WHERE seq = ?1",
           .bind = bind_run,
           .load = "SELECT " RUN_COLUMNS ", " RUN_TEXT_COLUMNS " FROM run INDEXED BY run_open"
                   " CROSS JOIN run_text ON run_text.seq = run.seq" RUN_WITH_STORED
-                  " WHERE state < 5 ORDER BY run.seq",
+                  " WHERE state < 5 AND dropped = 0 ORDER BY run.seq",
           .read = read_run, .free = free_run },
         { RECORD_RUN_NODE, RECORD_PUT,
-          .sql = "INSERT INTO run_node (run, node, dag, component, number, state, flags, job, started, finished, message)"
-                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+          .sql = "INSERT INTO run_node (run, node, dag, component, number, state, flags, job, started, finished, message,"
+                 " made_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
                  " ON CONFLICT (run, node) DO UPDATE SET state = excluded.state, flags = excluded.flags,"
                  " job = excluded.job, started = iif(started, started, excluded.started),"
                  " finished = excluded.finished, message = coalesce(message, excluded.message)",
           .bind = bind_run_node,
           .load = "SELECT " RUN_NODE_COLUMNS
                   " FROM run INDEXED BY run_open CROSS JOIN run_node ON run_node.run = run.seq"
-                  " WHERE run.state < 5 ORDER BY run.seq, node",
+                  " WHERE run.state < 5 AND run.dropped = 0 ORDER BY run.seq, node",
           .read = read_run_node, .free = free_run_node },
         { RECORD_RUN_CHILD, RECORD_PUT,
           .sql = "INSERT INTO run_child (run, dag, component, first, count, rest) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
@@ -510,7 +511,8 @@ const RecordRow record_rows[] = {
                  " rest = excluded.rest",
           .bind = bind_run_child,
           .load = "SELECT " RUN_CHILD_COLUMNS " FROM run INDEXED BY run_open"
-                  " CROSS JOIN run_child ON run_child.run = run.seq WHERE run.state < 5 ORDER BY run.seq, first",
+                  " CROSS JOIN run_child ON run_child.run = run.seq WHERE run.state < 5 AND run.dropped = 0"
+                  " ORDER BY run.seq, first",
           .read = read_run_child, .free = g_free },
         { RECORD_RUN_NODE, RECORD_DROP, .sql = "DELETE FROM run_node WHERE run = ?1 AND node = ?2",
           .bind = bind_run_node_key },

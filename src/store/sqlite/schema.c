@@ -140,6 +140,12 @@ const char *const schema_migrations[] = {
         "  first INTEGER NOT NULL, count INTEGER NOT NULL, rest INTEGER NOT NULL,"
         "  PRIMARY KEY (run, dag, component)) STRICT, WITHOUT ROWID;"
         "ALTER TABLE state ADD COLUMN last_run_seq INTEGER NOT NULL DEFAULT 0;",
+        /* Retries of runs. A node that a retry kept names the run whose job made its result; that run is not deleted
+         * while others use it, which the index finds. Only kept nodes are in it. */
+        "ALTER TABLE run ADD COLUMN retry_of INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE run ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1;"
+        "ALTER TABLE run_node ADD COLUMN made_by INTEGER NOT NULL DEFAULT 0;"
+        "CREATE INDEX run_node_maker ON run_node (made_by) WHERE made_by > 0;",
         /* Stored pipelines. A definition lies once for each content, by its hash: versions refer to it, and the runs that
          * were made of them, whose own text is empty. It goes with the last of these. The name of a pipeline is free in
          * the batch that deletes it, so no index holds names apart: the engine does. */
