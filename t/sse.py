@@ -68,3 +68,7 @@ class Stream:
 
 def follow_logs(server, job, **query):
     return Stream(server, f"/v1/jobs/{job['id']}/logs", **query)
+
+
+def follow_run(server, run, **query):
+    return Stream(server, f"/v1/runs/{run}/logs", **query)

@@ -155,6 +155,16 @@ class House:
         wait_for(lambda: self.server.get(f"/v1/runs/{run}").json["state"] == "succeeded", 30, "the run's end")
         return {"run": run}
 
+    def a_pipeline(self, role):
+        name = f"stored{next(self.numbers)}"
+        text = f'name: {name}\nentry_points:\n  a: {{command: "true"}}\n'
+        made = self.make("/v1/pipelines", {"definition": text}, self.tokens["owner"])
+        return {"pipeline": made["id"], "version": 1}
+
+    def a_record(self, role):
+        """Of a job and of a run: logs and events."""
+        return {**self.a_job(role), **self.a_run(role)}
+
     def a_user(self, role):
         return {"name": self.names["owner"]}
 
@@ -216,9 +226,10 @@ class House:
 
     THINGS = {
         "job": a_job,
-        "log": a_job,
-        "event": a_job,
+        "log": a_record,
+        "event": a_record,
         "run": a_run,
+        "pipeline": a_pipeline,
         "user": a_user,
         "password": a_user,
         "second factor": a_user,
@@ -258,6 +269,7 @@ def routes(document):
 # Without `user` a secret or file system is the caller's own, whoever else has one of the name.
 QUERIES = {
     "/v1/jobs/{job}/logs": "?follow=false",
+    "/v1/runs/{run}/logs": "?follow=false",
     "/v1/events": "?since=0",
     "/v1/secrets/{name}": "?user=olga",
     "/v1/filesystems/{name}": "?user=olga",
@@ -269,7 +281,7 @@ def is_denied(reply, kind):
     if reply.status in (401, 403):
         assert reply.json["code"] == ("unauthenticated" if reply.status == 401 else "denied"), reply.body
         return True
-    return reply.status == 404 and kind in ("job", "run", "log", "event", "token")
+    return reply.status == 404 and kind in ("job", "run", "pipeline", "log", "event", "token")
 
 
 def expects(rules, scopes, kind, verb, holds, scope):

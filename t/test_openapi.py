@@ -200,6 +200,7 @@ def test_replies_are_as_described(shared_server, document):
     check_catalog(check)
     check_scheduling(server, check)
     check_runs(server, check)
+    check_pipelines(check)
     # errors
     check("POST", "/v1/jobs", {"command": []}, status=400)
     check("GET", "/v1/jobs/none", route="/v1/jobs/{job}", status=404)
@@ -288,6 +289,20 @@ entry_points:
 """
 
 
+def check_pipelines(check):
+    one = "/v1/pipelines/{pipeline}"
+    check("POST", "/v1/pipelines", {"definition": PIPELINE, "description": "of Monday"})
+    check("POST", "/v1/pipelines", {"definition": PIPELINE}, status=409)
+    check("GET", "/v1/pipelines?limit=1")
+    check("POST", "/v1/pipelines/described/versions", {"definition": PIPELINE}, route=f"{one}/versions")
+    check("GET", "/v1/pipelines/described", route=one)
+    check("GET", "/v1/pipelines/described/versions", route=f"{one}/versions")
+    check("GET", "/v1/pipelines/described/versions/1", route=f"{one}/versions/{{version}}")
+    check("POST", "/v1/runs", {"pipeline": "described", "version": 1})
+    check("DELETE", "/v1/pipelines/described/versions/1", route=f"{one}/versions/{{version}}")
+    check("DELETE", "/v1/pipelines/described", route=one)
+
+
 def check_runs(server, check):
     one = "/v1/runs/{run}"
     run = check("POST", "/v1/runs", {"definition": PIPELINE, "name": "other"}).json["id"]
@@ -299,7 +314,13 @@ def check_runs(server, check):
     check("GET", f"/v1/artifacts?run={run}")
     check("GET", "/v1/artifacts?filesystem=home&type=output&path=x")
     check("DELETE", f"/v1/artifacts/{run}?path=x", route="/v1/artifacts/{run}", status=404)
-    check("DELETE", f"/v1/runs/{run}", route=one)
+    check("GET", f"/v1/runs/{run}/events", route=f"{one}/events")
+    check("GET", f"/v1/runs/{run}/logs?follow=false&timestamps=true", route=f"{one}/logs")
+    again = check("POST", f"/v1/runs/{run}/retry", {"from": "d.x", "parameters": {}}, route=f"{one}/retry").json["id"]
+    wait_for(lambda: server.get(f"/v1/runs/{again}").json["state"] == "failed", PATIENCE, "the retry's end")
+    check("GET", f"/v1/runs/{again}/nodes", route=f"{one}/nodes")
+    check("DELETE", f"/v1/runs/{run}", route=one, status=409)
+    check("DELETE", f"/v1/runs/{run}?force=true", route=one)
     long = check("POST", "/v1/runs", {"definition": "name: l\nentry_points:\n  a: {command: sleep 600}\n"}).json["id"]
     check("DELETE", f"/v1/runs/{long}", route=one, status=409)
     check("POST", f"/v1/runs/{long}/stop", {"force": True}, route=f"{one}/stop")

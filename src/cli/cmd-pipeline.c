@@ -1,4 +1,4 @@
-/* paddle pipeline lint, show: checks and draws a definition. Needs no server. */
+/* paddle pipeline lint: checks a definition. Needs no server. */
 #include "base/err.h"
 #include "base/word.h"
 #include "cli/listing.h"
@@ -126,50 +126,4 @@ const Verb verb_pipeline_lint = {
         .max_words = 1,
         .words = WORDS_FILES,
         .run = run_lint,
-};
-
-/* ---- show ---- */
-
-static const Option show_options[] = {
-        PIPELINE_OPTIONS,
-        COMMON_OPTIONS,
-        { 0 },
-};
-
-static bool run_show(Cli *cli, const void *target, char *const *words, GError **error)
-{
-        g_autoptr(Definition) definition = NULL;
-        g_autofree char *text = NULL;
-        g_auto(GStrv) lines = NULL;
-
-        if (!pipeline_file_load(target, words[0], &definition, error))
-                return false;
-        text = definition_show(definition, cli->terminal.utf8,
-                               cli->terminal.out_is_terminal ? cli->terminal.width : 0);
-        lines = g_strsplit(text, "\n", -1);
-        for (int i = 0; lines[i] && (lines[i + 1] || *lines[i]); i++) {
-                g_autofree char *visible = text_visible(lines[i]);
-                g_autofree char *cut = cli->terminal.out_is_terminal
-                                               ? text_cut(visible, cli->terminal.width, cli->terminal.utf8)
-                                               : g_strdup(visible);
-
-                printf("%s\n", cut);
-        }
-        return true;
-}
-
-const Verb verb_pipeline_show = {
-        .name = "pipeline show",
-        .args = "FILE",
-        .summary = "Draw the components of a pipeline as a tree",
-        .about =
-                "Each line is a step or a DAG, with what it waits for (after), its loop, its condition (if) and the "
-                "component that it uses. post_process and the library follow. No server is needed.",
-        .examples = "paddle pipeline show pipeline.yaml",
-        .options = show_options,
-        .size = sizeof(PipelineOptions),
-        .min_words = 1,
-        .max_words = 1,
-        .words = WORDS_FILES,
-        .run = run_show,
 };

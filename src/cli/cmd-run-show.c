@@ -1,145 +1,157 @@
-/* paddle run show: a run with its components as a tree. */
+/* paddle run show: a run with its components as a tree, also while it changes. */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/number.h"
-#include "base/word.h"
+#include "base/err.h"
 #include "cli/listing.h"
-#include "cli/paint.h"
 #include "cli/run-follow.h"
-#include "cli/table.h"
+#include "cli/run-picture.h"
+#include "cli/screen.h"
 #include "cli/verbs.h"
+
+enum { LOOK_MS = 1000 };
 
 typedef struct {
         Common common;
         char *format;
+        bool watch, all;
 } ShowRun;
 
 static const Option options[] = {
+        { "watch", 'w', OPTION_BOOL, offsetof(ShowRun, watch), NULL,
+          "show it again as it changes, until the run has ended or you press q" },
+        { "all", 'a', OPTION_BOOL, offsetof(ShowRun, all), NULL,
+          "also the items of loops that have ended well" },
         { "format", 'o', OPTION_STRING, offsetof(ShowRun, format), "FORM", "table, json or yaml",
           .fallback = "table", .alias = "output" },
         COMMON_OPTIONS,
         { 0 },
 };
 
-typedef struct {
-        const Terminal *terminal;
-        GString *indent;
-        gint64 now; /* ms */
-} Drawing;
-
-/* A line of a table with one column; cut where the terminal ends. */
-static void print_line(const Drawing *drawing, const char *before, const char *state, const char *after)
+static bool look(Cli *cli, const char *path, json_t **run, GError **error)
 {
-        bool colour = drawing->terminal->out_colour;
-        g_autofree char *plain = g_strconcat(before, state, after, NULL);
-        g_autofree char *cut = drawing->terminal->out_is_terminal
-                                       ? text_cut(plain, drawing->terminal->width, drawing->terminal->utf8)
-                                       : g_strdup(plain);
-        gsize from = strlen(before), to = from + strlen(state);
+        json_t *reply = NULL;
 
-        if (!colour || strlen(cut) < to)
-                printf("%s\n", cut);
-        else
-                printf("%s%s%s%s%s\n", before, state_paint(state), state, PAINT_END, cut + to);
+        if (!http_call_json(cli->client, "GET", path, NULL, &reply, error))
+                return false;
+        json_decref(*run);
+        *run = reply;
+        return true;
 }
 
-/* "  3.2 s"; "" before it begins. */
-static char *duration_of(const Drawing *drawing, const json_t *item, const char *from, const char *to)
+static char *picture_of(const ShowRun *show, const json_t *run, const char *trouble, const Terminal *terminal,
+                        int height)
 {
-        gint64 begun = time_of(item, from), ended = time_of(item, to);
-        g_autofree char *text =
-                begun ? duration_format(MAX((ended ? ended : drawing->now) - begun, 0)) : g_strdup("");
+        const RunPicture picture = {
+                .run = run, .trouble = trouble, .now = clock_now_ms(), .all = show->all
+        };
 
-        return g_strdup_printf("%s%s", begun ? "  " : "", text);
+        return run_draw(&picture, terminal, height);
 }
 
-/* "  3 items: 1 running, 2 succeeded" */
-static char *counts_of(const json_t *item)
+static void say_partial(const Cli *cli, const json_t *run)
 {
-        GString *text = g_string_new(NULL);
-        const char *state;
-        const json_t *n;
-
-        if (!is_set(item, "count"))
-                return g_string_free(text, FALSE);
-        g_string_append_printf(text, "  %" G_GINT64_FORMAT " items:", int_of(item, "count"));
-        json_object_foreach((json_t *)json_object_get(item, "states"), state, n)
-                g_string_append_printf(text, "%s %" JSON_INTEGER_FORMAT " %s",
-                                       g_str_has_suffix(text->str, ":") ? "" : ",", json_integer_value(n),
-                                       state);
-        return g_string_free(text, FALSE);
+        if (json_is_true(json_object_get(run, "partial")))
+                cli_say(cli, "the run is large: only a part of it is shown");
 }
 
-static char *name_of(const json_t *item)
+static void print_run(const Cli *cli, const ShowRun *show, const json_t *run)
 {
-        g_autofree char *name = text_visible(text_of(item, "name"));
+        g_autofree char *lines = picture_of(show, run, NULL, &cli->terminal, 0);
 
-        return is_set(item, "number") ? g_strdup_printf("%s-%" G_GINT64_FORMAT, name, int_of(item, "number"))
-                                      : g_steal_pointer(&name);
+        fputs(lines, stdout);
+        fflush(stdout);
+        say_partial(cli, run);
 }
 
-static void draw(Drawing *drawing, const json_t *item, bool last);
+/* ---- while it changes ---- */
 
-static void draw_all(Drawing *drawing, const json_t *items)
+static void show_screen(const Cli *cli, const ShowRun *show, Screen *screen, const json_t *run,
+                        const char *trouble)
 {
-        for (size_t i = 0; i < json_array_size(items); i++)
-                draw(drawing, json_array_get(items, i), i + 1 == json_array_size(items));
+        Terminal terminal = cli->terminal;
+        g_autofree char *lines = NULL;
+        int height;
+
+        screen_size(screen, &terminal.width, &height);
+        lines = picture_of(show, run, trouble, &terminal, height);
+        screen_show(screen, lines);
 }
 
-static void draw(Drawing *drawing, const json_t *item, bool last)
+/* If the server is unreachable, the last picture stays, with a line that says so. */
+static char *look_again(Cli *cli, const char *path, json_t **run)
 {
-        bool utf8 = drawing->terminal->utf8;
-        bool skipped = strcmp(text_of(item, "state"), "skipped") == 0;
-        g_autofree char *name = name_of(item), *counts = counts_of(item),
-                        *message = text_visible(text_of(item, "message"));
-        g_autofree char *time =
-                skipped ? g_strdup("") : duration_of(drawing, item, "started_at", "finished_at");
-        g_autofree char *before =
-                g_strdup_printf("%s%s%s  ", drawing->indent->str,
-                                utf8 ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "), name);
-        g_autofree char *after =
-                g_strdup_printf("%s%s%s%s%s%s", time, counts, is_set(item, "job") ? "  job " : "",
-                                text_of(item, "job"), *message ? "  " : "", message);
-        gsize indent = drawing->indent->len;
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = NULL;
 
-        print_line(drawing, before, text_of(item, "state"), after);
-        g_string_append(drawing->indent, last ? "   " : utf8 ? "│  " : "|  ");
-        draw_all(drawing, json_object_get(item, "children"));
-        g_string_truncate(drawing->indent, indent);
+        if (look(cli, path, run, &error))
+                return NULL;
+        text = err_line(error->message);
+        return g_strdup_printf("not up to date: %s", text);
 }
 
-static void print_tree(const Cli *cli, const json_t *run)
+/* False: the user has enough. */
+static bool watch_screen(Cli *cli, const ShowRun *show, const char *path, json_t **run, GError **error)
 {
-        Drawing drawing = { &cli->terminal, g_string_new(NULL), clock_now_ms() };
-        g_autofree char *name = text_visible(text_of(run, "name")),
-                        *message = text_visible(text_of(run, "message"));
-        g_autofree char *head = g_strdup_printf("%s (%s)  ", name, text_of(run, "id"));
-        g_autofree char *time = duration_of(&drawing, run, "created_at", "finished_at");
-        g_autofree char *rest =
-                g_strdup_printf("%s  by %s%s%s", time, text_of(run, "user"), *message ? "  " : "", message);
+        g_autoptr(Screen) screen = screen_open(error);
+        g_autofree char *trouble = NULL;
+        gint64 due = clock_monotonic_ms() + LOOK_MS;
 
-        print_line(&drawing, head, text_of(run, "state"), rest);
-        draw_all(&drawing, json_object_get(run, "items"));
-        g_string_free(drawing.indent, TRUE);
+        while (screen && !run_is_final(*run)) {
+                show_screen(cli, show, screen, *run, trouble);
+                if (screen_wait(screen, (int)MAX(due - clock_monotonic_ms(), 0)) == SCREEN_QUIT)
+                        break;
+                if (clock_monotonic_ms() < due)
+                        continue;
+                g_free(trouble);
+                trouble = look_again(cli, path, run);
+                due = clock_monotonic_ms() + LOOK_MS;
+        }
+        return screen != NULL;
 }
 
-static bool run_show(Cli *cli, const void *target, char *const *words, GError **error)
+/* The last picture stays on the terminal. Without one it is all that is printed. */
+static bool watch(Cli *cli, const ShowRun *show, const char *path, json_t **run, GError **error)
+{
+        g_autoptr(json_t) ended = NULL;
+        g_autofree char *id = g_strdup(text_of(*run, "id"));
+        bool ok = cli->terminal.out_is_terminal && isatty(STDIN_FILENO)
+                          ? watch_screen(cli, show, path, run, error)
+                          : run_follow(cli, id, false, 0, &ended, error) && look(cli, path, run, error);
+
+        if (!ok)
+                return false;
+        print_run(cli, show, *run);
+        if (!run_is_final(*run))
+                cli_say(cli, "the run goes on; `paddle run stop %s` stops it", id);
+        else if (strcmp(text_of(*run, "state"), "succeeded") != 0)
+                cli->status = 1;
+        return true;
+}
+
+static bool show_run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const ShowRun *show = target;
-        g_autofree char *path = run_path(words[0], "/tree");
+        g_autofree char *given = run_path(words[0], "/tree"), *path = NULL;
         g_autoptr(json_t) run = NULL;
         Format format;
 
-        if (!format_parse(show->format, &format, error) || !cli_client(cli, error) ||
-            !http_call_json(cli->client, "GET", path, NULL, &run, error))
+        if (!format_parse(show->format, &format, error))
                 return false;
-        if (format == FORMAT_JSON || format == FORMAT_YAML)
-                format_print(run, format, NULL);
-        else
-                print_tree(cli, run);
-        if (json_is_true(json_object_get(run, "partial")))
-                cli_say(cli, "the run is large: only a part of it is shown");
+        if (show->watch && (format == FORMAT_JSON || format == FORMAT_YAML))
+                return err_set(error, ERR_USAGE, "--watch cannot be combined with -o %s", show->format);
+        if (!cli_client(cli, error) || !look(cli, given, &run, error))
+                return false;
+        path = run_path(text_of(run, "id"), "/tree"); /* a name may mean a newer run soon */
+        if (show->watch)
+                return watch(cli, show, path, &run, error);
+        if (format == FORMAT_TABLE || format == FORMAT_WIDE) {
+                print_run(cli, show, run);
+                return true;
+        }
+        format_print(run, format, NULL);
+        say_partial(cli, run);
         return true;
 }
 
@@ -148,13 +160,15 @@ const Verb verb_run_show = {
         .args = "RUN",
         .summary = "Show a run: its components as a tree, with their states and times",
         .about =
-                "Of a loop with more than 20 items those that run or did not succeed are shown. `paddle logs JOB` shows the "
-                "log of a step.",
-        .examples = "paddle run show 6rpyr77cvstaad5v",
+                "A loop is one line with the number of its items in each state. Below it are the items that run or did "
+                "not succeed, at most 20; when the loop has ended, those that failed. `paddle run logs RUN STEP` shows "
+                "the log of a step.\n\nRUN is an id, or the name of a pipeline: your newest run of it. With --watch the "
+                "exit status is 0 only if the run succeeded.",
+        .examples = "paddle run show 6rpyr77cvstaad5v\npaddle run show train --watch",
         .options = options,
         .size = sizeof(ShowRun),
         .min_words = 1,
         .max_words = 1,
         .words = WORDS_OBJECTS,
-        .run = run_show,
+        .run = show_run,
 };

@@ -6,15 +6,17 @@
 #include "base/number.h"
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
+#include "cli/pipeline-stored.h"
 #include "cli/run-follow.h"
+#include "cli/run-package.h"
 #include "cli/verbs.h"
 #include "net/url.h"
 
 typedef struct {
         Common common;
-        char *file, *format, *name, *image, *disabled, *user, *state, *key;
+        char *file, *format, *name, *image, *disabled, *user, *state, *key, *description, *package_path;
         GPtrArray *parameters; /* "NAME=VALUE" */
-        bool follow, force, all;
+        bool follow, force, all, no_package, allow_large;
         gint64 limit, timeout_ms;
 } RunOptions;
 
@@ -29,6 +31,13 @@ static const Option create_options[] = {
         { "disabled", 0, OPTION_STRING, offsetof(RunOptions, disabled), "STEPS",
           "steps to skip, separated by commas" },
         { "name", 0, OPTION_STRING, offsetof(RunOptions, name), "NAME", "name of the run" },
+        { "description", 'd', OPTION_STRING, offsetof(RunOptions, description), "TEXT",
+          "what the run is for" },
+        { "package-path", 0, OPTION_STRING, offsetof(RunOptions, package_path), "DIR",
+          "directory to send, in which the commands of all steps begin; by default that of the file" },
+        { "no-package", 0, OPTION_BOOL, offsetof(RunOptions, no_package), NULL, "send no directory" },
+        { "allow-large", 0, OPTION_BOOL, offsetof(RunOptions, allow_large), NULL,
+          "send it even if it is over 2 GiB or 100,000 files" },
         { "idempotency-key", 0, OPTION_STRING, offsetof(RunOptions, key), "KEY",
           "a second creation with the same key gives the first run" },
         { "follow", 0, OPTION_BOOL, offsetof(RunOptions, follow), NULL,
@@ -37,24 +46,26 @@ static const Option create_options[] = {
         { 0 },
 };
 
-static bool post_run(Cli *cli, const RunOptions *options, const json_t *body, json_t **ret, GError **error)
+/* The body: of the file, or of the stored pipeline that the word names. */
+static json_t *new_body(const RunOptions *options, const char *word, GError **error)
 {
-        g_autofree char *text = json_format(body);
-        g_autofree char *header = options->key ? g_strconcat("Idempotency-Key: ", options->key, NULL) : NULL;
-        const char *headers[] = { header, NULL };
-        const HttpCall call = { .method = "POST",
-                                .path = "/v1/runs",
-                                .body = text,
-                                .body_len = strlen(text),
-                                .headers = header ? headers : NULL };
-        g_auto(HttpReply) reply = { 0 };
+        g_auto(PipelineWord) stored = { 0 };
+        json_t *body;
 
-        if (!http_call(cli->client, &call, &reply, error))
-                return false;
-        if (reply.status / 100 != 2)
-                return http_reply_error(&reply, error);
-        *ret = json_parse(reply.body->str, reply.body->len, error);
-        return *ret != NULL;
+        if (!options->file == !word) {
+                err_set(error, ERR_USAGE,
+                        "%s\nGive a definition, paddle run create -f FILE, or a stored pipeline, paddle run create NAME.",
+                        word ? "--file and a stored pipeline are both given" : "the pipeline is missing");
+                return NULL;
+        }
+        if (options->file)
+                return pipeline_file_body(options->file, error);
+        if (!pipeline_word_parse(word, &stored, error))
+                return NULL;
+        body = json_pack("{s:s}", "pipeline", stored.name);
+        if (stored.version)
+                json_object_set_new(body, "version", json_integer(stored.version));
+        return body;
 }
 
 static bool run_create(Cli *cli, const void *target, char *const *words, GError **error)
@@ -64,37 +75,39 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
                                            .image = options->image,
                                            .disabled = options->disabled,
                                            .parameters = options->parameters };
-        g_autoptr(json_t) body = NULL, run = NULL, ended = NULL;
+        const RunDirectory directory = { .file = options->file,
+                                         .package_path = options->package_path,
+                                         .none = options->no_package,
+                                         .allow_large = options->allow_large };
+        g_autoptr(json_t) body = new_body(options, words[0], error), run = NULL;
 
-        if (!options->file)
-                return err_set(error, ERR_USAGE,
-                               "--file is missing\nGive the definition: paddle run create -f FILE.");
-        body = pipeline_file_request(&pipeline, options->file, error);
-        if (!body || !cli_client(cli, error) || !post_run(cli, options, body, &run, error))
+        if (!body || !pipeline_add_request(&pipeline, body, error))
                 return false;
-        printf("%s\n", text_of(run, "id"));
-        fflush(stdout);
-        if (!options->follow) {
-                cli_say(cli, "`paddle run show %s` shows its steps", text_of(run, "id"));
-                return true;
-        }
-        if (!run_follow(cli, text_of(run, "id"), true, 0, &ended, error))
-                return false;
-        run_print_end(cli, ended);
-        return true;
+        if (options->description)
+                json_object_set_new(body, "description", json_string(options->description));
+        return run_package_send(cli, &directory, body, error) &&
+               run_post(cli, "/v1/runs", options->key, body, &run, error) &&
+               run_begun(cli, run, options->follow, error);
 }
 
 const Verb verb_run_create = {
         .name = "run create",
-        .args = "-f FILE",
+        .args = "-f FILE | PIPELINE[@VERSION]",
         .summary = "Run a pipeline: its steps become jobs",
         .about =
+                "The pipeline is a definition in a file, or a stored pipeline (`paddle pipeline list`); without a version "
+                "its newest one.\n\n"
+                "The directory of the file is sent to the server, as `paddle submit` sends the current one, and the command of "
+                "each step begins in it. Packages of its requirements.txt are installed. With a stored pipeline only the "
+                "directory of --package-path is sent.\n\n"
                 "The id of the run goes to standard output. `paddle pipeline lint FILE` finds errors of a definition without "
                 "a server, and `paddle pipeline render FILE` shows what would run.",
         .examples = "paddle run create -f pipeline.yaml --follow\n"
-                    "paddle run create -f pipeline.yaml -p train.epochs=3",
+                    "paddle run create -f pipeline.yaml -p train.epochs=3\n"
+                    "paddle run create digits@2 -p train.epochs=3",
         .options = create_options,
         .size = sizeof(RunOptions),
+        .max_words = 1,
         .run = run_create,
 };
 
@@ -250,11 +263,17 @@ const Verb verb_run_stop = {
         .run = run_stop,
 };
 
-static const Option delete_options[] = { COMMON_OPTIONS, { 0 } };
+static const Option delete_options[] = {
+        { "force", 0, OPTION_BOOL, offsetof(RunOptions, force), NULL,
+          "also if another run keeps results of it" },
+        COMMON_OPTIONS,
+        { 0 },
+};
 
 static bool delete_one(Cli *cli, const char *word, void *arg, GError **error)
 {
-        g_autofree char *path = run_path(word, "");
+        const RunOptions *options = arg;
+        g_autofree char *path = run_path(word, options->force ? "?force=true" : "");
         g_autoptr(json_t) reply = NULL;
 
         if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
@@ -266,13 +285,16 @@ static bool delete_one(Cli *cli, const char *word, void *arg, GError **error)
 static bool run_delete(Cli *cli, const void *target, char *const *words, GError **error)
 {
         return cli_client(cli, error) &&
-               cli_each(cli, words, g_strv_length((char **)words), delete_one, NULL, error);
+               cli_each(cli, words, g_strv_length((char **)words), delete_one, (void *)target, error);
 }
 
 const Verb verb_run_delete = {
         .name = "run delete",
         .args = "RUN...",
         .summary = "Delete runs that have ended, with their jobs and logs",
+        .about =
+                "A run of which a retry keeps results is not deleted, unless --force is given: the retry then shows no logs "
+                "of these steps.",
         .options = delete_options,
         .size = sizeof(RunOptions),
         .min_words = 1,

@@ -14,7 +14,7 @@ const char *pipeline_file_name(const char *path)
         return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-static json_t *parameters_of(const PipelineOptions *options, GError **error)
+json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error)
 {
         g_autoptr(json_t) parameters = json_object();
 
@@ -33,10 +33,10 @@ static json_t *parameters_of(const PipelineOptions *options, GError **error)
         return g_steal_pointer(&parameters);
 }
 
-bool pipeline_file_parse(const PipelineOptions *options, const char *path, Problems *problems,
-                         Definition **ret, GError **error)
+static bool text_parse(const PipelineOptions *options, const char *text, gsize len, Problems *problems,
+                       Definition **ret, GError **error)
 {
-        g_autoptr(json_t) parameters = parameters_of(options, error);
+        g_autoptr(json_t) parameters = pipeline_file_parameters(options, error);
         DefinitionRequest request = { .name = options->name,
                                       .docker_env = options->image,
                                       .fs_name = options->fs,
@@ -46,17 +46,28 @@ bool pipeline_file_parse(const PipelineOptions *options, const char *path, Probl
                                       .json_body = options->runjson,
                                       .command_line = true,
                                       .warn = options->warn };
+
+        if (parameters)
+                *ret = definition_parse(text, len, &request, problems);
+        return parameters != NULL;
+}
+
+static bool read_file(const char *path, char **ret, gsize *ret_len, GError **error)
+{
         g_autoptr(GError) cause = NULL;
+
+        return file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, document_limits.size, ret, ret_len,
+                         &cause) ||
+               err_set(error, ERR_USAGE, "%s", cause->message);
+}
+
+bool pipeline_file_parse(const PipelineOptions *options, const char *path, Problems *problems,
+                         Definition **ret, GError **error)
+{
         g_autofree char *text = NULL;
         gsize len;
 
-        if (!parameters)
-                return false;
-        if (!file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, document_limits.size, &text, &len,
-                       &cause))
-                return err_set(error, ERR_USAGE, "%s", cause->message);
-        *ret = definition_parse(text, len, &request, problems);
-        return true;
+        return read_file(path, &text, &len, error) && text_parse(options, text, len, problems, ret, error);
 }
 
 static void put_text(json_t *body, const char *key, const char *text)
@@ -65,54 +76,65 @@ static void put_text(json_t *body, const char *key, const char *text)
                 json_object_set_new(body, key, json_string(text));
 }
 
-json_t *pipeline_file_request(const PipelineOptions *options, const char *path, GError **error)
+json_t *pipeline_file_body(const char *path, GError **error)
 {
-        g_autoptr(json_t) parameters = parameters_of(options, error), body = NULL;
-        g_autoptr(GError) cause = NULL;
         g_autofree char *text = NULL;
         json_t *definition;
         gsize len;
 
-        if (!parameters)
+        if (!read_file(path, &text, &len, error))
                 return NULL;
-        if (!file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, document_limits.size, &text, &len,
-                       &cause)) {
-                err_set(error, ERR_USAGE, "%s", cause->message);
-                return NULL;
-        }
         definition = json_stringn(text, len);
-        if (!definition) {
-                err_set(error, ERR_INVALID, "%s: the text is not UTF-8", pipeline_file_name(path));
-                return NULL;
-        }
-        body = json_pack("{s:o}", "definition", definition);
+        if (definition)
+                return json_pack("{s:o}", "definition", definition);
+        err_set(error, ERR_INVALID, "%s: the text is not UTF-8", pipeline_file_name(path));
+        return NULL;
+}
+
+bool pipeline_add_request(const PipelineOptions *options, json_t *body, GError **error)
+{
+        g_autoptr(json_t) parameters = pipeline_file_parameters(options, error);
+
+        if (!parameters)
+                return false;
         put_text(body, "name", options->name);
         put_text(body, "image", options->image);
         put_text(body, "disabled", options->disabled);
         if (json_object_size(parameters) > 0)
                 json_object_set(body, "parameters", parameters);
-        return g_steal_pointer(&body);
+        return true;
+}
+
+static bool refuse(const Problems *problems, const char *label, GError **error)
+{
+        g_autofree char *text = problem_format(problems_first(problems)), *count = NULL;
+        const char *hint = problem_hint(problems_first(problems));
+        bool option = *text == '-'; /* the error is in an option, not in the file */
+
+        count = problems->n > 1 ? g_strdup_printf("There are %u errors; 'paddle pipeline lint' shows all.",
+                                                  problems->n)
+                                : NULL;
+        return err_set(error, ERR_INVALID, "%s%s%s%s%s%s%s", option ? "" : label, option ? "" : ": ", text,
+                       hint || count ? "\n" : "", hint ? hint : "", hint && count ? " " : "",
+                       count ? count : "");
+}
+
+bool pipeline_text_load(const PipelineOptions *options, const char *label, const char *text, gsize len,
+                        Definition **ret, GError **error)
+{
+        g_auto(Problems) problems = { 0 };
+
+        problems_init(&problems);
+        if (!text_parse(options, text, len, &problems, ret, error))
+                return false;
+        return *ret || refuse(&problems, label, error);
 }
 
 bool pipeline_file_load(const PipelineOptions *options, const char *path, Definition **ret, GError **error)
 {
-        g_auto(Problems) problems = { 0 };
-        g_autofree char *text = NULL, *count = NULL;
-        const char *hint;
-        bool option;
+        g_autofree char *text = NULL;
+        gsize len;
 
-        problems_init(&problems);
-        if (!pipeline_file_parse(options, path, &problems, ret, error))
-                return false;
-        if (*ret)
-                return true;
-        text = problem_format(problems_first(&problems));
-        hint = problem_hint(problems_first(&problems));
-        count = problems.n > 1 ? g_strdup_printf("There are %u errors; 'paddle pipeline lint' shows all.",
-                                                 problems.n)
-                               : NULL;
-        option = *text == '-'; /* the error is in an option, not in the file */
-        return err_set(error, ERR_INVALID, "%s%s%s%s%s%s%s", option ? "" : pipeline_file_name(path),
-                       option ? "" : ": ", text, hint || count ? "\n" : "", hint ? hint : "",
-                       hint && count ? " " : "", count ? count : "");
+        return read_file(path, &text, &len, error) &&
+               pipeline_text_load(options, pipeline_file_name(path), text, len, ret, error);
 }

@@ -9,7 +9,8 @@ typedef struct {
         char *format, *name, *image, *fs, *disabled, *user, *run_id;
         GPtrArray *parameters; /* "NAME=VALUE" */
         bool runjson;
-        bool warn; /* also look for warnings */
+        bool stored; /* the word is a stored pipeline, also if there is a file of this name */
+        bool warn;   /* also look for warnings */
         gint64 limit;
 } PipelineOptions;
 
@@ -36,9 +37,17 @@ bool pipeline_file_parse(const PipelineOptions *options, const char *path, Probl
 /* The same; problems are an error that shows the first. */
 bool pipeline_file_load(const PipelineOptions *options, const char *path, Definition **ret, GError **error);
 
-/* The body of a run (doc/guide/rest.md, "Runs of pipelines"): the text, and what the options change. NULL with an error;
- * the caller's. */
-json_t *pipeline_file_request(const PipelineOptions *options, const char *path, GError **error);
+/* The same for a text, which messages call `label`. */
+bool pipeline_text_load(const PipelineOptions *options, const char *label, const char *text, gsize len,
+                        Definition **ret, GError **error);
+
+/* The parameters of the options, a new object; NULL with ERR_USAGE. */
+json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error);
+
+/* {"definition": the text of the file}; the caller's. NULL with an error. */
+json_t *pipeline_file_body(const char *path, GError **error);
+/* Adds what the options change to the body of a run (doc/guide/rest.md, "Runs of pipelines"). */
+bool pipeline_add_request(const PipelineOptions *options, json_t *body, GError **error);
 
 /* The name of the file for messages. */
 const char *pipeline_file_name(const char *path);

@@ -1,7 +1,9 @@
 /* Following a run (see run-follow.h). The server is asked again and again, at growing intervals while nothing changes. */
 #include "cli/run-follow.h"
 
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -25,7 +27,7 @@ char *run_path(const char *run, const char *suffix)
         return g_strdup_printf("/v1/runs/%s%s", escaped, suffix);
 }
 
-static bool is_final(const json_t *run)
+bool run_is_final(const json_t *run)
 {
         const char *state = text_of(run, "state");
 
@@ -54,6 +56,10 @@ static void print_step(const Steps *steps, const json_t *node)
         g_autofree char *time = took(node, "started_at", "finished_at"), *visible = text_visible(message);
         g_autofree char *path = text_visible(text_of(node, "path"));
 
+        if (is_set(node, "run")) {
+                printf("%s: kept from run %s\n", path, text_of(node, "run"));
+                return;
+        }
         printf("%s: %s%s%s%s%s%s\n", path, painted, time ? " (" : "", time ? time : "", time ? ")" : "",
                *visible ? ": " : "", visible);
 }
@@ -118,9 +124,16 @@ static bool is_late(const char *run, gint64 deadline, GError **error)
                !err_set(error, ERR_TIMEOUT, "run %s has not ended in time\nIt goes on.", run);
 }
 
-static bool wait(Steps *steps, const char *run, bool show, gint64 deadline, json_t **ret, GError **error)
+/* A name may mean a newer run soon. */
+static void keep_id(char **word, const json_t *run)
 {
-        g_autofree char *known = NULL;
+        g_free(*word);
+        *word = g_strdup(text_of(run, "id"));
+}
+
+static bool wait(Steps *steps, const char *word, bool show, gint64 deadline, json_t **ret, GError **error)
+{
+        g_autofree char *known = NULL, *run = g_strdup(word);
         gint64 pause = PAUSE_MS;
         Retry retry;
 
@@ -132,7 +145,9 @@ static bool wait(Steps *steps, const char *run, bool show, gint64 deadline, json
 
                 if (ok && retry_succeeded(&retry))
                         cli_say(steps->cli, "paddle: connected again");
-                if (ok && is_final(now)) {
+                if (ok)
+                        keep_id(&run, now);
+                if (ok && run_is_final(now)) {
                         *ret = g_steal_pointer(&now);
                         return true;
                 }
@@ -166,4 +181,70 @@ void run_print_end(Cli *cli, const json_t *run)
                time ? " after " : "", time ? time : "", *message ? ": " : "", message);
         if (strcmp(state, "succeeded") != 0)
                 cli->status = 1;
+}
+
+/* ---- after a creation or a retry ---- */
+
+bool run_post(Cli *cli, const char *path, const char *key, const json_t *body, json_t **ret, GError **error)
+{
+        g_autofree char *text = json_format(body);
+        g_autofree char *header = key ? g_strconcat("Idempotency-Key: ", key, NULL) : NULL;
+        const char *headers[] = { header, NULL };
+        const HttpCall call = { .method = "POST",
+                                .path = path,
+                                .body = text,
+                                .body_len = strlen(text),
+                                .headers = header ? headers : NULL };
+        g_auto(HttpReply) reply = { 0 };
+
+        if (!http_call(cli->client, &call, &reply, error))
+                return false;
+        if (reply.status / 100 != 2)
+                return http_reply_error(&reply, error);
+        *ret = json_parse(reply.body->str, reply.body->len, error);
+        return *ret != NULL;
+}
+
+/* Prepared before, because a signal handler may only write it. */
+static struct {
+        char text[512]; /* ids have 16 letters, the other words some 200 */
+        gsize len;
+} interrupt_note;
+
+static void on_interrupt(int number)
+{
+        if (write(STDERR_FILENO, interrupt_note.text, interrupt_note.len) < 0)
+                _exit(1);
+        _exit(128 + number);
+}
+
+static void catch_interrupt(const char *id)
+{
+        struct sigaction action = { .sa_handler = on_interrupt };
+
+        g_snprintf(
+                interrupt_note.text, sizeof interrupt_note.text,
+                "\npaddle: the run goes on without this command\n"
+                "Watch it with `paddle run show --watch %s`, follow its logs with `paddle run logs -f %s`, "
+                "stop it with `paddle run stop %s`.\n",
+                id, id, id);
+        interrupt_note.len = strlen(interrupt_note.text);
+        sigaction(SIGINT, &action, NULL);
+}
+
+bool run_begun(Cli *cli, const json_t *run, bool follow, GError **error)
+{
+        g_autoptr(json_t) ended = NULL;
+
+        printf("%s\n", text_of(run, "id"));
+        fflush(stdout);
+        if (!follow) {
+                cli_say(cli, "`paddle run show %s` shows its steps", text_of(run, "id"));
+                return true;
+        }
+        catch_interrupt(text_of(run, "id"));
+        if (!run_follow(cli, text_of(run, "id"), true, 0, &ended, error))
+                return false;
+        run_print_end(cli, ended);
+        return true;
 }

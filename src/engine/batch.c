@@ -53,6 +53,16 @@ static void run_node_free_p(gpointer node)
         run_node_record_free(node);
 }
 
+static void pipeline_free_p(gpointer pipeline)
+{
+        pipeline_record_free(pipeline);
+}
+
+static void version_free_p(gpointer version)
+{
+        pipeline_version_free(version);
+}
+
 static void stray_free_p(gpointer stray)
 {
         g_free(((Stray *)stray)->task);
@@ -88,6 +98,11 @@ static const struct {
         { offsetof(Batch, artifacts), artifact_free_p, true, RECORD_ARTIFACT, RECORD_PUT },
         { offsetof(Batch, dropped_artifacts), artifact_free_p, true, RECORD_ARTIFACT, RECORD_DROP },
         { offsetof(Batch, dropped_runs), g_free, true, RECORD_RUN, RECORD_DROP },
+        { offsetof(Batch, pipelines), g_free },
+        { offsetof(Batch, pipeline_puts), pipeline_free_p, true, RECORD_PIPELINE, RECORD_PUT },
+        { offsetof(Batch, new_versions), NULL, true, RECORD_PIPELINE_VERSION, RECORD_PUT },
+        { offsetof(Batch, dropped_versions), version_free_p, true, RECORD_PIPELINE_VERSION, RECORD_DROP },
+        { offsetof(Batch, dropped_pipelines), g_free, true, RECORD_PIPELINE, RECORD_DROP },
         { offsetof(Batch, strays), stray_free_p },
         { offsetof(Batch, unwanted), stray_free_p },
 };
@@ -208,10 +223,16 @@ void batch_end_life(Engine *engine, Live *live, Life *life)
 
 gint64 batch_note_run(Engine *engine, const RunRecord *run, const char *kind, json_t *data)
 {
+        return batch_note_subject(engine, (Subject){ SUBJECT_RUN, run->seq, .owner = g_strdup(run->user) },
+                                  run->id, kind, data);
+}
+
+gint64 batch_note_subject(Engine *engine, Subject subject, const char *id, const char *kind, json_t *data)
+{
         Event *event = add_event(&engine->batch, kind);
 
-        event->subject = (Subject){ SUBJECT_RUN, run->seq, .owner = g_strdup(run->user) };
-        g_strlcpy(event->subject.id, run->id, sizeof event->subject.id);
+        event->subject = subject;
+        g_strlcpy(event->subject.id, id, sizeof event->subject.id);
         event->data = json_format(data);
         json_decref(data);
         return event->revision;
@@ -409,6 +430,7 @@ static void restore(Engine *engine)
         restore_fed(engine, kept, false);
         restore_fed(engine, kept, true);
         runs_restore(engine);
+        pipelines_restore(engine);
         engine->pass_due = true;
 }
 
@@ -678,6 +700,7 @@ static void publish_and_act(Engine *engine)
         reads_publish(engine, changes);
         answer_all(engine);
         runs_settle(engine);
+        pipelines_settle(engine);
         act(engine, changes);
         free_final(changes);
 }

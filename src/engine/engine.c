@@ -318,6 +318,7 @@ static bool load(Engine *engine, GError **error)
         adopt_all(engine, state.loaded[RECORD_JOB]);
         engine->run_seq = state.last_run_seq;
         runs_load(engine, &state);
+        pipelines_load(engine, &state);
         return live_load_arrays(engine, error);
 }
 
@@ -372,6 +373,7 @@ Engine *engine_new(const EngineConfig *config, GError **error)
         engine->pool = thread_pool_new(
                 &(ThreadPoolConfig){ .name = "engine reads", .threads = 1, .background = true });
         runs_init(engine);
+        pipelines_init(engine);
         if (!load(engine, error) || !start_thread(engine, error))
                 return NULL;
         return g_steal_pointer(&engine);
@@ -415,6 +417,7 @@ void engine_free(Engine *engine)
         depend_clear(engine);
         submit_clear(engine);
         runs_clear(engine);
+        pipelines_clear(engine);
         batch_clear(&engine->batch);
         reads_clear(&engine->reads);
         decisions_clear(&engine->decisions);

@@ -14,6 +14,7 @@
 #include "fs/unix-rights.h"
 #include "model/catalog.h"
 #include "model/job.h"
+#include "model/pipeline-record.h"
 #include "model/run-record.h"
 #include "runtime/runtime.h"
 #include "sched/scheduler.h"
@@ -155,23 +156,67 @@ typedef struct {
         bool admin;
         const char *text; /* the definition, YAML or JSON */
         /* What the request changes: {"name", "image", "disabled", "failure_strategy", "parameters", "fs_id", "fs_name",
-         * "fs_default", "json_body"}, each optional (DefinitionRequest); or NULL. */
+         * "fs_default", "json_body", "package", "package_name", "requirements"}, each optional (DefinitionRequest); or NULL. */
         const json_t *request;
         const char *idempotency_key; /* or NULL */
+        /* The version of a stored pipeline from which `text` was read; it must still exist when the run begins. Or NULL. */
+        const PipelineVersion *version;
+        const char *source; /* without a version: what the text is (run-record.h); or NULL */
+        const char *note;   /* or NULL */
 } EngineRun;
 /* Creates a run and begins it. ERR_INVALID: the definition has errors, the first of which is given; ERR_QUOTA: the user,
- * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run. Compiles the text
- * on the caller's thread: up to a second for 16 MiB. */
+ * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run; ERR_NOT_FOUND: the
+ * version was deleted. Compiles the text on the caller's thread: up to a second for 16 MiB. */
 void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done, void *arg);
 /* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
 void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
                      void *arg);
-/* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended. */
-void engine_delete_run(Engine *engine, const char *id, const char *by, EngineRunDone done, void *arg);
+typedef struct {
+        const char *id;   /* of a run that has ended */
+        const char *from; /* a component, "dag.step", made again with all that depends on it; or NULL */
+        const json_t *parameters; /* other values, an object: what depends on them is made again; or NULL */
+        const char *idempotency_key; /* or NULL */
+} EngineRetry;
+/* A new run of the same definition and owner that keeps what has succeeded (pipeline/run-retry.h). The answer is the new
+ * run; it comes when all that is kept has been copied. ERR_NOT_FOUND; ERR_CONFLICT: the run has not ended, or succeeded and
+ * there is nothing to change; ERR_INVALID: `from` or a parameter is wrong; ERR_QUOTA as above. Reads all nodes of the run
+ * on the caller's thread: up to some seconds for 1,000,000. */
+void engine_retry_run(Engine *engine, const EngineRetry *retry, EngineRunDone done, void *arg);
+/* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended, or, without `force`, another
+ * run keeps results of it. Without its jobs and files such a run shows less, and steps of it that have not begun may fail. */
+void engine_delete_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
+                       void *arg);
+
+/* ---- stored pipelines ---- */
+
+typedef struct {
+        const char *user; /* whose pipeline it is */
+        const char *by;   /* who stores this version */
+        bool admin;       /* the limit of a user's pipelines does not count */
+        const char *text; /* the definition, YAML or JSON */
+        const char *note; /* what it is for; NULL: none, or that of before; at most 256 bytes */
+        const char *fs;   /* the main file system of its runs, if the text names none; or NULL */
+        const char *path; /* of the file on `fs` from which the text was read; or NULL */
+} EnginePipeline;
+/* Called once, as EngineRunDone. All is borrowed; NULL with an error. After a deletion there is no version. */
+typedef void (*EnginePipelineDone)(const PipelineRecord *pipeline, const PipelineVersion *version,
+                                   const GError *error, void *arg);
+/* Stores a definition under the name that it has. ERR_INVALID: as for a run; ERR_EXISTS: the user has a pipeline of this
+ * name; ERR_QUOTA: too many of them, or too long. Compiles the text on the caller's thread. */
+void engine_create_pipeline(Engine *engine, const EnginePipeline *pipeline, EnginePipelineDone done,
+                            void *arg);
+/* Stores a new version. ERR_NOT_FOUND; ERR_CONFLICT: its name is not that of the pipeline. */
+void engine_update_pipeline(Engine *engine, gint64 seq, const EnginePipeline *pipeline,
+                            EnginePipelineDone done, void *arg);
+/* Deletes a version, or for 0 the pipeline with all versions; runs that were made of it stay, and can be shown.
+ * ERR_NOT_FOUND; ERR_CONFLICT: it is the only version. */
+void engine_delete_pipeline(Engine *engine, gint64 seq, int version, const char *by, EnginePipelineDone done,
+                            void *arg);
 
 /* Removes the file or directory that a step of a run has written at this path of its main file system, and its records.
  * ERR_NOT_FOUND, ERR_CONFLICT: the run has not ended; or why the file cannot be removed. */
-void engine_delete_artifact(Engine *engine, const char *run_id, const char *path, EngineRunDone done, void *arg);
+void engine_delete_artifact(Engine *engine, const char *run_id, const char *path, EngineRunDone done,
+                            void *arg);
 
 /* ---- the catalog ---- */
 
@@ -243,7 +288,7 @@ Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GErro
 Job *engine_look_up(Engine *engine, const char *user, const char *word, gint64 *ret_array, GError **error);
 /* True if an element of the array is open. *ret_revision: of the last change of any of them, as published. */
 bool engine_array_open(Engine *engine, gint64 array_seq, gint64 *ret_revision);
-/* The hashes (char *) of the packages that open jobs use, as a set; the caller's. Any thread. */
+/* The hashes (char *) of the packages that open jobs and runs use, as a set; the caller's. Any thread. */
 GHashTable *engine_open_packages(Engine *engine);
 /* Sets the ERR_NOT_FOUND of engine_find and returns false: for callers that are not allowed to know that the
  * job exists. */

@@ -96,8 +96,10 @@ static void tell_dropped(Engine *engine, const Object *object)
 {
         int id = object->kind == KIND_QUEUE ? ids_find(engine->queue_ids, object->name) : -1;
 
-        if (object->kind == KIND_USER)
+        if (object->kind == KIND_USER) {
                 runs_stop_of(engine, object->name);
+                pipelines_drop_of(engine, object->name);
+        }
         if (id < 0)
                 return;
         feed_jobs(engine); /* those that ended in this batch */

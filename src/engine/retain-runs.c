@@ -7,7 +7,7 @@
  *   ended ──▶ dropped: no longer shown ──▶ 100 nodes with their jobs a batch ──▶ its children ──▶ the run itself */
 #include "engine/runs.h"
 
-enum { PAGE = 100, CHILDREN_PAGE = 1000, REST_MS = 60 * 1000 };
+enum { PAGE = 100, CHILDREN_PAGE = 1000, REST_MS = 60 * 1000, COPY_MS = 1000 };
 
 typedef struct {
         Command command;
@@ -55,9 +55,12 @@ static void read_sweep(bool stopped, void *arg)
 /* Of a run that could not go on after an update of the server; its jobs were cancelled. */
 static bool has_live_job(Engine *engine, const GPtrArray *nodes)
 {
-        for (guint i = 0; i < nodes->len; i++)
-                if (live_by_seq(engine, ((const RunNodeRecord *)nodes->pdata[i])->job))
+        for (guint i = 0; i < nodes->len; i++) {
+                const RunNodeRecord *node = nodes->pdata[i];
+
+                if (!node->made_by && live_by_seq(engine, node->job))
                         return true;
+        }
         return false;
 }
 
@@ -70,6 +73,7 @@ static ArtifactRecord *artifacts_of(const RunNodeRecord *node)
         return key;
 }
 
+/* The job of a node that was kept belongs to the run that made it. */
 static void drop_nodes(Engine *engine, const GPtrArray *nodes)
 {
         for (guint i = 0; i < nodes->len; i++) {
@@ -80,7 +84,7 @@ static void drop_nodes(Engine *engine, const GPtrArray *nodes)
                 key->node = node->node;
                 g_ptr_array_add(engine->batch.dropped_nodes, key);
                 g_ptr_array_add(engine->batch.dropped_artifacts, artifacts_of(node));
-                if (node->job_id)
+                if (node->job_id && !node->made_by)
                         g_ptr_array_add(engine->batch.dropped_jobs, g_memdup2(&node->job, sizeof node->job));
         }
 }
@@ -89,6 +93,10 @@ static void drop_some(Engine *engine, const RunSweep *sweep)
 {
         const gint64 seq = sweep->run->seq;
 
+        if (runs_find(engine, seq)) { /* a retry that is still being stored */
+                engine->retain_runs_at = engine->batch.now + COPY_MS;
+                return;
+        }
         if (!sweep->nodes || has_live_job(engine, sweep->nodes))
                 engine->retain_runs_at = engine->batch.now + REST_MS;
         else
@@ -102,9 +110,14 @@ static void drop_some(Engine *engine, const RunSweep *sweep)
                 runs_remove_directory(engine, sweep->run, sweep->fs, sweep->directory);
 }
 
-/* One that ended long ago. */
+/* One that ended long ago. A retry of it may have begun since it was read. */
 static void drop_old(Engine *engine, RunRecord *run)
 {
+        if (runs_keeper_of(engine, run->seq)) {
+                engine->retain_runs_at = engine->batch.now + COPY_MS;
+                run_record_free(run);
+                return;
+        }
         run->dropped = true;
         run->revision = batch_note_run(engine, run, "run.deleted", json_object());
         g_ptr_array_add(engine->batch.changed_runs, run);

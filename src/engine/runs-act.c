@@ -64,6 +64,24 @@ static guint32 instances_of(const RenderContext *context, const RenderDag *dag, 
                                                                      : run_child(live->machine, child)->count;
 }
 
+/* Where the run has put an output whose results a retry kept. */
+static char *kept_output(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
+                         const char *name)
+{
+        const LiveRun *live = context->arg;
+        guint32 outer = live->makers ? dag_of(live, dag) : (guint32)RUN_NONE;
+        const RunChild *child =
+                outer == (guint32)RUN_NONE
+                        ? NULL
+                        : run_child(live->machine, run_child_of(live->machine, outer, component));
+        RenderContext maker = *context;
+
+        if (!child || child->first == (guint32)RUN_NONE || seq >= child->count)
+                return NULL;
+        maker.run_id = runs_maker(live, child->first + seq);
+        return maker.run_id ? render_output_path(&maker, dag, component, seq, name) : NULL;
+}
+
 static void chain_clear(Chain *chain)
 {
         for (guint i = 0; i < chain->n; i++)
@@ -77,6 +95,7 @@ static RenderContext context_of(LiveRun *live)
                                 .run_id = live->record->id,
                                 .user = live->record->user,
                                 .instances = instances_of,
+                                .output = kept_output,
                                 .arg = live,
                                 .lists = live->plan->lists,
                                 .memo = &live->memo };
@@ -666,9 +685,13 @@ static Live *submit(const RunActor *actor, guint32 node, Rendered *rendered, GEr
         const Definition *definition = live->plan->definition;
         const Catalog *catalog = actor->engine->batch.catalog;
         guint32 component = run_node(live->machine, node)->component;
-        const StepRun run = {
-                .definition = definition, .catalog = catalog, .queue = QUEUE_DEFAULT, .image_optional = true
-        };
+        const StepRun run = { .definition = definition,
+                              .catalog = catalog,
+                              .queue = QUEUE_DEFAULT,
+                              .package = live->plan->package,
+                              .package_name = live->plan->package_name,
+                              .requirements = live->plan->requirements,
+                              .image_optional = true };
         g_autofree char *name = step_job_name(live->record->id, component_name(definition, component), node);
         g_autoptr(Spec) spec = NULL;
 

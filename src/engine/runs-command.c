@@ -1,4 +1,5 @@
 /* The commands on runs of pipelines: create, stop, delete (see runs.h). */
+#include "engine/pipelines.h"
 #include "engine/runs.h"
 
 #include <string.h>
@@ -7,21 +8,14 @@
 
 /* ---- what the commands share ---- */
 
-/* Passes the record to the caller after the commit. */
-typedef struct {
-        Command command;
-        EngineRunDone run_done;
-        RunRecord *answer; /* owned */
-} RunCommand;
-
-static void answer_run(Engine *engine, Command *command, const GError *error)
+void run_command_answer(Engine *engine, Command *command, const GError *error)
 {
         RunCommand *wanted = (RunCommand *)command;
 
         wanted->run_done(error ? NULL : wanted->answer, command->repeated, error, command->arg);
 }
 
-static RunRecord *copy_record(const RunRecord *record)
+RunRecord *run_record_copy(const RunRecord *record)
 {
         RunRecord *copy = g_memdup2(record, sizeof *record);
 
@@ -29,15 +23,18 @@ static RunRecord *copy_record(const RunRecord *record)
         copy->name = g_strdup(record->name);
         copy->key = g_strdup(record->key);
         copy->message = g_strdup(record->message);
-        copy->text = copy->request = NULL;
+        copy->source = g_strdup(record->source);
+        copy->fs = g_strdup(record->fs);
+        copy->note = g_strdup(record->note);
+        copy->retry_id = g_strdup(record->retry_id);
+        copy->text = copy->request = copy->hash = NULL;
         return copy;
 }
 
-/* What is answered, as the batch has it so far. */
-static void set_answer(RunCommand *wanted, const RunRecord *record)
+void run_command_set(RunCommand *wanted, const RunRecord *record)
 {
         run_record_free(wanted->answer);
-        wanted->answer = copy_record(record);
+        wanted->answer = run_record_copy(record);
 }
 
 /* ---- create ---- */
@@ -96,6 +93,17 @@ static bool check_key(Engine *engine, const RunRecord *record, GError **error)
         return true;
 }
 
+/* The version may have been deleted since its text was read; then nothing keeps the text. */
+static bool check_version(Engine *engine, const RunRecord *record, GError **error)
+{
+        const StoredPipeline *stored = record->hash ? pipelines_find(engine, record->pipeline) : NULL;
+
+        return !record->hash || (stored && pipelines_version(stored, record->version)) ||
+               err_set(error, ERR_NOT_FOUND,
+                       "version %d of pipeline '%s' was just deleted\n`paddle pipeline list` shows the stored pipelines.",
+                       record->version, record->name);
+}
+
 static bool check_disk(Engine *engine, const RunRecord *record, GError **error)
 {
         const EngineConfig *config = &engine->config;
@@ -126,10 +134,15 @@ static bool check_filesystems(Engine *engine, const RunRecord *record, const Run
         return true;
 }
 
-/* Long texts make a commit long, for which all others wait: each comes into a batch of its own. */
-static bool text_fits(const Engine *engine, const RunPlan *plan)
+bool run_command_fits(const Engine *engine, const RunPlan *plan)
 {
         return engine->batch.run_texts == 0 || engine->batch.run_texts + plan->text <= RUN_TEXTS_BATCH;
+}
+
+bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+{
+        return check_disk(engine, record, error) && check_key(engine, record, error) &&
+               check_filesystems(engine, record, plan, error) && check_open(engine, record, plan, error);
 }
 
 static bool apply_create(Engine *engine, Command *command)
@@ -138,21 +151,19 @@ static bool apply_create(Engine *engine, Command *command)
         RunRecord *record = create->record;
         LiveRun *live;
 
-        if (!text_fits(engine, create->plan))
+        if (!run_command_fits(engine, create->plan))
                 return false;
-        if (!check_disk(engine, record, &command->error) || !check_key(engine, record, &command->error) ||
-            !check_filesystems(engine, record, create->plan, &command->error) ||
-            !check_open(engine, record, create->plan, &command->error))
+        if (!run_command_check(engine, record, create->plan, &command->error) ||
+            !check_version(engine, record, &command->error))
                 return true;
         record->seq = ++engine->run_seq;
         record->created = engine->batch.now;
         g_ptr_array_add(engine->batch.new_runs, record);
-        engine->batch.run_texts += create->plan->text;
-        live = runs_add(engine, copy_record(record), create->plan);
+        live = runs_add(engine, run_record_copy(record), create->plan);
         runs_note(engine, live, "run.created", json_pack("{s:s}", "name", record->name));
         run_begin(live->machine);
         runs_make_due(engine, live);
-        set_answer(&create->run, live->record);
+        run_command_set(&create->run, live->record);
         return true;
 }
 
@@ -168,7 +179,7 @@ static void free_create(Command *command)
 static const CommandOps create_ops = { .name = "create run",
                                        .size = sizeof(CreateRun),
                                        .apply = apply_create,
-                                       .answer = answer_run,
+                                       .answer = run_command_answer,
                                        .free = free_create };
 
 /* Whether a main file system was at hand is not the caller's: servers before this version had none. */
@@ -187,8 +198,7 @@ static bool is_same(const RunRecord *earlier, const RunRecord *record)
         return strcmp(earlier->text, record->text) == 0 && json_equal(was, is);
 }
 
-/* True if the key was used before: `done` has its answer. */
-static bool answer_repeated(Engine *engine, const RunRecord *record, EngineRunDone done, void *arg)
+bool run_command_repeated(Engine *engine, const RunRecord *record, EngineRunDone done, void *arg)
 {
         g_autoptr(GError) error = NULL;
         g_autoptr(RunRecord) earlier =
@@ -205,6 +215,17 @@ static bool answer_repeated(Engine *engine, const RunRecord *record, EngineRunDo
         return true;
 }
 
+static void set_version(RunRecord *record, const PipelineVersion *version)
+{
+        g_autofree char *id = numbered_id_format("ppl", version->pipeline);
+
+        record->pipeline = version->pipeline;
+        record->version = version->version;
+        record->hash = g_strdup(version->hash);
+        g_free(record->source);
+        record->source = g_strdup_printf("%s-%d", id, version->version);
+}
+
 static RunRecord *new_record(Engine *engine, const EngineRun *run)
 {
         RunRecord *record = g_new0(RunRecord, 1);
@@ -216,6 +237,12 @@ static RunRecord *new_record(Engine *engine, const EngineRun *run)
         record->request = run->request ? json_format(run->request) : g_strdup("{}");
         record->admin = run->admin;
         record->state = NODE_RUNNING;
+        record->note = g_strdup(run->note);
+        record->source = g_strdup(run->source);
+        record->fs = g_strdup(json_string_value(json_object_get(run->request, "fs_name")));
+        if (run->version)
+                set_version(record, run->version);
+        record->attempt = 1;
         return record;
 }
 
@@ -226,7 +253,7 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
         g_autoptr(GError) error = NULL;
         CreateRun *create;
 
-        if (answer_repeated(engine, record, done, arg))
+        if (run_command_repeated(engine, record, done, arg))
                 return;
         plan = run_plan_new(engine, run->text, run->request, &error);
         if (!plan) {
@@ -248,7 +275,8 @@ typedef struct {
         RunCommand run;
         char *id, *by;
         bool force;
-        RunRecord *read; /* as it was when the command was created; NULL: there is none */
+        RunRecord *read;   /* as it was when the command was created; NULL: there is none */
+        RunRecord *keeper; /* of a deletion: a run that keeps results of it; NULL: there is none */
 } ActOnRun;
 
 static void free_act(Command *command)
@@ -257,6 +285,7 @@ static void free_act(Command *command)
 
         run_record_free(act->run.answer);
         run_record_free(act->read);
+        run_record_free(act->keeper);
         g_free(act->id);
         g_free(act->by);
 }
@@ -288,14 +317,14 @@ static bool apply_stop(Engine *engine, Command *command)
                 return true;
         }
         runs_stop_one(engine, live, act->force, act->by);
-        set_answer(&act->run, live->record);
+        run_command_set(&act->run, live->record);
         return true;
 }
 
 static const CommandOps stop_ops = { .name = "stop run",
                                      .size = sizeof(ActOnRun),
                                      .apply = apply_stop,
-                                     .answer = answer_run,
+                                     .answer = run_command_answer,
                                      .free = free_act };
 
 static ActOnRun *act_new(Engine *engine, const CommandOps *ops, const char *id, const char *by,
@@ -321,43 +350,68 @@ void engine_stop_run(Engine *engine, const char *id, bool force, const char *by,
 
 /* ---- delete ---- */
 
+/* its jobs and files are used. */
+static bool check_keepers(Engine *engine, const ActOnRun *act, GError **error)
+{
+        const LiveRun *live = runs_keeper_of(engine, act->read->seq);
+        const char *keeper = live ? live->record->id : act->keeper ? act->keeper->id : NULL;
+
+        if (!keeper || (act->force && !(live && live->record->dropped)))
+                return true;
+        return err_set(
+                error, ERR_CONFLICT,
+                "run '%s' cannot be deleted: run '%s' is a retry that keeps results of it\n"
+                "Delete that run first. `paddle run delete --force %s` deletes this one anyway, with the logs "
+                "and files of the steps that were kept.",
+                act->id, keeper, act->id);
+}
+
+static bool check_delete(Engine *engine, const ActOnRun *act, GError **error)
+{
+        if (runs_find_id(engine, act->id))
+                return err_set(error, ERR_CONFLICT,
+                               "run '%s' has not ended: only a run that has ended can be deleted\n"
+                               "Stop it first: `paddle run stop %s`.",
+                               act->id, act->id);
+        if (!act->read) {
+                no_run(act, error);
+                return false;
+        }
+        if (!node_is_final((NodeState)act->read->state))
+                return err_set(error, ERR_CONFLICT, "run '%s' has just ended\nTry again.", act->id);
+        return check_keepers(engine, act, error);
+}
+
 /* The nodes and jobs go later, in small batches (retain-runs.c). */
 static bool apply_delete(Engine *engine, Command *command)
 {
         ActOnRun *act = (ActOnRun *)command;
         RunRecord *dropped;
 
-        if (runs_find_id(engine, act->id)) {
-                err_set(&command->error, ERR_CONFLICT,
-                        "run '%s' has not ended: only a run that has ended can be deleted\n"
-                        "Stop it first: `paddle run stop %s`.",
-                        act->id, act->id);
-        } else if (!act->read) {
-                no_run(act, &command->error);
-        } else if (!node_is_final((NodeState)act->read->state)) {
-                err_set(&command->error, ERR_CONFLICT, "run '%s' has just ended\nTry again.", act->id);
-        } else {
-                dropped = copy_record(act->read);
-                dropped->dropped = true;
-                dropped->revision =
-                        batch_note_run(engine, dropped, "run.deleted", json_pack("{s:s}", "by", act->by));
-                g_ptr_array_add(engine->batch.changed_runs, dropped);
-                engine->retain_runs_at = 0;
-                engine->sweep_again = engine->sweeps_runs;
-                set_answer(&act->run, dropped);
-        }
+        if (!check_delete(engine, act, &command->error))
+                return true;
+        dropped = run_record_copy(act->read);
+        dropped->dropped = true;
+        dropped->revision = batch_note_run(engine, dropped, "run.deleted", json_pack("{s:s}", "by", act->by));
+        g_ptr_array_add(engine->batch.changed_runs, dropped);
+        engine->retain_runs_at = 0;
+        engine->sweep_again = engine->sweeps_runs;
+        run_command_set(&act->run, dropped);
         return true;
 }
 
 static const CommandOps delete_ops = { .name = "delete run",
                                        .size = sizeof(ActOnRun),
                                        .apply = apply_delete,
-                                       .answer = answer_run,
+                                       .answer = run_command_answer,
                                        .free = free_act };
 
-void engine_delete_run(Engine *engine, const char *id, const char *by, EngineRunDone done, void *arg)
+void engine_delete_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
+                       void *arg)
 {
         ActOnRun *act = act_new(engine, &delete_ops, id, by, done, arg);
 
+        act->force = force;
+        act->keeper = act->read ? store_run_user_of(engine->store, act->read->seq, NULL) : NULL;
         inbox_put(&engine->inbox, &act->run.command);
 }

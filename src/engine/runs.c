@@ -93,6 +93,9 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         plan->filesystems = g_ptr_array_new();
         find_filesystems(plan);
         plan->artifacts = has_outputs(definition);
+        plan->package = g_strdup(json_string_value(json_object_get(request, "package")));
+        plan->package_name = g_strdup(json_string_value(json_object_get(request, "package_name")));
+        plan->requirements = g_strdup(json_string_value(json_object_get(request, "requirements")));
         return plan;
 }
 
@@ -108,6 +111,9 @@ static void clear_plan(gpointer data)
         g_hash_table_unref(plan->lists);
         g_ptr_array_unref(plan->filesystems);
         definition_free(plan->definition);
+        g_free(plan->package);
+        g_free(plan->package_name);
+        g_free(plan->requirements);
 }
 
 void run_plan_unref(RunPlan *plan)
@@ -194,6 +200,7 @@ static void live_run_free(gpointer data)
         LiveRun *live = data;
 
         run_free(live->machine);
+        runs_kept_free(live->kept);
         run_record_free(live->record);
         run_record_free(live->was);
         g_clear_pointer(&live->plan, run_plan_unref);
@@ -206,6 +213,7 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->prepared, g_array_unref);
         g_clear_pointer(&live->preparing, g_hash_table_unref);
         g_clear_pointer(&live->reads, g_array_unref);
+        g_clear_pointer(&live->makers, g_hash_table_unref);
         g_free(live->broken);
         g_free(live);
 }
@@ -225,6 +233,7 @@ void runs_init(Engine *engine)
         pthread_mutex_init(&engine->run_plans_lock, NULL);
         engine->run_plans = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, plan_unref_p);
         engine->run_owners = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, owner_free);
+        engine->deleted_runs = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         g_queue_init(&engine->due_runs);
         engine->run_workers = thread_pool_new(
                 &(ThreadPoolConfig){ .name = "conditions", .threads = 2, .share = 1, .background = true });
@@ -242,6 +251,7 @@ void runs_clear(Engine *engine)
         thread_pool_free(engine->run_workers);
         run_files_free(engine->files);
         g_queue_clear(&engine->due_runs);
+        g_hash_table_unref(engine->deleted_runs);
         g_hash_table_unref(engine->runs_by_id);
         g_hash_table_unref(engine->runs);
         g_hash_table_unref(engine->run_owners);
@@ -305,6 +315,11 @@ static void leave_owner(Engine *engine, const LiveRun *live)
 }
 
 /* Takes the record. */
+GHashTable *runs_new_lists(void)
+{
+        return g_hash_table_new_full(NULL, NULL, NULL, items_unref_p);
+}
+
 static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
 {
         LiveRun *live = g_new0(LiveRun, 1);
@@ -312,7 +327,7 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->record = record;
         live->plan = plan ? run_plan_ref(plan) : NULL;
         live->machine = plan ? run_new(plan->definition, RUN_NODES_MAX) : NULL;
-        live->lists = g_hash_table_new_full(NULL, NULL, NULL, items_unref_p);
+        live->lists = runs_new_lists();
         live->messages = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         live->put_off = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -325,11 +340,15 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
                 publish_plan(engine, live, plan);
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
+        if (plan && plan->package)
+                views_hold_package(engine->views, plan->package, true);
         return live;
 }
 
 static void leave(Engine *engine, LiveRun *live)
 {
+        if (live->plan && live->plan->package)
+                views_hold_package(engine->views, live->plan->package, false);
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
         leave_owner(engine, live);
@@ -345,6 +364,7 @@ LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan)
 
         live->dirty = true;
         g_ptr_array_add(engine->batch.runs, live);
+        engine->batch.run_texts += plan->text;
         return live;
 }
 
@@ -360,7 +380,8 @@ static RunRecord *copy_state(const RunRecord *record)
 {
         RunRecord *copy = g_memdup2(record, sizeof *record);
 
-        copy->user = copy->name = copy->key = copy->text = copy->request = NULL;
+        copy->user = copy->name = copy->key = copy->text = copy->request = copy->retry_id = NULL;
+        copy->source = copy->fs = copy->note = copy->hash = NULL;
         copy->message = g_strdup(record->message);
         return copy;
 }
@@ -404,6 +425,11 @@ char *runs_node_path(const LiveRun *live, guint32 node)
                 node = run_dag(live->machine, at->dag)->node;
         }
         return g_string_free(path, FALSE);
+}
+
+const char *runs_maker(const LiveRun *live, guint32 node)
+{
+        return live->makers ? g_hash_table_lookup(live->makers, GUINT_TO_POINTER(node)) : NULL;
 }
 
 void runs_stop_one(Engine *engine, LiveRun *live, bool force, const char *by)
@@ -515,9 +541,13 @@ static bool work_on(Engine *engine, LiveRun *live)
         }
         if (live->retry_at && live->retry_at <= engine->batch.now)
                 runs_start_again(&actor);
-        runs_start_prepared(&actor);
-        run_limit(live->machine, runs_more(live));
-        more = run_work(live->machine, &budget, runs_act, &actor);
+        if (live->record->dropped) { /* a retry that nobody sees yet */
+                more = runs_take_kept(engine, live, &budget);
+        } else {
+                runs_start_prepared(&actor);
+                run_limit(live->machine, runs_more(live));
+                more = run_work(live->machine, &budget, runs_act, &actor);
+        }
         runs_count_nodes(live);
         *left -= before - budget;
         engine->batch.run_steps -= before - budget;
@@ -688,7 +718,7 @@ static bool is_changed(const LiveRun *live)
         const RunRecord *now = live->record, *was = live->was;
 
         return !was || now->state != was->state || now->stopping != was->stopping ||
-               now->forced != was->forced || now->revision != was->revision ||
+               now->forced != was->forced || now->revision != was->revision || now->dropped != was->dropped ||
                g_strcmp0(now->message, was->message) != 0;
 }
 
@@ -754,8 +784,25 @@ static void settle(Engine *engine, LiveRun *live)
         runs_ask(engine, live);
 }
 
+/* For a retry that read such a run before its deletion. */
+static void note_deleted(Engine *engine)
+{
+        enum { DELETED_MAX = 10000 };
+
+        for (guint i = 0; i < engine->batch.changed_runs->len; i++) {
+                const RunRecord *run = engine->batch.changed_runs->pdata[i];
+
+                if (!run->dropped)
+                        continue;
+                if (g_hash_table_size(engine->deleted_runs) >= DELETED_MAX)
+                        g_hash_table_remove_all(engine->deleted_runs);
+                g_hash_table_add(engine->deleted_runs, g_memdup2(&run->seq, sizeof run->seq));
+        }
+}
+
 void runs_settle(Engine *engine)
 {
+        note_deleted(engine);
         for (guint i = 0; i < engine->batch.runs->len; i++)
                 settle(engine, g_ptr_array_index(engine->batch.runs, i));
         g_ptr_array_set_size(engine->batch.runs, 0);
@@ -808,7 +855,8 @@ void runs_restore(Engine *engine)
                 LiveRun *live = g_ptr_array_index(engine->batch.runs, i);
 
                 live->dirty = false;
-                if (!live->was) {
+                if (!live->was || live->was->dropped) {
+                        engine->retain_runs_at = 0; /* for what is stored of a retry */
                         leave(engine, live);
                         continue;
                 }
@@ -821,14 +869,8 @@ void runs_restore(Engine *engine)
 
 /* ---- after a restart ---- */
 
-/* The rows of one run, in order of their numbers. */
-typedef struct {
-        const GPtrArray *list;
-        guint at;
-} Rows;
-
 /* The next row of the run, or NULL. Rows of nodes and of children begin with the number of their run. */
-static gconstpointer next_row(Rows *rows, gint64 run)
+static gconstpointer next_row(RunRows *rows, gint64 run)
 {
         for (; rows->at < rows->list->len; rows->at++) {
                 const gint64 *row = rows->list->pdata[rows->at];
@@ -840,14 +882,23 @@ static gconstpointer next_row(Rows *rows, gint64 run)
 }
 G_STATIC_ASSERT(offsetof(RunNodeRecord, run) == 0 && offsetof(RunChildRecord, run) == 0);
 
+typedef struct {
+        Run *machine;
+        const Definition *definition;
+        GHashTable *dags;  /* node -> component */
+        GHashTable *lists; /* child -> Items, of loops over artifacts */
+        gsize *read;       /* bytes of these */
+} Restoring;
+
 /* True if `component` lies in the DAG that node `dag` stands for: rows of another version of the language may not. */
-static bool is_component_of(const LiveRun *live, GHashTable *dags, guint32 dag, guint32 component)
+static bool is_component_of(const Restoring *restoring, guint32 dag, guint32 component)
 {
-        const Definition *definition = live->plan->definition;
-        guint32 holder = dag == RUN_ROOT ? (guint32)DEFINITION_ROOT
-                         : dag == RUN_POST
-                                 ? (guint32)DEFINITION_POST
-                                 : GPOINTER_TO_UINT(g_hash_table_lookup(dags, GUINT_TO_POINTER(dag)));
+        const Definition *definition = restoring->definition;
+        guint32 holder =
+                dag == RUN_ROOT ? (guint32)DEFINITION_ROOT
+                : dag == RUN_POST
+                        ? (guint32)DEFINITION_POST
+                        : GPOINTER_TO_UINT(g_hash_table_lookup(restoring->dags, GUINT_TO_POINTER(dag)));
 
         if (dag > RUN_POST && holder == 0)
                 return false;
@@ -856,10 +907,10 @@ static bool is_component_of(const LiveRun *live, GHashTable *dags, guint32 dag, 
                component < definition->components[holder + 1].children;
 }
 
-static bool restore_list(LiveRun *live, const RunChildRecord *row)
+static bool restore_list(const Restoring *restoring, const RunChildRecord *row)
 {
-        guint32 dag = run_node(live->machine, row->dag)->inner;
-        guint32 child = run_child_of(live->machine, dag, row->component);
+        guint32 dag = run_node(restoring->machine, row->dag)->inner;
+        guint32 child = run_child_of(restoring->machine, dag, row->component);
         g_autoptr(json_t) text = json_string(row->list);
         g_autoptr(Items) items = text ? items_new(text, RUN_NODES_MAX, NULL) : NULL;
 
@@ -867,23 +918,23 @@ static bool restore_list(LiveRun *live, const RunChildRecord *row)
                 return true;
         if (!items || items_count(items) != row->count)
                 return false;
-        live->read += strlen(row->list);
-        g_hash_table_insert(live->lists, GUINT_TO_POINTER(child), g_steal_pointer(&items));
+        *restoring->read += strlen(row->list);
+        g_hash_table_insert(restoring->lists, GUINT_TO_POINTER(child), g_steal_pointer(&items));
         return true;
 }
 
-static bool restore_loop(LiveRun *live, GHashTable *dags, const RunChildRecord *row)
+static bool restore_loop(const Restoring *restoring, const RunChildRecord *row)
 {
         if (row->count == 0)
                 return true;
-        if (!is_component_of(live, dags, row->dag, row->component) || row->first <= RUN_POST ||
+        if (!is_component_of(restoring, row->dag, row->component) || row->first <= RUN_POST ||
             row->count > RUN_NODES_MAX || row->first > RUN_NODES_MAX)
                 return false;
-        run_restore_loop(live->machine, row->dag, row->component, row->first, row->count);
-        return restore_list(live, row);
+        run_restore_loop(restoring->machine, row->dag, row->component, row->first, row->count);
+        return restore_list(restoring, row);
 }
 
-static bool restore_node(LiveRun *live, GHashTable *dags, const RunNodeRecord *row)
+static bool restore_node(const Restoring *restoring, const RunNodeRecord *row)
 {
         const RunNode node = { .component = row->component,
                                .number = row->number,
@@ -891,18 +942,19 @@ static bool restore_node(LiveRun *live, GHashTable *dags, const RunNodeRecord *r
                                .state = row->state,
                                .culprit = row->culprit };
 
-        if (!is_component_of(live, dags, row->dag, row->component) || row->node > 2 * RUN_NODES_MAX)
+        if (!is_component_of(restoring, row->dag, row->component) || row->node > 2 * RUN_NODES_MAX)
                 return false;
         if (row->inner)
-                g_hash_table_insert(dags, GUINT_TO_POINTER(row->node), GUINT_TO_POINTER(row->component));
-        run_restore_node(live->machine, row->node, row->dag, &node, row->inner);
+                g_hash_table_insert(restoring->dags, GUINT_TO_POINTER(row->node),
+                                    GUINT_TO_POINTER(row->component));
+        run_restore_node(restoring->machine, row->node, row->dag, &node, row->inner);
         return true;
 }
 
-static bool restore_rows(LiveRun *live, Rows *nodes, Rows *children)
+bool runs_restore_rows(LiveRun *live, gint64 run, RunRows *nodes, RunRows *children)
 {
-        g_autoptr(GHashTable) dags = g_hash_table_new(NULL, NULL); /* node -> component */
-        gint64 run = live->record->seq;
+        g_autoptr(GHashTable) dags = g_hash_table_new(NULL, NULL);
+        const Restoring restoring = { live->machine, live->plan->definition, dags, live->lists, &live->read };
 
         for (;;) {
                 const RunNodeRecord *node = next_row(nodes, run);
@@ -911,11 +963,11 @@ static bool restore_rows(LiveRun *live, Rows *nodes, Rows *children)
                 if (!node && !child)
                         return true;
                 if (child && (!node || child->first <= node->node)) {
-                        if (!restore_loop(live, dags, child))
+                        if (!restore_loop(&restoring, child))
                                 return false;
                         children->at++;
                 } else {
-                        if (!restore_node(live, dags, node))
+                        if (!restore_node(&restoring, node))
                                 return false;
                         nodes->at++;
                 }
@@ -928,34 +980,64 @@ static gboolean is_of_done_child(gpointer child, gpointer list, gpointer machine
 }
 
 /* Those among the entry points are read now: a long text holds up nobody before the start. */
-static void read_lists(LiveRun *live)
+void runs_keep_lists(LiveRun *live)
 {
         const RunDag *root = run_dag(live->machine, 0);
 
+        g_hash_table_foreach_remove(live->lists, is_of_done_child, live->machine);
         for (guint32 child = root->children; child < root->children + root->n_children; child++)
                 if (run_child_is_loop(live->machine, child) && !run_child(live->machine, child)->done)
                         runs_read_list(live, child);
 }
 
-static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, Rows *children)
+static void release_id(gpointer id)
+{
+        g_ref_string_release(id);
+}
+
+GHashTable *runs_makers(const GPtrArray *nodes, guint from, gint64 run)
+{
+        GHashTable *makers = NULL;
+
+        for (guint i = from; i < nodes->len; i++) {
+                const RunNodeRecord *row = nodes->pdata[i];
+
+                if (row->run > run)
+                        break;
+                if (row->run < run || !row->made_id)
+                        continue;
+                if (!makers)
+                        makers = g_hash_table_new_full(NULL, NULL, NULL, release_id);
+                g_hash_table_insert(makers, GUINT_TO_POINTER(row->node),
+                                    g_ref_string_new_intern(row->made_id));
+        }
+        return makers;
+}
+
+static LiveRun *load_run(Engine *engine, const RunRecord *stored, RunRows *nodes, RunRows *children)
 {
         g_autoptr(json_t) request =
                 stored->request ? json_parse(stored->request, strlen(stored->request), NULL) : NULL;
         g_autoptr(GError) error = NULL;
         g_autoptr(RunPlan) plan = run_plan_new(engine, stored->text ? stored->text : "", request, &error);
         RunRecord *record = copy_state(stored);
+        guint first = nodes->at;
         LiveRun *live;
 
+        record->retry_id = g_strdup(stored->retry_id);
         record->user = g_strdup(stored->user);
         record->name = g_strdup(stored->name);
         record->key = g_strdup(stored->key);
+        record->source = g_strdup(stored->source);
+        record->fs = g_strdup(stored->fs);
+        record->note = g_strdup(stored->note);
         live = enter(engine, record, plan);
-        if (plan && restore_rows(live, nodes, children)) {
+        if (plan && runs_restore_rows(live, record->seq, nodes, children)) {
+                live->makers = runs_makers(nodes->list, first, record->seq);
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
-                g_hash_table_foreach_remove(live->lists, is_of_done_child, live->machine);
                 runs_count_nodes(live);
-                read_lists(live);
+                runs_keep_lists(live);
                 return live;
         }
         live->broken = g_strdup_printf("the server was updated, and cannot go on with this run%s%s",
@@ -968,7 +1050,8 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, Rows *nodes, R
 void runs_load(Engine *engine, const StoreState *state)
 {
         const GPtrArray *runs = state->loaded[RECORD_RUN];
-        Rows nodes = { state->loaded[RECORD_RUN_NODE], 0 }, children = { state->loaded[RECORD_RUN_CHILD], 0 };
+        RunRows nodes = { state->loaded[RECORD_RUN_NODE], 0 },
+                children = { state->loaded[RECORD_RUN_CHILD], 0 };
 
         for (guint i = 0; runs && i < runs->len; i++)
                 runs_make_due(engine, load_run(engine, runs->pdata[i], &nodes, &children));

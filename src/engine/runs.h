@@ -4,7 +4,7 @@
  * changes in the batch that changes its jobs, and is committed with them:
  *
  *   a job ends ─▶ depend.c ─▶ runs_job_ended ─▶ run_ended ─┐
- *   commands: create, stop ────────────────────────────────┼─▶ due ─▶ runs_work: run_work ─▶ runs-act.c: actions
+ *   commands: create, retry, stop ─────────────────────────┼─▶ due ─▶ runs_work: run_work ─▶ runs-act.c: actions
  *   a worker's answer ─▶ run_looked, ... ──────────────────┘            │                     start: submit_step
  *                                                                       ▼                     stop: life_cancel
  *   commit ◀─ runs_store: rows of what has changed ◀── at most 256 steps of a run, 1,024 of all; a job counts as 16
@@ -17,6 +17,7 @@
 #include "model/run-record.h"
 #include "pipeline/items.h"
 #include "pipeline/render.h"
+#include "pipeline/run-retry.h"
 #include "pipeline/run.h"
 
 enum {
@@ -25,6 +26,7 @@ enum {
         RUN_JOB_STEPS = 16,          /* for which a job that is submitted or cancelled counts */
         RUN_RENDER_STEPS = 4,        /* for which an instance counts that is rendered */
         RUN_STEP_BYTES = 2048,       /* of texts that are rendered, for which they count as a step */
+        RUN_ROWS_PER_STEP = 4,       /* rows that a retry copies, for one of these steps */
         RUNS_MAX = 2000,             /* that have not ended */
         RUNS_OF_USER_MAX = 100,      /* ... of one user; administrators have no such limit */
         RUN_NODES_MAX = 1000000,     /* of one run */
@@ -45,6 +47,8 @@ struct RunPlan {
         GPtrArray *
                 filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
         bool artifacts; /* a step has outputs */
+        char *package, *package_name,
+                *requirements; /* of the directory that was sent with the run; or NULL */
 };
 /* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID. Any thread. */
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
@@ -85,14 +89,17 @@ typedef struct LiveRun {
          * remove what their job writes. */
         GHashTable *preparing;
         GArray *prepared; /* guint32: nodes whose outputs are prepared: their jobs are submitted in runs_work */
-        guint prepared_at; /* so many of these were tried in this batch */
-        gsize read;        /* bytes of the lists that were read from artifacts */
-        gsize read_was;    /* ... as it was committed */
-        gint64 retry_at;   /* ms: when those in `put_off` are tried again; 0: there are none */
-        bool dirty;        /* in batch.runs */
-        bool due;          /* in engine->due_runs: it has work, or may have */
-        guint64 batch;     /* the batch of `steps` */
-        guint steps;       /* left in it */
+        guint prepared_at;  /* so many of these were tried in this batch */
+        gsize read;         /* bytes of the lists that were read from artifacts */
+        gsize read_was;     /* ... as it was committed */
+        gint64 retry_at;    /* ms: when those in `put_off` are tried again; 0: there are none */
+        GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
+        RunKept *kept; /* of a retry: what is copied into the store while nobody sees the run; else NULL */
+        guint kept_at; /* rows of it that were copied: first those of `nodes`, then `children` */
+        bool dirty;    /* in batch.runs */
+        bool due;      /* in engine->due_runs: it has work, or may have */
+        guint64 batch; /* the batch of `steps` */
+        guint steps;   /* left in it */
 } LiveRun;
 
 LiveRun *runs_find(Engine *engine, gint64 seq);
@@ -117,6 +124,53 @@ void runs_note(Engine *engine, LiveRun *live, const char *kind, json_t *data);
 void runs_say(LiveRun *live, guint32 node, char *text);
 /* "train.step-3", as people name the node; the caller's. */
 char *runs_node_path(const LiveRun *live, guint32 node);
+/* The id of the run whose job made the result of this node, and under which its files are; NULL: this run. */
+const char *runs_maker(const LiveRun *live, guint32 node);
+
+/* ---- rows of nodes, when a run begins with some ---- */
+
+/* RunNodeRecord or RunChildRecord, those of one run side by side. `at`: the next one. */
+typedef struct {
+        const GPtrArray *list;
+        guint at;
+} RunRows;
+/* Gives the new machine of `live` the rows of `run`, and `lists` those of loops over artifacts; call run_restored next.
+ * Nodes are in order of index, children in order of their first node. False: the rows do not fit the definition. */
+bool runs_restore_rows(LiveRun *live, gint64 run, RunRows *nodes, RunRows *children);
+/* `lists` of a run, empty. */
+GHashTable *runs_new_lists(void);
+/* Drops the lists of loops that have ended, and reads those of the loops among the entry points that go on: a long text
+ * holds up nobody later. */
+void runs_keep_lists(LiveRun *live);
+/* Which nodes another run made (LiveRun), of rows [from, list->len) of `run`; NULL: none. */
+GHashTable *runs_makers(const GPtrArray *nodes, guint from, gint64 run);
+
+/* ---- runs-command.c: what the commands that make a run share ---- */
+
+/* Passes the record to the caller after the commit. */
+typedef struct {
+        Command command;
+        EngineRunDone run_done;
+        RunRecord *answer; /* owned */
+} RunCommand;
+void run_command_answer(Engine *engine, Command *command, const GError *error);
+/* What is answered, as the batch has it so far. */
+void run_command_set(RunCommand *wanted, const RunRecord *record);
+RunRecord *run_record_copy(const RunRecord *record); /* without text and request */
+/* Long texts make a commit long, for which all others wait: each comes into a batch of its own. False: not in this one. */
+bool run_command_fits(const Engine *engine, const RunPlan *plan);
+/* Refuses a new run: the disk, a key that is in use, file systems, limits. */
+bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error);
+/* True if the key was used before: `done` has its answer. */
+bool run_command_repeated(Engine *engine, const RunRecord *record, EngineRunDone done, void *arg);
+
+/* ---- runs-retry.c ---- */
+
+/* Copies rows of `kept` into the batch; *budget counts steps down. True: there are more. */
+bool runs_take_kept(Engine *engine, LiveRun *live, guint *budget);
+void runs_kept_free(RunKept *kept); /* NULL is a no-op */
+/* A live run, also one that nobody sees yet, that keeps results of the run `seq`; or NULL. */
+const LiveRun *runs_keeper_of(Engine *engine, gint64 seq);
 
 /* ---- run-artifacts.c ---- */
 

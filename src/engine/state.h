@@ -80,6 +80,11 @@ typedef struct {
         GPtrArray *artifacts, *dropped_artifacts;    /* ArtifactRecord */
         GPtrArray *changed_runs;                     /* RunRecord, owned: of runs that have ended */
         GPtrArray *dropped_runs;                     /* gint64, owned */
+        GPtrArray *pipelines;                        /* see pipelines.c: entries that were replaced */
+        GPtrArray *pipeline_puts;                    /* PipelineRecord, owned */
+        GPtrArray *new_versions;                     /* PipelineVersion, borrowed from the commands */
+        GPtrArray *dropped_versions;                 /* PipelineVersion, owned */
+        GPtrArray *dropped_pipelines;                /* gint64, owned */
         guint64 number;                              /* of the batch, from 1 */
         guint run_steps;                             /* of all runs, left in it */
         gsize run_texts;                             /* bytes of the definitions of its new runs */
@@ -144,7 +149,10 @@ struct Engine {
         bool sweeps_runs;       /* what is to be deleted is being read */
         bool sweep_again;       /* a run was deleted meanwhile */
         ThreadPool *run_workers;
-        struct RunFiles *files; /* the file workers of runs, see run-files.h */
+        struct RunFiles *files;   /* the file workers of runs, see run-files.h */
+        GHashTable *deleted_runs; /* gint64: seqs of the runs that were deleted since the start */
+        GHashTable *pipelines;    /* seq -> StoredPipeline, see pipelines.h */
+        gint64 pipeline_seq;      /* of the newest one */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */
@@ -330,6 +338,17 @@ void runs_restore(Engine *engine);
 char *runs_use(const Engine *engine, const char *user, const char *fs);
 void retain_runs(Engine *engine); /* retain-runs.c: as retain_jobs */
 
+/* ---- pipelines.c: stored pipelines ---- */
+
+void pipelines_init(Engine *engine);
+void pipelines_clear(Engine *engine);
+void pipelines_load(Engine *engine, const StoreState *state);
+/* The user is deleted: deletes the pipelines of this name. */
+void pipelines_drop_of(Engine *engine, const char *user);
+/* After the commit, and after one that failed. */
+void pipelines_settle(Engine *engine);
+void pipelines_restore(Engine *engine);
+
 /* ---- batch.c ---- */
 
 void batch_init(Batch *batch);
@@ -348,7 +367,9 @@ void batch_publish(Engine *engine, const ViewChange *changes, guint n, GPtrArray
 /* Counts a change of a job; `was` NULL: it is new. */
 void batch_count(EngineMetrics *metrics, const Job *was, const Job *now);
 
-/* Adds an event about a run; returns its revision. Takes `data`. */
+/* Adds an event about a subject, of which `id` is what people see; returns its revision. Takes subject.owner and `data`. */
+gint64 batch_note_subject(Engine *engine, Subject subject, const char *id, const char *kind, json_t *data);
+/* The same about a run. */
 gint64 batch_note_run(Engine *engine, const RunRecord *run, const char *kind, json_t *data);
 /* Adds an event that is not about a job; returns its revision. */
 gint64 batch_note(Engine *engine, const char *kind, const char *user, json_t *data /* taken */);

@@ -171,10 +171,9 @@ static void note_array(Views *views, const Job *was, const Job *now)
                 g_hash_table_remove(views->arrays, key);
 }
 
-static void note_package(Views *views, const Job *was, const Job *now)
+static void count_package(Views *views, const char *package, int change)
 {
-        const char *package = now->spec->package;
-        int change = is_open(now) - is_open(was), n;
+        int n;
 
         if (!package || change == 0)
                 return;
@@ -183,6 +182,18 @@ static void note_package(Views *views, const Job *was, const Job *now)
                 g_hash_table_insert(views->packages, g_strdup(package), GINT_TO_POINTER(n));
         else
                 g_hash_table_remove(views->packages, package);
+}
+
+static void note_package(Views *views, const Job *was, const Job *now)
+{
+        count_package(views, now->spec->package, is_open(now) - is_open(was));
+}
+
+void views_hold_package(Views *views, const char *hash, bool holds)
+{
+        g_rw_lock_writer_lock(&views->lock);
+        count_package(views, hash, holds ? 1 : -1);
+        g_rw_lock_writer_unlock(&views->lock);
 }
 
 static void add_waiting(Views *views, Job *job)

@@ -55,8 +55,10 @@ int views_array_runs(Views *views, gint64 array_seq);
  * change of any of them; either may be NULL. */
 bool views_array_open(Views *views, gint64 array_seq, int *ret_open, gint64 *ret_revision);
 
-/* The hashes (char *) of the packages that open jobs use, as a set; the caller's. */
+/* The hashes (char *) of the packages that open jobs and runs use, as a set; the caller's. */
 GHashTable *views_packages(Views *views);
+/* A run that has not ended uses the package, or ends. */
+void views_hold_package(Views *views, const char *hash, bool holds);
 
 /* Watchers are called under their own lock. After views_unwatch returned none is called. A watcher must not
  * call views_unwatch itself. */

@@ -33,7 +33,8 @@ typedef enum {
         ACCESS_FLAVOUR,
         ACCESS_POOL,
         ACCESS_JOB,
-        ACCESS_RUN, /* of a pipeline */
+        ACCESS_RUN,      /* of a pipeline */
+        ACCESS_PIPELINE, /* a stored one */
         ACCESS_LOG,
         ACCESS_EVENT,
         ACCESS_FILE,

@@ -36,6 +36,11 @@ void run_record_free(RunRecord *record)
         g_free(record->text);
         g_free(record->request);
         g_free(record->message);
+        g_free(record->source);
+        g_free(record->fs);
+        g_free(record->note);
+        g_free(record->hash);
+        g_free(record->retry_id);
         g_free(record);
 }
 
@@ -45,6 +50,7 @@ void run_node_record_free(RunNodeRecord *record)
                 return;
         g_free(record->message);
         g_free(record->job_id);
+        g_free(record->made_id);
         g_free(record);
 }
 

@@ -36,15 +36,26 @@ typedef struct {
         gint64 revision; /* of its last event */
         char id[ID_LEN + 1];
         char *user, *name;
-        char *key;     /* idempotency key; or NULL */
-        char *text;    /* the definition, UTF-8; NULL: not read */
-        char *request; /* what the request changed, a JSON object; NULL: not read */
-        char *message; /* why it failed; or NULL */
-        bool admin;    /* created with an administrator's rights */
-        bool stopping; /* a user stops it */
-        bool forced;   /* ... with its post_process */
-        bool dropped;  /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
-        guint8 state;  /* NodeState */
+        char *key;       /* idempotency key; or NULL */
+        char *text;      /* the definition, UTF-8; NULL: not read */
+        char *request;   /* what the request changed, a JSON object; NULL: not read */
+        char *message;   /* why it failed; or NULL */
+        gint64 retry_of; /* seq of the run that this one retries; 0: none, or it was deleted and had none */
+        guint32 attempt; /* 1; of a retry: that of the earlier run, and one more */
+        char *retry_id;  /* of the run `retry_of`; NULL: none; set by queries, not stored */
+        char *source; /* what its text is, for the cache and for people: "ppl-000001-2" of a stored pipeline, the path of
+                          a file, or the MD5 of a definition; NULL: not computed */
+        char *fs;   /* the main file system that the request named; or NULL */
+        char *note; /* what it is for, in the words of its owner; or NULL */
+        char *hash; /* pipeline_hash of a text that is stored already: `text` is not stored again; or NULL. Read with
+                       the text */
+        gint64 pipeline; /* seq of the stored pipeline, perhaps deleted since; 0: none */
+        int version;     /* of it */
+        bool admin;      /* created with an administrator's rights */
+        bool stopping;   /* a user stops it */
+        bool forced;     /* ... with its post_process */
+        bool dropped;    /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
+        guint8 state;    /* NodeState */
         gint64 created, finished;
 } RunRecord;
 void run_record_free(RunRecord *record);
@@ -61,9 +72,11 @@ typedef struct {
         bool culprit;      /* its DAG fails because of it */
         bool inner;        /* it is a DAG that has started */
         gint64 job;        /* seq of the job of a step; 0: none */
+        gint64 made_by;    /* seq of the earlier run whose result a retry kept; 0: this run's own */
         gint64 started, finished;
         char *message; /* why it failed or was skipped; or NULL */
         char *job_id;  /* of `job`; NULL: none, or it was deleted; set by queries, not stored */
+        char *made_id; /* of the run `made_by`; NULL: none, or it was deleted; set by queries, not stored */
 } RunNodeRecord;
 void run_node_record_free(RunNodeRecord *record);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunNodeRecord, run_node_record_free)

@@ -759,6 +759,7 @@ static bool server_open(Server *server, GError **error)
                                                     .store = server->store,
                                                     .runtime = server->runtime,
                                                     .auth = server->auth,
+                                                    .packages = server->packages,
                                                     .state_dir = server->options.state,
                                                     .node_name = server->node_name,
                                                     .node_labels = (const char *const *)server->node_labels,

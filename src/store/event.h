@@ -8,7 +8,8 @@
 /* The kinds of subjects. A row: the constant, its number in databases, and the table that holds the subjects. That
  * table has the columns `seq`, `name` and `user`: a listing finds a subject's name there, and its owner. To add a
  * kind, add a row (doc/internals/store.md, "Events"). */
-#define SUBJECT_KINDS(ROW) ROW(SUBJECT_JOB, 1, "job") ROW(SUBJECT_RUN, 2, "run")
+#define SUBJECT_KINDS(ROW)                                                                                   \
+        ROW(SUBJECT_JOB, 1, "job") ROW(SUBJECT_RUN, 2, "run") ROW(SUBJECT_PIPELINE, 3, "pipeline")
 
 #define SUBJECT_NUMBER(constant, number, table) constant = (number),
 typedef enum {

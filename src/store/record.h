@@ -28,6 +28,10 @@ typedef enum {
                              of a run: some of its rows, at most 1,000 */
         RECORD_ARTIFACT, /* put: ArtifactRecord, inserted, or replaced by (run, node, output, name). drop: ArtifactRecord:
                             those of its run and node; with a name, those of that name */
+        RECORD_PIPELINE, /* put: PipelineRecord, inserted or changed by seq. drop: gint64, the seq of one whose versions
+                            are dropped in this batch or before; its events go with it */
+        RECORD_PIPELINE_VERSION, /* put: PipelineVersion, inserted with its text. drop: PipelineVersion, by (pipeline,
+                                    version); the text goes with the last version or run that has it */
         RECORD_KINDS,
 } RecordKind;
 

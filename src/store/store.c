@@ -153,6 +153,12 @@ RunRecord *store_run_by_id(Store *store, const char *id, bool text, GError **err
         return store->ops->run_by_id(store, id, text, error);
 }
 
+RunRecord *store_run_by_seq(Store *store, gint64 seq, bool text, GError **error)
+{
+        store_check_read();
+        return store->ops->run_by_seq(store, seq, text, error);
+}
+
 RunRecord *store_run_by_key(Store *store, const char *user, const char *idempotency_key, GError **error)
 {
         store_check_read();
@@ -199,6 +205,55 @@ RunRecord *store_run_expired(Store *store, gint64 before, GError **error)
 {
         store_check_read();
         return store->ops->run_expired(store, before, error);
+}
+
+bool store_last_job(Store *store, gint64 *ret, GError **error)
+{
+        store_check_read();
+        return store->ops->last_job(store, ret, error);
+}
+
+GArray *store_run_loop_counts(Store *store, gint64 run, guint32 longer, int limit, GError **error)
+{
+        store_check_read();
+        return store->ops->run_loop_counts(store, run, longer, limit, error);
+}
+
+RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error)
+{
+        store_check_read();
+        return store->ops->run_user_of(store, seq, error);
+}
+
+PipelineRecord *store_pipeline(Store *store, gint64 seq, GError **error)
+{
+        store_check_read();
+        return store->ops->pipeline(store, seq, error);
+}
+
+PipelineRecord *store_pipeline_by_name(Store *store, const char *user, const char *name, GError **error)
+{
+        store_check_read();
+        return store->ops->pipeline_by_name(store, user, name, error);
+}
+
+GPtrArray *store_pipelines(Store *store, const PipelineQuery *query, gint64 *ret_next, GError **error)
+{
+        store_check_read();
+        return store->ops->pipelines(store, query, ret_next, error);
+}
+
+PipelineVersion *store_pipeline_version(Store *store, gint64 pipeline, int version, bool text, GError **error)
+{
+        store_check_read();
+        return store->ops->pipeline_version(store, pipeline, version, text, error);
+}
+
+GPtrArray *store_pipeline_versions(Store *store, gint64 pipeline, int after, int limit, int *ret_next,
+                                   GError **error)
+{
+        store_check_read();
+        return store->ops->pipeline_versions(store, pipeline, after, limit, ret_next, error);
 }
 
 GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)

@@ -10,6 +10,7 @@
 #include "model/access.h"
 #include "model/job.h"
 #include "model/object.h"
+#include "model/pipeline-record.h"
 #include "model/run-record.h"
 #include "store/event.h"
 #include "store/record.h"
@@ -67,12 +68,13 @@ typedef enum {
 
 typedef struct {
         gint64 last_seq, last_revision, events_horizon;
-        gint64 last_object_seq, last_run_seq;
+        gint64 last_object_seq, last_run_seq, last_pipeline_seq;
         char boot_id[37]; /* of the last run; initially "" */
         /* Owned; NULL for a kind of which nothing is loaded. RECORD_OBJECT: all objects, in order of seq.
          * RECORD_JOB: the open jobs, in order of seq. RECORD_USAGE: all of it. RECORD_RUN: the runs that have not
          * ended, with their texts, in order of seq; RECORD_RUN_NODE: their nodes, in order of run and node;
-         * RECORD_RUN_CHILD: their children, in order of run and first node. */
+         * RECORD_RUN_CHILD: their children, in order of run and first node. RECORD_PIPELINE: all stored pipelines, in
+         * order of seq; RECORD_PIPELINE_VERSION: their versions, without texts, in order of pipeline and version. */
         GPtrArray *loaded[RECORD_KINDS];
 } StoreState;
 void store_state_clear(StoreState *state);
@@ -136,6 +138,7 @@ GPtrArray *store_array_jobs(Store *store, gint64 array_seq, guint32 states, int 
 
 /* Runs; those that are dropped are not found. `text`: with definition and request. */
 RunRecord *store_run_by_id(Store *store, const char *id, bool text, GError **error); /* ERR_NOT_FOUND */
+RunRecord *store_run_by_seq(Store *store, gint64 seq, bool text, GError **error);    /* ERR_NOT_FOUND */
 RunRecord *store_run_by_key(Store *store, const char *user, const char *idempotency_key,
                             GError **error); /* ERR_NOT_FOUND */
 
@@ -144,27 +147,65 @@ typedef struct {
         const char *name;  /* exact, or NULL */
         guint32 states;    /* bit set of 1u << NodeState; 0: all */
         gint64 before_seq; /* runs with a smaller seq; 0: start with the newest */
+        bool oldest_first; /* `before_seq` does not count, but: */
+        gint64 after_seq;  /* runs with a larger seq; 0: all */
         int limit;         /* 1..1000 */
 } RunQuery;
-/* Newest first. *ret_next as of store_jobs: a page may be shorter than `limit` without being the last. */
+/* Newest first, or oldest first. *ret_next: the `before_seq` or `after_seq` of the next page; 0: this is the last one. A
+ * page may be shorter than `limit` without being the last. */
 GPtrArray *store_runs(Store *store, const RunQuery *query, gint64 *ret_next, GError **error);
 
 typedef struct {
         gint64 run;     /* seq */
         gint64 after;   /* nodes with a larger index; 0: all */
         guint32 states; /* bit set of 1u << NodeState; 0: all */
-        int limit;      /* 1..20000 */
+        /* Only nodes with a job whose seq is larger than `job_after`, and at most `job_upto`; 0, 0: all nodes. */
+        gint64 job_after, job_upto;
+        int limit; /* 1..20000 */
 } RunNodeQuery;
 /* RunNodeRecord, in order of index. *ret_next is the `after` of the next page; 0: this is the last one. A page may be
  * shorter than `limit` without being the last. */
 GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+/* The largest seq of a job; 0: there is none. All nodes whose job has this seq or a smaller one are stored by now. */
+bool store_last_job(Store *store, gint64 *ret, GError **error);
 /* RunChildRecord, at most `limit`, in order of dag and component. */
 GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error);
+/* How many nodes of a loop are in a state; only of nodes that have a row. */
+typedef struct {
+        guint32 dag, component; /* as in RunChildRecord */
+        guint8 state;           /* NodeState */
+        gint64 n;
+} RunLoopCount;
+/* RunLoopCount (GArray) of all loops with more than `longer` items, at most `limit` of them; the caller's. */
+GArray *store_run_loop_counts(Store *store, gint64 run, guint32 longer, int limit, GError **error);
 /* The number of its nodes in each state, and of those that never will be made. */
 bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
-/* A run that is dropped, else the one that ended first, at `before` (ms) or earlier; without text. NULL without an
- * error: there is none. */
+/* A run that is dropped, else the one that ended first, at `before` (ms) or earlier, and of which no other run keeps a
+ * result; without text. NULL without an error: there is none. */
 RunRecord *store_run_expired(Store *store, gint64 before, GError **error);
+/* A run that keeps results of the run `seq` (RunNodeRecord, made_by); without text. NULL without an error: none does. */
+RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error);
+
+/* Stored pipelines. */
+PipelineRecord *store_pipeline(Store *store, gint64 seq, GError **error); /* ERR_NOT_FOUND */
+PipelineRecord *store_pipeline_by_name(Store *store, const char *user, const char *name,
+                                       GError **error); /* ERR_NOT_FOUND */
+
+typedef struct {
+        const char *user; /* NULL: of all users */
+        const char *name; /* exact, or NULL */
+        gint64 after_seq; /* pipelines with a larger seq; 0: all */
+        int limit;        /* 1..1000 */
+} PipelineQuery;
+/* PipelineRecord, oldest first. *ret_next: the `after_seq` of the next page; 0: this is the last one. */
+GPtrArray *store_pipelines(Store *store, const PipelineQuery *query, gint64 *ret_next, GError **error);
+/* `version` 0: the newest that exists. `text`: with its definition. ERR_NOT_FOUND */
+PipelineVersion *store_pipeline_version(Store *store, gint64 pipeline, int version, bool text,
+                                        GError **error);
+/* PipelineVersion without texts, at most `limit` with a number above `after`, in ascending order. *ret_next: the `after`
+ * of the next page; 0: this is the last one. */
+GPtrArray *store_pipeline_versions(Store *store, gint64 pipeline, int after, int limit, int *ret_next,
+                                   GError **error);
 
 /* Reads text and request of a run that has neither, also of a dropped one. */
 bool store_run_text(Store *store, RunRecord *run, GError **error);
@@ -231,14 +272,25 @@ struct StoreOps {
         bool (*array_by_name)(Store *store, const char *user, const char *name, gint64 *ret, GError **error);
         GPtrArray *(*array_jobs)(Store *store, gint64 array_seq, guint32 states, int limit, GError **error);
         RunRecord *(*run_by_id)(Store *store, const char *id, bool text, GError **error);
+        RunRecord *(*run_by_seq)(Store *store, gint64 seq, bool text, GError **error);
         RunRecord *(*run_by_key)(Store *store, const char *user, const char *idempotency_key, GError **error);
         GPtrArray *(*runs)(Store *store, const RunQuery *query, gint64 *ret_next, GError **error);
         GPtrArray *(*run_nodes)(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+        bool (*last_job)(Store *store, gint64 *ret, GError **error);
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
+        GArray *(*run_loop_counts)(Store *store, gint64 run, guint32 longer, int limit, GError **error);
         bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
         RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);
         bool (*run_text)(Store *store, RunRecord *run, GError **error);
         GPtrArray *(*artifacts)(Store *store, const ArtifactQuery *query, GError **error);
+        RunRecord *(*run_user_of)(Store *store, gint64 seq, GError **error);
+        PipelineRecord *(*pipeline)(Store *store, gint64 seq, GError **error);
+        PipelineRecord *(*pipeline_by_name)(Store *store, const char *user, const char *name, GError **error);
+        GPtrArray *(*pipelines)(Store *store, const PipelineQuery *query, gint64 *ret_next, GError **error);
+        PipelineVersion *(*pipeline_version)(Store *store, gint64 pipeline, int version, bool text,
+                                             GError **error);
+        GPtrArray *(*pipeline_versions)(Store *store, gint64 pipeline, int after, int limit, int *ret_next,
+                                        GError **error);
         GPtrArray *(*events)(Store *store, const EventQuery *query, GError **error);
         gint64 (*events_horizon)(Store *store);
         Token *(*token_by_hash)(Store *store, const char *hash, GError **error);

@@ -39,6 +39,10 @@ STATUS = {
             "InvalidHTTPRequest",
             "InvalidURI",
             "MalformedJSON",
+            "MalformedYaml",
+            "Decode base64",
+            "InvalidPipeline",
+            "ReadYamlFileFailed",
             "InvalidNamePattern",
             "InvalidMarker",
             "InvalidScaleResource",
@@ -97,7 +101,16 @@ STATUS = {
         403,
     ),
     **dict.fromkeys(
-        ["PathNotFound", "RecordNotFound", "ResourceNotFound", "RunNotFound", "FlavourNotFound", "JobNotFound"], 404
+        [
+            "PathNotFound",
+            "RecordNotFound",
+            "ResourceNotFound",
+            "RunNotFound",
+            "PipelineNotFound",
+            "FlavourNotFound",
+            "JobNotFound",
+        ],
+        404,
     ),
     "MethodNotAllowed": 405,
     **dict.fromkeys(["InternalError", "InvalidComputeResource", "LinkModelError"], 500),

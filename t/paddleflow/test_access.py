@@ -1,10 +1,11 @@
 """1.6 who may do what: every route of the description, with everybody who may call; and the description itself."""
 
+import base64
 import os
 import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import PATIENCE, ROOT, wait_for
 from seeds import SOAK
 
 from paddleflow.client import BASE, PASSWORD, fresh, good, refused
@@ -13,6 +14,7 @@ DENIED = ("OnlyRootAllowed", "AccessDenied", "ActionNotAllowed", "AuthIllegalUse
 EXAMPLES = 200 if SOAK else 10
 AMOUNTS = {"cpu": "1", "mem": "1Gi"}
 OBJECT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}
+STEPS = 'name: NAME\nentry_points:\n  a: {command: "true"}\n'
 TIMES = "startTime=2024-01-01%2000:00:00&endTime=2024-01-02%2000:00:00"
 
 # Who is not refused, by whether a thing is theirs: "all", "user", "owner" (or granted), "root". The path's names are
@@ -81,6 +83,20 @@ WHO = {
     "GET /job/{jobID}": ("owner", "", None),
     "PUT /job/{jobID}": ("owner", "?action=stop", None),
     "DELETE /job/{jobID}": ("owner", "", None),
+    "POST /run": ("user", "", {"runYamlRaw": "{yaml}"}),
+    "POST /runjson": ("user", "", {"name": "p", "entryPoints": {"a": {"command": "true"}}}),
+    "GET /run": ("user", "", None),
+    "GET /run/{runID}": ("owner", "", None),
+    "PUT /run/{runID}": ("owner", "?action=stop", None),
+    "DELETE /run/{runID}": ("owner", "", None),
+    "POST /pipeline": ("user", "", {"yamlRaw": "{yaml}"}),
+    "GET /pipeline": ("user", "", None),
+    "POST /pipeline/{pipelineID}": ("owner", "", {"yamlRaw": "{yaml}"}),
+    "GET /pipeline/{pipelineID}": ("owner", "", None),
+    "DELETE /pipeline/{pipelineID}": ("owner", "", None),
+    "GET /pipeline/{pipelineID}/{pipelineVersionID}": ("owner", "", None),
+    "DELETE /pipeline/{pipelineID}/{pipelineVersionID}": ("owner", "", None),
+    "GET /log/run/{runID}": ("owner", "", None),
     "GET /wsjob": ("user", "", None),
     "GET /log/job": ("owner", "?jobID={jobID}&framework=standalone", None),
     "GET /statistics/job/{jobID}": ("owner", "", None),
@@ -148,6 +164,11 @@ def things(flow):
     good(flow.post("/resourcepool", {"name": pool, "namespace": "default", "totalResources": AMOUNTS}))
     job = flow.submit("true", who=user, schedulingPolicy={"queue": queue})
     flow.wait(job)
+    yaml = base64.b64encode(STEPS.replace("NAME", fresh("stored")).encode()).decode()
+    pipeline = good(flow.post("/pipeline", {"yamlRaw": yaml}, who=user), 201).json["pipelineID"]
+    good(flow.post(f"/pipeline/{pipeline}", {"yamlRaw": yaml}, who=user), 201)
+    run = good(flow.post("/run", {"pipelineID": pipeline}, who=user), 201).json["runID"]
+    wait_for(lambda: good(flow.get(f"/run/{run}")).json["status"] == "succeeded", PATIENCE, "the run's end")
     return {
         "username": user,
         "queueName": queue,
@@ -156,6 +177,10 @@ def things(flow):
         "clusterName": flow.make_cluster()["clusterName"],
         "name": pool,
         "jobID": job,
+        "runID": run,
+        "pipelineID": pipeline,
+        "pipelineVersionID": "1",
+        "yaml": yaml,
         "new": fresh("anew"),
     }
 
@@ -180,7 +205,7 @@ def test_who(flow, stranger, things, name):
             assert may == (reply.status < 400), reply
             if not may:
                 refused(reply, "AuthWithoutToken")
-        elif name == "PUT /job/{jobID}" and may:
+        elif name in ("PUT /job/{jobID}", "PUT /run/{runID}") and may:
             refused(reply, "ActionNotAllowed")  # it has ended
             assert "already" in reply.json["message"]
         elif "k8s/object" in path and may:

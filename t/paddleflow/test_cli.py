@@ -1,5 +1,6 @@
 """3 the command line: `paddle` under the name `paddleflow`."""
 
+import base64
 import itertools
 import json
 import os
@@ -8,7 +9,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import BIN, wait_for
+from conftest import BIN, PATIENCE, wait_for
 
 from paddleflow.client import PASSWORD, fresh, good, refused
 
@@ -107,6 +108,8 @@ def test_help_needs_no_server(cli):
         "cluster",
         "fs",
         "job",
+        "run",
+        "pipeline",
         "log",
         "statistics",
         "version",
@@ -116,7 +119,9 @@ def test_help_needs_no_server(cli):
         assert word in said
 
 
-@pytest.mark.parametrize("group", ["user", "queue", "flavour", "cluster", "fs", "job", "log", "statistics"])
+@pytest.mark.parametrize(
+    "group", ["user", "queue", "flavour", "cluster", "fs", "job", "run", "pipeline", "log", "statistics"]
+)
 def test_help_of_a_group(cli, group):
     assert cli.out(group, "--help")
 
@@ -693,3 +698,51 @@ def test_commands_do_not_hang_on_a_closed_pipe(cli):
     )
     os.close(writer)
     wait_for(lambda: done.poll() is not None, 30, "its end")
+
+
+# -- runs and pipelines
+
+PIPELINE = 'name: NAME\nentry_points:\n  a: {command: "exit {{code}}", parameters: {code: 0}}\n'
+
+
+def said_id(said):
+    return re.fullmatch(r"run create success, run id\[(run-\d{6,})\]\n", said)[1]
+
+
+def test_run(cli, flow, tmp_path):
+    file = tmp_path / "p.yaml"
+    name = fresh("typed")
+    file.write_text(PIPELINE.replace("NAME", name))
+    said = cli.out("run", "create", "-yr", file, "-n", name, "-p", "code=3", "-p", "a.code=0", "-d", "by hand")
+    run = said_id(said)
+    wait_for(lambda: "succeeded" in cells(cli.out("run", "list", "-r", run)), PATIENCE, "the run's end")
+    assert {run, name, "by hand"} <= cells(cli.out("run", "list", "-n", name, "-s", "final"))
+    assert run not in cells(cli.out("run", "list", "-n", name, "-s", "active"))
+    shown = cli.json("run", "show", run)[0]
+    assert shown["parameters"] == {"code": "3", "a.code": "0"}
+    assert shown["runtime"]["a"][0]["status"] == "succeeded"
+    assert f"run: {run}" in cli.out("log", "run", run)
+    cli.fails("run", "stop", run, code="ActionNotAllowed")
+    cli.fails("run", "retry", run, code="ActionNotAllowed")
+    failed = said_id(cli.out("run", "create", "-yr", file, "-p", "code=3"))
+    wait_for(lambda: "failed" in cells(cli.out("run", "list", "-r", failed)), PATIENCE, "the run's end")
+    again = cli.out("run", "retry", failed)
+    assert re.fullmatch(rf"run\[{failed}\] retry success, new run id\[run-\d{{6,}}\]\n", again)
+    assert cli.out("run", "delete", run) == f"run[{run}] delete success\n"
+    cli.fails("run", "show", run, code="RunNotFound")
+
+
+def test_pipeline(cli, flow):
+    name = fresh("kept")
+    yaml = base64.b64encode(PIPELINE.replace("NAME", name).encode()).decode()
+    made = good(flow.post("/pipeline", {"yamlRaw": yaml, "desc": "of Monday"}), 201).json["pipelineID"]
+    good(flow.post(f"/pipeline/{made}", {"yamlRaw": yaml, "desc": "of Monday"}), 201)
+    assert {made, name, "of Monday"} <= cells(cli.out("pipeline", "list", "-n", name))
+    assert [row["pipeline version id"] for row in cli.json("pipeline", "show", made)] == ["1", "2"]
+    assert cli.json("pipeline", "showversion", made, "2")[0]["pipeline yaml"].startswith(f"name: {name}")
+    run = cli.out("run", "create", "-pplid", made, "-pplver", "1")
+    assert "run create success" in run
+    assert cli.out("pipeline", "deleteversion", made, "1") == f"pipeline[{made}] version[1] delete success\n"
+    cli.fails("pipeline", "deleteversion", made, "2", code="ActionNotAllowed")
+    assert cli.out("pipeline", "delete", made) == f"pipeline[{made}] delete success\n"
+    cli.fails("pipeline", "show", made, code="PipelineNotFound")

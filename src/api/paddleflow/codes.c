@@ -34,7 +34,7 @@ GQuark paddleflow_quark(void)
 
 const char *code_word(Code code)
 {
-        return codes[code].word;
+        return code == CODE_DecodeBase64 ? "Decode base64" : codes[code].word; /* the one with a blank */
 }
 
 int code_status(Code code)

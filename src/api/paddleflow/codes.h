@@ -9,6 +9,10 @@
 
 #define CODES(X)                                                                                             \
         X(MalformedJSON, 400)                                                                                \
+        X(MalformedYaml, 400)                                                                                \
+        X(DecodeBase64, 400)                                                                                 \
+        X(InvalidPipeline, 400)                                                                              \
+        X(ReadYamlFileFailed, 400)                                                                           \
         X(InvalidHTTPRequest, 400)                                                                           \
         X(InvalidURI, 400)                                                                                   \
         X(InvalidNamePattern, 400)                                                                           \
@@ -55,6 +59,8 @@
         X(PathNotFound, 404)                                                                                 \
         X(RecordNotFound, 404)                                                                               \
         X(ResourceNotFound, 404)                                                                             \
+        X(RunNotFound, 404)                                                                                  \
+        X(PipelineNotFound, 404)                                                                             \
         X(FlavourNotFound, 404)                                                                              \
         X(JobNotFound, 404)                                                                                  \
         X(MethodNotAllowed, 405)                                                                             \

@@ -19,6 +19,7 @@ PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error)
         flow->store = config->store;
         flow->runtime = config->runtime;
         flow->auth = config->auth;
+        flow->packages = config->packages;
         flow->skip_resource_check = config->skip_resource_check;
         flow->check_cluster = config->check_cluster;
         flow->node_name = g_strdup(config->node_name ? config->node_name : "localhost");
@@ -59,10 +60,10 @@ void paddleflow_free(PaddleFlow *flow)
 /* One table, since a face has one. */
 static HttpRoute *join(void)
 {
-        static const HttpRoute *const parts[] = { user_rows,    grant_rows, queue_rows, flavour_rows,
-                                                  cluster_rows, node_rows,  pool_rows,  fs_rows,
-                                                  job_rows,     feed_rows,  log_rows,   statistics_rows,
-                                                  about_rows };
+        static const HttpRoute *const parts[] = { user_rows,    grant_rows, queue_rows,      flavour_rows,
+                                                  cluster_rows, node_rows,  pool_rows,       fs_rows,
+                                                  job_rows,     run_rows,   run_log_rows,    pipeline_rows,
+                                                  feed_rows,    log_rows,   statistics_rows, about_rows };
         GArray *all = g_array_new(TRUE, FALSE, sizeof(HttpRoute));
 
         for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)

@@ -12,12 +12,14 @@
 #include "runtime/runtime.h"
 
 typedef struct PaddleFlow PaddleFlow;
+typedef struct PackageStore PackageStore; /* package/package.h */
 
 typedef struct {
         Engine *engine;
         Store *store;
         Runtime *runtime;
         Auth *auth;
+        PackageStore *packages;
         const char *state_dir; /* keeps the key that markers and tokens are signed with */
         const char *node_name; /* of this machine */
         const char *const *node_labels;

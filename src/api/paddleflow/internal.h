@@ -25,6 +25,7 @@ struct PaddleFlow {
         Store *store;
         Runtime *runtime;
         Auth *auth;
+        PackageStore *packages;
         char *node_name;
         char **node_labels; /* or NULL */
         guint8 key[PADDLEFLOW_KEY_LEN];
@@ -38,7 +39,8 @@ struct PaddleFlow {
 };
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
-        pool_rows[], fs_rows[], job_rows[], feed_rows[], log_rows[], statistics_rows[], about_rows[];
+        pool_rows[], fs_rows[], job_rows[], run_rows[], run_log_rows[], pipeline_rows[], feed_rows[],
+        log_rows[], statistics_rows[], about_rows[];
 /* All of them as one table. Each may come with a body: of PADDLEFLOW_BODY_MAX bytes where its row does not say. */
 const HttpRoute *paddleflow_routes(void);
 
@@ -215,6 +217,8 @@ bool job_word_is_final(const char *word);
 
 /* The id that a job has here; the caller's. And the engine's for it: a name of ID_LEN. */
 char *job_flow_id(const Job *job);
+/* That of a step: "job-run-000001-train-12-<the engine's id>". `run`: seq; `name`: of the job; the caller's. */
+char *job_step_id(gint64 run, const char *name, const char *job);
 void job_engine_id(const char *id, char ret[ID_LEN + 1]);
 char *job_new_id(void);
 /* Live or stored; NULL: there is none of this id. The caller's reference. */
@@ -244,6 +248,29 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
  * inner code. */
 bool job_request_read(const Call *call, JobRoute route, const json_t *body, Asked *ret, GError **error);
 
+/* Reads a log for a reply: {"logContent", "hasNextPage", "truncated"}. `path` NULL: there is none. */
+typedef json_t *(*LogRead)(const char *path, const void *arg);
+/* {"taskID", "logInfo"} of each process of a job, as many as one reply may have. Opens files: on a thread of the pool. */
+json_t *job_tasks_logs(PaddleFlow *flow, const Job *job, LogRead read, const void *arg);
+
+/* ---- runs and pipelines ---- */
+
+/* Replies with the state of a run here: "running", "terminating", "succeeded", "failed", "terminated". */
+const char *run_word(const RunRecord *run);
+/* The run of the id, if the caller may see it: RunNotFound, AccessDenied. The caller's. */
+RunRecord *call_run(const Call *call, const char *id, GError **error);
+/* The stored pipeline of the id: PipelineNotFound, AccessDenied. The caller's. */
+PipelineRecord *call_pipeline(const Call *call, const char *id, GError **error);
+/* Its version; "" is the newest: PipelineNotFound. The caller's. */
+PipelineVersion *call_version(const Call *call, const PipelineRecord *pipeline, const char *number, bool text,
+                              GError **error);
+/* The text in base64, UTF-8; NULL with `wrong`. The caller's. */
+char *yaml_take(const char *base64, Code wrong, GError **error);
+/* Whose file system a request means, and that it is there: InvalidArguments, UserNotExist. */
+bool yaml_check_fs(const Call *call, const char *user, const char *fs, GError **error);
+/* The whole run: answers, as a stream if it is large. On a thread of the thread pool. */
+void run_show(const Call *call, const RunRecord *run);
+
 /* ---- what works on threads of its own ---- */
 
 Feed *feed_new(PaddleFlow *flow);
@@ -271,5 +298,6 @@ typedef struct {
 extern const Shape shapes[];
 extern const GoField login_body[], user_body[], password_body[], grant_body[], queue_body[], flavour_body[],
         cluster_body[], cluster_filter_body[], object_body[], pool_body[], single_body[], distributed_body[],
-        workflow_body[], modify_body[], card_time_body[], fs_body[], fs_cache_body[], link_body[];
+        workflow_body[], modify_body[], card_time_body[], fs_body[], fs_cache_body[], link_body[], run_body[],
+        run_stop_body[], run_delete_body[], pipeline_body[];
 const char *paddleflow_description(gsize *ret_len);

@@ -86,18 +86,24 @@ guint32 job_word_states(const char *word)
 
 /* ---- ids ---- */
 
-static bool is_ours(const char *id)
+/* The engine's id in one that was made here: "job-<id>", or of a step "job-run-000001-train-12-<id>". NULL: there is none. */
+static const char *find_own(const char *id)
 {
-        return g_str_has_prefix(id, "job-") && id_is_valid(id + 4);
+        const char *last = strrchr(id, '-');
+
+        if (g_str_has_prefix(id, "job-") && id_is_valid(id + 4))
+                return id + 4;
+        return g_str_has_prefix(id, "job-run-") && id_is_valid(last + 1) ? last + 1 : NULL;
 }
 
 void job_engine_id(const char *id, char ret[ID_LEN + 1])
 {
         static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+        const char *own = find_own(id);
         guint8 hash[HASH_LEN];
 
-        if (is_ours(id)) {
-                g_strlcpy(ret, id + 4, ID_LEN + 1);
+        if (own) {
+                g_strlcpy(ret, own, ID_LEN + 1);
                 return;
         }
         crypto_generichash(hash, sizeof hash, (const guint8 *)id, strlen(id), NULL, 0);
@@ -115,12 +121,22 @@ char *job_new_id(void)
         return g_strconcat("job-", sodium_bin2hex(hex, sizeof hex, random, sizeof random), NULL);
 }
 
+/* `name` is step_job_name's, which begins with the engine's id of the run. */
+char *job_step_id(gint64 run, const char *name, const char *job)
+{
+        g_autofree char *id = numbered_id_format("run", run);
+
+        return g_strdup_printf("job-%s-%s-%s", id, strlen(name) > ID_LEN ? name + ID_LEN + 1 : name, job);
+}
+
 char *job_flow_id(const Job *job)
 {
         g_autoptr(json_t) asked = job_asked(job);
         const char *id = json_string_value(json_object_get(asked, "id"));
 
-        return id ? g_strdup(id) : g_strconcat("job-", job->id, NULL);
+        return id             ? g_strdup(id)
+               : job->run_seq ? job_step_id(job->run_seq, job->name, job->id)
+                              : g_strconcat("job-", job->id, NULL);
 }
 
 Job *paddleflow_find_job(PaddleFlow *flow, const char *id)

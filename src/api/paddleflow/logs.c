@@ -16,8 +16,9 @@ enum { LINES = 1000 };
 
 /* ---- one file ---- */
 
-static json_t *log_of(const char *path, const LogWindow *window)
+static json_t *log_of(const char *path, const void *arg)
 {
+        const LogWindow *window = arg;
         fd_auto int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
         g_autoptr(GString) text = NULL;
         g_autofree char *valid = NULL;
@@ -32,7 +33,7 @@ static json_t *log_of(const char *path, const LogWindow *window)
 
 /* ---- a job ---- */
 
-static json_t *tasks_of(PaddleFlow *flow, const Job *job, const LogWindow *window)
+json_t *job_tasks_logs(PaddleFlow *flow, const Job *job, LogRead read, const void *arg)
 {
         Runtime *runtime = flow->runtime;
         json_t *tasks = json_array();
@@ -44,7 +45,7 @@ static json_t *tasks_of(PaddleFlow *flow, const Job *job, const LogWindow *windo
                 g_autofree char *path =
                         runtime->ops->log_path(runtime, job->id, job->attempt,
                                                job->spec->roles[member->role].name, member->index);
-                json_t *log = log_of(path, window);
+                json_t *log = read(path, arg);
 
                 total += json_string_length(json_object_get(log, "logContent"));
                 json_array_append_new(tasks, json_pack("{s:s, s:o}", "taskID", name, "logInfo", log));
@@ -135,8 +136,8 @@ static void show_job_log(HttpRequest *request, void *arg)
                 job = find_job(&call, id, &error);
         if (job)
                 call_reply(&call, json_pack("{s:s, s:o, s:s, s:s, s:n}", "jobID", id, "taskList",
-                                            tasks_of(call.flow, job, &window), "name", id, "type", "pod",
-                                            "eventList"));
+                                            job_tasks_logs(call.flow, job, log_of, &window), "name", id,
+                                            "type", "pod", "eventList"));
         else
                 call_fail(&call, error);
 }

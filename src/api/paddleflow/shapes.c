@@ -126,6 +126,28 @@ const GoField card_time_body[] = { { "queueNames", GO_LIST },
                                    { "endTime", GO_STRING, NULL, true },
                                    END };
 
+static const GoField failure_options[] = { { "strategy", GO_STRING }, END };
+const GoField run_body[] = { { "fsName", GO_STRING },
+                             { "username", GO_STRING },
+                             { "name", GO_STRING },
+                             { "desc", GO_STRING },
+                             { "parameters", GO_OBJECT },
+                             { "dockerEnv", GO_STRING },
+                             { "disabled", GO_STRING },
+                             { "failureOptions", GO_STRUCT, failure_options },
+                             { "runYamlRaw", GO_STRING },
+                             { "pipelineID", GO_STRING },
+                             { "pipelineVersionID", GO_STRING },
+                             { "runYamlPath", GO_STRING },
+                             { "scheduleID", GO_STRING },
+                             { "scheduledAt", GO_STRING },
+                             END };
+const GoField run_stop_body[] = { { "stopForce", GO_BOOL }, END };
+const GoField run_delete_body[] = { { "checkCache", GO_BOOL }, END };
+const GoField pipeline_body[] = { { "fsName", GO_STRING },  { "yamlPath", GO_STRING },
+                                  { "yamlRaw", GO_STRING }, { "username", GO_STRING },
+                                  { "desc", GO_STRING },    END };
+
 /* ---- replies ---- */
 
 #define TEXT(name)                                                                                           \
@@ -296,6 +318,59 @@ static const GoField job_series[] = { { "result", GO_STRUCTS, task_shown, true }
 static const GoField card_times[] = { { "data", GO_ANY, NULL, true }, END };
 static const GoField anything[] = { END };
 
+static const GoField run_made[] = { TEXT("runID"), END };
+static const GoField run_brief[] = { TEXT("runID"),      TEXT("name"),
+                                     TEXT("source"),     TEXT("username"),
+                                     TEXT("fsName"),     TEXT("description"),
+                                     TEXT("scheduleID"), TEXT("runMsg"),
+                                     TEXT("status"),     TEXT("scheduledTime"),
+                                     TEXT("createTime"), TEXT("activateTime"),
+                                     TEXT("updateTime"), END };
+static const GoField run_list[] = { PAGE, { "runList", GO_STRUCTS, run_brief, true }, END };
+static const GoField run_shown[] = { TEXT("runID"),
+                                     TEXT("name"),
+                                     TEXT("source"),
+                                     TEXT("username"),
+                                     TEXT("fsName"),
+                                     { "fsOptions", GO_ANY, NULL, true },
+                                     TEXT("description"),
+                                     { "parameters", GO_ANY, NULL, true },
+                                     TEXT("runYaml"),
+                                     { "runtime", GO_ANY, NULL, true },
+                                     { "postProcess", GO_ANY, NULL, true },
+                                     { "failureOptions", GO_STRUCT, failure_options, true },
+                                     TEXT("dockerEnv"),
+                                     TEXT("disabled"),
+                                     TEXT("scheduleID"),
+                                     TEXT("runMsg"),
+                                     TEXT("status"),
+                                     TEXT("runCachedIDs"),
+                                     TEXT("createTime"),
+                                     TEXT("activateTime"),
+                                     TEXT("updateTime"),
+                                     END };
+static const GoField run_log[] = {
+        TEXT("submitLog"), { "runLog", GO_STRUCTS, job_log, true }, TEXT("runID"), END
+};
+static const GoField pipeline_made[] = {
+        TEXT("pipelineID"), TEXT("pipelineVersionID"), { "name", GO_STRING }, END
+};
+static const GoField pipeline_shown[] = {
+        TEXT("pipelineID"), TEXT("name"),       TEXT("desc"), TEXT("username"),
+        TEXT("createTime"), TEXT("updateTime"), END
+};
+static const GoField version_listed[] = { TEXT("pipelineVersionID"), TEXT("pipelineID"),   TEXT("fsName"),
+                                          TEXT("yamlPath"),          TEXT("pipelineYaml"), TEXT("username"),
+                                          TEXT("createTime"),        TEXT("updateTime"),   END };
+static const GoField pipeline_list[] = { PAGE, { "pipelineList", GO_STRUCTS, pipeline_shown, true }, END };
+static const GoField version_list[] = { PAGE, { "pplVersionList", GO_STRUCTS, version_listed, true }, END };
+static const GoField pipeline_whole[] = { { "pipeline", GO_STRUCT, pipeline_shown, true },
+                                          { "pplVersions", GO_STRUCT, version_list, true },
+                                          END };
+static const GoField version_whole[] = { { "pipeline", GO_STRUCT, pipeline_shown, true },
+                                         { "pipelineVersion", GO_STRUCT, version_listed, true },
+                                         END };
+
 const Shape shapes[] = {
         { "Error", error_shown },
         { "LogIn", login_body },
@@ -349,5 +424,17 @@ const Shape shapes[] = {
         { "JobSeries", job_series },
         { "CardTimeQuery", card_time_body },
         { "CardTimes", card_times },
+        { "NewRun", run_body },
+        { "NewRunJson", anything },
+        { "RunMade", run_made },
+        { "RunList", run_list },
+        { "RunShown", run_shown },
+        { "RunStop", run_stop_body },
+        { "RunLog", run_log },
+        { "NewPipeline", pipeline_body },
+        { "PipelineMade", pipeline_made },
+        { "PipelineList", pipeline_list },
+        { "PipelineShown", pipeline_whole },
+        { "PipelineVersion", version_whole },
         { 0 },
 };

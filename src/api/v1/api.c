@@ -16,14 +16,13 @@ enum { TEXT_SIZE = 3072, MOVING_SIZE = 1536 }; /* of a job, about; longer texts 
 
 const HttpRoute *const *api_routes(void)
 {
-        static const HttpRoute *const all[] = { system_routes,    metrics_routes,  job_routes,
-                                                change_routes,    ask_routes,      event_routes,
-                                                log_routes,       package_routes,  file_routes,
-                                                token_routes,     user_routes,     second_factor_routes,
-                                                secret_routes,    catalog_routes,  filesystem_routes,
-                                                scheduler_routes, exec_routes,     storage_routes,
-                                                audit_routes,     sso_routes,      result_routes,
-                                                run_routes,       artifact_routes, NULL };
+        static const HttpRoute *const all[] = {
+                system_routes,    metrics_routes,       job_routes,      change_routes,   ask_routes,
+                event_routes,     log_routes,           package_routes,  file_routes,     token_routes,
+                user_routes,      second_factor_routes, secret_routes,   catalog_routes,  filesystem_routes,
+                scheduler_routes, exec_routes,          storage_routes,  audit_routes,    sso_routes,
+                result_routes,    run_routes,           artifact_routes, pipeline_routes, NULL
+        };
 
         return all;
 }
@@ -296,6 +295,25 @@ bool api_query_flag(HttpRequest *request, const char *name, bool *ret, GError **
 
         *ret = false;
         return !text || boolean_parse(name, text, ret, error);
+}
+
+bool api_query_owner(HttpRequest *request, const char *what, const char **ret, GError **error)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        const char *user = http_request_query(request, "user");
+        bool everyone = false;
+
+        if (!api_query_flag(request, "all", &everyone, error))
+                return false;
+        if (!caller->admin && (everyone || (user && strcmp(user, caller->user) != 0)))
+                return err_set(error, ERR_DENIED, "'%s' may list only their own %s", caller->user, what);
+        *ret = everyone ? NULL : user ? user : caller->user;
+        return true;
+}
+
+json_t *api_next_page(gint64 next)
+{
+        return next ? json_sprintf("%" G_GINT64_FORMAT, next) : json_null();
 }
 
 bool api_query_boolean(HttpRequest *request, const char *name, bool fallback, bool *ret)

@@ -13,11 +13,12 @@ json_t *api_format_event(const Event *event)
         g_autofree char *time = clock_format(event->time);
         json_t *data = event->data ? json_loads(event->data, 0, NULL) : NULL;
 
-        return json_pack("{s:I, s:s, s:s, s:s*, s:s?, s:s?, s:s, s:o}", "revision",
+        return json_pack("{s:I, s:s, s:s, s:s*, s:s*, s:s?, s:s?, s:s, s:o}", "revision",
                          (json_int_t)event->revision, "time", time, "job",
                          event->subject.kind == SUBJECT_JOB ? event->subject.id : "", "run",
-                         event->subject.kind == SUBJECT_RUN ? event->subject.id : NULL, "name", event->name,
-                         "user", event->subject.owner, "kind", event->kind, "data",
+                         event->subject.kind == SUBJECT_RUN ? event->subject.id : NULL, "pipeline",
+                         event->subject.kind == SUBJECT_PIPELINE ? event->subject.id : NULL, "name",
+                         event->name, "user", event->subject.owner, "kind", event->kind, "data",
                          data ? data : json_object());
 }
 
@@ -30,16 +31,14 @@ typedef struct {
 } Follow;
 
 /* Jobs of an array have numbers in a row. */
-static GPtrArray *read_events(Api *api, const Follow *about, int limit, GError **error)
+static EventQuery query_of(const Follow *about, int limit)
 {
-        const EventQuery query = { .since = about->since,
-                                   .subject = about->job_seq ? SUBJECT_JOB : SUBJECT_NONE,
-                                   .seq = about->job_seq,
-                                   .n = about->n_jobs,
-                                   .owner = about->n_jobs ? NULL : about->user,
-                                   .limit = limit };
-
-        return store_events(api->store, &query, error);
+        return (EventQuery){ .since = about->since,
+                             .subject = about->job_seq ? SUBJECT_JOB : SUBJECT_NONE,
+                             .seq = about->job_seq,
+                             .n = about->n_jobs,
+                             .owner = about->n_jobs ? NULL : about->user,
+                             .limit = limit };
 }
 
 static void set_jobs(Follow *about, const Job *job, gint64 array)
@@ -63,12 +62,13 @@ static StreamState finish(const Follow *follow, GString *out)
 static StreamState follow_pull(GString *out, void *arg)
 {
         Follow *follow = arg;
+        const EventQuery query = query_of(follow, PAGE);
         g_autoptr(GError) error = NULL;
         g_autoptr(GPtrArray) events = NULL;
 
         if (engine_revision(follow->api->engine) <= follow->since)
                 return finish(follow, out);
-        events = read_events(follow->api, follow, PAGE, &error);
+        events = store_events(follow->api->store, &query, &error);
         if (!events) {
                 g_autoptr(json_t) body = json_from_error(error, NULL);
                 g_autofree char *text = json_format(body);
@@ -151,23 +151,12 @@ static void follow_events(HttpRequest *request, void *arg)
         live_stream_start(live_stream_new(api, follow_pull, follow_close, follow), request);
 }
 
-static void list_events(HttpRequest *request, void *arg)
+void api_reply_events(Api *api, HttpRequest *request, const EventQuery *query)
 {
-        Api *api = arg;
-        Follow about = { .api = api };
-        gint64 limit, array;
-        g_autoptr(Job) job = NULL;
         g_autoptr(GError) error = NULL;
-        g_autoptr(GPtrArray) events = NULL;
-        g_autoptr(json_t) items = json_array();
-        g_autoptr(json_t) reply = NULL;
+        g_autoptr(GPtrArray) events = store_events(api->store, query, &error);
+        g_autoptr(json_t) items = json_array(), reply = NULL;
 
-        if (!http_request_query_int(request, "since", 0, G_MAXINT64, 0, &about.since) ||
-            !http_request_query_int(request, "limit", 1, LIST_MAX, 1000, &limit) ||
-            !(job = api_job_or_array(api, request, &array)))
-                return;
-        set_jobs(&about, job, array);
-        events = read_events(api, &about, (int)limit, &error);
         if (!events) {
                 reply_gone(api, request, error);
                 return;
@@ -176,6 +165,23 @@ static void list_events(HttpRequest *request, void *arg)
                 json_array_append_new(items, api_format_event(events->pdata[i]));
         reply = json_pack("{s:O, s:I}", "items", items, "revision", (json_int_t)engine_revision(api->engine));
         http_reply_json(request, 200, reply);
+}
+
+static void list_events(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        Follow about = { .api = api };
+        gint64 limit, array;
+        g_autoptr(Job) job = NULL;
+        EventQuery query;
+
+        if (!http_request_query_int(request, "since", 0, G_MAXINT64, 0, &about.since) ||
+            !http_request_query_int(request, "limit", 1, LIST_MAX, 1000, &limit) ||
+            !(job = api_job_or_array(api, request, &array)))
+                return;
+        set_jobs(&about, job, array);
+        query = query_of(&about, (int)limit);
+        api_reply_events(api, request, &query);
 }
 
 static const HttpParameter follow_events_query[] = {

@@ -39,11 +39,21 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
         package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
         secret_routes[], catalog_routes[], filesystem_routes[], scheduler_routes[], metrics_routes[],
         ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[], result_routes[],
-        run_routes[], artifact_routes[];
+        run_routes[], artifact_routes[], pipeline_routes[];
 
 /* The parameter `user` of routes below /v1/jobs/{job}: its sentence, and a query with nothing else. */
 #define WHOSE_JOB "Whose job a name means (administrators)."
 extern const HttpParameter whose_job[];
+
+/* The stored pipeline with this name or id, if the caller may do that with it; the caller's. ?user= says whose name it is,
+ * for administrators. NULL with ERR_NOT_FOUND. */
+PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word,
+                                  GError **error);
+/* Whose things a list shows: the caller's, or for an administrator those of ?user= or, with ?all=true, everyone's (NULL).
+ * `what`: "runs". */
+bool api_query_owner(HttpRequest *request, const char *what, const char **ret, GError **error);
+/* The marker of the next page of a list: null for 0. */
+json_t *api_next_page(gint64 next);
 
 /* Replies with `error` and frees it. */
 void api_fail(HttpRequest *request, GError *error);
@@ -121,6 +131,9 @@ bool api_spec_takes_long(const Api *api, const json_t *object);
 /* Takes ownership of the body of a submission. Checks paths, package and flavours, and fills in their
  * values. */
 Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **error);
+/* The member "package" of a submission must be here, sent by the caller; what it requires becomes the member
+ * "requirements", unless that is there. Reads files: on the pool. */
+bool api_take_package(Api *api, const HttpCaller *caller, json_t *object, GError **error);
 /* Idempotency-Key of the request, or NULL. False: it is invalid. */
 bool api_take_key(HttpRequest *request, const char **ret, GError **error);
 /* True and *ret for ?name=true. */
@@ -151,6 +164,8 @@ GBytes *api_job_text(Api *api, const Job *job);
 /* The same of a job that was just submitted: its text is not kept. */
 char *api_new_job_text(Api *api, const Job *job);
 json_t *api_format_event(const Event *event);
+/* Answers with {"items","revision"}, the events that the query finds, or with the error: 410 if they are gone. */
+void api_reply_events(Api *api, HttpRequest *request, const EventQuery *query);
 
 /* The OpenAPI document of all routes; built once. */
 const char *openapi_text(gsize *ret_len);

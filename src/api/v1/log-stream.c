@@ -66,9 +66,9 @@ static void log_file_free(LogFile *file)
 
 /* ---- the stream ---- */
 
-typedef struct {
+struct LogStream {
         Api *api;
-        LiveStream *live;
+        LiveStream *live;         /* NULL: it is a part of another stream */
         LogStreamOptions options; /* its texts are ours */
         char *job_id, *user;
         GHashTable *sent;   /* "ATTEMPT.MEMBER" -> guint64 *, the offsets of the client's cursor */
@@ -84,7 +84,7 @@ typedef struct {
         int dir_fd;
         const LogFile *open; /* the file that was read last, */
         int fd;              /* and its descriptor: -1 between two pulls */
-} LogStream;
+};
 
 /* ---- its descriptors ---- */
 
@@ -186,6 +186,12 @@ static char *cursor_format(const LogStream *stream)
         return g_string_free(text, FALSE);
 }
 
+static void watch(const LogStream *stream, const char *dir)
+{
+        if (stream->live)
+                live_stream_watch(stream->live, dir);
+}
+
 /* Watches the directory; while it is missing also the two above it ("jobs" and one group of jobs), so that
  * its creation is seen. The outermost comes first: a directory that is made meanwhile is then not missed. */
 static void watch_even_if_missing(const LogStream *stream, const char *dir)
@@ -193,10 +199,10 @@ static void watch_even_if_missing(const LogStream *stream, const char *dir)
         g_autofree char *group = g_path_get_dirname(dir), *all = g_path_get_dirname(group);
 
         if (access(dir, F_OK) < 0) {
-                live_stream_watch(stream->live, all);
-                live_stream_watch(stream->live, group);
+                watch(stream, all);
+                watch(stream, group);
         }
-        live_stream_watch(stream->live, dir);
+        watch(stream, dir);
 }
 
 /* Which environment a job has is known once the job is linked to it: until then its log is behind a link,
@@ -225,7 +231,7 @@ static bool find_file(LogStream *stream, LogFile *file, struct stat *ret)
         if (!file->watched && strcmp(file->name, log_environment) == 0)
                 find_environment(stream, file);
         if (!file->watched && (file->attempt == 0 || file->attempt == stream->attempt))
-                live_stream_watch(stream->live, file->dir);
+                watch(stream, file->dir);
         if (!stat_file(stream, file, ret))
                 return false;
         file->watched = true;
@@ -319,7 +325,8 @@ static void add_file(LogStream *stream, const Job *job, int attempt, int role, i
 /* Drops all watches. Logs of earlier attempts do not grow; the next look watches those that do. */
 static void unwatch(LogStream *stream)
 {
-        live_stream_unwatch(stream->live);
+        if (stream->live)
+                live_stream_unwatch(stream->live);
         for (guint i = 0; i < stream->files->len; i++)
                 ((LogFile *)stream->files->pdata[i])->watched = false;
 }
@@ -382,9 +389,14 @@ static bool is_over(const LogStream *stream, const Job *job, const LogFile *file
 
 static void send_event(const LogStream *stream, GString *out, const char *event, json_t *data)
 {
-        g_autofree char *text = json_format(data);
-        g_autofree char *cursor = cursor_format(stream);
+        g_autofree char *text = NULL, *cursor = NULL;
 
+        if (stream->options.sink) {
+                stream->options.sink->event(stream->options.sink->arg, event, data, out);
+                return;
+        }
+        text = json_format(data);
+        cursor = cursor_format(stream);
         sse_append(out, cursor, event, text);
         json_decref(data);
 }
@@ -708,12 +720,15 @@ static bool has_ended(const LogStream *stream, const Job *job)
                (only && (only < job->attempt || is_at_rest(job)));
 }
 
-static StreamState send_failure(GString *out, const GError *error)
+static StreamState send_failure(const LogStream *stream, GString *out, const GError *error)
 {
         g_autoptr(json_t) body = json_from_error(error, NULL);
         g_autofree char *text = json_format(body);
 
-        sse_append(out, NULL, "error", text);
+        if (stream->options.sink)
+                stream->options.sink->event(stream->options.sink->arg, "error", json_incref(body), out);
+        else
+                sse_append(out, NULL, "error", text);
         return STREAM_END;
 }
 
@@ -723,7 +738,7 @@ static StreamState send_some(LogStream *stream, GString *out)
         g_autoptr(Job) job = engine_find(stream->api->engine, stream->user, stream->job_id, &error);
 
         if (!job)
-                return send_failure(out, error);
+                return send_failure(stream, out, error);
         add_attempts(stream, job);
         send_builts(stream, out);
         if (job->revision != stream->noticed || job->state == JOB_QUEUED)
@@ -775,7 +790,7 @@ static int first_attempt(const Job *job, const char *cursor, int asked)
         return (int)MAX(first - 1, 0);
 }
 
-void log_stream_start(Api *api, HttpRequest *request, const Job *job, const LogStreamOptions *options)
+LogStream *log_source_new(Api *api, const Job *job, const LogStreamOptions *options)
 {
         LogStream *stream = g_new0(LogStream, 1);
 
@@ -792,6 +807,29 @@ void log_stream_start(Api *api, HttpRequest *request, const Job *job, const LogS
                 .fd = -1,
         };
         stream->options.cursor = NULL;
+        return stream;
+}
+
+void log_source_free(LogStream *source)
+{
+        if (source)
+                log_stream_close(source);
+}
+
+StreamState log_source_pull(LogStream *source, GString *out)
+{
+        return log_stream_pull(out, source);
+}
+
+char *log_source_cursor(const LogStream *source)
+{
+        return cursor_format(source);
+}
+
+void log_stream_start(Api *api, HttpRequest *request, const Job *job, const LogStreamOptions *options)
+{
+        LogStream *stream = log_source_new(api, job, options);
+
         if (options->terminal)
                 engine_terminal(api->engine, job->id, true);
         stream->live = live_stream_new(api, log_stream_pull, log_stream_close, stream);

@@ -11,7 +11,8 @@ enum {
         TEXT_BYTES_MAX = 32 << 20,
         ROWS_MAX = 20000,   /* of a tree */
         ITEMS_MAX = 5000,   /* of a tree */
-        INSTANCES_MAX = 20, /* of a loop that are shown, if it has more */
+        INSTANCES_MAX = 20, /* of a loop that are shown, if it has more: a long one */
+        PAGE = 1000,
         ROOT = 0,
         POST = 1,
 };
@@ -195,6 +196,7 @@ static void put_state(json_t *object, const RunNodeRecord *node)
 {
         json_object_set_new(object, "state", json_string(node_state_name((NodeState)node->state)));
         json_object_set_new(object, "job", text_or_null(node->job_id));
+        json_object_set_new(object, "run", text_or_null(node->made_id));
         json_object_set_new(object, "started_at", format_time(node->started));
         json_object_set_new(object, "finished_at", format_time(node->finished));
         json_object_set_new(object, "message", text_or_null(node->message));
@@ -221,9 +223,9 @@ static const RunNodeRecord *find_dag(Store *store, GHashTable *dags, gint64 run,
         return found;
 }
 
-static void prepend_name(GString *path, const Definition *definition, const RunNodeRecord *node)
+static void prepend_name(GString *path, const Definition *definition, const RunNodeRecord *node, bool numbers)
 {
-        g_autofree char *number = is_loop(definition, node->dag, node->component)
+        g_autofree char *number = numbers && is_loop(definition, node->dag, node->component)
                                           ? g_strdup_printf("-%u", node->number)
                                           : g_strdup("");
 
@@ -232,18 +234,21 @@ static void prepend_name(GString *path, const Definition *definition, const RunN
         g_string_prepend(path, component_name(definition, node->component));
 }
 
-static char *path_of(Store *store, const Definition *definition, GHashTable *dags, const RunNodeRecord *node,
-                     GError **error)
+char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const RunNodeRecord *node,
+                    bool numbers, GError **error)
 {
+        const Definition *definition = text->definition;
         g_autoptr(GString) path = g_string_new(NULL);
 
-        prepend_name(path, definition, node);
+        if (!is_known(definition, node->component))
+                return NULL;
+        prepend_name(path, definition, node, numbers);
         for (guint32 dag = node->dag; dag > POST;) {
                 const RunNodeRecord *at = find_dag(store, dags, node->run, dag, error);
 
                 if (!at || !is_known(definition, at->component) || at->dag >= dag)
                         return NULL;
-                prepend_name(path, definition, at);
+                prepend_name(path, definition, at, numbers);
                 dag = at->dag;
         }
         return g_string_free(g_steal_pointer(&path), FALSE);
@@ -254,18 +259,21 @@ static void node_free(gpointer node)
         run_node_record_free(node);
 }
 
+GHashTable *run_paths_new(void)
+{
+        return g_hash_table_new_full(NULL, NULL, NULL, node_free);
+}
+
 json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nodes, GError **error)
 {
         const Definition *definition = text->definition;
-        g_autoptr(GHashTable) dags = g_hash_table_new_full(NULL, NULL, NULL, node_free);
+        g_autoptr(GHashTable) dags = run_paths_new();
         g_autoptr(json_t) list = json_array();
         g_autoptr(GError) failed = NULL;
 
         for (guint i = 0; i < nodes->len && !failed; i++) {
                 const RunNodeRecord *node = nodes->pdata[i];
-                g_autofree char *path = is_known(definition, node->component)
-                                                ? path_of(store, definition, dags, node, &failed)
-                                                : NULL;
+                g_autofree char *path = run_node_path(store, text, dags, node, true, &failed);
                 json_t *object;
 
                 if (!path)
@@ -293,6 +301,8 @@ typedef struct {
         const RunRecord *run;
         GHashTable *nodes;    /* (dag, component) -> GPtrArray of RunNodeRecord, borrowed */
         GHashTable *children; /* (dag, component) -> RunChildRecord, borrowed */
+        GHashTable *counts;   /* (dag, component) of a long loop -> gint64[NODE_STATES] */
+        GPtrArray *rows;      /* RunNodeRecord, those that are shown, and some more */
         int items;
         bool partial;
 } Tree;
@@ -401,16 +411,29 @@ static json_t *format_instances(Tree *tree, const GPtrArray *nodes, gint64 count
         return list;
 }
 
+/* Of a long loop they were counted by the store, since few of its rows were read. */
+static void count_states(const Tree *tree, const GPtrArray *nodes, guint32 dag, guint32 component,
+                         gint64 ret[NODE_STATES])
+{
+        const gint64 *counted = look_up(tree->counts, dag, component);
+
+        if (counted)
+                memcpy(ret, counted, NODE_STATES * sizeof *ret);
+        for (guint i = 0; !counted && i < nodes->len; i++)
+                ret[((RunNodeRecord *)nodes->pdata[i])->state]++;
+}
+
 static json_t *format_loop(Tree *tree, const GPtrArray *nodes, guint32 dag, guint32 component)
 {
         const RunChildRecord *child = look_up(tree->children, dag, component);
-        gint64 counts[NODE_STATES] = { 0 }, count = MAX(child ? child->count : 1, nodes->len);
+        gint64 counts[NODE_STATES] = { 0 }, count = MAX(child ? child->count : 1, nodes->len), begun = 0;
         NodeState rest = child ? (NodeState)child->rest : NODE_NONE;
 
         tree->items++;
-        for (guint i = 0; i < nodes->len; i++)
-                counts[((RunNodeRecord *)nodes->pdata[i])->state]++;
-        counts[rest] += count - nodes->len;
+        count_states(tree, nodes, dag, component, counts);
+        for (int state = 0; state < NODE_STATES; state++)
+                begun += counts[state];
+        counts[rest] += MAX(count - begun, 0);
         return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "name",
                          component_name(tree->definition, component), "type", "loop", "state",
                          node_state_name(loop_state(counts, rest)), "count", (json_int_t)count, "states",
@@ -420,7 +443,10 @@ static json_t *format_loop(Tree *tree, const GPtrArray *nodes, guint32 dag, guin
 static json_t *format_component(Tree *tree, guint32 dag, guint32 component, NodeState dag_state)
 {
         const GPtrArray *nodes = look_up(tree->nodes, dag, component);
+        g_autoptr(GPtrArray) none = NULL;
 
+        if (!nodes && look_up(tree->counts, dag, component)) /* a long loop, all of which succeeded */
+                nodes = none = g_ptr_array_new();
         if (!nodes)
                 return format_waiting(tree, dag, component, dag_state);
         if (is_loop(tree->definition, dag, component))
@@ -455,31 +481,184 @@ static json_t *format_all(Tree *tree)
         return list;
 }
 
+/* ---- the rows of the tree ---- */
+
+/* The loops that have more items than are shown, by their first nodes. */
+static GPtrArray *long_loops(const GPtrArray *children)
+{
+        GPtrArray *loops = g_ptr_array_new();
+
+        for (guint i = 0; i < children->len; i++)
+                if (((const RunChildRecord *)children->pdata[i])->count > INSTANCES_MAX)
+                        g_ptr_array_add(loops, children->pdata[i]);
+        return loops;
+}
+
+static gint compare_firsts(gconstpointer a, gconstpointer b)
+{
+        guint32 left = (*(RunChildRecord *const *)a)->first, right = (*(RunChildRecord *const *)b)->first;
+
+        return left < right ? -1 : left > right;
+}
+
+/* The loop that the node lies in, if it is a long one; *at goes along with growing nodes. */
+static const RunChildRecord *loop_of(const GPtrArray *loops, guint *at, guint32 node)
+{
+        const RunChildRecord *loop;
+
+        for (; *at < loops->len; (*at)++) {
+                loop = loops->pdata[*at];
+                if (node < loop->first)
+                        return NULL;
+                if (node - loop->first < loop->count)
+                        return loop;
+        }
+        return NULL;
+}
+
+/* Takes the rows of a page that are in no long loop. The `after` of the next page, behind a loop that was met. */
+static gint64 take_page(Tree *tree, GPtrArray *page, const GPtrArray *loops, guint *at, gint64 next)
+{
+        g_ptr_array_set_free_func(page, NULL);
+        for (guint i = 0; i < page->len; i++) {
+                RunNodeRecord *node = page->pdata[i];
+                const RunChildRecord *loop = loop_of(loops, at, node->node);
+
+                if (!loop) {
+                        g_ptr_array_add(tree->rows, node);
+                        continue;
+                }
+                for (; i < page->len; i++)
+                        run_node_record_free(page->pdata[i]);
+                return (gint64)loop->first + loop->count - 1;
+        }
+        return next;
+}
+
+/* All rows but those of long loops. */
+static bool read_most(Tree *tree, Store *store, const GPtrArray *loops, GError **error)
+{
+        RunNodeQuery query = { .run = tree->run->seq, .limit = PAGE };
+        gint64 next;
+        guint at = 0;
+
+        do {
+                g_autoptr(GPtrArray) page = store_run_nodes(store, &query, &next, error);
+
+                if (!page)
+                        return false;
+                query.after = take_page(tree, page, loops, &at, next);
+        } while (query.after > 0 && tree->rows->len < ROWS_MAX);
+        tree->partial |= query.after > 0;
+        return true;
+}
+
+/* The rows of a page that belong to the loop, up to `most`. */
+static guint take_some(Tree *tree, GPtrArray *page, const RunChildRecord *loop, guint most)
+{
+        guint taken = 0;
+
+        g_ptr_array_set_free_func(page, NULL);
+        for (guint i = 0; i < page->len; i++) {
+                RunNodeRecord *node = page->pdata[i];
+
+                if (node->node - loop->first < loop->count && taken < most) {
+                        g_ptr_array_add(tree->rows, node);
+                        taken++;
+                } else {
+                        run_node_record_free(node);
+                }
+        }
+        return taken;
+}
+
+/* Some of those of a long loop that run or did not succeed. */
+static bool read_some(Tree *tree, Store *store, const RunChildRecord *loop, GError **error)
+{
+        RunNodeQuery query = { .run = tree->run->seq,
+                               .after = (gint64)loop->first - 1,
+                               .states = 1u << NODE_RUNNING | 1u << NODE_STOPPING | 1u << NODE_FAILED |
+                                         1u << NODE_TERMINATED,
+                               .limit = INSTANCES_MAX };
+        gint64 end = (gint64)loop->first + loop->count - 1, next;
+        guint taken = 0;
+
+        do {
+                g_autoptr(GPtrArray) page = store_run_nodes(store, &query, &next, error);
+
+                if (!page)
+                        return false;
+                taken += take_some(tree, page, loop, INSTANCES_MAX - taken);
+                query.after = next;
+        } while (next > 0 && next < end && taken < INSTANCES_MAX);
+        return true;
+}
+
+static bool read_counts(Tree *tree, Store *store, GError **error)
+{
+        g_autoptr(GArray) counts =
+                store_run_loop_counts(store, tree->run->seq, INSTANCES_MAX, ROWS_MAX, error);
+
+        for (guint i = 0; counts && i < counts->len; i++) {
+                const RunLoopCount *count = &g_array_index(counts, RunLoopCount, i);
+                gint64 *all = look_up(tree->counts, count->dag, count->component);
+
+                if (!all) {
+                        all = g_new0(gint64, NODE_STATES);
+                        g_hash_table_insert(tree->counts, key_new(count->dag, count->component), all);
+                }
+                all[count->state] = count->n;
+        }
+        return counts != NULL;
+}
+
+static bool read_rows(Tree *tree, Store *store, const GPtrArray *children, GError **error)
+{
+        g_autoptr(GPtrArray) loops = long_loops(children);
+
+        g_ptr_array_sort(loops, compare_firsts);
+        if (!read_most(tree, store, loops, error) || !read_counts(tree, store, error))
+                return false;
+        for (guint i = 0; i < loops->len && tree->rows->len < ROWS_MAX + ITEMS_MAX; i++)
+                if (!read_some(tree, store, loops->pdata[i], error))
+                        return false;
+        return true;
+}
+
+static void tree_clear(Tree *tree)
+{
+        g_hash_table_unref(tree->nodes);
+        g_hash_table_unref(tree->children);
+        g_hash_table_unref(tree->counts);
+        g_ptr_array_unref(tree->rows);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Tree, tree_clear)
+
 json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, bool *ret_partial,
                         GError **error)
 {
-        const RunNodeQuery query = { .run = run->seq, .limit = ROWS_MAX };
-        gint64 next = 0;
-        g_autoptr(GPtrArray) nodes = store_run_nodes(store, &query, &next, error);
-        g_autoptr(GPtrArray) children = nodes ? store_run_children(store, run->seq, ROWS_MAX, error) : NULL;
-        Tree tree = { .definition = text->definition, .run = run, .partial = next > 0 };
+        g_autoptr(GPtrArray) children = store_run_children(store, run->seq, ROWS_MAX, error);
+        g_auto(Tree) tree = {
+                .definition = text->definition,
+                .run = run,
+                .nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, list_unref),
+                .children = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
+                .counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free),
+                .rows = g_ptr_array_new_with_free_func(node_free),
+        };
         json_t *list;
 
-        if (!children)
+        if (!children || !read_rows(&tree, store, children, error))
                 return NULL;
-        tree.nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, list_unref);
-        tree.children = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-        for (guint i = 0; i < nodes->len; i++)
-                if (is_known(tree.definition, ((RunNodeRecord *)nodes->pdata[i])->component))
-                        enter_node(&tree, nodes->pdata[i]);
+        for (guint i = 0; i < tree.rows->len; i++)
+                if (is_known(tree.definition, ((RunNodeRecord *)tree.rows->pdata[i])->component))
+                        enter_node(&tree, tree.rows->pdata[i]);
         for (guint i = 0; i < children->len; i++) {
                 RunChildRecord *child = children->pdata[i];
 
                 g_hash_table_insert(tree.children, key_new(child->dag, child->component), child);
         }
         list = format_all(&tree);
-        *ret_partial = tree.partial;
-        g_hash_table_unref(tree.nodes);
-        g_hash_table_unref(tree.children);
+        *ret_partial = tree.partial || children->len == ROWS_MAX;
         return list;
 }

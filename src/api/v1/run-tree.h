@@ -25,12 +25,18 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunText, run_text_unref)
 /* NULL with an error: the run was deleted meanwhile, or its text is not understood any more. */
 RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GError **error);
 
-/* {"node", "parent", "path", "name", "type", "number", "state", "job", "started_at", "finished_at", "message"} of each
- * node of a page; a new array. NULL with an error of the store. */
+/* The names of a node and of the DAGs around it, "d-1.train"; NULL: it was deleted meanwhile, or an error of the store. The
+ * caller's. `dags` keeps DAGs that were read: run_paths_new. `numbers`: with the numbers in loops. */
+GHashTable *run_paths_new(void);
+char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const RunNodeRecord *node,
+                    bool numbers, GError **error);
+
+/* {"node", "parent", "path", "name", "type", "number", "state", "job", "run", "started_at", "finished_at", "message"} of each
+ * node of a page; a new array. "run" is that whose result a retry kept. NULL with an error of the store. */
 json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nodes, GError **error);
 
 /* The components of the run in the order of the definition, each with its instances:
- *      {"name", "type": "step" | "dag" | "loop", "state", "job", "started_at", "finished_at", "message",
+ *      {"name", "type": "step" | "dag" | "loop", "state", "job", "run", "started_at", "finished_at", "message",
  *       "number", "count", "states": {state: number}, "children": [...]}
  * A long loop shows some of its instances only. *ret_partial: the run is too large to be shown whole. */
 json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, bool *ret_partial,

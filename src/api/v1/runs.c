@@ -1,8 +1,10 @@
-/* Runs of pipelines over HTTP: create, list, show, their nodes, stop, delete. */
-#include "api/v1/internal.h"
+/* Runs of pipelines over HTTP: create, list, show, their nodes, stop, retry, delete, events. */
+#include "api/v1/runs.h"
 
 #include <string.h>
 
+#include "api/run-package.h"
+#include "api/v1/run-logs.h"
 #include "api/v1/run-tree.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -11,7 +13,9 @@
 enum {
         BODY_MAX = 36 * 1024 * 1024, /* a text of 16 MiB, of which a character may be written as two */
         LIST_MAX = 1000,
+        EVENTS_MAX = 10000,
         WORD_MAX = 64 * 1024,
+        NOTE_MAX = 1024, /* bytes of a description */
 };
 
 /* ---- as clients see it ---- */
@@ -20,13 +24,17 @@ static json_t *format_run(const RunRecord *run)
 {
         g_autofree char *created = clock_format(run->created);
         g_autofree char *finished = run->finished ? clock_format(run->finished) : NULL;
+        g_autofree char *pipeline = run->pipeline ? numbered_id_format("ppl", run->pipeline) : NULL;
         bool stops = run->stopping && !node_is_final((NodeState)run->state);
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "id", run->id, "name", run->name,
-                         "user", run->user, "state",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s}", "id",
+                         run->id, "name", run->name, "user", run->user, "state",
                          stops ? "stopping" : node_state_name((NodeState)run->state), "message",
-                         run->message ? run->message : "", "revision", (json_int_t)run->revision,
-                         "created_at", created, "finished_at", finished);
+                         run->message ? run->message : "", "attempt", (int)run->attempt, "retry_of",
+                         run->retry_id, "revision", (json_int_t)run->revision, "created_at", created,
+                         "finished_at", finished, "pipeline", pipeline, "version",
+                         pipeline ? json_integer(run->version) : json_null(), "description",
+                         run->note ? run->note : "");
 }
 
 /* With the number of its nodes in each state. */
@@ -45,12 +53,36 @@ static json_t *format_whole(Api *api, const RunRecord *run, GError **error)
         return reply;
 }
 
+/* By its id, or the newest one of the caller with this name. */
+static RunRecord *read_run(Api *api, const HttpCaller *caller, const char *word, GError **error)
+{
+        RunQuery query = { .user = caller->user, .name = word, .limit = 1 };
+        g_autoptr(GError) missing = NULL;
+        RunRecord *run = store_run_by_id(api->store, word, false, &missing);
+        gint64 next = 0;
+
+        while (!run && err_is(missing, ERR_NOT_FOUND)) {
+                g_autoptr(GPtrArray) runs = store_runs(api->store, &query, &next, error);
+
+                if (!runs)
+                        return NULL;
+                if (runs->len > 0)
+                        return g_ptr_array_steal_index(runs, 0);
+                if (next == 0)
+                        break;
+                query.before_seq = next;
+        }
+        if (!run)
+                g_propagate_error(error, g_steal_pointer(&missing));
+        return run;
+}
+
 RunRecord *api_find_run(Api *api, HttpRequest *request, const char *id, AccessVerb verb)
 {
         const HttpCaller *caller = http_request_caller(request);
         const HttpRoute *route = http_request_route(request);
         g_autoptr(GError) error = NULL;
-        g_autoptr(RunRecord) run = store_run_by_id(api->store, id, false, &error);
+        g_autoptr(RunRecord) run = read_run(api, caller, id, &error);
         bool allowed = run && auth_may(caller, (AccessKind)route->kind, verb,
                                        strcmp(run->user, caller->user) == 0, false);
 
@@ -73,7 +105,7 @@ RunRecord *api_find_run(Api *api, HttpRequest *request, const char *id, AccessVe
 }
 
 /* The run that the route names. */
-static RunRecord *find_run(Api *api, HttpRequest *request)
+RunRecord *api_run(Api *api, HttpRequest *request)
 {
         return api_find_run(api, request, http_request_param(request, "run"),
                             (AccessVerb)http_request_route(request)->verb);
@@ -122,9 +154,12 @@ static bool take_text(const json_t *body, const char *key, json_t *ret, GError *
 /* The part of the body that the run keeps beside the definition. */
 static json_t *take_request(const json_t *body, GError **error)
 {
-        static const char *const known[] = { "definition",       "name",       "image", "disabled",
-                                             "failure_strategy", "parameters", NULL };
-        static const char *const texts[] = { "name", "image", "disabled", "failure_strategy" };
+        static const char *const known[] = { "definition", "pipeline", "version",      "name",
+                                             "image",      "disabled", "description",  "failure_strategy",
+                                             "parameters", "package",  "package_name", "requirements",
+                                             NULL };
+        static const char *const texts[] = { "name",    "image",        "disabled",    "failure_strategy",
+                                             "package", "package_name", "requirements" };
         const json_t *parameters = json_object_get(body, "parameters");
         g_autoptr(json_t) request = json_object();
 
@@ -152,39 +187,81 @@ static bool check_token(const HttpCaller *caller, GError **error)
                        caller->queue);
 }
 
+/* The stored pipeline that the body names. */
+static PipelineVersion *take_version(Api *api, HttpRequest *request, const json_t *body, GError **error)
+{
+        const char *word = NULL;
+        gint64 number = 0;
+        g_autoptr(PipelineRecord) pipeline = NULL;
+
+        if (!json_get_string(body, "", "pipeline", WORD_MAX, &word, error) ||
+            !json_get_int(body, "", "version", 1, G_MAXINT, &number, error))
+                return NULL;
+        pipeline = api_find_pipeline(api, request, VERB_SHOW, word, error);
+        return pipeline ? store_pipeline_version(api->store, pipeline->seq, (int)number, true, error) : NULL;
+}
+
+/* A definition, or the version of a stored pipeline. */
+static bool take_source(Api *api, HttpRequest *request, const json_t *body, EngineRun *run,
+                        PipelineVersion **ret, GError **error)
+{
+        const json_t *text = json_object_get(body, "definition"), *stored = json_object_get(body, "pipeline");
+
+        if (json_is_string(stored) && !text) {
+                *ret = take_version(api, request, body, error);
+                run->version = *ret;
+                if (*ret && (*ret)->fs)
+                        json_object_set_new((json_t *)run->request, "fs_name", json_string((*ret)->fs));
+                run->text = *ret ? (*ret)->text : NULL;
+                return *ret != NULL;
+        }
+        if (json_object_get(body, "version") && !stored)
+                return err_set(error, ERR_INVALID, "version: of which stored pipeline? pipeline is missing");
+        if (!json_is_string(text) || stored)
+                return err_set(
+                        error, ERR_INVALID,
+                        "a run needs either definition, the text of a pipeline, or pipeline, the name of a "
+                        "stored one");
+        run->text = json_string_value(text);
+        return true;
+}
+
+static bool take_run(HttpRequest *request, const json_t *body, EngineRun *run, json_t **ret, GError **error)
+{
+        const HttpCaller *caller = http_request_caller(request);
+
+        if (!check_token(caller, error) || !api_take_key(request, &run->idempotency_key, error) ||
+            !json_get_string(body, "", "description", NOTE_MAX, &run->note, error))
+                return false;
+        *ret = take_request(body, error);
+        run->request = *ret;
+        run->user = caller->user;
+        run->admin = caller->admin;
+        return *ret != NULL;
+}
+
 static void create_run(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        const HttpCaller *caller = http_request_caller(request);
+        EngineRun run = { 0 };
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = NULL, wanted = NULL;
-        const json_t *text;
-        const char *key;
+        g_autoptr(PipelineVersion) version = NULL;
 
         body = http_request_json(request, &error);
-        text = json_object_get(body, "definition");
-        if (body && !json_is_string(text))
-                err_set(&error, ERR_INVALID, "definition: the text of the pipeline is missing");
-        else if (body && check_token(caller, &error) && api_take_key(request, &key, &error))
-                wanted = take_request(body, &error);
-        if (!wanted) {
+        if (body && take_run(request, body, &run, &wanted, &error) &&
+            take_source(api, request, body, &run, &version, &error) &&
+            api_take_package(api, http_request_caller(request), wanted, &error))
+                engine_create_run(api->engine, &run, change_done, change_new(request, 201));
+        else
                 http_fail(request, error);
-                return;
-        }
-        engine_create_run(api->engine,
-                          &(EngineRun){ .user = caller->user,
-                                        .admin = caller->admin,
-                                        .text = json_string_value(text),
-                                        .request = wanted,
-                                        .idempotency_key = key },
-                          change_done, change_new(request, 201));
 }
 
 static void stop_run(HttpRequest *request, void *arg)
 {
         static const char *const known[] = { "force", NULL };
         Api *api = arg;
-        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = NULL;
         bool force = false;
@@ -201,32 +278,57 @@ static void stop_run(HttpRequest *request, void *arg)
                 http_fail(request, error);
 }
 
+/* What a retry changes. False with an error. */
+static bool read_retry(const json_t *body, EngineRetry *ret, GError **error)
+{
+        static const char *const known[] = { "from", "parameters", NULL };
+        const json_t *parameters = json_object_get(body, "parameters");
+
+        if (!json_only(body, "", known, error) ||
+            !json_get_string(body, "", "from", WORD_MAX, &ret->from, error))
+                return false;
+        if (parameters && !json_is_null(parameters) && !json_is_object(parameters))
+                return err_set(error, ERR_INVALID, "parameters must be an object of names and values");
+        ret->parameters = json_is_object(parameters) ? parameters : NULL;
+        return true;
+}
+
+static void retry_run(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(RunRecord) run = api_run(api, request);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) body = NULL;
+        EngineRetry retry = { .id = run ? run->id : NULL };
+        gsize len;
+
+        if (!run)
+                return;
+        (void)http_request_body(request, &len);
+        body = len > 0 ? http_request_json(request, &error) : json_object();
+        if (body && check_token(http_request_caller(request), &error) &&
+            run_package_use(api->store, api->packages, run, &error) &&
+            api_take_key(request, &retry.idempotency_key, &error) && read_retry(body, &retry, &error))
+                engine_retry_run(api->engine, &retry, change_done, change_new(request, 201));
+        else
+                http_fail(request, error);
+}
+
 static void delete_run(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(RunRecord) run = NULL;
+        bool force = false;
 
+        if (!api_query_boolean(request, "force", false, &force))
+                return;
+        run = api_run(api, request);
         if (run)
-                engine_delete_run(api->engine, run->id, http_request_caller(request)->user, change_done,
-                                  change_new(request, 204));
+                engine_delete_run(api->engine, run->id, force, http_request_caller(request)->user,
+                                  change_done, change_new(request, 204));
 }
 
 /* ---- reading ---- */
-
-/* Whose runs: the caller's, or for an administrator another user's or everyone's. */
-static bool query_user(HttpRequest *request, const char **ret, GError **error)
-{
-        const HttpCaller *caller = http_request_caller(request);
-        const char *user = http_request_query(request, "user");
-        bool everyone = false;
-
-        if (!api_query_flag(request, "all", &everyone, error))
-                return false;
-        if (!caller->admin && (everyone || (user && strcmp(user, caller->user) != 0)))
-                return err_set(error, ERR_DENIED, "'%s' may list only their own runs", caller->user);
-        *ret = everyone ? NULL : user ? user : caller->user;
-        return true;
-}
 
 static bool query_states(HttpRequest *request, guint32 *ret, GError **error)
 {
@@ -247,11 +349,6 @@ static bool query_states(HttpRequest *request, guint32 *ret, GError **error)
         return true;
 }
 
-static json_t *next_of(gint64 next)
-{
-        return next ? json_sprintf("%" G_GINT64_FORMAT, next) : json_null();
-}
-
 static void list_runs(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -266,7 +363,8 @@ static void list_runs(HttpRequest *request, void *arg)
             !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &query.before_seq))
                 return;
         query.limit = (int)limit;
-        if (query_user(request, &query.user, &error) && query_states(request, &query.states, &error))
+        if (api_query_owner(request, "runs", &query.user, &error) &&
+            query_states(request, &query.states, &error))
                 runs = store_runs(api->store, &query, &next, &error);
         if (!runs) {
                 http_fail(request, error);
@@ -275,14 +373,14 @@ static void list_runs(HttpRequest *request, void *arg)
         items = json_array();
         for (guint i = 0; i < runs->len; i++)
                 json_array_append_new(items, format_run(runs->pdata[i]));
-        reply = json_pack("{s:o, s:o}", "items", items, "next", next_of(next));
+        reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
         http_reply_json(request, 200, reply);
 }
 
 static void show_run(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) reply = run ? format_whole(api, run, &error) : NULL;
 
@@ -307,7 +405,7 @@ static void list_nodes(HttpRequest *request, void *arg)
         if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
             !http_request_query_int(request, "after", 1, G_MAXINT32, 0, &query.after))
                 return;
-        run = find_run(api, request);
+        run = api_run(api, request);
         if (!run)
                 return;
         query.run = run->seq;
@@ -322,14 +420,14 @@ static void list_nodes(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
-        reply = json_pack("{s:o, s:o}", "items", items, "next", next_of(next));
+        reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
         http_reply_json(request, 200, reply);
 }
 
 static void show_tree(HttpRequest *request, void *arg)
 {
         Api *api = arg;
-        g_autoptr(RunRecord) run = find_run(api, request);
+        g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
         g_autoptr(RunText) text = run ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
         bool partial = false;
@@ -346,6 +444,47 @@ static void show_tree(HttpRequest *request, void *arg)
         }
 }
 
+static void list_run_events(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        EventQuery query = { .subject = SUBJECT_RUN };
+        g_autoptr(RunRecord) run = NULL;
+        gint64 limit;
+
+        if (!http_request_query_int(request, "since", 0, G_MAXINT64, 0, &query.since) ||
+            !http_request_query_int(request, "limit", 1, EVENTS_MAX, 1000, &limit))
+                return;
+        run = api_run(api, request);
+        if (!run)
+                return;
+        query.seq = run->seq;
+        query.limit = (int)limit;
+        api_reply_events(api, request, &query);
+}
+
+static void stream_run_logs(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        RunLogOptions options = { .step = http_request_query(request, "step"),
+                                  .cursor = http_request_query(request, "cursor") };
+        g_autoptr(RunRecord) run = NULL;
+        g_autoptr(RunText) text = NULL;
+        g_autoptr(GError) error = NULL;
+
+        if (!api_query_boolean(request, "follow", true, &options.follow) ||
+            !api_query_boolean(request, "timestamps", false, &options.times) ||
+            !api_query_boolean(request, "raw", false, &options.raw))
+                return;
+        if (!options.cursor)
+                options.cursor = http_request_header(request, "Last-Event-ID");
+        run = api_run(api, request);
+        if (!run)
+                return;
+        text = run_texts_get(api->run_texts, api->store, run, &error);
+        if (!text || !run_logs_start(api, request, run, text, &options, &error))
+                http_fail(request, error);
+}
+
 /* ---- routes ---- */
 
 static const HttpParameter list_runs_query[] = {
@@ -358,6 +497,27 @@ static const HttpParameter list_runs_query[] = {
         { 0 },
 };
 
+static const HttpParameter delete_run_query[] = {
+        { "force", HTTP_BOOLEAN, "Also if another run keeps results of it." },
+        { 0 },
+};
+
+static const HttpParameter run_events_query[] = {
+        { "since", HTTP_INTEGER, "Only events with a larger revision." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 10000." },
+        { 0 },
+};
+
+static const HttpParameter run_logs_query[] = {
+        { "step", HTTP_STRING,
+          "Only this component, such as train, dag.train or train-3. A name without number means all items of a loop." },
+        { "follow", HTTP_BOOLEAN, "Wait for more until the run ends, true when absent." },
+        { "timestamps", HTTP_BOOLEAN, "Say when the lines of each event were written." },
+        { "raw", HTTP_BOOLEAN, "Send all states of redrawn lines." },
+        { "cursor", HTTP_STRING, "Where an earlier stream ended." },
+        { 0 },
+};
+
 static const HttpParameter list_nodes_query[] = {
         { "state", HTTP_STRING, "Only these states, separated by commas." },
         { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
@@ -367,7 +527,8 @@ static const HttpParameter list_nodes_query[] = {
 
 const HttpRoute run_routes[] = {
         { "POST", "/v1/runs", ACCESS_RUN, VERB_CREATE, create_run,
-          "Run a pipeline from its definition. With an Idempotency-Key a repeat answers 200 with the same run.",
+          "Run a pipeline from its definition, or a stored one. With an Idempotency-Key a repeat answers 200 with "
+          "the same run.",
           .body_max = BODY_MAX, .request = "NewRun", .reply = "Run", .reply_status = 201,
           .on_pool = true }, /* aliases make a short text take a second */
         { "GET", "/v1/runs", ACCESS_RUN, VERB_LIST, list_runs, "List runs, newest first.",
@@ -384,7 +545,19 @@ const HttpRoute run_routes[] = {
         { "POST", "/v1/runs/{run}/stop", ACCESS_RUN, VERB_UPDATE, stop_run,
           "Stop a run: its jobs are cancelled, then post_process runs, unless force is set.",
           .body_max = 1024, .request = "StopRun", .reply = "Run" },
+        { "POST", "/v1/runs/{run}/retry", ACCESS_RUN, VERB_UPDATE, retry_run,
+          "Retry a run that has ended: a new run keeps what has succeeded, and makes the rest again.",
+          .body_max = 1024 * 1024, .request = "RetryRun", .reply = "Run", .reply_status = 201,
+          .on_pool = true },
         { "DELETE", "/v1/runs/{run}", ACCESS_RUN, VERB_DELETE, delete_run,
-          "Delete a run that has ended, with its jobs.", .reply_status = 204 },
+          "Delete a run that has ended, with its jobs. Refused while another run keeps results of it.",
+          .query = delete_run_query, .reply_status = 204 },
+        { "GET", "/v1/runs/{run}/events", ACCESS_EVENT, VERB_SHOW, list_run_events,
+          "List the events of a run.", .query = run_events_query, .reply = "EventList" },
+        { "GET", "/v1/runs/{run}/logs", ACCESS_LOG, VERB_SHOW, stream_run_logs,
+          "Follow the logs of all steps as server-sent events until the run ends; resumes with cursor or "
+          "Last-Event-ID.",
+          .query = run_logs_query, .reply = "RunLogEvent", .reply_type = "text/event-stream",
+          .on_pool = true },
         { 0 },
 };

@@ -50,9 +50,7 @@ static bool is_given(const json_t *object, const char *name)
         return json_object_get(object, name) && !json_is_null(json_object_get(object, name));
 }
 
-/* The package must be here, sent by the caller; what it requires becomes part of the specification, unless
- * that says itself what to install. */
-static bool take_package(Api *api, const HttpCaller *caller, json_t *object, GError **error)
+bool api_take_package(Api *api, const HttpCaller *caller, json_t *object, GError **error)
 {
         const char *hash = NULL;
         g_autofree char *requirements = NULL;
@@ -253,7 +251,7 @@ Spec *api_take_spec(Api *api, HttpRequest *request, json_t *object, GError **err
 
         if (!take_queue(caller, object, error) || !take_path(api, caller, object, "input", false, error) ||
             !take_path(api, caller, object, "output", true, error) ||
-            !take_package(api, caller, object, error) || !take_setup(api, object, error) ||
+            !api_take_package(api, caller, object, error) || !take_setup(api, object, error) ||
             !take_flavours(api, object, error) || !check_origin(api, caller, object, error))
                 return NULL;
         return spec_parse(object, error);

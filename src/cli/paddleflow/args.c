@@ -189,8 +189,9 @@ static bool set_value(Line *line, const PaddleFlowParam *option, const char *val
         if (!check_value(line, option, value, error))
                 return false;
         was = *slot;
-        *slot = was && option->type == PADDLEFLOW_PAIRS ? g_strconcat(was, "\n", value, NULL)
-                                                        : g_strdup(value);
+        *slot = was && option->type == PADDLEFLOW_PAIRS      ? g_strconcat(was, "\n", value, NULL)
+                : was && option->type == PADDLEFLOW_REPEATED ? g_strconcat(was, ",", value, NULL)
+                                                             : g_strdup(value);
         return true;
 }
 

@@ -15,6 +15,8 @@ typedef enum {
         PADDLEFLOW_MAP_TEXT,   /* the same as the JSON text of a query */
         PADDLEFLOW_PAIRS,      /* "a=b", may be repeated, as an object */
         PADDLEFLOW_WORDS,      /* "a,b" as a list */
+        PADDLEFLOW_REPEATED,   /* may be repeated: "a,b" as text */
+        PADDLEFLOW_FILE,       /* a local file, in base64 */
         PADDLEFLOW_CREDENTIAL, /* text, or the file of an absolute path, in base64 */
 } PaddleFlowType;
 
@@ -44,7 +46,7 @@ typedef struct PaddleFlowCommand {
         const char *group, *name; /* group "": a command by itself */
         const char *help;
         const PaddleFlowParam *words, *options;
-        const char *method, *path; /* "/queue/{0}": the first word */
+        const char *method, *path; /* "/queue/{0}": the first word; {1}: the second */
         PaddleFlowPlace place;
         const char *detail_path; /* instead, with the flag `detail`; or NULL */
         const char *fixed;       /* JSON of members that are always sent; or NULL */

@@ -1,5 +1,5 @@
 /* The rows of command.h (doc/reference/paddleflow-api.md, "The command line"). Groups of parts that do not
- * exist yet (run, pipeline, schedule; links and caches of file systems) come with them. */
+ * exist yet (schedule; artifacts and cache of runs; links and caches of file systems) come with them. */
 #include "cli/paddleflow/command.h"
 
 #include <string.h>
@@ -15,6 +15,8 @@ const PaddleFlowGroup paddleflow_groups[] = {
         { "cluster", "Manage clusters, and see what they have." },
         { "fs", "Manage file systems: names for directories." },
         { "job", "Create, watch and stop jobs." },
+        { "run", "Run pipelines, watch, stop and retry runs." },
+        { "pipeline", "Manage stored pipelines." },
         { "log", "Show logs." },
         { "statistics", "Show the usage of jobs." },
         { 0 },
@@ -406,6 +408,198 @@ static const PaddleFlowColumn job_show_columns[] = {
         { 0 },
 };
 
+/* ---- run ---- */
+
+static const PaddleFlowParam run_word[] = { { "RUNID" }, { 0 } };
+static const PaddleFlowParam run_create_options[] = {
+        { "fsname", "-f", PADDLEFLOW_TEXT, "fsname", "the main file system" },
+        { "name", "-n", PADDLEFLOW_TEXT, "name", "name of the run" },
+        { "desc", "-d", PADDLEFLOW_TEXT, "desc", "what the run is for" },
+        { "username", "-u", PADDLEFLOW_TEXT, "username",
+          "run for this user; only root may name another one" },
+        { "param", "-p", PADDLEFLOW_PAIRS, "parameters", "a parameter: a=1; may be repeated" },
+        { "runyamlpath", "-yp", PADDLEFLOW_TEXT, "runYamlPath", "the definition on the main file system" },
+        { "runyamlraw", "-yr", PADDLEFLOW_FILE, "runYamlRaw", "the definition in a local file" },
+        { "pipelineid", "-pplid", PADDLEFLOW_TEXT, "pipelineID", "a stored pipeline" },
+        { "pipelineversionid", "-pplver", PADDLEFLOW_TEXT, "pipelineVersionID",
+          "its version; else the newest" },
+        { "disabled", NULL, PADDLEFLOW_REPEATED, "disabled", "a step to skip; may be repeated" },
+        { "dockerenv", "-de", PADDLEFLOW_TEXT, "dockerEnv", "image of steps that have none" },
+        { 0 },
+};
+static const PaddleFlowParam run_list_options[] = {
+        { "fsname", "-f", PADDLEFLOW_TEXT, "fsFilter", "only of these file systems: a,b" },
+        { "username", "-u", PADDLEFLOW_TEXT, "userFilter", "only of these users: a,b" },
+        { "runid", "-r", PADDLEFLOW_TEXT, "runFilter", "only these: a,b" },
+        { "name", "-n", PADDLEFLOW_TEXT, "nameFilter", "only of these names: a,b" },
+        { "status", "-s", PADDLEFLOW_TEXT, "statusFilter", "only in these states: a,b; active, final" },
+        MAXSIZE,
+        MARKER,
+        { 0 },
+};
+static const PaddleFlowParam run_stop_options[] = {
+        { "force", "-f", PADDLEFLOW_FLAG, "stopForce", "also stop post_process" },
+        { 0 },
+};
+static const PaddleFlowParam run_delete_options[] = {
+        { "notcheckcache", "-not-cc", PADDLEFLOW_FLAG, "notCheckCache",
+          "delete it even if others use its results" },
+        { 0 },
+};
+static const PaddleFlowColumn run_list_columns[] = {
+        { "run id", "runID" },
+        { "fs name", "fsName" },
+        { "username", "username" },
+        { "status", "status" },
+        { "name", "name" },
+        { "description", "description" },
+        { "run msg", "runMsg" },
+        { "source", "source" },
+        { "schedule id", "scheduleID" },
+        { "scheduled time", "scheduledTime" },
+        { "create time", "createTime" },
+        { "activate time", "activateTime" },
+        { "update time", "updateTime" },
+        { 0 },
+};
+static const PaddleFlowColumn run_show_columns[] = {
+        { "run id", "runID" },
+        { "status", "status" },
+        { "name", "name" },
+        { "fs name", "fsName" },
+        { "username", "username" },
+        { "description", "description" },
+        { "source", "source" },
+        { "run msg", "runMsg" },
+        { "parameters", "parameters", true },
+        { "failure options", "failureOptions" },
+        { "docker env", "dockerEnv" },
+        { "disabled", "disabled" },
+        { "fs options", "fsOptions" },
+        { "create time", "createTime", true },
+        { "activate time", "activateTime" },
+        { "update time", "updateTime" },
+        { "schedule id", "scheduleID" },
+        { "run cached ids", "runCachedIDs" },
+        { "run yaml", "runYaml", true },
+        { "runtime", "runtime", true },
+        { "post process", "postProcess", true },
+        { 0 },
+};
+
+/* Two words stand for several states. */
+static bool expand_states(json_t *query, char *const *words, GError **error)
+{
+        const char *said = json_string_value(json_object_get(query, "statusFilter"));
+
+        if (said && strcmp(said, "active") == 0)
+                json_object_set_new(query, "statusFilter",
+                                    json_string("running,pending,terminating,initiating"));
+        else if (said && strcmp(said, "final") == 0)
+                json_object_set_new(query, "statusFilter",
+                                    json_string("failed,succeeded,terminated,skipped"));
+        return true;
+}
+
+/* The flag is always sent. */
+static bool say_force(json_t *body, char *const *words, GError **error)
+{
+        if (!json_object_get(body, "stopForce"))
+                json_object_set_new(body, "stopForce", json_false());
+        return true;
+}
+
+static bool say_check(json_t *body, char *const *words, GError **error)
+{
+        json_object_set_new(body, "checkCache", json_boolean(!json_object_get(body, "notCheckCache")));
+        json_object_del(body, "notCheckCache");
+        return true;
+}
+
+/* ---- pipeline ---- */
+
+static const PaddleFlowParam pipeline_word[] = { { "PIPELINE_ID" }, { 0 } };
+static const PaddleFlowParam version_words[] = { { "PIPELINE_ID" }, { "VERSION_ID" }, { 0 } };
+static const PaddleFlowParam pipeline_create_words[] = { { "FS_NAME", .key = "fsname" }, { 0 } };
+static const PaddleFlowParam pipeline_create_options[] = {
+        { "yamlpath", "-yp", PADDLEFLOW_TEXT, "yamlPath", "the definition on the file system" },
+        { "desc", "-d", PADDLEFLOW_TEXT, "desc", "what the pipeline is for" },
+        { "username", "-u", PADDLEFLOW_TEXT, "username",
+          "whose file system; only root may name another user" },
+        { 0 },
+};
+static const PaddleFlowParam pipeline_update_words[] = {
+        { "PIPELINE_ID" }, { "FS_NAME", .key = "fsName" }, { "YAML_PATH", .key = "yamlPath" }, { 0 }
+};
+static const PaddleFlowParam pipeline_update_options[] = {
+        { "username", "-u", PADDLEFLOW_TEXT, "username",
+          "whose file system; only root may name another user" },
+        { "desc", "-d", PADDLEFLOW_TEXT, "desc", "what the pipeline is for" },
+        { 0 },
+};
+static const PaddleFlowParam pipeline_list_options[] = {
+        { "userfilter", "-u", PADDLEFLOW_TEXT, "userFilter", "only of these users: a,b" },
+        { "namefilter", "-n", PADDLEFLOW_TEXT, "nameFilter", "only of these names: a,b" },
+        MAXKEYS,
+        MARKER,
+        { 0 },
+};
+static const PaddleFlowParam pipeline_show_options[] = {
+        { "fsfilter", "-f", PADDLEFLOW_TEXT, "fsFilter", "only versions of these file systems: a,b" },
+        MAXKEYS,
+        MARKER,
+        { 0 },
+};
+static const PaddleFlowColumn pipeline_columns[] = {
+        { "pipeline id", "pipelineID" },
+        { "name", "name" },
+        { "username", "username" },
+        { "desc", "desc" },
+        { "create time", "createTime" },
+        { "update time", "updateTime" },
+        { 0 },
+};
+/* Of a version, with what its pipeline has. */
+static const PaddleFlowColumn version_columns[] = {
+        { "pipeline id", "pipeline.pipelineID" },
+        { "name", "pipeline.name" },
+        { "desc", "pipeline.desc" },
+        { "pipeline version id", "pipelineVersionID" },
+        { "fs name", "fsName" },
+        { "yaml path", "yamlPath" },
+        { "username", "username" },
+        { "create time", "createTime" },
+        { "update time", "updateTime" },
+        { "pipeline yaml", "pipelineYaml", true },
+        { 0 },
+};
+
+static json_t *version_row(const json_t *reply, json_t *version)
+{
+        json_t *row = json_copy(version);
+
+        json_object_set(row, "pipeline", json_object_get(reply, "pipeline"));
+        return row;
+}
+
+static json_t *pipeline_versions(json_t *reply, GError **error)
+{
+        json_t *rows = json_array(), *version;
+        gsize i;
+
+        json_array_foreach(json_object_get(json_object_get(reply, "pplVersions"), "pplVersionList"), i,
+                           version)
+                json_array_append_new(rows, version_row(reply, version));
+        json_object_set(reply, "nextMarker",
+                        json_object_get(json_object_get(reply, "pplVersions"), "nextMarker"));
+        return rows;
+}
+
+static json_t *pipeline_version(json_t *reply, GError **error)
+{
+        return json_pack("[o]", version_row(reply, json_object_get(reply, "pipelineVersion")));
+}
+
 /* ---- log ---- */
 
 /* clang-format off */
@@ -414,7 +608,6 @@ static const PaddleFlowColumn job_show_columns[] = {
         { "line_limit", "-l", PADDLEFLOW_TEXT, "lineLimit", "at most this many lines" },                           \
         { "size_limit", "-s", PADDLEFLOW_TEXT, "sizeLimit", "at most this size: 100M" }
 /* clang-format on */
-static const PaddleFlowParam run_word[] = { { "RUNID" }, { 0 } };
 static const PaddleFlowParam log_run_options[] = {
         { "jobid", "-j", PADDLEFLOW_TEXT, "jobID", "only this job" },
         { "pagesize", "-ps", PADDLEFLOW_TEXT, "pageSize", "lines on a page" },
@@ -602,6 +795,35 @@ const PaddleFlowCommand paddleflow_commands[] = {
           .done = "job[{0}] stop success" },
         { "job", "delete", "Delete a job.", job_word, NULL, "DELETE", "/job/{0}",
           .done = "job[{0}] delete success" },
+
+        { "run", "create", "Run a pipeline.", NULL, run_create_options, "POST", "/run", PADDLEFLOW_BODY,
+          .done = "run create success, run id[{runID}]" },
+        { "run", "list", "List runs.", NULL, run_list_options, "GET", "/run", .prepare = expand_states,
+          .items = "runList", .columns = run_list_columns, .marker = true },
+        { "run", "show", "Show a run.", run_word, NULL, "GET", "/run/{0}", .columns = run_show_columns },
+        { "run", "stop", "Stop a run.", run_word, run_stop_options, "PUT", "/run/{0}?action=stop",
+          PADDLEFLOW_BODY, .prepare = say_force, .done = "run[{0}] stop success" },
+        { "run", "retry", "Retry a run that has ended, as a new run.", run_word, NULL, "PUT",
+          "/run/{0}?action=retry", .done = "run[{0}] retry success, new run id[{runID}]" },
+        { "run", "delete", "Delete a run that has ended.", run_word, run_delete_options, "DELETE", "/run/{0}",
+          PADDLEFLOW_BODY, .prepare = say_check, .done = "run[{0}] delete success" },
+
+        { "pipeline", "create", "Store a pipeline.", pipeline_create_words, pipeline_create_options, "POST",
+          "/pipeline", PADDLEFLOW_BODY,
+          .done = "pipeline[{name}] create success, id[{pipelineID}], version id[{pipelineVersionID}]" },
+        { "pipeline", "list", "List stored pipelines.", NULL, pipeline_list_options, "GET", "/pipeline",
+          .items = "pipelineList", .columns = pipeline_columns, .marker = true },
+        { "pipeline", "show", "Show a pipeline with its versions.", pipeline_word, pipeline_show_options,
+          "GET", "/pipeline/{0}", .rows = pipeline_versions, .columns = version_columns, .marker = true },
+        { "pipeline", "update", "Store a new version of a pipeline.", pipeline_update_words,
+          pipeline_update_options, "POST", "/pipeline/{0}", PADDLEFLOW_BODY,
+          .done = "pipeline[{pipelineID}] update success, new version id[{pipelineVersionID}]" },
+        { "pipeline", "delete", "Delete a pipeline.", pipeline_word, NULL, "DELETE", "/pipeline/{0}",
+          .done = "pipeline[{0}] delete success" },
+        { "pipeline", "showversion", "Show a version of a pipeline.", version_words, NULL, "GET",
+          "/pipeline/{0}/{1}", .rows = pipeline_version, .columns = version_columns },
+        { "pipeline", "deleteversion", "Delete a version of a pipeline.", version_words, NULL, "DELETE",
+          "/pipeline/{0}/{1}", .done = "pipeline[{0}] version[{1}] delete success" },
 
         { "log", "run", "Show the logs of a run.", run_word, log_run_options, "GET", "/log/run/{0}",
           .print = print_run_log },

@@ -217,7 +217,7 @@ bool paddleflow_print(const PaddleFlowArgs *args, json_t *reply, GError **error)
         const char *fields = fields_said(args);
         g_auto(GStrv) list = fields ? g_strsplit(fields, ",", -1) : NULL;
         g_autoptr(json_t) rows = NULL;
-        const char *marker = json_string_value(json_object_get(reply, "nextMarker"));
+        const char *marker;
 
         if (command->print)
                 return command->print(reply, error);
@@ -229,6 +229,7 @@ bool paddleflow_print(const PaddleFlowArgs *args, json_t *reply, GError **error)
         if (!rows || (list && !choose_columns(args, list, chosen, error)))
                 return false;
         print_rows(args, rows, list ? chosen : command->columns);
+        marker = json_string_value(json_object_get(reply, "nextMarker"));
         if (command->marker)
                 printf("marker: %s\n", marker && *marker ? marker : "None");
         return true;

@@ -9,7 +9,7 @@
 
 #define BASE "/api/paddleflow/v1"
 
-enum { CREDENTIAL_MAX = 1024 * 1024, TIMEOUT_MS = 60000 };
+enum { CREDENTIAL_MAX = 1024 * 1024, FILE_MAX = 16 * 1024 * 1024, TIMEOUT_MS = 60000 };
 
 void paddleflow_request_clear(PaddleFlowRequest *request)
 {
@@ -49,20 +49,28 @@ static json_t *words_of(const char *text)
         return list;
 }
 
+static json_t *base64_of(const char *bytes, gsize len)
+{
+        g_autofree char *coded = g_base64_encode((const guchar *)bytes, len);
+
+        return json_string(coded);
+}
+
+static json_t *file_of(const char *what, const char *path, gsize max, GError **error)
+{
+        g_autofree char *bytes = NULL;
+        g_autoptr(GError) cause = NULL;
+        gsize len;
+
+        if (file_read(path, max, &bytes, &len, &cause))
+                return base64_of(bytes, len);
+        err_set(error, ERR_FAILED, "--%s: %s", what, cause->message);
+        return NULL;
+}
+
 static json_t *credential_of(const char *what, const char *text, GError **error)
 {
-        g_autofree char *bytes = NULL, *coded = NULL;
-        g_autoptr(GError) cause = NULL;
-        gsize len = strlen(text);
-
-        if (text[0] != '/') {
-                bytes = g_strdup(text);
-        } else if (!file_read(text, CREDENTIAL_MAX, &bytes, &len, &cause)) {
-                err_set(error, ERR_FAILED, "--%s: %s", what, cause->message);
-                return NULL;
-        }
-        coded = g_base64_encode((const guchar *)bytes, len);
-        return json_string(coded);
+        return text[0] == '/' ? file_of(what, text, CREDENTIAL_MAX, error) : base64_of(text, strlen(text));
 }
 
 static json_t *value_of(const PaddleFlowParam *param, const char *text, GError **error)
@@ -71,7 +79,9 @@ static json_t *value_of(const PaddleFlowParam *param, const char *text, GError *
         g_autofree char *line = NULL;
 
         switch (param->type) {
-        case PADDLEFLOW_TEXT: return json_string(text);
+        case PADDLEFLOW_TEXT:
+        case PADDLEFLOW_REPEATED: return json_string(text);
+        case PADDLEFLOW_FILE: return file_of(param->name, text, FILE_MAX, error);
         case PADDLEFLOW_INT: return json_integer(g_ascii_strtoll(text, NULL, 10));
         case PADDLEFLOW_FLAG: return json_true();
         case PADDLEFLOW_MAP: return map_of(param->name, text, ",", error);
@@ -132,12 +142,20 @@ static char *path_of(const PaddleFlowArgs *args)
         const PaddleFlowCommand *command = args->command;
         const char *pattern =
                 command->detail_path && has_flag(args, "detail") ? command->detail_path : command->path;
-        const char *place = strstr(pattern, "{0}");
-        g_autofree char *word = place ? url_escape(args->words[0]) : NULL;
+        GString *path = g_string_new(BASE);
 
-        return place ? g_strdup_printf(BASE "%.*s%s%s", (int)(place - pattern), pattern, word,
-                                       place + strlen("{0}"))
-                     : g_strconcat(BASE, pattern, NULL);
+        for (const char *c = pattern; *c; c++) {
+                g_autofree char *word =
+                        *c == '{' && g_ascii_isdigit(c[1]) ? url_escape(args->words[c[1] - '0']) : NULL;
+
+                if (word) {
+                        g_string_append(path, word);
+                        c += strlen("{0");
+                } else {
+                        g_string_append_c(path, *c);
+                }
+        }
+        return g_string_free(path, FALSE);
 }
 
 static void append_query(GString *path, const json_t *values)

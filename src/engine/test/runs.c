@@ -5,6 +5,8 @@
  *      PATH ok · PATH fail · PATH cancel    the job of a running step ends: with 0, with 3; a user cancels it
  *      stop · force                         a user's stop of the run
  *      put STEP NAME TEXT                   an output of a step without a loop at the top has this content
+ *      retry · retry PATH · retry NAME=N    a retry of the run that has ended: from PATH, with a parameter; it is the run
+ *                                           of all that follows
  *      PATH is STATE · run is STATE         what readers see; "none": there is no row
  *      jobs N                               so many jobs were made in all */
 #include <string.h>
@@ -102,6 +104,31 @@ static const Scenario scenarios[] = {
           "  d:\n    deps: a\n    artifacts: {input: {i: '{{a.x}}'}}\n    loop_argument: '{{i}}'\n"
           "    entry_points:\n      p: {command: c}\n      q: {command: c, deps: p}\n",
           "put a x [1,2], a ok, d-0.p ok, put a x [], d-1.p ok, d-1.q ok, d-0.q ok, run is succeeded, jobs 5" },
+        { "C111 retry", TWO,
+          "a ok, b fail, run is failed, retry, a is succeeded, b is running, jobs 3, b ok, run is succeeded, jobs 3" },
+        { "retry of a stopped run", POST TWO,
+          "a ok, force, b fail, run is terminated, retry, a is succeeded, b ok, p ok, run is succeeded, jobs 4" },
+        { "C110 retry of post_process alone", POST TWO,
+          "a ok, b ok, p fail, run is failed, retry, p is running, p ok, run is succeeded, jobs 4" },
+        { "C111, R-32 retry of a loop",
+          CONTINUE "entry_points:\n  a: {command: c, loop_argument: [x, y, z]}\n  b: {command: c, deps: a}\n",
+          "a-0 ok, a-1 fail, a-2 ok, run is failed, retry, a-0 is succeeded, a-1 is running, a-2 is succeeded, "
+          "b is none, a-1 ok, b ok, run is succeeded, jobs 5" },
+        { "C111 retry of nested loops",
+          CONTINUE "entry_points:\n  d:\n    loop_argument: [1, 2]\n    entry_points:\n"
+                   "      x: {command: c, loop_argument: [3, 4]}\n      y: {command: c, deps: x}\n",
+          "d-0.x-0 ok, d-0.x-1 ok, d-0.y ok, d-1.x-0 ok, d-1.x-1 fail, run is failed, retry, d-0 is succeeded, "
+          "d-1 is running, d-1.x-0 is succeeded, d-1.x-1 ok, d-1.y ok, d-1 is succeeded, run is succeeded, jobs 7" },
+        { "retry from a step", TWO,
+          "a ok, b ok, run is succeeded, retry b, a is succeeded, b ok, run is succeeded, retry a, a ok, b ok, "
+          "run is succeeded, jobs 5" },
+        { "retry with a parameter",
+          "entry_points:\n  a: {command: c}\n  b: {command: c, parameters: {n: 1}}\n  c: {command: c, deps: b}\n",
+          "a ok, b ok, c ok, run is succeeded, retry b.n=2, a is succeeded, c is none, b ok, c ok, run is succeeded, "
+          "jobs 5" },
+        { "retry of a retry", CONTINUE FAILURE,
+          "step1 ok, step2 fail, step4 ok, step5 ok, step6 ok, run is failed, retry, step2 fail, step6 ok, "
+          "run is failed, retry, step1 is succeeded, step2 ok, step3 ok, step6 ok, run is succeeded, jobs 10" },
         { "no queue",
           "entry_points:\n  a: {command: c, env: {PF_JOB_QUEUE_NAME: nowhere}}\n  b: {command: c, deps: a}\n",
           "a is failed, b is none, run is failed, jobs 0" },
@@ -144,6 +171,14 @@ static char *with_name(const char *text)
         return g_str_has_prefix(text, "name:") ? g_strdup(text) : g_strconcat("name: p\n", text, NULL);
 }
 
+static int atoi_of(const char *text)
+{
+        gint64 n = 0;
+
+        g_assert_true(number_parse("value", text, 0, 1000, &n, NULL));
+        return (int)n;
+}
+
 static char *create(House *house, const char *text, const char *request, const char *key, gint64 *ret_seq,
                     GError **error)
 {
@@ -174,7 +209,9 @@ static bool act(House *house, const char *id, const char *what, GError **error)
         bool ok;
 
         if (strcmp(what, "delete") == 0)
-                engine_delete_run(house->engine, id, "ann", note_answer, answer);
+                engine_delete_run(house->engine, id, false, "ann", note_answer, answer);
+        else if (strcmp(what, "delete --force") == 0)
+                engine_delete_run(house->engine, id, true, "ann", note_answer, answer);
         else
                 engine_stop_run(house->engine, id, strcmp(what, "force") == 0, "ann", note_answer, answer);
         house_barrier(house);
@@ -184,6 +221,33 @@ static bool act(House *house, const char *id, const char *what, GError **error)
         run_record_free(answer->run);
         g_free(answer);
         return ok;
+}
+
+/* "from" is a path, or "NAME=N"; or NULL. The new run's id; the caller's. */
+static char *retry(House *house, const char *id, const char *from, const char *key, gint64 *ret_seq,
+                   GError **error)
+{
+        const char *is = from ? strchr(from, '=') : NULL;
+        g_autofree char *name = is ? g_strndup(from, (gsize)(is - from)) : NULL;
+        g_autoptr(json_t) parameters = is ? json_pack("{s:i}", name, atoi_of(is + 1)) : NULL;
+        const EngineRetry wish = {
+                .id = id, .from = is ? NULL : from, .parameters = parameters, .idempotency_key = key
+        };
+        RunAnswer *answer = g_new0(RunAnswer, 1);
+        char *ret;
+
+        engine_retry_run(house->engine, &wish, note_answer, answer);
+        house_barrier(house);
+        for (int i = 0; i < 2000 && !g_atomic_int_get((int *)(void *)&answer->done); i++)
+                house_barrier(house); /* it takes some batches */
+        if (answer->error)
+                g_propagate_error(error, answer->error);
+        ret = answer->run ? g_strdup(answer->run->id) : NULL;
+        if (answer->run && ret_seq)
+                *ret_seq = answer->run->seq;
+        run_record_free(answer->run);
+        g_free(answer);
+        return ret;
 }
 
 static Definition *compile(const char *text)
@@ -294,6 +358,30 @@ static void end_job(const Play *play, const char *path, int status)
         house_barrier(play->house);
 }
 
+/* Of the step that began last. */
+static void end_last_job(const Play *play, int status)
+{
+        g_autoptr(GError) error = NULL;
+        const RunNodeQuery query = { .run = play->seq, .job_upto = G_MAXINT64, .limit = 1000 };
+        gint64 next;
+        g_autoptr(GPtrArray) jobs = store_run_nodes(play->house->store, &query, &next, &error);
+        const RunNodeRecord *node = NULL;
+        g_autofree char *task = NULL;
+
+        g_assert_no_error(error);
+        g_assert_cmpuint(jobs->len, >, 0);
+        for (guint i = 0; i < jobs->len; i++) {
+                const RunNodeRecord *other = jobs->pdata[i];
+
+                if (!node || other->job > node->job)
+                        node = other;
+        }
+        task = task_of(node->job_id, 1, "worker", 0);
+        script_say_kind(play->house->script, OBSERVED_STARTED, task);
+        script_say_exit(play->house->script, task, status, 0, false);
+        house_barrier(play->house);
+}
+
 static void say_running(const Play *play)
 {
         g_autoptr(GPtrArray) nodes = nodes_of(play);
@@ -382,14 +470,23 @@ static void assert_jobs(const Play *play, const char *want)
         g_assert_cmpstr(n, ==, want);
 }
 
-static void play_step(const Play *play, const char *step, Way way)
+static void play_retry(Play *play, const char *from, GError **error)
+{
+        g_autofree char *earlier = play->id;
+
+        play->id = retry(play->house, earlier, from, NULL, &play->seq, error);
+}
+
+static void play_step(Play *play, const char *step, Way way)
 {
         g_auto(GStrv) words = g_strsplit(step, " ", -1);
         g_autofree char *job = NULL;
         g_autoptr(GError) error = NULL;
 
         g_test_message("%s", step);
-        if (!words[1]) {
+        if (strcmp(words[0], "retry") == 0) {
+                play_retry(play, words[1], &error);
+        } else if (!words[1]) {
                 (void)act(play->house, play->id, words[0], &error);
         } else if (strcmp(words[0], "put") == 0) {
                 put(play, words);
@@ -930,6 +1027,191 @@ static void test_conditions(void)
         house_free(play.house);
 }
 
+/* ---- retries ---- */
+
+static void test_retry_refused(void)
+{
+        GError *error = NULL;
+        Play play = { .house = house_new(), .definition = compile(TWO) };
+
+        play.id = create(play.house, TWO, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        assert_error(retry(play.house, play.id, NULL, NULL, NULL, &error) != NULL, &error, ERR_CONFLICT,
+                     "has not ended");
+        end_job(&play, "a", 0);
+        end_job(&play, "b", 0);
+        assert_is(&play, "run", "succeeded");
+        assert_error(retry(play.house, play.id, NULL, NULL, NULL, &error) != NULL, &error, ERR_CONFLICT,
+                     "there is nothing to retry");
+        assert_error(retry(play.house, play.id, "c", NULL, NULL, &error) != NULL, &error, ERR_INVALID,
+                     "there is no component 'c'");
+        assert_error(retry(play.house, play.id, "a.n=1", NULL, NULL, &error) != NULL, &error, ERR_INVALID,
+                     "n");
+        assert_error(retry(play.house, "0000000000000000", NULL, NULL, NULL, &error) != NULL, &error,
+                     ERR_NOT_FOUND, "no run");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
+/* The record says of which run it is a retry, and the nodes, who made them. */
+static void test_retry_record(void)
+{
+        g_autoptr(GError) error = NULL;
+        GError *refused = NULL;
+        Play play = { .house = house_new(), .definition = compile(TWO) };
+        g_autofree char *first = NULL, *again = NULL;
+        gint64 first_seq;
+
+        first = create(play.house, TWO, NULL, NULL, &first_seq, &error);
+        play.id = first;
+        play.seq = first_seq;
+        end_job(&play, "a", 0);
+        end_job(&play, "b", 3);
+        assert_is(&play, "run", "failed");
+        play.id = retry(play.house, first, NULL, "k", &play.seq, &error);
+        g_assert_no_error(error);
+        restart(&play); /* it is read back */
+        g_autoptr(RunRecord) run = store_run_by_id(play.house->store, play.id, false, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(run->attempt, ==, 2);
+        g_assert_cmpstr(run->retry_id, ==, first);
+        g_autoptr(GPtrArray) nodes = nodes_of(&play);
+        g_assert_cmpstr(find_node(&play, nodes, "a")->made_id, ==, first);
+        g_assert_null(find_node(&play, nodes, "b")->made_id);
+        again = retry(play.house, first, NULL, "k", NULL, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(again, ==, play.id);
+        assert_error(retry(play.house, first, "a", "k", NULL, &refused) != NULL, &refused, ERR_CONFLICT,
+                     "key");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
+/* The sweep of deleted runs leaves so many jobs. */
+static void await_jobs(const Play *play, guint want)
+{
+        g_autofree char *text = g_strdup_printf("%u", want);
+
+        for (int i = 0; i < 2000; i++) {
+                g_autoptr(GError) error = NULL;
+                gint64 next;
+                g_autoptr(GPtrArray) jobs =
+                        store_jobs(play->house->store, &(JobQuery){ .limit = 10 }, &next, &error);
+
+                if (jobs->len == want)
+                        break;
+                house_pass(play->house, 1000);
+        }
+        assert_jobs(play, text);
+}
+
+/* a run is not deleted while another one keeps results of it; its jobs go with it, not with the retry. */
+static void test_retry_protects(void)
+{
+        g_autoptr(GError) error = NULL;
+        GError *refused = NULL;
+        Play play = { .house = house_new(), .definition = compile(TWO) };
+        g_autofree char *first = NULL;
+
+        first = create(play.house, TWO, NULL, NULL, &play.seq, &error);
+        play.id = first;
+        end_job(&play, "a", 0);
+        end_job(&play, "b", 3);
+        assert_is(&play, "run", "failed");
+        play.id = retry(play.house, first, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        assert_error(act(play.house, first, "delete", &refused), &refused, ERR_CONFLICT,
+                     "keeps results of it");
+        end_job(&play, "b", 0);
+        assert_is(&play, "run", "succeeded");
+        assert_error(act(play.house, first, "delete", &refused), &refused, ERR_CONFLICT,
+                     "keeps results of it");
+        g_assert_true(act(play.house, play.id, "delete", &error));
+        await_jobs(&play, 2); /* of the first run; that of the retry is gone */
+        g_assert_true(act(play.house, first, "delete", &error));
+        await_jobs(&play, 0);
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
+/* What is kept of a large run is stored in several batches, before the new run is seen. */
+static void test_retry_large(void)
+{
+        enum { ITEMS = 3000 };
+        g_autoptr(GString) text =
+                g_string_new("entry_points:\n  b: {command: c, deps: a}\n"
+                             "  a: {command: c, condition: '{{PF_LOOP_ARGUMENT}} < 0', loop_argument: [");
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new() };
+        g_autofree char *first = NULL;
+        gint64 counts[NODE_STATES];
+
+        for (int i = 0; i < ITEMS; i++)
+                g_string_append_printf(text, "%s%d", i ? ", " : "", i);
+        g_string_append(text, "]}\n");
+        play.definition = compile(text->str);
+        first = create(play.house, text->str, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        play.id = first;
+        for (int i = 0; i < 2000 && strcmp(state_of(&play, "run"), "failed") != 0; i++) {
+                g_assert_true(store_run_counts(play.house->store, play.seq, counts, &error));
+                if (counts[NODE_RUNNING] > 0)
+                        end_last_job(&play, 3);
+                house_barrier(play.house);
+        }
+        g_assert_cmpstr(state_of(&play, "run"), ==, "failed");
+        play.id = retry(play.house, first, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        g_assert_true(store_run_counts(play.house->store, play.seq, counts, &error));
+        g_assert_cmpint(counts[NODE_SKIPPED], ==, ITEMS);
+        g_assert_cmpint(counts[NODE_RUNNING], ==, 1);
+        restart(&play);
+        end_last_job(&play, 0);
+        assert_is(&play, "run", "succeeded");
+        g_assert_true(store_run_counts(play.house->store, play.seq, counts, &error));
+        g_assert_cmpint(counts[NODE_SKIPPED], ==, ITEMS);
+        g_assert_cmpint(counts[NODE_SUCCEEDED], ==, 1);
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
+/* Nothing of a retry is seen that could not be stored whole, and it can be tried again. */
+static void test_retry_full_disk(void)
+{
+        g_autoptr(GError) error = NULL;
+        GError *refused = NULL;
+        Play play = { .definition = compile(TWO) };
+        g_autofree char *first = NULL;
+        gint64 next;
+
+        faulty_install();
+        play.house = house_new();
+        first = create(play.house, TWO, NULL, NULL, &play.seq, &error);
+        play.id = first;
+        end_job(&play, "a", 0);
+        end_job(&play, "b", 3);
+        assert_is(&play, "run", "failed");
+        faulty_set(FAULT_FULL, "-wal", 1, false);
+        g_assert_null(retry(play.house, first, NULL, NULL, NULL, &refused));
+        g_assert_nonnull(refused);
+        g_clear_error(&refused);
+        faulty_set(FAULT_NONE, NULL, 0, false);
+        g_autoptr(GPtrArray) runs = store_runs(play.house->store, &(RunQuery){ .limit = 10 }, &next, &error);
+        g_assert_cmpuint(runs->len, ==, 1);
+        play.id = retry(play.house, first, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        end_job(&play, "b", 0);
+        assert_is(&play, "run", "succeeded");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+        faulty_remove();
+}
+
 /* ---- users ---- */
 
 /* A user with open jobs cannot be deleted. One whose steps wait for the limit of open jobs can, and submits no more. */
@@ -1188,6 +1470,11 @@ static void test_retained(void)
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/engine/runs/retry-refused", test_retry_refused);
+        g_test_add_func("/engine/runs/retry-record", test_retry_record);
+        g_test_add_func("/engine/runs/retry-protects", test_retry_protects);
+        g_test_add_func("/engine/runs/retry-large", test_retry_large);
+        g_test_add_func("/engine/runs/retry-full-disk", test_retry_full_disk);
         g_test_add_func("/engine/runs/scenarios", test_scenarios);
         g_test_add_func("/engine/runs/parameters", test_parameters);
         g_test_add_func("/engine/runs/content-limits", test_limits);

@@ -27,6 +27,7 @@ static const struct {
         { ACCESS_POOL, "resource pool", "uoga", "a", "a", "a", "a", "" },
         { ACCESS_JOB, "job", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_RUN, "run", "uoga", "oa", "uoga", "oa", "oa", "" },
+        { ACCESS_PIPELINE, "pipeline", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_LOG, "log", "uoga", "oa", "", "", "", "" },
         { ACCESS_EVENT, "event", "uoga", "oa", "", "", "", "" },
         { ACCESS_FILE, "file", "uoga", "uoga", "uoga", "oa", "oa", "" },
@@ -93,7 +94,7 @@ static const struct {
         { ACCESS_LOG, "rraaaa" },     { ACCESS_EVENT, "rraaaa" },      { ACCESS_FILE, "rrsssa" },
         { ACCESS_PACKAGE, "rrsssa" }, { ACCESS_SCHEDULER, "rraaaa" },  { ACCESS_STATISTICS, "rraaaa" },
         { ACCESS_AUDIT, "aaaaaa" },   { ACCESS_STORAGE, "rraaaa" },    { ACCESS_SECOND_FACTOR, "aaaaaa" },
-        { ACCESS_SECRET, "raaaaa" },  { ACCESS_FILESYSTEM, "rraaaa" },
+        { ACCESS_SECRET, "raaaaa" },  { ACCESS_FILESYSTEM, "rraaaa" }, { ACCESS_PIPELINE, "rrsssa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
 

@@ -5,14 +5,16 @@
  * actions in the same order, and all states must agree.
  *
  * What a condition says, how long a loop is and how a job ends follows from a hash of the instance's path, so that it
- * is the same after a restart. Between events a run is undone and does the same again, or is made again from its nodes. */
+ * is the same after a restart. Between events a run is undone and does the same again, or is made again from its nodes.
+ * A run that has ended is retried, also from a random component on. */
 #include "pipeline/run.h"
 
 #include <string.h>
 
 #include "base/test/seed.h"
+#include "pipeline/run-retry.h"
 
-enum { CHILDREN_MAX = 6, DEPTH_MAX = 3, ITEMS_MAX = 4, EVENTS_MAX = 4000 };
+enum { CHILDREN_MAX = 6, DEPTH_MAX = 3, ITEMS_MAX = 4, EVENTS_MAX = 4000, RETRIES_MAX = 3 };
 
 /* ---- a random definition ---- */
 
@@ -206,6 +208,7 @@ typedef struct {
         Part *part;
         Thing *dag;
         bool queued, started, asked, failed;
+        bool again;     /* a retry makes it again */
         NodeState rest; /* of things that were never made */
         guint count;    /* 0: not known */
         GPtrArray *things;
@@ -219,6 +222,7 @@ struct Thing {
         char *path;
         bool job;
         bool stopping, broken, terminated, cancelled; /* of a DAG */
+        bool changed;                                 /* of a DAG: a retry makes something in it again */
         GPtrArray *groups;                            /* of a DAG that was entered */
 };
 
@@ -1039,15 +1043,11 @@ static void queue_again(Model *model, Thing *dag)
         }
 }
 
-static void restart(Pair *pair)
+/* In the order of the run. */
+static void queue_all(Pair *pair)
 {
         Model *model = &pair->model;
-        Run *old = pair->run;
 
-        pair->run = restored(pair);
-        run_free(old);
-        forget_asked(model, model->root);
-        forget_asked(model, model->post);
         model->asks = 0;
         g_queue_clear(&model->queue);
         for (guint32 d = 0; d < run_dags(pair->run); d++) {
@@ -1062,6 +1062,18 @@ static void restart(Pair *pair)
         }
         if (model->post && run_node(pair->run, RUN_POST)->inner == (guint32)RUN_NONE)
                 queue_again(model, model->post); /* it begins again */
+}
+
+static void restart(Pair *pair)
+{
+        Model *model = &pair->model;
+        Run *old = pair->run;
+
+        pair->run = restored(pair);
+        run_free(old);
+        forget_asked(model, model->root);
+        forget_asked(model, model->post);
+        queue_all(pair);
         for (guint i = 0; i < model->open->len;) {
                 if (g_str_has_prefix(model->open->pdata[i], "job "))
                         i++;
@@ -1072,6 +1084,235 @@ static void restart(Pair *pair)
         while (follow(model))
                 ;
         compare(pair, "restart");
+        store(pair);
+}
+
+/* ---- a retry ---- */
+
+/* "c3.c5", a random component; the caller's. */
+static char *random_path(Pair *pair)
+{
+        const Part *at = pair->plan.root;
+        g_autoptr(GString) path = g_string_new(NULL);
+
+        do {
+                at = at->body->children
+                             ->pdata[g_rand_int_range(pair->plan.rand, 0, (gint32)at->body->children->len)];
+                g_string_append_printf(path, "%s%s", path->len ? "." : "", at->name);
+        } while (at->body->children->len > 0 && chance(&pair->plan, 50));
+        return g_string_free(g_steal_pointer(&path), FALSE);
+}
+
+static bool group_changed(const Group *group)
+{
+        bool changed = group->again;
+
+        for (guint i = 0; i < group->things->len; i++)
+                changed |= ((Thing *)group->things->pdata[i])->changed;
+        return changed;
+}
+
+static bool mark_dag(Thing *dag, char *const *from);
+
+static bool mark_group(Group *group, char *const *from)
+{
+        bool here = from && *from && strcmp(*from, group->part->name) == 0;
+
+        group->again = here && !from[1];
+        for (guint i = 0; i < group->things->len; i++) {
+                Thing *thing = group->things->pdata[i];
+
+                thing->changed = thing->groups && mark_dag(thing, here ? from + 1 : NULL);
+        }
+        return group_changed(group);
+}
+
+/* Siblings that a component depends on come before it. */
+static bool mark_dag(Thing *dag, char *const *from)
+{
+        bool any = false;
+
+        for (guint i = 0; i < dag->groups->len; i++) {
+                Group *group = dag->groups->pdata[i];
+
+                any |= mark_group(group, from);
+                for (guint j = 0; group->part->deps >> j; j++)
+                        if (group->part->deps & 1u << j && group_changed(dag->groups->pdata[j]))
+                                group->again = any = true;
+        }
+        return any;
+}
+
+static void retry_dag(Thing *dag);
+
+/* True if something of it is kept. */
+static bool retry_thing(Thing *thing)
+{
+        if ((thing->state == NODE_SUCCEEDED || thing->state == NODE_SKIPPED) && !thing->changed)
+                return true;
+        if (thing->groups) {
+                retry_dag(thing);
+                return true;
+        }
+        thing->state = NODE_NONE;
+        thing->job = false;
+        return false;
+}
+
+static void retry_dag(Thing *dag)
+{
+        dag->state = NODE_RUNNING;
+        dag->stopping = dag->broken = dag->terminated = dag->cancelled = false;
+        for (guint i = 0; i < dag->groups->len; i++) {
+                Group *group = dag->groups->pdata[i];
+                bool kept = false;
+
+                for (guint j = 0; j < group->things->len && !group->again; j++)
+                        kept |= retry_thing(group->things->pdata[j]);
+                group->rest = NODE_NONE;
+                group->queued = group->asked = group->failed = group->again = false;
+                group->started = kept;
+                if (!kept) {
+                        group->count = 0;
+                        g_ptr_array_set_size(group->things, 0);
+                }
+        }
+}
+
+static void retry_model(Model *model, const char *from)
+{
+        g_auto(GStrv) names = from ? g_strsplit(from, ".", -1) : NULL;
+
+        (void)mark_dag(model->root, names);
+        retry_dag(model->root);
+        thing_free(model->post);
+        model->post = NULL;
+        model->stopping = model->forced = model->ended = false;
+        model->slots = 0;
+        model->salt += 1000003;
+        g_ptr_array_set_size(model->open, 0);
+}
+
+static void free_row(gpointer row)
+{
+        run_node_record_free(row);
+}
+
+/* The rows of the earlier run, as a server has them. */
+static void read_rows(const Pair *pair, GPtrArray *nodes, GPtrArray *children)
+{
+        for (guint32 i = RUN_POST + 1; i < run_nodes(pair->run); i++) {
+                const StoredLoop *loop = g_hash_table_lookup(pair->loops, GUINT_TO_POINTER(i));
+                const StoredNode *row = g_hash_table_lookup(pair->nodes, GUINT_TO_POINTER(i));
+
+                if (loop) {
+                        RunChildRecord child = { .dag = loop->dag_node,
+                                                 .component = loop->component,
+                                                 .first = i,
+                                                 .count = loop->count };
+
+                        g_ptr_array_add(children, g_memdup2(&child, sizeof child));
+                }
+                if (row) {
+                        RunNodeRecord *node = g_new0(RunNodeRecord, 1);
+
+                        *node = (RunNodeRecord){ .node = i,
+                                                 .dag = row->dag_node,
+                                                 .component = row->node.component,
+                                                 .number = row->node.number,
+                                                 .state = row->node.state,
+                                                 .culprit = row->node.culprit,
+                                                 .inner = row->inner,
+                                                 .job = row->node.job };
+                        g_ptr_array_add(nodes, node);
+                }
+        }
+}
+
+/* What a server stores when it begins the new run. */
+static void write_rows(Pair *pair, const RunKept *kept)
+{
+        g_hash_table_remove_all(pair->nodes);
+        g_hash_table_remove_all(pair->loops);
+        pair->rests = 0;
+        for (guint i = 0; i < kept->children->len; i++) {
+                const RunChildRecord *child = kept->children->pdata[i];
+                StoredLoop loop = { child->dag, child->component, child->count };
+
+                g_hash_table_replace(pair->loops, GUINT_TO_POINTER(child->first),
+                                     g_memdup2(&loop, sizeof loop));
+        }
+        for (guint i = 0; i < kept->nodes->len; i++) {
+                const RunNodeRecord *node = kept->nodes->pdata[i];
+                StoredNode row = { .node = { .component = node->component,
+                                             .number = node->number,
+                                             .state = node->state,
+                                             .culprit = node->culprit,
+                                             .job = node->job },
+                                   .dag_node = node->dag,
+                                   .inner = node->inner };
+
+                g_assert_true(node->state == NODE_RUNNING ? node->made_by == 0 : node->made_by == 7);
+                g_hash_table_replace(pair->nodes, GUINT_TO_POINTER(node->node), g_memdup2(&row, sizeof row));
+        }
+}
+
+static void restore_rows(Pair *pair, const RunKept *kept)
+{
+        Run *to = run_new(pair->definition, 100 * 1000);
+        guint loops = 0;
+
+        for (guint i = 0; i <= kept->nodes->len; i++) {
+                const RunNodeRecord *node = i < kept->nodes->len ? kept->nodes->pdata[i] : NULL;
+
+                for (; loops < kept->children->len; loops++) {
+                        const RunChildRecord *child = kept->children->pdata[loops];
+
+                        if (node && child->first > node->node)
+                                break;
+                        run_restore_loop(to, child->dag, child->component, child->first, child->count);
+                }
+                if (node)
+                        run_restore_node(to, node->node, node->dag,
+                                         &(RunNode){ .component = node->component,
+                                                     .number = node->number,
+                                                     .state = node->state,
+                                                     .job = node->job },
+                                         node->inner);
+        }
+        run_restored(to, false, false);
+        run_keep(to);
+        run_free(pair->run);
+        pair->run = to;
+}
+
+static void retry(Pair *pair)
+{
+        g_autofree char *from = chance(&pair->plan, 50) ? random_path(pair) : NULL;
+        g_autoptr(GPtrArray) nodes = g_ptr_array_new_with_free_func(free_row),
+                             children = g_ptr_array_new_with_free_func(g_free);
+        RunPath path = { .n = 0 };
+        g_auto(RunKept) kept = { 0 };
+        g_autoptr(GError) error = NULL;
+        const RunRetry wish = { .was = pair->definition,
+                                .now = pair->definition,
+                                .run = 7,
+                                .nodes = nodes,
+                                .children = children,
+                                .from = from ? &path : NULL };
+
+        read_rows(pair, nodes, children);
+        if (from)
+                g_assert_true(run_path_parse(pair->definition, from, &path, &error));
+        g_assert_true(run_retry(&wish, &kept, &error));
+        write_rows(pair, &kept);
+        restore_rows(pair, &kept);
+        retry_model(&pair->model, from);
+        queue_all(pair);
+        work(pair);
+        while (follow(&pair->model))
+                ;
+        compare(pair, from ? from : "retry");
         store(pair);
 }
 
@@ -1154,6 +1395,12 @@ static bool has_rests(const Pair *pair)
         return false;
 }
 
+static void play(Pair *pair)
+{
+        for (int i = 0; one_event(pair); i++)
+                g_assert_cmpint(i, <, EVENTS_MAX);
+}
+
 static NodeState one_run(guint seed)
 {
         Pair pair;
@@ -1167,10 +1414,13 @@ static NodeState one_run(guint seed)
                 ;
         compare(&pair, "begin");
         store(&pair);
-        for (int i = 0; one_event(&pair); i++)
-                g_assert_cmpint(i, <, EVENTS_MAX);
+        play(&pair);
         ret = run_state(pair.run);
         g_assert_cmpuint(pair.rests > 0, ==, has_rests(&pair));
+        for (int i = 0; i < RETRIES_MAX && chance(&pair.plan, 60); i++) {
+                retry(&pair);
+                play(&pair);
+        }
         pair_clear(&pair);
         return ret;
 }

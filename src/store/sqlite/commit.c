@@ -171,6 +171,7 @@ static bool load_state(Conn *conn, StoreState *ret, GError **error)
         ret->events_horizon = conn_int(conn, LOAD_STATE, 2);
         ret->last_object_seq = conn_int(conn, LOAD_STATE, 4);
         ret->last_run_seq = conn_int(conn, LOAD_STATE, 5);
+        ret->last_pipeline_seq = conn_int(conn, LOAD_STATE, 6);
         g_strlcpy(ret->boot_id, boot_id, sizeof ret->boot_id);
         conn_reset(conn, LOAD_STATE);
         return true;

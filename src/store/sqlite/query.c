@@ -41,6 +41,24 @@
         IN_STATE(3)                                                                                          \
         ", " IN_STATE(4) ", " IN_STATE(5) ", " IN_STATE(6) ", " IN_STATE(7) ", " IN_STATE(8) ", " IN_STATE(9)
 _Static_assert(NODE_RUNNING == 3 && NODE_STATES == 10, "states of nodes in queries");
+/* ?1 after, ?2 to; the others are the same */
+#define RUN_PAGE_UP(from, which)                                                                             \
+        "SELECT " RUN_COLUMNS " FROM " from " WHERE seq > ?1 AND seq <= ?2 AND dropped = 0"                  \
+        " AND (?3 >> state) & 1 AND (?4 IS NULL OR name = ?4)" which " ORDER BY seq LIMIT ?5"
+
+/* ?1 pipeline, ?2 version; 0: the newest */
+#define ONE_VERSION(columns, from)                                                                           \
+        "SELECT " columns " FROM pipeline_version" from                                                      \
+        " WHERE pipeline = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1"
+
+/* A run that is not dropped and keeps results of the run `seq`. */
+#define KEEPER_OF(columns, seq)                                                                              \
+        "SELECT " columns " FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run"                  \
+        " ON run.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = " seq " AND run.dropped = 0"
+#define HAS_KEEPER(seq)                                                                                      \
+        "EXISTS (SELECT 1 FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run AS keeper"          \
+        " ON keeper.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = " seq                           \
+        " AND keeper.dropped = 0)"
 
 #define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
 
@@ -88,18 +106,26 @@ const char *const reader_sql[] = {
         [EVENTS_OF_SEVERAL] = EVENTS("event NOT INDEXED", " AND subject_kind = ?5 AND subject_seq >= ?6"
                                                           " AND subject_seq < ?7"),
         [RUN_BY_ID] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1 AND dropped = 0",
-        [RUN_BY_KEY] = "SELECT " RUN_COLUMNS " FROM run WHERE user = ?1 AND idempotency = ?2",
-        [RUN_TEXT] = "SELECT text, request FROM run_text WHERE seq = ?1",
+        [RUN_BY_SEQ] = "SELECT " RUN_COLUMNS " FROM run WHERE seq = ?1 AND dropped = 0",
+        [RUN_BY_KEY] = "SELECT " RUN_COLUMNS " FROM run WHERE user = ?1 AND idempotency = ?2 AND dropped = 0",
+        [RUN_TEXT] = "SELECT " RUN_TEXT_COLUMNS " FROM run_text" RUN_WITH_STORED " WHERE run_text.seq = ?1",
         [RUNS] = RUN_PAGE("run NOT INDEXED", ""),
         [RUNS_OF_USER] = RUN_PAGE("run INDEXED BY run_user", " AND user = ?6"),
+        [RUNS_UP] = RUN_PAGE_UP("run NOT INDEXED", ""),
+        [RUNS_UP_OF_USER] = RUN_PAGE_UP("run INDEXED BY run_user", " AND user = ?6"),
         [RUN_LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM run",
         [RUN_NODES] =
                 "SELECT " RUN_NODE_COLUMNS ", job.id FROM run_node LEFT JOIN job ON job.seq = run_node.job"
                 " WHERE run = ?1 AND node > ?2 AND node <= ?3 AND (?4 >> run_node.state) & 1"
-                " ORDER BY node LIMIT ?5",
+                " AND run_node.job > ?6 AND run_node.job <= ?7 ORDER BY node LIMIT ?5",
         [RUN_LAST_NODE] = "SELECT coalesce(max(node), 0) FROM run_node WHERE run = ?1",
         [RUN_CHILDREN] =
                 "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",
+        [RUN_COUNT_LOOPS] =
+                "SELECT loop.dag, loop.component, run_node.state, count(*) FROM run_child AS loop CROSS JOIN run_node"
+                " ON run_node.run = loop.run AND node >= loop.first AND node < loop.first + loop.count"
+                " WHERE loop.run = ?1 AND loop.count > ?2"
+                " GROUP BY loop.dag, loop.component, run_node.state LIMIT ?3",
         /* One pass; GROUP BY sorts all nodes, seven times as long. */
         [RUN_COUNT_NODES] = "SELECT " IN_STATES " FROM run_node WHERE run = ?1",
         /* Of a loop, those of its nodes that have a row count as such. */
@@ -110,7 +136,7 @@ const char *const reader_sql[] = {
         [RUN_DROPPED] = "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_dropped WHERE dropped = 1 LIMIT 1",
         [RUN_EXPIRED] =
                 "SELECT " RUN_COLUMNS " FROM run INDEXED BY run_ended WHERE state >= 5 AND dropped = 0"
-                " AND finished <= ?1 ORDER BY finished LIMIT 1",
+                " AND finished <= ?1 AND NOT " HAS_KEEPER("run.seq") " ORDER BY finished LIMIT 1",
         [ARTIFACTS_OF_RUN] =
                 "SELECT " ARTIFACT_COLUMNS ", run.id, job.id FROM run_artifact"
                 " CROSS JOIN run ON run.seq = run_artifact.run"
@@ -132,6 +158,19 @@ const char *const reader_sql[] = {
                 " run_artifact.name) > (?7, ?6, ?3, ?4, ?5)"
                 " ORDER BY run_artifact.path, run_artifact.run, run_artifact.node, run_artifact.output,"
                 " run_artifact.name LIMIT ?1",
+        [RUN_USER_OF] = KEEPER_OF(RUN_COLUMNS, "?1") " LIMIT 1",
+        [PIPELINE_BY_SEQ] = "SELECT " PIPELINE_COLUMNS " FROM pipeline WHERE seq = ?1",
+        [PIPELINE_BY_NAME] = "SELECT " PIPELINE_COLUMNS
+                             " FROM pipeline INDEXED BY pipeline_name WHERE user = ?1 AND name = ?2",
+        /* The engine bounds their number, so that a scan of all takes some milliseconds. */
+        [PIPELINES] = "SELECT " PIPELINE_COLUMNS " FROM pipeline WHERE seq > ?1 AND (?2 IS NULL OR user = ?2)"
+                      " AND (?3 IS NULL OR name = ?3) ORDER BY seq LIMIT ?4",
+        [VERSION_BARE] = ONE_VERSION(PIPELINE_VERSION_COLUMNS, ""),
+        [VERSION_WITH_TEXT] =
+                ONE_VERSION(PIPELINE_VERSION_COLUMNS ", text",
+                            " CROSS JOIN pipeline_text ON pipeline_text.hash = pipeline_version.hash"),
+        [VERSIONS] = "SELECT " PIPELINE_VERSION_COLUMNS
+                     " FROM pipeline_version WHERE pipeline = ?1 AND version > ?2 ORDER BY version LIMIT ?3",
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
         [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };

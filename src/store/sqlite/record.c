@@ -45,11 +45,29 @@ static const char *const named_sql[] = {
                 " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
         [RUN_INSERT] =
                 "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
-                " forced, dropped, idempotency, message)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, 0, ?8, NULL)",
-        [RUN_TEXT_INSERT] = "INSERT INTO run_text (seq, text, request) VALUES (?1, ?2, ?3)",
+                " forced, dropped, idempotency, message, retry_of, attempt, pipeline, version, source, fs, note)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, ?8, iif(?8, NULL, ?9), NULL, ?10, max(?11, 1),"
+                " ?12, ?13, ?14, ?15, ?16)",
+        [RUN_TEXT_INSERT] = "INSERT INTO run_text (seq, text, request, hash) VALUES (?1, ?2, ?3, ?4)",
         [RUN_DROP] = "DELETE FROM run WHERE seq = ?1",
         [RUN_TEXT_DROP] = "DELETE FROM run_text WHERE seq = ?1",
+        [RUN_HASH] = "SELECT hash FROM run_text WHERE seq = ?1",
+        [KEEP_PIPELINE_SEQ] =
+                "UPDATE state SET last_pipeline_seq ="
+                " max(last_pipeline_seq, coalesce((SELECT max(seq) FROM pipeline), 0)),"
+                " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
+        [PIPELINE_DROP] = "DELETE FROM pipeline WHERE seq = ?1",
+        [VERSION_INSERT] =
+                "INSERT INTO pipeline_version (pipeline, version, hash, size, user, fs, path, created)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        [VERSION_HASH] = "SELECT hash FROM pipeline_version WHERE pipeline = ?1 AND version = ?2",
+        [VERSION_DROP] = "DELETE FROM pipeline_version WHERE pipeline = ?1 AND version = ?2",
+        [STORED_TEXT_INSERT] = "INSERT OR IGNORE INTO pipeline_text (hash, text) VALUES (?1, ?2)",
+        [STORED_TEXT_DROP] =
+                "DELETE FROM pipeline_text WHERE hash = ?1"
+                " AND NOT EXISTS (SELECT 1 FROM pipeline_version INDEXED BY pipeline_version_hash"
+                " WHERE hash = ?1)"
+                " AND NOT EXISTS (SELECT 1 FROM run_text INDEXED BY run_text_hash WHERE hash = ?1)",
         [JOB_SPEC] = "SELECT spec FROM job WHERE seq = ?1",
         [JOB_DROP] = "DELETE FROM job WHERE seq = ?1",
         [SPEC_DROP] =
@@ -66,7 +84,8 @@ static const char *const named_sql[] = {
                        " max(last_revision, events_horizon, coalesce((SELECT max(revision) FROM event), 0)),"
                        " events_horizon, boot_id,"
                        " max(last_object_seq, coalesce((SELECT max(seq) FROM object), 0)),"
-                       " max(last_run_seq, coalesce((SELECT max(seq) FROM run), 0)) FROM state",
+                       " max(last_run_seq, coalesce((SELECT max(seq) FROM run), 0)),"
+                       " max(last_pipeline_seq, coalesce((SELECT max(seq) FROM pipeline), 0)) FROM state",
         SUBJECT_KINDS(DISOWN_SQL)
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(named_sql) == WRITER_N_SQL);
@@ -416,11 +435,21 @@ static void free_run_node(gpointer node)
         run_node_record_free(node);
 }
 
+static void free_pipeline(gpointer pipeline)
+{
+        pipeline_record_free(pipeline);
+}
+
+static void free_version(gpointer version)
+{
+        pipeline_version_free(version);
+}
+
 /* ---- the table ---- */
 
 /* NODE_RUNNING is the only state of a run before its end. With the equation the index gives the order of `seq`: without
  * it SQLite sorts the texts and nodes of all live runs at each start. */
-#define RUN_IS_LIVE "run.state < 5 AND run.state = 3"
+#define RUN_IS_LIVE "run.state < 5 AND run.state = 3 AND run.dropped = 0"
 _Static_assert(NODE_RUNNING == 3 && NODE_SUCCEEDED == 5, "states of runs in queries");
 
 /* In order of writing:
@@ -429,6 +458,8 @@ _Static_assert(NODE_RUNNING == 3 && NODE_SUCCEEDED == 5, "states of runs in quer
  * - A deleted user's jobs are renamed before those of a new user of that name are inserted, and the events after
  *   those of this batch.
  * - Runs are inserted before they change, since a run can begin and end in one batch.
+ * - Stored pipelines: what is new is inserted before anything is dropped, since a pipeline may be dropped in the batch that
+ *   brings it, and so that a run which begins in this batch keeps the text of its version.
  * - Tokens: log-ins end before new ones are inserted. A token may be dropped in the batch that brings it. */
 const RecordRow record_rows[] = {
         { RECORD_OBJECT, RECORD_DROP, .first = KEEP_OBJECT_SEQ,
@@ -467,14 +498,15 @@ const RecordRow record_rows[] = {
         { RECORD_NEW_RUN, RECORD_PUT, .write = write_new_run },
         { RECORD_RUN, RECORD_PUT,
           .sql = "UPDATE run SET state = ?2, finished = ?3, revision = ?4, stopping = ?5, forced = ?6, dropped = ?7,"
-                 " message = ?8, idempotency = iif(?7, NULL, idempotency) WHERE seq = ?1",
+                 " message = ?8, idempotency = iif(?7, NULL, coalesce(?9, idempotency)) WHERE seq = ?1",
           .bind = bind_run,
-          .load = "SELECT " RUN_COLUMNS ", text, request FROM run INDEXED BY run_open"
-                  " CROSS JOIN run_text ON run_text.seq = run.seq WHERE " RUN_IS_LIVE " ORDER BY run.seq",
+          .load = "SELECT " RUN_COLUMNS ", " RUN_TEXT_COLUMNS " FROM run INDEXED BY run_open"
+                  " CROSS JOIN run_text ON run_text.seq = run.seq" RUN_WITH_STORED " WHERE " RUN_IS_LIVE
+                  " ORDER BY run.seq",
           .read = read_run, .free = free_run },
         { RECORD_RUN_NODE, RECORD_PUT,
-          .sql = "INSERT INTO run_node (run, node, dag, component, number, state, flags, job, started, finished, message)"
-                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+          .sql = "INSERT INTO run_node (run, node, dag, component, number, state, flags, job, started, finished, message,"
+                 " made_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
                  " ON CONFLICT (run, node) DO UPDATE SET state = excluded.state, flags = excluded.flags,"
                  " job = excluded.job, started = iif(started, started, excluded.started),"
                  " finished = excluded.finished, message = coalesce(message, excluded.message)",
@@ -507,6 +539,17 @@ const RecordRow record_rows[] = {
           .sql = "DELETE FROM run_artifact WHERE run = ?1 AND node = ?2 AND name = coalesce(?3, name)",
           .bind = bind_artifact_drop },
         { RECORD_RUN, RECORD_DROP, .first = KEEP_RUN_SEQ, .write = drop_run },
+        { RECORD_PIPELINE, RECORD_PUT,
+          .sql = "INSERT INTO pipeline (seq, user, name, note, made, revision, created, updated)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (seq) DO UPDATE SET note = excluded.note,"
+                 " made = excluded.made, revision = excluded.revision, updated = excluded.updated",
+          .bind = bind_pipeline, .load = "SELECT " PIPELINE_COLUMNS " FROM pipeline ORDER BY seq",
+          .read = read_pipeline, .free = free_pipeline },
+        { RECORD_PIPELINE_VERSION, RECORD_PUT, .write = write_version,
+          .load = "SELECT " PIPELINE_VERSION_COLUMNS " FROM pipeline_version ORDER BY pipeline, version",
+          .read = read_version, .free = free_version },
+        { RECORD_PIPELINE_VERSION, RECORD_DROP, .write = drop_version },
+        { RECORD_PIPELINE, RECORD_DROP, .first = KEEP_PIPELINE_SEQ, .write = drop_pipeline },
         { RECORD_HORIZON, RECORD_PUT, .first = KEEP_COUNTERS, .write = move_horizon,
           .committed = note_horizon },
         { RECORD_BOOT, RECORD_PUT, .sql = "UPDATE state SET boot_id = ?1", .bind = bind_name },

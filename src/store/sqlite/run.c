@@ -19,10 +19,19 @@ bool write_new_run(Conn *conn, const void *data, GError **error)
         conn_bind_int(conn, RUN_INSERT, 5, run->state);
         conn_bind_int(conn, RUN_INSERT, 6, run->created);
         conn_bind_int(conn, RUN_INSERT, 7, run->admin);
-        conn_bind_text(conn, RUN_INSERT, 8, run->key);
+        conn_bind_int(conn, RUN_INSERT, 8, run->dropped);
+        conn_bind_text(conn, RUN_INSERT, 9, run->key);
+        conn_bind_int(conn, RUN_INSERT, 10, run->retry_of);
+        conn_bind_int(conn, RUN_INSERT, 11, run->attempt);
+        conn_bind_int(conn, RUN_INSERT, 12, run->pipeline);
+        conn_bind_int(conn, RUN_INSERT, 13, run->version);
+        conn_bind_text(conn, RUN_INSERT, 14, run->source);
+        conn_bind_text(conn, RUN_INSERT, 15, run->fs);
+        conn_bind_text(conn, RUN_INSERT, 16, run->note);
         conn_bind_int(conn, RUN_TEXT_INSERT, 1, run->seq);
-        conn_bind_text(conn, RUN_TEXT_INSERT, 2, run->text);
+        conn_bind_text(conn, RUN_TEXT_INSERT, 2, run->hash ? "" : run->text);
         conn_bind_text(conn, RUN_TEXT_INSERT, 3, run->request);
+        conn_bind_text(conn, RUN_TEXT_INSERT, 4, run->hash);
         if (!conn_run(conn, RUN_INSERT, error))
                 return err_prefix(error, "run '%s' of %s: ", run->id, run->user);
         return conn_run(conn, RUN_TEXT_INSERT, error);
@@ -40,6 +49,7 @@ void bind_run(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 6, run->forced);
         conn_bind_int(conn, stmt, 7, run->dropped);
         conn_bind_text(conn, stmt, 8, run->message);
+        conn_bind_text(conn, stmt, 9, run->key);
 }
 
 void bind_run_node(Conn *conn, int stmt, const void *data)
@@ -57,6 +67,7 @@ void bind_run_node(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 9, node->started);
         conn_bind_int(conn, stmt, 10, node->finished);
         conn_bind_text(conn, stmt, 11, node->message);
+        conn_bind_int(conn, stmt, 12, node->made_by);
 }
 
 void bind_run_node_key(Conn *conn, int stmt, const void *data)
@@ -109,17 +120,34 @@ void bind_run_children(Conn *conn, int stmt, const void *seq)
         conn_bind_int(conn, stmt, 2, CHILDREN_PER_DROP);
 }
 
+/* The hash of its text, if that came from a stored pipeline; the caller's. */
+static bool read_hash(Conn *conn, gint64 seq, char **ret, GError **error)
+{
+        Step step;
+
+        conn_bind_int(conn, RUN_HASH, 1, seq);
+        step = conn_step(conn, RUN_HASH, error);
+        if (step == STEP_ROW) {
+                *ret = conn_text(conn, RUN_HASH, 0);
+                conn_reset(conn, RUN_HASH);
+        }
+        return step != STEP_ERROR;
+}
+
 bool drop_run(Conn *conn, const void *data, GError **error)
 {
         static const int stmts[] = { RUN_DROP, RUN_TEXT_DROP };
         const gint64 *seq = data;
+        g_autofree char *hash = NULL;
 
+        if (!read_hash(conn, *seq, &hash, error))
+                return false;
         for (gsize i = 0; i < G_N_ELEMENTS(stmts); i++) {
                 conn_bind_int(conn, stmts[i], 1, *seq);
                 if (!conn_run(conn, stmts[i], error))
                         return false;
         }
-        return drop_events(conn, SUBJECT_RUN, *seq, error);
+        return drop_stored_text(conn, hash, error) && drop_events(conn, SUBJECT_RUN, *seq, error);
 }
 
 /* ---- rows ---- */
@@ -132,24 +160,40 @@ static NodeState read_state(Conn *conn, int stmt, int column)
 /* The columns of RUN_COLUMNS. */
 static RunRecord *run_of_row(Conn *conn, int stmt)
 {
-        g_autofree char *id = conn_text(conn, stmt, 1);
+        g_autofree char *id = conn_text(conn, stmt, RUN_AT_ID);
         RunRecord *run = g_new0(RunRecord, 1);
 
-        run->seq = conn_int(conn, stmt, 0);
+        *run = (RunRecord){ .seq = conn_int(conn, stmt, RUN_AT_SEQ),
+                            .user = conn_text(conn, stmt, RUN_AT_USER),
+                            .name = conn_text(conn, stmt, RUN_AT_NAME),
+                            .state = (guint8)read_state(conn, stmt, RUN_AT_STATE),
+                            .created = conn_int(conn, stmt, RUN_AT_CREATED),
+                            .finished = conn_int(conn, stmt, RUN_AT_FINISHED),
+                            .revision = conn_int(conn, stmt, RUN_AT_REVISION),
+                            .admin = conn_int(conn, stmt, RUN_AT_ADMIN) != 0,
+                            .stopping = conn_int(conn, stmt, RUN_AT_STOPPING) != 0,
+                            .forced = conn_int(conn, stmt, RUN_AT_FORCED) != 0,
+                            .dropped = conn_int(conn, stmt, RUN_AT_DROPPED) != 0,
+                            .key = conn_text(conn, stmt, RUN_AT_KEY),
+                            .message = conn_text(conn, stmt, RUN_AT_MESSAGE),
+                            .retry_of = conn_int(conn, stmt, RUN_AT_RETRY_OF),
+                            .attempt = (guint32)conn_int(conn, stmt, RUN_AT_ATTEMPT),
+                            .retry_id = conn_text(conn, stmt, RUN_AT_RETRY_ID),
+                            .pipeline = conn_int(conn, stmt, RUN_AT_PIPELINE),
+                            .version = (int)conn_int(conn, stmt, RUN_AT_VERSION),
+                            .source = conn_text(conn, stmt, RUN_AT_SOURCE),
+                            .fs = conn_text(conn, stmt, RUN_AT_FS),
+                            .note = conn_text(conn, stmt, RUN_AT_NOTE) };
         g_strlcpy(run->id, id, sizeof run->id);
-        run->user = conn_text(conn, stmt, 2);
-        run->name = conn_text(conn, stmt, 3);
-        run->state = (guint8)read_state(conn, stmt, 4);
-        run->created = conn_int(conn, stmt, 5);
-        run->finished = conn_int(conn, stmt, 6);
-        run->revision = conn_int(conn, stmt, 7);
-        run->admin = conn_int(conn, stmt, 8) != 0;
-        run->stopping = conn_int(conn, stmt, 9) != 0;
-        run->forced = conn_int(conn, stmt, 10) != 0;
-        run->dropped = conn_int(conn, stmt, 11) != 0;
-        run->key = conn_text(conn, stmt, 12);
-        run->message = conn_text(conn, stmt, 13);
         return run;
+}
+
+/* RUN_TEXT_COLUMNS, of which the first is column `first`. */
+static void take_text(Conn *conn, int stmt, int first, RunRecord *run)
+{
+        run->text = conn_text(conn, stmt, first);
+        run->request = conn_text(conn, stmt, first + 1);
+        run->hash = conn_text(conn, stmt, first + 2);
 }
 
 static RunNodeRecord *node_of_row(Conn *conn, int stmt)
@@ -168,7 +212,9 @@ static RunNodeRecord *node_of_row(Conn *conn, int stmt)
                                  .job = conn_int(conn, stmt, 7),
                                  .started = conn_int(conn, stmt, 8),
                                  .finished = conn_int(conn, stmt, 9),
-                                 .message = conn_text(conn, stmt, 10) };
+                                 .message = conn_text(conn, stmt, 10),
+                                 .made_by = conn_int(conn, stmt, 11),
+                                 .made_id = conn_text(conn, stmt, 12) };
         return node;
 }
 
@@ -190,8 +236,7 @@ void *read_run(Conn *conn, int stmt, Loading *loading, GError **error)
 {
         RunRecord *run = run_of_row(conn, stmt);
 
-        run->text = conn_text(conn, stmt, 14);
-        run->request = conn_text(conn, stmt, 15);
+        take_text(conn, stmt, RUN_AT_TEXT, run);
         return run;
 }
 
@@ -233,10 +278,8 @@ static bool read_text(Conn *conn, RunRecord *run, GError **error)
 
         conn_bind_int(conn, RUN_TEXT, 1, run->seq);
         step = conn_step(conn, RUN_TEXT, error);
-        if (step == STEP_ROW) {
-                run->text = conn_text(conn, RUN_TEXT, 0);
-                run->request = conn_text(conn, RUN_TEXT, 1);
-        }
+        if (step == STEP_ROW)
+                take_text(conn, RUN_TEXT, 0, run);
         return step != STEP_ERROR;
 }
 
@@ -283,6 +326,24 @@ RunRecord *sqlite_run_by_id(Store *base, const char *id, bool text, GError **err
         return run;
 }
 
+RunRecord *sqlite_run_by_seq(Store *base, gint64 seq, bool text, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        g_autoptr(GError) failed = NULL;
+        RunRecord *run;
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, RUN_BY_SEQ, 1, seq);
+        run = read_one(store, conn, RUN_BY_SEQ, text, &failed);
+        if (failed)
+                g_propagate_error(error, g_steal_pointer(&failed));
+        else if (!run)
+                err_set(error, ERR_NOT_FOUND, "there is no run with the number %" G_GINT64_FORMAT, seq);
+        return run;
+}
+
 RunRecord *sqlite_run_by_key(Store *base, const char *user, const char *key, GError **error)
 {
         SqliteStore *store = sqlite_store(base);
@@ -324,6 +385,17 @@ RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error)
         return run;
 }
 
+RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, RUN_USER_OF, 1, seq);
+        return read_one(store, conn, RUN_USER_OF, false, error);
+}
+
 /* ---- pages ---- */
 
 /* Behind the newest run, or what the query says. */
@@ -338,26 +410,63 @@ static bool read_start(Conn *conn, gint64 before, gint64 *ret, GError **error)
         return true;
 }
 
+static void bind_filter(Conn *conn, int stmt, const RunQuery *query)
+{
+        conn_bind_int(conn, stmt, 3, query->states ? query->states : G_MAXUINT32);
+        conn_bind_text(conn, stmt, 4, query->name);
+        conn_bind_int(conn, stmt, 5, query->limit);
+        if (query->user)
+                conn_bind_text(conn, stmt, 6, query->user);
+}
+
+static bool add_runs(Conn *conn, int stmt, GPtrArray *runs, GError **error)
+{
+        Step step;
+
+        while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
+                g_ptr_array_add(runs, run_of_row(conn, stmt));
+        return step == STEP_DONE;
+}
+
+static gint64 last_of(const GPtrArray *runs)
+{
+        return ((const RunRecord *)runs->pdata[runs->len - 1])->seq;
+}
+
+static bool read_runs_up(Conn *conn, const RunQuery *query, GPtrArray *runs, gint64 *ret_next, GError **error)
+{
+        int stmt = query->user ? RUNS_UP_OF_USER : RUNS_UP;
+        gint64 behind, to;
+
+        if (!read_start(conn, 0, &behind, error))
+                return false;
+        to = MIN(behind - 1, query->after_seq + READ_WINDOW);
+        conn_bind_int(conn, stmt, 1, query->after_seq);
+        conn_bind_int(conn, stmt, 2, to);
+        bind_filter(conn, stmt, query);
+        if (!add_runs(conn, stmt, runs, error))
+                return false;
+        if (runs->len == (guint)query->limit)
+                to = last_of(runs);
+        *ret_next = to < behind - 1 ? to : 0;
+        return true;
+}
+
 static bool read_runs(Conn *conn, const RunQuery *query, GPtrArray *runs, gint64 *ret_next, GError **error)
 {
         int stmt = query->user ? RUNS_OF_USER : RUNS;
         gint64 before, from;
-        Step step;
 
         if (!read_start(conn, query->before_seq, &before, error))
                 return false;
         from = MAX(0, before - READ_WINDOW);
         conn_bind_int(conn, stmt, 1, before);
         conn_bind_int(conn, stmt, 2, from);
-        conn_bind_int(conn, stmt, 3, query->states ? query->states : G_MAXUINT32);
-        conn_bind_text(conn, stmt, 4, query->name);
-        conn_bind_int(conn, stmt, 5, query->limit);
-        if (query->user)
-                conn_bind_text(conn, stmt, 6, query->user);
-        while ((step = conn_step(conn, stmt, error)) == STEP_ROW)
-                g_ptr_array_add(runs, run_of_row(conn, stmt));
-        *ret_next = runs->len == (guint)query->limit ? ((RunRecord *)runs->pdata[runs->len - 1])->seq : from;
-        return step == STEP_DONE;
+        bind_filter(conn, stmt, query);
+        if (!add_runs(conn, stmt, runs, error))
+                return false;
+        *ret_next = runs->len == (guint)query->limit ? last_of(runs) : from;
+        return true;
 }
 
 GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GError **error)
@@ -369,7 +478,7 @@ GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GEr
 
         if (!conn)
                 return NULL;
-        ok = read_runs(conn, query, runs, ret_next, error);
+        ok = (query->oldest_first ? read_runs_up : read_runs)(conn, query, runs, ret_next, error);
         pool_give(&store->pool, conn);
         return ok ? g_steal_pointer(&runs) : NULL;
 }
@@ -391,10 +500,12 @@ static bool read_nodes(Conn *conn, const RunNodeQuery *query, GPtrArray *nodes, 
         conn_bind_int(conn, RUN_NODES, 3, to);
         conn_bind_int(conn, RUN_NODES, 4, query->states ? query->states : G_MAXUINT32);
         conn_bind_int(conn, RUN_NODES, 5, query->limit);
+        conn_bind_int(conn, RUN_NODES, 6, query->job_upto ? query->job_after : -1);
+        conn_bind_int(conn, RUN_NODES, 7, query->job_upto ? query->job_upto : G_MAXINT64);
         while ((step = conn_step(conn, RUN_NODES, error)) == STEP_ROW) {
                 RunNodeRecord *node = node_of_row(conn, RUN_NODES);
 
-                node->job_id = conn_text(conn, RUN_NODES, 11);
+                node->job_id = conn_text(conn, RUN_NODES, 13);
                 g_ptr_array_add(nodes, node);
         }
         if (nodes->len == (guint)query->limit)
@@ -415,6 +526,18 @@ GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_
         ok = read_nodes(conn, query, nodes, ret_next, error);
         pool_give(&store->pool, conn);
         return ok ? g_steal_pointer(&nodes) : NULL;
+}
+
+bool sqlite_last_job(Store *base, gint64 *ret, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        bool ok = conn && conn_step(conn, LAST_SEQ, error) == STEP_ROW;
+
+        *ret = ok ? conn_int(conn, LAST_SEQ, 0) : 0;
+        if (conn)
+                pool_give(&store->pool, conn);
+        return ok;
 }
 
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error)
@@ -485,6 +608,30 @@ GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **er
                 g_ptr_array_add(artifacts, artifact_of_row(conn, stmt));
         pool_give(&store->pool, conn);
         return step == STEP_DONE ? g_steal_pointer(&artifacts) : NULL;
+}
+
+GArray *sqlite_run_loop_counts(Store *base, gint64 run, guint32 longer, int limit, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        g_autoptr(GArray) counts = g_array_new(FALSE, FALSE, sizeof(RunLoopCount));
+        Conn *conn = pool_take(&store->pool, error);
+        Step step;
+
+        if (!conn)
+                return NULL;
+        conn_bind_int(conn, RUN_COUNT_LOOPS, 1, run);
+        conn_bind_int(conn, RUN_COUNT_LOOPS, 2, longer);
+        conn_bind_int(conn, RUN_COUNT_LOOPS, 3, limit);
+        while ((step = conn_step(conn, RUN_COUNT_LOOPS, error)) == STEP_ROW) {
+                RunLoopCount count = { .dag = (guint32)conn_int(conn, RUN_COUNT_LOOPS, 0),
+                                       .component = (guint32)conn_int(conn, RUN_COUNT_LOOPS, 1),
+                                       .state = (guint8)read_state(conn, RUN_COUNT_LOOPS, 2),
+                                       .n = conn_int(conn, RUN_COUNT_LOOPS, 3) };
+
+                g_array_append_val(counts, count);
+        }
+        pool_give(&store->pool, conn);
+        return step == STEP_DONE ? g_steal_pointer(&counts) : NULL;
 }
 
 static bool add_nodes(Conn *conn, gint64 run, gint64 ret[NODE_STATES], GError **error)

@@ -15,7 +15,7 @@ G_STATIC_ASSERT(JOB_SUBMITTED == 0 && JOB_QUEUED == 1 && JOB_SUSPENDED == 2 && J
 G_STATIC_ASSERT(JOB_STARTING == 4 && JOB_RUNNING == 5 && JOB_PREEMPTING == 6 && JOB_STOPPING == 7);
 G_STATIC_ASSERT(KIND_USER == 0 && KIND_CLUSTER == 1 && KIND_QUEUE == 2 && KIND_FLAVOUR == 3);
 G_STATIC_ASSERT(KIND_GRANT == 4 && KIND_POOL == 5 && KIND_SECRET == 6 && KIND_FILESYSTEM == 7);
-G_STATIC_ASSERT(SUBJECT_NONE == 0 && SUBJECT_JOB == 1 && SUBJECT_RUN == 2);
+G_STATIC_ASSERT(SUBJECT_NONE == 0 && SUBJECT_JOB == 1 && SUBJECT_RUN == 2 && SUBJECT_PIPELINE == 3);
 G_STATIC_ASSERT(NODE_NONE == 0 && NODE_LOOKING == 1 && NODE_STARTING == 2 && NODE_RUNNING == 3);
 G_STATIC_ASSERT(NODE_STOPPING == 4 && NODE_SUCCEEDED == 5 && NODE_FAILED == 6 && NODE_TERMINATED == 7);
 G_STATIC_ASSERT(NODE_CANCELLED == 8 && NODE_SKIPPED == 9);
@@ -147,6 +147,31 @@ const char *const schema_migrations[] = {
         "  PRIMARY KEY (run, node, output, name)) STRICT, WITHOUT ROWID;"
         "CREATE INDEX run_artifact_path ON run_artifact (user, fs, path);"
         "ALTER TABLE run_child ADD COLUMN list TEXT;",
+        /* Retries of runs. A node that a retry kept names the run whose job made its result; that run is not deleted
+         * while others use it, which the index finds. Only kept nodes are in it. */
+        "ALTER TABLE run ADD COLUMN retry_of INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE run ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1;"
+        "ALTER TABLE run_node ADD COLUMN made_by INTEGER NOT NULL DEFAULT 0;"
+        "CREATE INDEX run_node_maker ON run_node (made_by) WHERE made_by > 0;",
+        /* Stored pipelines. A definition lies once for each content, by its hash: versions refer to it, and the runs that
+         * were made of them, whose own text is empty. It goes with the last of these. The name of a pipeline is free in
+         * the batch that deletes it, so no index holds names apart: the engine does. */
+        "CREATE TABLE pipeline (seq INTEGER PRIMARY KEY, user TEXT NOT NULL, name TEXT NOT NULL, note TEXT,"
+        "  made INTEGER NOT NULL, revision INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL) STRICT;"
+        "CREATE INDEX pipeline_name ON pipeline (user, name);"
+        "CREATE TABLE pipeline_version (pipeline INTEGER NOT NULL, version INTEGER NOT NULL, hash TEXT NOT NULL,"
+        "  size INTEGER NOT NULL, user TEXT NOT NULL, fs TEXT, path TEXT, created INTEGER NOT NULL,"
+        "  PRIMARY KEY (pipeline, version)) STRICT, WITHOUT ROWID;"
+        "CREATE INDEX pipeline_version_hash ON pipeline_version (hash);"
+        "CREATE TABLE pipeline_text (hash TEXT NOT NULL PRIMARY KEY, text TEXT NOT NULL) STRICT;"
+        "ALTER TABLE run_text ADD COLUMN hash TEXT;"
+        "CREATE INDEX run_text_hash ON run_text (hash) WHERE hash IS NOT NULL;"
+        "ALTER TABLE run ADD COLUMN pipeline INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE run ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE run ADD COLUMN source TEXT;"
+        "ALTER TABLE run ADD COLUMN fs TEXT;"
+        "ALTER TABLE run ADD COLUMN note TEXT;"
+        "ALTER TABLE state ADD COLUMN last_pipeline_seq INTEGER NOT NULL DEFAULT 0;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -33,14 +33,49 @@ static inline SqliteStore *sqlite_store(Store *base)
 /* The same of runs, from `run`. */
 #define RUN_COLUMNS                                                                                            \
         "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, " \
-        "run.stopping, run.forced, run.dropped, run.idempotency, run.message"
+        "run.stopping, run.forced, run.dropped, run.idempotency, run.message, run.retry_of, run.attempt, "     \
+        "iif(run.retry_of, (SELECT earlier.id FROM run AS earlier WHERE earlier.seq = run.retry_of), NULL), "  \
+        "run.pipeline, run.version, run.source, run.fs, run.note"
+enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
+       RUN_AT_SEQ,
+       RUN_AT_ID,
+       RUN_AT_USER,
+       RUN_AT_NAME,
+       RUN_AT_STATE,
+       RUN_AT_CREATED,
+       RUN_AT_FINISHED,
+       RUN_AT_REVISION,
+       RUN_AT_ADMIN,
+       RUN_AT_STOPPING,
+       RUN_AT_FORCED,
+       RUN_AT_DROPPED,
+       RUN_AT_KEY,
+       RUN_AT_MESSAGE,
+       RUN_AT_RETRY_OF,
+       RUN_AT_ATTEMPT,
+       RUN_AT_RETRY_ID,
+       RUN_AT_PIPELINE,
+       RUN_AT_VERSION,
+       RUN_AT_SOURCE,
+       RUN_AT_FS,
+       RUN_AT_NOTE,
+       RUN_AT_TEXT,
+};
 #define RUN_NODE_COLUMNS                                                                                     \
         "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "   \
-        "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message"
+        "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message, "              \
+        "run_node.made_by, iif(run_node.made_by, (SELECT maker.id FROM run AS maker"                         \
+        " WHERE maker.seq = run_node.made_by), NULL)"
 #define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest, list"
 #define ARTIFACT_COLUMNS                                                                                     \
         "run_artifact.run, run_artifact.node, run_artifact.output, run_artifact.name, run_artifact.user, "   \
         "run_artifact.fs, run_artifact.path, run_artifact.created"
+/* Its text, which lies with the stored pipelines if it came from one, its request, and the hash of such a text. */
+#define RUN_TEXT_COLUMNS "coalesce(pipeline_text.text, run_text.text), request, run_text.hash"
+#define RUN_WITH_STORED " LEFT JOIN pipeline_text ON pipeline_text.hash = run_text.hash"
+
+#define PIPELINE_COLUMNS "seq, user, name, note, made, revision, created, updated"
+#define PIPELINE_VERSION_COLUMNS "pipeline, version, pipeline_version.hash, size, user, fs, path, created"
 
 /* A row as it was read. Converting it to a job takes longer than reading, so it is done after the read
  * transaction. */
@@ -81,14 +116,25 @@ bool sqlite_array_count(Store *base, gint64 array_seq, ArrayCount *ret, GError *
 bool sqlite_array_by_name(Store *base, const char *user, const char *name, gint64 *ret, GError **error);
 GPtrArray *sqlite_array_jobs(Store *base, gint64 array_seq, guint32 states, int limit, GError **error);
 RunRecord *sqlite_run_by_id(Store *base, const char *id, bool text, GError **error);
+RunRecord *sqlite_run_by_seq(Store *base, gint64 seq, bool text, GError **error);
 RunRecord *sqlite_run_by_key(Store *base, const char *user, const char *key, GError **error);
 GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GError **error);
 GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_next, GError **error);
+bool sqlite_last_job(Store *base, gint64 *ret, GError **error);
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
+GArray *sqlite_run_loop_counts(Store *base, gint64 run, guint32 longer, int limit, GError **error);
 bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);
 bool sqlite_run_text(Store *base, RunRecord *run, GError **error);
 GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
+RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error);
+PipelineRecord *sqlite_pipeline(Store *base, gint64 seq, GError **error);
+PipelineRecord *sqlite_pipeline_by_name(Store *base, const char *user, const char *name, GError **error);
+GPtrArray *sqlite_pipelines(Store *base, const PipelineQuery *query, gint64 *ret_next, GError **error);
+PipelineVersion *sqlite_pipeline_version(Store *base, gint64 pipeline, int version, bool text,
+                                         GError **error);
+GPtrArray *sqlite_pipeline_versions(Store *base, gint64 pipeline, int after, int limit, int *ret_next,
+                                    GError **error);
 GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
 gint64 sqlite_events_horizon(Store *base);
 Token *sqlite_token_by_hash(Store *base, const char *hash, GError **error);

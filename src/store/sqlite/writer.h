@@ -32,6 +32,14 @@ enum {
         RUN_TEXT_INSERT,
         RUN_DROP,
         RUN_TEXT_DROP,
+        RUN_HASH,
+        KEEP_PIPELINE_SEQ,
+        PIPELINE_DROP,
+        VERSION_INSERT,
+        VERSION_HASH,
+        VERSION_DROP,
+        STORED_TEXT_INSERT,
+        STORED_TEXT_DROP,
         JOB_EXISTS,
         EVENT_EXISTS,
         LOAD_STATE,
@@ -81,6 +89,17 @@ void bind_artifact_drop(Conn *conn, int stmt, const void *data);
 void *read_run(Conn *conn, int stmt, Loading *loading, GError **error);
 void *read_run_node(Conn *conn, int stmt, Loading *loading, GError **error);
 void *read_run_child(Conn *conn, int stmt, Loading *loading, GError **error);
+
+/* ---- pipeline.c: stored pipelines ---- */
+
+void bind_pipeline(Conn *conn, int stmt, const void *data);
+bool drop_pipeline(Conn *conn, const void *data, GError **error);
+bool write_version(Conn *conn, const void *data, GError **error);
+bool drop_version(Conn *conn, const void *data, GError **error);
+void *read_pipeline(Conn *conn, int stmt, Loading *loading, GError **error);
+void *read_version(Conn *conn, int stmt, Loading *loading, GError **error);
+/* Deletes the definition of this hash if no version and no run has it. NULL is a no-op. */
+bool drop_stored_text(Conn *conn, const char *hash, GError **error);
 
 /* Prepares the named statements and those of the rows. */
 bool writer_prepare(Conn *conn, GError **error);

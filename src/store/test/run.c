@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "store/sqlite/reader.h"
+#include "store/sqlite/schema.h"
 #include "store/sqlite/writer.h"
 #include "store/test/help.h"
 
@@ -310,6 +311,13 @@ static void test_change(void)
         g_assert_cmpint(counts[NODE_FAILED], ==, 1);
         g_assert_cmpint(counts[NODE_CANCELLED], ==, 1);
         g_assert_cmpint(counts[NODE_TERMINATED], ==, 3); /* of the loop's four, one has a row */
+        g_autoptr(GArray) loops = store_run_loop_counts(store, 1, 3, 10, &error);
+        g_assert_cmpuint(loops->len, ==, 1); /* of the loop's four, one failed */
+        g_assert_cmpuint(g_array_index(loops, RunLoopCount, 0).component, ==, 8);
+        g_assert_cmpint(g_array_index(loops, RunLoopCount, 0).state, ==, NODE_FAILED);
+        g_assert_cmpint(g_array_index(loops, RunLoopCount, 0).n, ==, 1);
+        g_autoptr(GArray) longer = store_run_loop_counts(store, 1, 4, 10, &error);
+        g_assert_cmpuint(longer->len, ==, 0);
         g_assert_true(store_load(store, &state, &error));
         g_assert_cmpuint(state.loaded[RECORD_RUN]->len, ==, 0);
         g_assert_cmpuint(state.loaded[RECORD_RUN_NODE]->len, ==, 0);
@@ -462,6 +470,145 @@ static void test_plans(void)
         sqlite3_close(db);
 }
 
+/* ---- retries ---- */
+
+static RunNodeRecord *make_kept(gint64 run, guint32 index, gint64 maker)
+{
+        RunNodeRecord *node = make_node(run, index, NODE_SUCCEEDED);
+
+        node->made_by = maker;
+        return node;
+}
+
+/* The earlier run is found with its id, and is not deleted by age while the later one keeps results of it. */
+static void test_retry(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), drop = batch_new();
+        g_autoptr(GError) error = NULL;
+        RunRecord *first = make_run(1, "ann", NULL), *second = make_run(2, "ann", "k"), *dropped;
+        gint64 next;
+
+        second->retry_of = 1;
+        second->attempt = 2;
+        batch_put(batch, RECORD_NEW_RUN, first);
+        batch_put(batch, RECORD_NEW_RUN, second);
+        batch_put(batch, RECORD_RUN, change_run(first, NODE_FAILED, 4000));
+        batch_put(batch, RECORD_RUN, change_run(second, NODE_SUCCEEDED, 5000));
+        batch_put(batch, RECORD_RUN_NODE, make_kept(2, 3, 1));
+        batch_put(batch, RECORD_RUN_NODE, make_node(2, 4, NODE_SUCCEEDED));
+        commit(store, batch);
+
+        g_autoptr(RunRecord) got = store_run_by_id(store, second->id, false, &error);
+        g_assert_cmpint(got->retry_of, ==, 1);
+        g_assert_cmpstr(got->retry_id, ==, first->id);
+        g_assert_cmpuint(got->attempt, ==, 2);
+        g_autoptr(RunRecord) plain = store_run_by_id(store, first->id, false, &error);
+        g_assert_true(plain->retry_of == 0 && !plain->retry_id && plain->attempt == 1);
+        g_autoptr(GPtrArray) nodes =
+                store_run_nodes(store, &(RunNodeQuery){ .run = 2, .limit = 10 }, &next, &error);
+        g_assert_cmpint(((RunNodeRecord *)nodes->pdata[0])->made_by, ==, 1);
+        g_assert_cmpstr(((RunNodeRecord *)nodes->pdata[0])->made_id, ==, first->id);
+        g_assert_cmpint(((RunNodeRecord *)nodes->pdata[1])->made_by, ==, 0);
+        g_assert_null(((RunNodeRecord *)nodes->pdata[1])->made_id);
+
+        const RunNodeQuery with_job = { .run = 2, .job_upto = 1, .limit = 10 };
+        const RunNodeQuery behind_job = { .run = 2, .job_after = 1, .job_upto = 2, .limit = 10 };
+        g_autoptr(GPtrArray) jobs = store_run_nodes(store, &with_job, &next, &error);
+        g_assert_cmpuint(jobs->len, ==, 1); /* node 3, with job 1; node 4 has none */
+        g_assert_cmpuint(((RunNodeRecord *)jobs->pdata[0])->node, ==, 3);
+        g_autoptr(GPtrArray) behind = store_run_nodes(store, &behind_job, &next, &error);
+        g_assert_cmpuint(behind->len, ==, 0);
+
+        g_autoptr(RunRecord) user = store_run_user_of(store, 1, &error);
+        g_assert_cmpint(user->seq, ==, 2);
+        g_assert_null(store_run_user_of(store, 2, &error));
+        g_autoptr(RunRecord) expired = store_run_expired(store, 9000, &error);
+        g_assert_cmpint(expired->seq, ==, 2); /* the first one is older, but in use */
+        dropped = change_run(second, NODE_SUCCEEDED, 5000);
+        dropped->dropped = true;
+        batch_put(drop, RECORD_RUN, dropped);
+        batch_drop(drop, RECORD_RUN_NODE, make_node(2, 3, NODE_SUCCEEDED));
+        batch_drop(drop, RECORD_RUN_NODE, make_node(2, 4, NODE_SUCCEEDED));
+        batch_drop(drop, RECORD_RUN, copy_int(2));
+        commit(store, drop);
+        g_assert_null(store_run_user_of(store, 1, &error));
+        g_autoptr(RunRecord) old = store_run_expired(store, 9000, &error);
+        g_assert_cmpint(old->seq, ==, 1);
+        g_assert_no_error(error);
+}
+
+/* A retry is first stored as dropped, while what it keeps is copied: nobody sees it, a start does not load it, and its
+ * key is free. Then it is shown. */
+static void test_hidden(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), show = batch_new();
+        g_autoptr(GError) error = NULL;
+        RunRecord *run = make_run(1, "ann", "k"), *shown;
+        g_auto(StoreState) hidden = { 0 }, state = { 0 };
+
+        run->dropped = true;
+        batch_put(batch, RECORD_NEW_RUN, run);
+        batch_put(batch, RECORD_RUN_NODE, make_kept(1, 3, 9));
+        batch_put(batch, RECORD_RUN_CHILD, make_child(1, 0, 5, 3, 2));
+        commit(store, batch);
+        g_assert_null(store_run_by_id(store, run->id, false, NULL));
+        g_assert_null(store_run_by_key(store, "ann", "k", NULL));
+        g_assert_null(store_run_user_of(store, 9, &error));
+        g_assert_true(store_load(store, &hidden, &error));
+        g_assert_cmpuint(hidden.loaded[RECORD_RUN]->len, ==, 0);
+        g_assert_cmpuint(hidden.loaded[RECORD_RUN_NODE]->len, ==, 0);
+        g_assert_cmpuint(hidden.loaded[RECORD_RUN_CHILD]->len, ==, 0);
+        shown = change_run(run, NODE_RUNNING, 0);
+        shown->key = g_strdup("k");
+        batch_put(show, RECORD_RUN, shown);
+        commit(store, show);
+        g_autoptr(RunRecord) by_key = store_run_by_key(store, "ann", "k", &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(by_key->seq, ==, 1);
+        g_assert_true(store_load(store, &state, &error));
+        g_assert_cmpuint(state.loaded[RECORD_RUN]->len, ==, 1);
+        g_assert_cmpuint(state.loaded[RECORD_RUN_NODE]->len, ==, 1);
+        g_assert_cmpint(((RunNodeRecord *)state.loaded[RECORD_RUN_NODE]->pdata[0])->made_by, ==, 9);
+}
+
+/* A run of the version before retries is a first attempt. */
+static void test_migration(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autofree char *path = g_build_filename(dir, "paddle.db", NULL);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Store) store = NULL;
+        Conn conn = { 0 };
+        int before = 0;
+        gint64 next;
+
+        while (!strstr(schema_migrations[before], "ADD COLUMN retry_of"))
+                before++;
+        g_assert_true(conn_open(&conn, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &error));
+        g_assert_true(schema_migrate(&conn, schema_migrations, before, &error));
+        (void)conn_exec(
+                &conn,
+                "INSERT INTO run VALUES (1, 'abcdefgh12345678', 'ann', 'p', 6, 10, 20, 3, 0, 0, 0, 0, NULL, 'm');"
+                "INSERT INTO run_text VALUES (1, 't', '{}');"
+                "INSERT INTO run_node VALUES (1, 2, 0, 3, 0, 6, 1, 0, 11, 12, 'm')",
+                &error);
+        g_assert_no_error(error);
+        conn_close(&conn);
+        store = open_store(dir);
+        g_autoptr(RunRecord) run = store_run_by_id(store, "abcdefgh12345678", true, &error);
+        g_assert_no_error(error);
+        g_assert_true(run->attempt == 1 && run->retry_of == 0 && run->state == NODE_FAILED);
+        g_assert_cmpstr(run->text, ==, "t");
+        g_autoptr(GPtrArray) nodes =
+                store_run_nodes(store, &(RunNodeQuery){ .run = 1, .limit = 10 }, &next, &error);
+        g_assert_cmpuint(nodes->len, ==, 1);
+        g_assert_cmpint(((RunNodeRecord *)nodes->pdata[0])->made_by, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -474,5 +621,8 @@ int main(int argc, char **argv)
         g_test_add_func("/store/run/plans", test_plans);
         g_test_add_func("/store/run/drop", test_drop);
         g_test_add_func("/store/run/expired", test_expired);
+        g_test_add_func("/store/run/retry", test_retry);
+        g_test_add_func("/store/run/hidden", test_hidden);
+        g_test_add_func("/store/run/migration", test_migration);
         return g_test_run();
 }

@@ -1,0 +1,627 @@
+/* The whole of a run (doc/reference/paddleflow-api.md, "A run as it is shown"): a tree of its nodes, each with what it
+ * was given. Of a node only numbers are kept (Entry); its object is made when its turn comes, so that a run of 100,000
+ * nodes needs 5 MB and not a tree of 100 MB. A small run is answered at once, a large one as a stream. */
+#include <string.h>
+
+#include "api/paddleflow/internal.h"
+#include "pipeline/definition.h"
+#include "pipeline/render.h"
+#include "pipeline/step-job.h"
+
+enum {
+        ROOT = 0, /* nodes that hold the entry points and post_process */
+        POST = 1,
+        ROWS = 20000, /* nodes that are read at once */
+        CHILDREN_MAX = 100000,
+        PAGE_NODES = 256,   /* nodes whose texts are read at once */
+        AT_ONCE_MAX = 1000, /* nodes of a small run */
+        PULL_BYTES = 48 * 1024,
+        LEVELS = DEFINITION_DEPTH_MAX + 2,
+};
+
+typedef struct {
+        guint32 node, dag, component, number;
+        gint64 started, finished;
+        guint8 state; /* NodeState */
+        bool inner;   /* a DAG that has begun */
+} Entry;
+
+/* An instance of a DAG whose components are being written. */
+typedef struct {
+        guint32 node, at;  /* `at`: the component whose turn it is */
+        guint32 end;       /* behind the last one */
+        guint entry, last; /* its entries that are still to be written; both 0: it has not begun */
+        bool begun;        /* the brackets of `at` are open */
+        bool any;          /* a component was written: a comma is due */
+        RenderDag render;
+        guint32 list_of; /* the component of `list`; 0: none */
+        json_t *list;    /* of its loop */
+} Level;
+
+typedef struct {
+        PaddleFlow *flow;
+        RunRecord *run; /* owned, with its text */
+        char *id;
+        json_t *request;
+        Definition *definition;
+        GHashTable *lists; /* of render_lists */
+        RenderContext context;
+        GArray *entries;   /* Entry, by DAG, component, number */
+        GHashTable *rests; /* (dag, component) -> NodeState of nodes that never were made */
+        GPtrArray *page;   /* RunNodeRecord: some nodes with their texts */
+        Level levels[LEVELS];
+        guint n;
+        enum { HEAD, RUNTIME, POST_PROCESS, ENDED } stage;
+} Show;
+
+/* ---- what is known of the nodes ---- */
+
+static int compare(gconstpointer a, gconstpointer b)
+{
+        const Entry *one = a, *other = b;
+
+        if (one->dag != other->dag)
+                return one->dag < other->dag ? -1 : 1;
+        if (one->component != other->component)
+                return one->component < other->component ? -1 : 1;
+        return one->number < other->number ? -1 : one->number > other->number;
+}
+
+static void add_entry(Show *show, const RunNodeRecord *node)
+{
+        const Entry entry = { .node = node->node,
+                              .dag = node->dag,
+                              .component = node->component,
+                              .number = node->number,
+                              .started = node->started,
+                              .finished = node->finished,
+                              .state = node->state,
+                              .inner = node->inner };
+
+        /* Rows from a run of another version of the language. */
+        if (node->component < show->definition->n_components)
+                g_array_append_val(show->entries, entry);
+}
+
+static bool read_nodes(Show *show, GError **error)
+{
+        RunNodeQuery query = { .run = show->run->seq, .limit = ROWS };
+        gint64 next;
+
+        do {
+                g_autoptr(GPtrArray) nodes = store_run_nodes(show->flow->store, &query, &next, error);
+
+                if (!nodes)
+                        return false;
+                for (guint i = 0; i < nodes->len; i++)
+                        add_entry(show, nodes->pdata[i]);
+                query.after = next;
+        } while (next);
+        g_array_sort(show->entries, compare);
+        return true;
+}
+
+static gint64 key_of(guint32 dag, guint32 component)
+{
+        return (gint64)((guint64)dag << 32 | component);
+}
+
+static bool read_rests(Show *show, GError **error)
+{
+        g_autoptr(GPtrArray) children =
+                store_run_children(show->flow->store, show->run->seq, CHILDREN_MAX, error);
+
+        for (guint i = 0; children && i < children->len; i++) {
+                const RunChildRecord *child = children->pdata[i];
+                gint64 key = key_of(child->dag, child->component);
+
+                if (child->rest)
+                        g_hash_table_insert(show->rests, g_memdup2(&key, sizeof key),
+                                            GINT_TO_POINTER(child->rest));
+        }
+        return children != NULL;
+}
+
+/* The first entry that does not come before (dag, component). */
+static guint find_entry(const Show *show, guint32 dag, guint32 component)
+{
+        guint low = 0, high = show->entries->len;
+
+        while (low < high) {
+                guint middle = low + (high - low) / 2;
+                const Entry *entry = &g_array_index(show->entries, Entry, middle);
+
+                if (entry->dag < dag || (entry->dag == dag && entry->component < component))
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+/* The row of a node with its texts; NULL: it was deleted meanwhile. Neighbours often come next. */
+static const RunNodeRecord *find_row(Show *show, guint32 node)
+{
+        const RunNodeQuery query = { .run = show->run->seq, .after = (gint64)node - 1, .limit = PAGE_NODES };
+        gint64 next;
+
+        for (int tries = 0; tries < 2; tries++) {
+                for (guint i = 0; show->page && i < show->page->len; i++)
+                        if (((const RunNodeRecord *)show->page->pdata[i])->node == node)
+                                return show->page->pdata[i];
+                g_clear_pointer(&show->page, g_ptr_array_unref);
+                show->page = tries == 0 ? store_run_nodes(show->flow->store, &query, &next, NULL) : NULL;
+        }
+        return NULL;
+}
+
+/* ---- what a node was given ---- */
+
+/* The list of a loop in this DAG. */
+static const json_t *list_of(Show *show, Level *level, guint32 component)
+{
+        g_autoptr(json_t) parameters = NULL;
+        const char *input = NULL;
+
+        if (level->list_of == component)
+                return level->list;
+        json_decref(level->list);
+        level->list = NULL;
+        level->list_of = component;
+        parameters = render_parameters(&show->context, &level->render, component, NULL);
+        if (parameters)
+                level->list = render_loop(&show->context, component, parameters, &input, NULL);
+        return level->list;
+}
+
+static const json_t *item_of(Show *show, Level *level, const Entry *entry)
+{
+        bool loops = show->definition->components[component_target(show->definition, entry->component)].loops;
+
+        return loops ? json_array_get(list_of(show, level, entry->component), entry->number) : NULL;
+}
+
+/* ---- the objects ---- */
+
+static const char *state_word(NodeState state)
+{
+        return state == NODE_STOPPING ? "terminating" : node_state_name(state);
+}
+
+static char *dag_id(const Show *show, guint32 node)
+{
+        return g_strdup_printf("dag-%s-%016x", show->id, node);
+}
+
+/* "run-000001-train", "run-000001-train-2" of a loop. */
+static char *display_name(const Show *show, const Entry *entry)
+{
+        const char *name = component_name(show->definition, entry->component);
+
+        return entry->number ? g_strdup_printf("%s-%s-%u", show->id, name, entry->number)
+                             : g_strdup_printf("%s-%s", show->id, name);
+}
+
+static char *dependencies(const Show *show, guint32 i)
+{
+        const Component *component = &show->definition->components[i];
+        GString *text = g_string_new(NULL);
+
+        for (guint32 k = component->dependencies; k < component[1].dependencies; k++)
+                g_string_append_printf(text, "%s%s", text->len > 0 ? "," : "",
+                                       component_name(show->definition, show->definition->links[k]));
+        return g_string_free(text, FALSE);
+}
+
+static json_t *take_map(json_t **map)
+{
+        return *map ? g_steal_pointer(map) : json_object();
+}
+
+/* Parameters of a step are text. */
+static json_t *texts_of(const json_t *values)
+{
+        json_t *texts = json_object(), *value;
+        const char *name;
+
+        json_object_foreach((json_t *)values, name, value) {
+                g_autofree char *text = render_text(value);
+
+                json_object_set_new(texts, name, json_string(text));
+        }
+        return texts;
+}
+
+static json_t *show_mounts(const Show *show, guint32 component)
+{
+        const Extra *extra = component_extra(show->definition, component);
+        json_t *list = extra->n_mounts ? json_array() : json_null();
+
+        for (guint32 i = 0; i < extra->n_mounts; i++) {
+                const StepMount *mount = &show->definition->mounts[extra->mounts + i];
+
+                json_array_append_new(list,
+                                      json_pack("{s:s, s:s, s:s, s:b}", "name",
+                                                definition_text(show->definition, mount->name), "mountPath",
+                                                definition_text(show->definition, mount->mount_path),
+                                                "subPath", definition_text(show->definition, mount->sub_path),
+                                                "readOnly", mount->read_only));
+        }
+        return list;
+}
+
+static json_t *show_cache(const Show *show, guint32 component)
+{
+        bool global;
+        CacheOptions cache = component_cache(show->definition, component, &global);
+        g_autofree char *expiry = g_strdup_printf("%" G_GINT64_FORMAT, cache.expires ? cache.expiry_s : -1);
+        json_t *scopes = json_array();
+
+        for (guint32 i = 0; i < cache.n_scopes; i++) {
+                const CacheScope *scope = &show->definition->scopes[cache.scopes + i];
+
+                json_array_append_new(scopes,
+                                      json_pack("{s:s, s:s, s:s}", "name",
+                                                definition_text(show->definition, scope->name), "id", "",
+                                                "path", definition_text(show->definition, scope->path)));
+        }
+        return json_pack("{s:b, s:s, s:o}", "enable", cache.enable == CACHE_ON, "maxExpiredTime", expiry,
+                         "fsScope", scopes);
+}
+
+static const char *image_of(const Show *show, guint32 target)
+{
+        guint32 image = show->definition->components[target].image;
+
+        return definition_text(show->definition, image ? image : show->definition->image);
+}
+
+/* What both kinds have. A step must not have `entryPoints`, by which clients know a DAG, and a DAG must. */
+static json_t *show_common(const Show *show, const Entry *entry, const char *end_states, Rendered *rendered)
+{
+        g_autofree char *parent = dag_id(show, entry->dag), *deps = dependencies(show, entry->component);
+        const char *state = state_word((NodeState)entry->state);
+        bool ended = strstr(end_states, state) != NULL;
+        g_autofree char *started = time_text(entry->started),
+                        *finished = time_text(ended ? entry->finished : 0);
+
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:o, s:o}}", "parentDagID", parent, "deps", deps,
+                         "startTime", started, "endTime", finished, "status", state, "artifacts", "input",
+                         take_map(&rendered->inputs), "output", take_map(&rendered->outputs));
+}
+
+static json_t *show_step(Show *show, const Entry *entry, Rendered *rendered)
+{
+        const Definition *definition = show->definition;
+        const char *step = component_name(definition, entry->component);
+        guint32 target = component_target(definition, entry->component);
+        const RunNodeRecord *row = entry->node ? find_row(show, entry->node) : NULL;
+        g_autofree char *name = display_name(show, entry),
+                        *job_name = step_job_name(show->run->id, step, entry->node);
+        g_autofree char *job =
+                row && row->job_id ? job_step_id(show->run->seq, job_name, row->job_id) : g_strdup("");
+        json_t *object = show_common(show, entry, "failed succeeded terminated", rendered);
+        g_autoptr(json_t) rest =
+                json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s}", "jobID", job,
+                          "name", name, "type", "step", "stepName", step, "command",
+                          rendered->command
+                                  ? rendered->command
+                                  : definition_text(definition, definition->components[target].command.text),
+                          "parameters", texts_of(rendered->parameters), "env", take_map(&rendered->env),
+                          "extraFS", show_mounts(show, target), "dockerEnv", image_of(show, target), "cache",
+                          show_cache(show, target), "jobMessage", row && row->message ? row->message : "",
+                          "cacheRunID", "", "cacheJobID", "");
+
+        json_object_update(object, rest);
+        return object;
+}
+
+static json_t *show_dag(Show *show, const Entry *entry, Rendered *rendered)
+{
+        const RunNodeRecord *row = entry->node ? find_row(show, entry->node) : NULL;
+        g_autofree char *id = dag_id(show, entry->node), *display = display_name(show, entry);
+        g_autofree char *name = g_strconcat("dag-", display, NULL);
+        json_t *object = show_common(show, entry, "cancelled failed succeeded skipped", rendered);
+        g_autoptr(json_t) rest =
+                json_pack("{s:s, s:s, s:s, s:s, s:o, s:s}", "id", id, "name", name, "type", "dag", "dagName",
+                          component_name(show->definition, entry->component), "parameters",
+                          take_map(&rendered->parameters), "message",
+                          row && row->message ? row->message : "");
+
+        json_object_update(object, rest);
+        return object;
+}
+
+/* ---- writing ---- */
+
+/* Without its closing brace. */
+static void write_open(GString *out, const json_t *object)
+{
+        g_autofree char *text = json_format(object);
+
+        g_string_append_len(out, text, (gssize)strlen(text) - 1);
+}
+
+static void push(Show *show, guint32 node, guint32 holder, RenderDag render)
+{
+        const Component *component = &show->definition->components[holder];
+
+        show->levels[show->n++] = (Level){
+                .node = node, .at = component->children, .end = component[1].children, .render = render
+        };
+}
+
+static void pop(Show *show)
+{
+        json_decref(show->levels[--show->n].list);
+}
+
+/* One that has no node: it was cancelled, or stopped while it waited. Nothing: it may still begin. */
+static bool make_rest(const Show *show, const Level *level, Entry *ret)
+{
+        gint64 key = key_of(level->node, level->at);
+        int rest = GPOINTER_TO_INT(g_hash_table_lookup(show->rests, &key));
+
+        *ret = (Entry){ .dag = level->node, .component = level->at, .state = (guint8)rest };
+        return rest != NODE_NONE;
+}
+
+/* A DAG with components goes on in a level of its own. */
+static void write_entry(Show *show, const Entry *entry, GString *out)
+{
+        Level *level = &show->levels[show->n - 1];
+        guint32 target = component_target(show->definition, entry->component);
+        bool dag = show->definition->components[target].dag;
+        const json_t *item = item_of(show, level, entry);
+        g_auto(Rendered) rendered = { 0 };
+        g_autoptr(json_t) object = NULL;
+
+        (void)render_instance(&show->context, &level->render, entry->component, entry->number, item, NULL,
+                              &rendered, NULL);
+        object = dag ? show_dag(show, entry, &rendered) : show_step(show, entry, &rendered);
+        write_open(out, object);
+        if (dag)
+                g_string_append(out, ",\"entryPoints\":{");
+        if (dag && entry->inner && show->n < LEVELS)
+                push(show, entry->node, target,
+                     (RenderDag){ &level->render, entry->component, entry->number, item });
+        else
+                g_string_append(out, dag ? "}}" : "}");
+}
+
+static void open_component(Show *show, Level *level, GString *out)
+{
+        g_string_append_printf(out, "%s\"%s\":%s", level->any ? "," : "",
+                               component_name(show->definition, level->at),
+                               show->stage == RUNTIME ? "[" : "");
+        level->any = level->begun = true;
+}
+
+static void close_component(const Show *show, Level *level, GString *out)
+{
+        if (level->begun && show->stage == RUNTIME)
+                g_string_append_c(out, ']');
+        level->begun = false;
+        level->entry = level->last = 0;
+        level->at++;
+}
+
+/* The entries of the component whose turn it is. */
+static void find_entries(const Show *show, Level *level)
+{
+        level->entry = find_entry(show, level->node, level->at);
+        level->last = find_entry(show, level->node, level->at + 1);
+        if (show->stage == POST_PROCESS) /* an object, not a list */
+                level->last = MIN(level->last, level->entry + 1);
+}
+
+static void write_level(Show *show, GString *out)
+{
+        Level *level = &show->levels[show->n - 1];
+        Entry rest;
+
+        if (!level->begun) {
+                find_entries(show, level);
+                if (level->entry < level->last || make_rest(show, level, &rest))
+                        open_component(show, level, out);
+                if (level->begun && level->entry == level->last)
+                        write_entry(show, &rest, out);
+        } else if (level->entry < level->last) {
+                const Entry *entry = &g_array_index(show->entries, Entry, level->entry);
+
+                if (level->entry > find_entry(show, level->node, level->at))
+                        g_string_append_c(out, ',');
+                level->entry++;
+                write_entry(show, entry, out);
+                return;
+        }
+        if (level->entry == level->last)
+                close_component(show, level, out);
+}
+
+static json_t *main_fs(const Definition *definition)
+{
+        const StepMount *fs = &definition->main_fs;
+
+        if (!definition->has_main_fs)
+                return json_object();
+        return json_pack("{s:s, s:s, s:s, s:s, s:b}", "id", "", "name", definition_text(definition, fs->name),
+                         "mountPath", definition_text(definition, fs->mount_path), "subPath",
+                         definition_text(definition, fs->sub_path), "readOnly", fs->read_only);
+}
+
+static const char *said(const Show *show, const char *name, const char *otherwise)
+{
+        const char *text = json_string_value(json_object_get(show->request, name));
+
+        return text ? text : otherwise;
+}
+
+static void write_head(Show *show, GString *out)
+{
+        const RunRecord *run = show->run;
+        const Definition *definition = show->definition;
+        json_t *parameters = json_object_get(show->request, "parameters");
+        g_autofree char *created = time_text(run->created),
+                        *updated = time_text(run->finished ? run->finished : run->created);
+        g_autoptr(json_t) head = json_pack(
+                "{s:s, s:s, s:s, s:s, s:s, s:{s:o}, s:s, s:O?, s:s, s:{s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
+                "s:s}",
+                "runID", show->id, "name", run->name, "source", run->source ? run->source : "", "username",
+                run->user, "fsName", run->fs ? run->fs : "", "fsOptions", "mainFS", main_fs(definition),
+                "description", run->note ? run->note : "", "parameters", parameters, "runYaml", run->text,
+                "failureOptions", "strategy",
+                said(show, "failure_strategy", definition->continues ? "continue" : "fail_fast"), "dockerEnv",
+                said(show, "image", definition_text(definition, definition->image)), "disabled",
+                said(show, "disabled", ""), "scheduleID", "", "runMsg", run->message ? run->message : "",
+                "status", run_word(run), "runCachedIDs", "", "createTime", created, "activateTime", created,
+                "updateTime", updated);
+
+        write_open(out, head);
+        g_string_append(out, ",\"runtime\":{");
+        push(show, ROOT, DEFINITION_ROOT, (RenderDag){ .component = DEFINITION_ROOT });
+        show->stage = RUNTIME;
+}
+
+static void end_level(Show *show, GString *out)
+{
+        pop(show);
+        if (show->n > 0) { /* a DAG ends, and so does its object */
+                g_string_append(out, "}}");
+        } else if (show->stage == RUNTIME) {
+                g_string_append(out, "},\"postProcess\":{");
+                push(show, POST, DEFINITION_POST, (RenderDag){ .component = DEFINITION_POST });
+                show->stage = POST_PROCESS;
+        } else {
+                g_string_append(out, "}}");
+                show->stage = ENDED;
+        }
+}
+
+/* One part more; false: that was all. */
+static bool write_some(Show *show, GString *out)
+{
+        if (show->stage == HEAD)
+                write_head(show, out);
+        else if (show->levels[show->n - 1].at == show->levels[show->n - 1].end)
+                end_level(show, out);
+        else
+                write_level(show, out);
+        return show->stage != ENDED;
+}
+
+/* ---- answers ---- */
+
+static void show_free(void *arg)
+{
+        Show *show = arg;
+
+        while (show->n > 0)
+                pop(show);
+        g_clear_pointer(&show->page, g_ptr_array_unref);
+        g_clear_pointer(&show->lists, g_hash_table_unref);
+        g_hash_table_unref(show->rests);
+        g_array_unref(show->entries);
+        definition_free(show->definition);
+        json_decref(show->request);
+        run_record_free(show->run);
+        g_free(show->id);
+        g_free(show);
+}
+
+/* As the run has it. */
+static Definition *compile(const Show *show, GError **error)
+{
+        const json_t *request = show->request;
+        const DefinitionRequest wanted = { .image_optional = true,
+                                           .json_body = json_is_true(json_object_get(request, "json_body")),
+                                           .docker_env = said(show, "image", NULL),
+                                           .fs_name = said(show, "fs_name", NULL),
+                                           .fs_id = said(show, "fs_id", NULL),
+                                           .parameters = json_object_get(request, "parameters") };
+        g_auto(Problems) problems = { 0 };
+        g_autofree char *problem = NULL;
+        Definition *ret;
+
+        problems_init(&problems);
+        ret = definition_parse(show->run->text, strlen(show->run->text), &wanted, &problems);
+        if (ret)
+                return ret;
+        problem = problem_format(problems_first(&problems));
+        paddleflow_set(error, CODE_InternalError, "the definition of run '%s' is not understood any more: %s",
+                       show->id, problem);
+        return NULL;
+}
+
+/* Takes the run. */
+static Show *show_new(PaddleFlow *flow, RunRecord *run)
+{
+        Show *show = g_new0(Show, 1);
+
+        show->flow = flow;
+        show->run = run;
+        show->id = numbered_id_format("run", run->seq);
+        show->request = json_parse(run->request, strlen(run->request), NULL);
+        show->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
+        show->rests = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+        return show;
+}
+
+static bool prepare(Show *show, GError **error)
+{
+        show->definition = compile(show, error);
+        if (!show->definition)
+                return false;
+        show->lists = render_lists(show->definition);
+        show->context = (RenderContext){ .definition = show->definition,
+                                         .run_id = show->run->id,
+                                         .user = show->run->user,
+                                         .lists = show->lists };
+        return read_nodes(show, error) && read_rests(show, error);
+}
+
+static StreamState pull(GString *out, void *arg)
+{
+        Show *show = arg;
+
+        while (out->len < PULL_BYTES)
+                if (!write_some(show, out))
+                        return STREAM_END;
+        return STREAM_MORE;
+}
+
+static void reply_at_once(HttpRequest *request, Show *show)
+{
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        while (write_some(show, out))
+                ;
+        http_reply(request, 200, "application/json", out->str, out->len);
+        show_free(show);
+}
+
+void run_show(const Call *call, const RunRecord *run)
+{
+        Show *show;
+        GError *error = NULL;
+        RunRecord *own = store_run_by_seq(call->flow->store, run->seq, true, &error);
+
+        if (own && (!own->text || !own->request)) {
+                paddleflow_set(&error, CODE_RunNotFound, "the run was just deleted");
+                g_clear_pointer(&own, run_record_free);
+        }
+        if (!own) {
+                paddleflow_fail(call->request, error, NULL);
+                return;
+        }
+        show = show_new(call->flow, own);
+        if (!prepare(show, &error)) {
+                paddleflow_fail(call->request, error, NULL);
+                show_free(show);
+        } else if (show->entries->len <= AT_ONCE_MAX) {
+                reply_at_once(call->request, show);
+        } else {
+                (void)http_stream(call->request,
+                                  &(HttpStream){ "application/json", pull, show_free, NULL, show });
+        }
+}

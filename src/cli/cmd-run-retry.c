@@ -1,0 +1,74 @@
+/* paddle run retry: the rest of a run that has ended. */
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/listing.h"
+#include "cli/pipeline-file.h"
+#include "cli/run-follow.h"
+#include "cli/verbs.h"
+
+typedef struct {
+        Common common;
+        char *from, *key;
+        GPtrArray *parameters; /* "NAME=VALUE" */
+        bool follow;
+} RetryOptions;
+
+static const Option options[] = {
+        { "from", 0, OPTION_STRING, offsetof(RetryOptions, from), "STEP",
+          "also run again STEP, or DAG.STEP, and all that depends on it" },
+        { "parameter", 'p', OPTION_LIST, offsetof(RetryOptions, parameters), "NAME=VALUE",
+          "change a parameter; what depends on it runs again" },
+        { "idempotency-key", 0, OPTION_STRING, offsetof(RetryOptions, key), "KEY",
+          "a second retry with the same key gives the first run" },
+        { "follow", 0, OPTION_BOOL, offsetof(RetryOptions, follow), NULL,
+          "show the steps as they begin and end; exits with 0 only if the run succeeded" },
+        COMMON_OPTIONS,
+        { 0 },
+};
+
+static json_t *body_of(const RetryOptions *retry, GError **error)
+{
+        const PipelineOptions pipeline = { .parameters = retry->parameters };
+        g_autoptr(json_t) parameters = pipeline_file_parameters(&pipeline, error);
+        json_t *body;
+
+        if (!parameters)
+                return NULL;
+        body = json_object();
+        if (retry->from)
+                json_object_set_new(body, "from", json_string(retry->from));
+        if (json_object_size(parameters) > 0)
+                json_object_set(body, "parameters", parameters);
+        return body;
+}
+
+static bool run_retry(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        const RetryOptions *retry = target;
+        g_autofree char *path = run_path(words[0], "/retry");
+        g_autoptr(json_t) body = body_of(retry, error), run = NULL;
+
+        return body && cli_client(cli, error) && run_post(cli, path, retry->key, body, &run, error) &&
+               run_begun(cli, run, retry->follow, error);
+}
+
+const Verb verb_run_retry = {
+        .name = "run retry",
+        .args = "RUN",
+        .summary = "Retry a run that has ended: steps that succeeded keep their results",
+        .about =
+                "A new run begins, whose id goes to standard output. What succeeded or was skipped is kept, and what "
+                "failed, was stopped or never began runs; so does post_process. A loop runs only the items that are "
+                "missing. The earlier run stays until you delete it, which is possible when no other run keeps its "
+                "results.\n\nRUN is an id, or the name of a pipeline: your newest run of it.",
+        .examples = "paddle run retry 6rpyr77cvstaad5v --follow\n"
+                    "paddle run retry train --from evaluate\n"
+                    "paddle run retry train -p train.epochs=5",
+        .options = options,
+        .size = sizeof(RetryOptions),
+        .min_words = 1,
+        .max_words = 1,
+        .words = WORDS_OBJECTS,
+        .run = run_retry,
+};

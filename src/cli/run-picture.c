@@ -1,0 +1,234 @@
+/* A run as a tree (see run-picture.h). */
+#include "cli/run-picture.h"
+
+#include <string.h>
+
+#include "base/number.h"
+#include "cli/listing.h"
+#include "cli/paint.h"
+#include "cli/table.h"
+
+typedef struct {
+        const RunPicture *picture;
+        const Terminal *terminal;
+        GString *indent, *out;
+        int left;      /* lines that may follow; G_MAXINT: any number */
+        gint64 hidden; /* lines that did not */
+} Drawing;
+
+/* A line of three parts, cut where the terminal ends; the state is in colour. */
+static void put_line(Drawing *drawing, const char *before, const char *state, const char *after)
+{
+        g_autofree char *plain = g_strconcat(before, state, after, NULL);
+        g_autofree char *cut = drawing->terminal->out_is_terminal
+                                       ? text_cut(plain, drawing->terminal->width, drawing->terminal->utf8)
+                                       : g_strdup(plain);
+        gsize from = strlen(before), to = from + strlen(state);
+
+        if (drawing->left <= 0) {
+                drawing->hidden++;
+                return;
+        }
+        drawing->left--;
+        if (!drawing->terminal->out_colour || strlen(cut) < to || strncmp(cut, plain, to) != 0)
+                g_string_append_printf(drawing->out, "%s\n", cut);
+        else
+                g_string_append_printf(drawing->out, "%s%s%s%s%s\n", before, state_paint(state), state,
+                                       PAINT_END, cut + to);
+}
+
+/* "  3.2 s"; "" before it begins. */
+static char *duration_of(const Drawing *drawing, const json_t *item, const char *from, const char *to)
+{
+        gint64 begun = time_of(item, from), ended = time_of(item, to);
+        g_autofree char *text =
+                begun ? duration_format(MAX((ended ? ended : drawing->picture->now) - begun, 0))
+                      : g_strdup("");
+
+        return g_strdup_printf("%s%s", begun ? "  " : "", text);
+}
+
+static bool is_state(const json_t *item, const char *state)
+{
+        return strcmp(text_of(item, "state"), state) == 0;
+}
+
+/* "  128 of 1000 succeeded, 3 running, 1 failed" */
+static char *counts_of(const json_t *item)
+{
+        static const char *const order[] = { "running",   "stopping", "failed", "terminated",
+                                             "cancelled", "skipped",  "pending" };
+        const json_t *states = json_object_get(item, "states");
+        GString *text = g_string_new(NULL);
+
+        if (!is_set(item, "count"))
+                return g_string_free(text, FALSE);
+        g_string_append_printf(text, "  %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " succeeded",
+                               int_of(states, "succeeded"), int_of(item, "count"));
+        for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+                if (int_of(states, order[i]) > 0)
+                        g_string_append_printf(text, ", %" G_GINT64_FORMAT " %s", int_of(states, order[i]),
+                                               order[i]);
+        return g_string_free(text, FALSE);
+}
+
+static char *name_of(const json_t *item)
+{
+        g_autofree char *name = text_visible(text_of(item, "name"));
+
+        return is_set(item, "number") ? g_strdup_printf("%s-%" G_GINT64_FORMAT, name, int_of(item, "number"))
+                                      : g_steal_pointer(&name);
+}
+
+/* ---- loops ---- */
+
+static bool has_failed(const json_t *item)
+{
+        return is_state(item, "failed") || is_state(item, "terminated");
+}
+
+static bool is_over(const json_t *item)
+{
+        return !is_state(item, "running") && !is_state(item, "stopping") && !is_state(item, "pending");
+}
+
+/* Of a loop that has ended only the items that failed. */
+static bool is_shown(const Drawing *drawing, const json_t *loop, const json_t *item)
+{
+        return drawing->picture->all || strcmp(text_of(loop, "type"), "loop") != 0 || !is_over(loop) ||
+               has_failed(item);
+}
+
+static json_t *shown_children(const Drawing *drawing, const json_t *item)
+{
+        const json_t *children = json_object_get(item, "children");
+        json_t *shown = json_array(), *child;
+        size_t i;
+
+        json_array_foreach((json_t *)children, i, child)
+                if (is_shown(drawing, item, child))
+                        json_array_append(shown, child);
+        return shown;
+}
+
+/* How many items of a loop failed that are not among those shown. */
+static gint64 more_failed(const json_t *item, const json_t *shown)
+{
+        const json_t *states = json_object_get(item, "states"), *child;
+        gint64 n = int_of(states, "failed") + int_of(states, "terminated");
+        size_t i;
+
+        json_array_foreach((json_t *)shown, i, child)
+                n -= has_failed(child);
+        return n;
+}
+
+/* ---- the tree ---- */
+
+static void draw(Drawing *drawing, const json_t *item, bool last);
+
+static char *branch(const Drawing *drawing, bool last)
+{
+        bool utf8 = drawing->terminal->utf8;
+
+        return g_strconcat(drawing->indent->str, utf8 ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "),
+                           NULL);
+}
+
+static void draw_more(Drawing *drawing, gint64 more)
+{
+        g_autofree char *before = branch(drawing, true);
+        g_autofree char *text = g_strdup_printf("%s%" G_GINT64_FORMAT " more ",
+                                                drawing->terminal->utf8 ? "… " : "... ", more);
+        g_autofree char *head = g_strconcat(before, text, NULL);
+
+        put_line(drawing, head, "failed", "");
+}
+
+static void draw_children(Drawing *drawing, const json_t *item)
+{
+        g_autoptr(json_t) shown = shown_children(drawing, item);
+        gint64 more = is_set(item, "count") ? more_failed(item, shown) : 0;
+        gsize n = json_array_size(shown);
+
+        for (gsize i = 0; i < n; i++)
+                draw(drawing, json_array_get(shown, i), i + 1 == n && more <= 0);
+        if (more > 0)
+                draw_more(drawing, more);
+}
+
+/* What follows the state. */
+static char *details_of(const Drawing *drawing, const json_t *item)
+{
+        g_autofree char *time = is_state(item, "skipped")
+                                        ? g_strdup("")
+                                        : duration_of(drawing, item, "started_at", "finished_at");
+        g_autofree char *counts = counts_of(item), *message = text_visible(text_of(item, "message"));
+        bool kept = is_set(item, "run");
+
+        return g_strdup_printf("%s%s%s%s%s%s%s%s", time, counts, is_set(item, "job") ? "  job " : "",
+                               text_of(item, "job"), kept ? "  kept from run " : "", text_of(item, "run"),
+                               *message ? "  " : "", message);
+}
+
+static void draw(Drawing *drawing, const json_t *item, bool last)
+{
+        g_autofree char *name = name_of(item), *start = branch(drawing, last),
+                        *after = details_of(drawing, item);
+        g_autofree char *before = g_strdup_printf("%s%s  ", start, name);
+        gsize indent = drawing->indent->len;
+
+        put_line(drawing, before, text_of(item, "state"), after);
+        g_string_append(drawing->indent, last ? "   " : drawing->terminal->utf8 ? "│  " : "|  ");
+        draw_children(drawing, item);
+        g_string_truncate(drawing->indent, indent);
+}
+
+static void draw_head(Drawing *drawing)
+{
+        const json_t *run = drawing->picture->run;
+        g_autofree char *name = text_visible(text_of(run, "name")),
+                        *message = text_visible(text_of(run, "message"));
+        g_autofree char *head = g_strdup_printf("%s (%s)  ", name, text_of(run, "id"));
+        g_autofree char *time = duration_of(drawing, run, "created_at", "finished_at");
+        g_autofree char *retry = is_set(run, "retry_of")
+                                         ? g_strdup_printf("  attempt %" G_GINT64_FORMAT " (retry of %s)",
+                                                           int_of(run, "attempt"), text_of(run, "retry_of"))
+                                         : g_strdup("");
+        g_autofree char *rest = g_strdup_printf("%s  by %s%s%s%s", time, text_of(run, "user"), retry,
+                                                *message ? "  " : "", message);
+
+        put_line(drawing, head, text_of(run, "state"), rest);
+}
+
+static void put_tail(Drawing *drawing)
+{
+        g_autofree char *hidden = NULL;
+
+        drawing->left = G_MAXINT;
+        if (drawing->hidden > 0) {
+                hidden =
+                        g_strdup_printf("%s %" G_GINT64_FORMAT " more lines; `paddle run show %s` prints all",
+                                        drawing->terminal->utf8 ? "…" : "...", drawing->hidden,
+                                        text_of(drawing->picture->run, "id"));
+                put_line(drawing, hidden, "", "");
+        }
+        if (drawing->picture->trouble)
+                put_line(drawing, drawing->picture->trouble, "", "");
+}
+
+char *run_draw(const RunPicture *picture, const Terminal *terminal, int height)
+{
+        Drawing drawing = { picture, terminal, g_string_new(NULL), g_string_new(NULL), G_MAXINT, 0 };
+        const json_t *items = json_object_get(picture->run, "items");
+        gsize n = json_array_size(items);
+
+        if (height > 0) /* one line for what does not fit */
+                drawing.left = MAX(height - 1 - (picture->trouble ? 1 : 0), 1);
+        draw_head(&drawing);
+        for (gsize i = 0; i < n; i++)
+                draw(&drawing, json_array_get(items, i), i + 1 == n);
+        put_tail(&drawing);
+        g_string_free(drawing.indent, TRUE);
+        return g_string_free(drawing.out, FALSE);
+}

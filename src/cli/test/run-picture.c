@@ -1,0 +1,139 @@
+/* The picture of `paddle run show`: loops are short, failures are named, and it fits the terminal. */
+#include "cli/run-picture.h"
+
+#include <string.h>
+
+#include "cli/table.h"
+
+#define NOW 1772359200000 /* 2026-03-01T10:00:00Z */
+#define RUN(items)                                                                                               \
+        "{'id':'6rpyr77cvstaad5v','name':'train','state':'running','user':'ann','message':'',"                   \
+        "'created_at':'2026-03-01T09:59:50.000Z','finished_at':null,'attempt':1,'retry_of':null,'items':[" items \
+        "]}"
+#define STEP(name, state, rest)                                                                              \
+        "{'name':'" name "','type':'step','state':'" state "','started_at':'2026-03-01T09:59:55.000Z',"      \
+        "'finished_at':'2026-03-01T09:59:57.000Z'" rest "}"
+#define ITEM(number, state)                                                                                  \
+        STEP("many", state, ",'number':" number ",'job':'jjjjjjjjjjjjjjjj','message':'exit 3'")
+#define LOOP(state, counts, children)                                                                        \
+        "{'name':'many','type':'loop','state':'" state "','count':1000,'states':{" counts                    \
+        "},'children':[" children "]}"
+
+typedef struct {
+        const char *name, *run; /* JSON with ' for " */
+        bool all;
+        const char *lines;
+} Case;
+
+static const Case cases[] = {
+        { "steps", RUN(STEP("a", "succeeded", ",'job':'xxxxxxxxxxxxxxxx'") "," STEP("b", "running", "")),
+          false,
+          "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
+          "|- a  succeeded  2.0 s  job xxxxxxxxxxxxxxxx\n"
+          "`- b  running  2.0 s\n" },
+        { "a loop that runs shows what runs and what failed",
+          RUN(LOOP("running", "'succeeded':128,'running':1,'failed':1,'pending':870",
+                   ITEM("5", "failed") "," ITEM("129", "running"))),
+          false,
+          "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
+          "`- many  running  128 of 1000 succeeded, 1 running, 1 failed, 870 pending\n"
+          "   |- many-5  failed  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
+          "   `- many-129  running  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n" },
+        { "a loop that has ended shows what failed",
+          RUN(LOOP("failed", "'succeeded':997,'failed':3", ITEM("5", "failed") "," ITEM("6", "succeeded"))),
+          false,
+          "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
+          "`- many  failed  997 of 1000 succeeded, 3 failed\n"
+          "   |- many-5  failed  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
+          "   `- ... 2 more failed\n" },
+        { "--all shows the rest", RUN(LOOP("succeeded", "'succeeded':1000", ITEM("6", "succeeded"))), true,
+          "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
+          "`- many  succeeded  1000 of 1000 succeeded\n"
+          "   `- many-6  succeeded  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n" },
+        { "a retry",
+          "{'id':'6rpyr77cvstaad5v','name':'train','state':'succeeded','user':'ann','message':'',"
+          "'created_at':'2026-03-01T09:59:50.000Z','finished_at':'2026-03-01T09:59:51.000Z','attempt':2,"
+          "'retry_of':'rrrrrrrrrrrrrrrr','items':[" STEP("a", "succeeded", ",'run':'rrrrrrrrrrrrrrrr'") "]}",
+          false,
+          "train (6rpyr77cvstaad5v)  succeeded  1.0 s  by ann  attempt 2 (retry of rrrrrrrrrrrrrrrr)\n"
+          "`- a  succeeded  2.0 s  kept from run rrrrrrrrrrrrrrrr\n" },
+        { "a message cannot control the terminal", RUN(STEP("a", "failed", ",'message':'x\\u001b[2Jy'")),
+          false,
+          "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
+          "`- a  failed  2.0 s  x?[2Jy\n" },
+};
+
+static json_t *run_of(const char *text)
+{
+        g_autofree char *quoted = g_strdelimit(g_strdup(text), "'", '"');
+        g_autoptr(GError) error = NULL;
+        json_t *run = json_parse(quoted, strlen(quoted), &error);
+
+        g_assert_no_error(error);
+        return run;
+}
+
+static void test_lines(void)
+{
+        const Terminal terminal = { .width = 80 };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) run = run_of(cases[i].run);
+                g_autofree char *lines =
+                        run_draw(&(RunPicture){ .run = run, .now = NOW, .all = cases[i].all }, &terminal, 0);
+
+                g_test_message("%s", cases[i].name);
+                g_assert_cmpstr(lines, ==, cases[i].lines);
+        }
+}
+
+static void check_size(const char *lines, int width, int height)
+{
+        g_auto(GStrv) all = g_strsplit(lines, "\n", -1);
+        guint n = g_strv_length(all);
+
+        g_assert_cmpstr(all[n - 1], ==, ""); /* each line is ended */
+        g_assert_cmpint((int)n - 1, <=, height);
+        for (guint i = 0; i < n; i++)
+                g_assert_cmpint(text_columns(all[i]), <=, width);
+}
+
+static void test_size(void)
+{
+        g_autoptr(GString) items = g_string_new(NULL);
+        g_autofree char *text = NULL;
+        g_autoptr(json_t) run = NULL;
+
+        for (int i = 0; i < 200; i++)
+                g_string_append_printf(items, "%s%s", i ? "," : "",
+                                       STEP("a-step-with-a-name", "failed",
+                                            ",'message':'a long reason, which goes on'"));
+        text = g_strconcat("{'id':'6rpyr77cvstaad5v','name':'train','state':'failed','user':'ann','items':[",
+                           items->str, "]}", NULL);
+        run = run_of(text);
+        for (int width = 20; width <= 120; width += 25)
+                for (int height = 4; height <= 60; height += 14)
+                        for (int stale = 0; stale < 2; stale++) {
+                                const Terminal terminal = { .out_is_terminal = true,
+                                                            .utf8 = true,
+                                                            .width = width };
+                                g_autofree char *lines =
+                                        run_draw(&(RunPicture){ .run = run,
+                                                                .now = NOW,
+                                                                .trouble = stale ? "not up to date: no server"
+                                                                                 : NULL },
+                                                 &terminal, height);
+
+                                check_size(lines, width, height);
+                                g_assert_nonnull(strstr(lines, "more lines"));
+                                g_assert_true(!stale || strstr(lines, "not up to"));
+                        }
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/cli/run-picture/lines", test_lines);
+        g_test_add_func("/cli/run-picture/size", test_size);
+        return g_test_run();
+}

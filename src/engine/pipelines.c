@@ -1,0 +1,537 @@
+/* Stored pipelines: the set of them, and the commands create, update, delete (see pipelines.h). */
+#include "engine/pipelines.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/runs.h"
+
+/* ---- the set ---- */
+
+/* An entry that the open batch replaced. */
+typedef struct {
+        gint64 seq;
+        StoredPipeline *was; /* NULL: there was none */
+} Replaced;
+
+static void stored_free(gpointer data)
+{
+        StoredPipeline *stored = data;
+
+        if (!stored)
+                return;
+        pipeline_record_free(stored->record);
+        g_array_unref(stored->versions);
+        g_free(stored);
+}
+
+/* Takes the record. */
+static StoredPipeline *stored_new(PipelineRecord *record)
+{
+        StoredPipeline *stored = g_new0(StoredPipeline, 1);
+
+        stored->record = record;
+        stored->versions = g_array_new(FALSE, FALSE, sizeof(StoredVersion));
+        return stored;
+}
+
+static StoredPipeline *stored_copy(const StoredPipeline *stored)
+{
+        StoredPipeline *copy = stored_new(pipeline_record_copy(stored->record));
+
+        g_array_append_vals(copy->versions, stored->versions->data, stored->versions->len);
+        return copy;
+}
+
+static void add_version(StoredPipeline *stored, const PipelineVersion *version)
+{
+        StoredVersion added = { .version = version->version, .size = version->size };
+
+        g_strlcpy(added.hash, version->hash, sizeof added.hash);
+        g_array_append_val(stored->versions, added);
+}
+
+void pipelines_init(Engine *engine)
+{
+        engine->pipelines = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, stored_free);
+}
+
+void pipelines_clear(Engine *engine)
+{
+        g_hash_table_unref(engine->pipelines);
+}
+
+/* Rows of versions are in order of pipeline and version, like those of pipelines. */
+void pipelines_load(Engine *engine, const StoreState *state)
+{
+        const GPtrArray *pipelines = state->loaded[RECORD_PIPELINE];
+        const GPtrArray *versions = state->loaded[RECORD_PIPELINE_VERSION];
+
+        engine->pipeline_seq = state->last_pipeline_seq;
+        for (guint i = 0; pipelines && i < pipelines->len; i++) {
+                StoredPipeline *stored = stored_new(pipeline_record_copy(pipelines->pdata[i]));
+
+                g_hash_table_insert(engine->pipelines, &stored->record->seq, stored);
+        }
+        for (guint i = 0; versions && i < versions->len; i++) {
+                const PipelineVersion *version = versions->pdata[i];
+                StoredPipeline *stored = g_hash_table_lookup(engine->pipelines, &version->pipeline);
+
+                if (stored)
+                        add_version(stored, version);
+        }
+}
+
+const StoredPipeline *pipelines_find(Engine *engine, gint64 seq)
+{
+        return g_hash_table_lookup(engine->pipelines, &seq);
+}
+
+const StoredVersion *pipelines_version(const StoredPipeline *stored, int version)
+{
+        for (guint i = 0; i < stored->versions->len; i++) {
+                const StoredVersion *one = &g_array_index(stored->versions, StoredVersion, i);
+
+                if (one->version == version)
+                        return one;
+        }
+        return NULL;
+}
+
+/* ---- in a batch ---- */
+
+/* `now` takes the place of the entry with this number; NULL: it is removed. Takes `now`. */
+static void replace(Engine *engine, gint64 seq, StoredPipeline *now)
+{
+        Replaced *replaced = g_new0(Replaced, 1);
+        gpointer was = NULL;
+
+        replaced->seq = seq;
+        if (g_hash_table_steal_extended(engine->pipelines, &seq, NULL, &was))
+                replaced->was = was;
+        g_ptr_array_add(engine->batch.pipelines, replaced);
+        if (now)
+                g_hash_table_insert(engine->pipelines, &now->record->seq, now);
+}
+
+void pipelines_settle(Engine *engine)
+{
+        for (guint i = 0; i < engine->batch.pipelines->len; i++)
+                stored_free(((Replaced *)engine->batch.pipelines->pdata[i])->was);
+        g_ptr_array_set_size(engine->batch.pipelines, 0);
+}
+
+void pipelines_restore(Engine *engine)
+{
+        for (guint i = engine->batch.pipelines->len; i > 0; i--) {
+                Replaced *replaced = engine->batch.pipelines->pdata[i - 1];
+
+                g_hash_table_remove(engine->pipelines, &replaced->seq);
+                if (replaced->was)
+                        g_hash_table_insert(engine->pipelines, &replaced->was->record->seq, replaced->was);
+        }
+        g_ptr_array_set_size(engine->batch.pipelines, 0);
+}
+
+static void note(Engine *engine, PipelineRecord *record, const char *kind, json_t *data)
+{
+        g_autofree char *id = numbered_id_format("ppl", record->seq);
+
+        json_object_set_new(data, "name", json_string(record->name));
+        record->revision = batch_note_subject(engine,
+                                              (Subject){ SUBJECT_PIPELINE, record->seq,
+                                                         .owner = g_strdup(record->user) },
+                                              id, kind, data);
+}
+
+static void drop_version(Engine *engine, const StoredPipeline *stored, int number)
+{
+        PipelineVersion *key = g_new0(PipelineVersion, 1);
+
+        key->pipeline = stored->record->seq;
+        key->version = number;
+        g_ptr_array_add(engine->batch.dropped_versions, key);
+}
+
+/* With all versions. */
+static void drop_pipeline(Engine *engine, const StoredPipeline *stored, const char *by)
+{
+        gint64 seq = stored->record->seq;
+
+        note(engine, stored->record, "pipeline.deleted", json_pack("{s:s}", "by", by));
+        for (guint i = 0; i < stored->versions->len; i++)
+                drop_version(engine, stored, g_array_index(stored->versions, StoredVersion, i).version);
+        g_ptr_array_add(engine->batch.dropped_pipelines, g_memdup2(&seq, sizeof seq));
+        replace(engine, seq, NULL);
+}
+
+void pipelines_drop_of(Engine *engine, const char *user)
+{
+        g_autoptr(GPtrArray) gone = g_ptr_array_new();
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, engine->pipelines);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                if (strcmp(((StoredPipeline *)value)->record->user, user) == 0)
+                        g_ptr_array_add(gone, value);
+        for (guint i = 0; i < gone->len; i++)
+                drop_pipeline(engine, gone->pdata[i], "the deletion of its user");
+}
+
+/* ---- what the commands share ---- */
+
+typedef struct {
+        Command command;
+        EnginePipelineDone pipeline_done;
+        PipelineRecord *answer;   /* owned */
+        PipelineVersion *version; /* what is stored, owned; NULL for a deletion */
+} PipelineCommand;
+
+static void answer_pipeline(Engine *engine, Command *command, const GError *error)
+{
+        PipelineCommand *wanted = (PipelineCommand *)command;
+
+        wanted->pipeline_done(error ? NULL : wanted->answer, error ? NULL : wanted->version, error,
+                              command->arg);
+}
+
+static void free_command(PipelineCommand *wanted)
+{
+        pipeline_record_free(wanted->answer);
+        pipeline_version_free(wanted->version);
+}
+
+/* What is answered, as the batch has it so far. */
+static void set_answer(PipelineCommand *wanted, const PipelineRecord *record)
+{
+        pipeline_record_free(wanted->answer);
+        wanted->answer = pipeline_record_copy(record);
+}
+
+static bool no_pipeline(gint64 seq, GError **error)
+{
+        g_autofree char *id = numbered_id_format("ppl", seq);
+
+        return err_set(
+                error, ERR_NOT_FOUND,
+                "there is no stored pipeline '%s' any more\n`paddle pipeline list` shows the stored pipelines.",
+                id);
+}
+
+/* ---- create, update ---- */
+
+typedef struct {
+        PipelineCommand pipeline;
+        PipelineRecord *record; /* of a new one: owner, name, note. Of a change: its number and name */
+        char *note;             /* what replaces the note; NULL: it stays */
+        bool admin;
+} PutPipeline;
+
+typedef struct {
+        gint64 pipelines, bytes;
+} Stock;
+
+static Stock stock_of(Engine *engine, const char *user)
+{
+        GHashTableIter iter;
+        gpointer value;
+        Stock ret = { 0 };
+
+        g_hash_table_iter_init(&iter, engine->pipelines);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const StoredPipeline *stored = value;
+
+                if (strcmp(stored->record->user, user) != 0)
+                        continue;
+                ret.pipelines++;
+                for (guint i = 0; i < stored->versions->len; i++)
+                        ret.bytes += g_array_index(stored->versions, StoredVersion, i).size;
+        }
+        return ret;
+}
+
+static const StoredPipeline *find_name(Engine *engine, const char *user, const char *name)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, engine->pipelines);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const StoredPipeline *stored = value;
+
+                if (strcmp(stored->record->name, name) == 0 && strcmp(stored->record->user, user) == 0)
+                        return stored;
+        }
+        return NULL;
+}
+
+static bool check_bytes(const Stock *stock, const char *user, gint64 size, GError **error)
+{
+        return stock->bytes + size <= PIPELINE_TEXTS_OF_USER ||
+               err_set(error, ERR_QUOTA,
+                       "the versions of the stored pipelines of '%s' would be longer than %d MiB together\n"
+                       "Delete versions that are not needed: `paddle pipeline delete NAME@VERSION`.",
+                       user, PIPELINE_TEXTS_OF_USER >> 20);
+}
+
+static bool check_new(Engine *engine, const PutPipeline *put, GError **error)
+{
+        const PipelineRecord *record = put->record;
+        Stock stock = stock_of(engine, record->user);
+
+        if (find_name(engine, record->user, record->name))
+                return err_set(error, ERR_EXISTS,
+                               "'%s' has a stored pipeline '%s' already\n"
+                               "`paddle pipeline update %s FILE` stores a new version of it.",
+                               record->user, record->name, record->name);
+        if (g_hash_table_size(engine->pipelines) >= PIPELINES_MAX)
+                return err_set(error, ERR_QUOTA,
+                               "the server has %d stored pipelines, and takes no more\n"
+                               "Pipelines that are not needed can be deleted.",
+                               PIPELINES_MAX);
+        if (!put->admin && stock.pipelines >= PIPELINES_OF_USER_MAX)
+                return err_set(error, ERR_QUOTA,
+                               "'%s' has %d stored pipelines, and may not have more\n"
+                               "Delete one that is not needed: `paddle pipeline delete NAME`.",
+                               record->user, PIPELINES_OF_USER_MAX);
+        return check_bytes(&stock, record->user, put->pipeline.version->size, error);
+}
+
+static bool check_change(Engine *engine, const PutPipeline *put, const StoredPipeline *stored, GError **error)
+{
+        const PipelineRecord *record = stored->record;
+        Stock stock = stock_of(engine, record->user);
+
+        if (strcmp(record->name, put->record->name) != 0)
+                return err_set(
+                        error, ERR_CONFLICT,
+                        "the definition is of pipeline '%s', and not of '%s'\n"
+                        "Set its name to '%s', or store it as a new pipeline: `paddle pipeline create FILE`.",
+                        put->record->name, record->name, record->name);
+        if (stored->versions->len >= PIPELINE_VERSIONS_MAX)
+                return err_set(error, ERR_QUOTA,
+                               "pipeline '%s' has %d versions, and may not have more\n"
+                               "Delete one that is not needed: `paddle pipeline delete %s@VERSION`.",
+                               record->name, PIPELINE_VERSIONS_MAX, record->name);
+        return check_bytes(&stock, record->user, put->pipeline.version->size, error);
+}
+
+/* The entry with one version more. */
+static void store_version(Engine *engine, PutPipeline *put, StoredPipeline *now, const char *event)
+{
+        PipelineVersion *version = put->pipeline.version;
+        PipelineRecord *record = now->record;
+
+        version->pipeline = record->seq;
+        version->version = ++record->made;
+        version->created = record->updated = engine->batch.now;
+        if (put->note) {
+                g_free(record->note);
+                record->note = g_strdup(put->note);
+        }
+        add_version(now, version);
+        note(engine, record, event, json_pack("{s:i}", "version", version->version));
+        g_ptr_array_add(engine->batch.pipeline_puts, pipeline_record_copy(record));
+        g_ptr_array_add(engine->batch.new_versions, version);
+        set_answer(&put->pipeline, record);
+        replace(engine, record->seq, now);
+}
+
+static bool check_disk(Engine *engine, const char *user, GError **error)
+{
+        const EngineConfig *config = &engine->config;
+
+        return !config->may_write || config->may_write(user, config->may_write_arg, error);
+}
+
+static bool apply_create(Engine *engine, Command *command)
+{
+        PutPipeline *put = (PutPipeline *)command;
+        StoredPipeline *now;
+
+        if (!check_disk(engine, put->record->user, &command->error) ||
+            !check_new(engine, put, &command->error))
+                return true;
+        now = stored_new(pipeline_record_copy(put->record));
+        now->record->seq = ++engine->pipeline_seq;
+        now->record->created = engine->batch.now;
+        store_version(engine, put, now, "pipeline.created");
+        return true;
+}
+
+static bool apply_update(Engine *engine, Command *command)
+{
+        PutPipeline *put = (PutPipeline *)command;
+        const StoredPipeline *stored = pipelines_find(engine, put->record->seq);
+
+        if (!stored)
+                (void)no_pipeline(put->record->seq, &command->error);
+        else if (check_disk(engine, stored->record->user, &command->error) &&
+                 check_change(engine, put, stored, &command->error))
+                store_version(engine, put, stored_copy(stored), "pipeline.updated");
+        return true;
+}
+
+static void free_put(Command *command)
+{
+        PutPipeline *put = (PutPipeline *)command;
+
+        free_command(&put->pipeline);
+        pipeline_record_free(put->record);
+        g_free(put->note);
+}
+
+static const CommandOps create_ops = { .name = "create pipeline",
+                                       .size = sizeof(PutPipeline),
+                                       .apply = apply_create,
+                                       .answer = answer_pipeline,
+                                       .free = free_put };
+static const CommandOps update_ops = { .name = "update pipeline",
+                                       .size = sizeof(PutPipeline),
+                                       .apply = apply_update,
+                                       .answer = answer_pipeline,
+                                       .free = free_put };
+
+static PipelineVersion *new_version(const EnginePipeline *pipeline)
+{
+        PipelineVersion *version = g_new0(PipelineVersion, 1);
+
+        version->user = g_strdup(pipeline->by);
+        version->fs = g_strdup(pipeline->fs);
+        version->path = g_strdup(pipeline->path);
+        version->text = g_strdup(pipeline->text);
+        version->size = (gint64)strlen(pipeline->text);
+        pipeline_hash(pipeline->text, version->hash);
+        return version;
+}
+
+static bool check_note(const char *note, GError **error)
+{
+        return !note || strlen(note) <= PIPELINE_NOTE_MAX ||
+               err_set(error, ERR_INVALID, "the description has %zu bytes, and may have at most %d",
+                       strlen(note), PIPELINE_NOTE_MAX);
+}
+
+/* The definition is compiled as that of a run: what is stored can run. */
+static char *name_of(Engine *engine, const EnginePipeline *pipeline, GError **error)
+{
+        g_autoptr(json_t) request = json_pack("{s:s*}", "fs_name", pipeline->fs);
+        g_autoptr(RunPlan) plan = run_plan_new(engine, pipeline->text, request, error);
+
+        return plan ? g_strdup(definition_text(plan->definition, plan->definition->name)) : NULL;
+}
+
+static void put_pipeline(Engine *engine, const CommandOps *ops, gint64 seq, const EnginePipeline *pipeline,
+                         EnginePipelineDone done, void *arg)
+{
+        g_autoptr(GError) error = NULL;
+        char *name = check_note(pipeline->note, &error) ? name_of(engine, pipeline, &error) : NULL;
+        PutPipeline *put;
+
+        if (!name) {
+                done(NULL, NULL, error, arg);
+                return;
+        }
+        put = command_new(ops, NULL, arg);
+        put->pipeline.pipeline_done = done;
+        put->pipeline.version = new_version(pipeline);
+        put->record = g_new0(PipelineRecord, 1);
+        put->record->seq = seq;
+        put->record->user = g_strdup(pipeline->user);
+        put->record->name = name;
+        put->note = g_strdup(pipeline->note);
+        put->admin = pipeline->admin;
+        inbox_put(&engine->inbox, &put->pipeline.command);
+}
+
+void engine_create_pipeline(Engine *engine, const EnginePipeline *pipeline, EnginePipelineDone done,
+                            void *arg)
+{
+        put_pipeline(engine, &create_ops, 0, pipeline, done, arg);
+}
+
+void engine_update_pipeline(Engine *engine, gint64 seq, const EnginePipeline *pipeline,
+                            EnginePipelineDone done, void *arg)
+{
+        put_pipeline(engine, &update_ops, seq, pipeline, done, arg);
+}
+
+/* ---- delete ---- */
+
+typedef struct {
+        PipelineCommand pipeline;
+        gint64 seq;
+        int version; /* 0: the pipeline with all of them */
+        char *by;
+} DropPipeline;
+
+static bool drop_one(Engine *engine, DropPipeline *drop, const StoredPipeline *stored, GError **error)
+{
+        StoredPipeline *now;
+
+        if (!pipelines_version(stored, drop->version))
+                return err_set(
+                        error, ERR_NOT_FOUND,
+                        "pipeline '%s' has no version %d\n`paddle pipeline show %s` shows its versions.",
+                        stored->record->name, drop->version, stored->record->name);
+        if (stored->versions->len == 1)
+                return err_set(error, ERR_CONFLICT,
+                               "version %d is the only one of pipeline '%s', so it cannot be deleted alone\n"
+                               "Delete the pipeline: `paddle pipeline delete %s`.",
+                               drop->version, stored->record->name, stored->record->name);
+        now = stored_copy(stored);
+        for (guint i = now->versions->len; i > 0; i--)
+                if (g_array_index(now->versions, StoredVersion, i - 1).version == drop->version)
+                        g_array_remove_index(now->versions, i - 1);
+        now->record->updated = engine->batch.now;
+        note(engine, now->record, "pipeline.version_deleted",
+             json_pack("{s:i, s:s}", "version", drop->version, "by", drop->by));
+        drop_version(engine, now, drop->version);
+        g_ptr_array_add(engine->batch.pipeline_puts, pipeline_record_copy(now->record));
+        set_answer(&drop->pipeline, now->record);
+        replace(engine, drop->seq, now);
+        return true;
+}
+
+static bool apply_drop(Engine *engine, Command *command)
+{
+        DropPipeline *drop = (DropPipeline *)command;
+        const StoredPipeline *stored = pipelines_find(engine, drop->seq);
+
+        if (!stored) {
+                (void)no_pipeline(drop->seq, &command->error);
+        } else if (drop->version) {
+                (void)drop_one(engine, drop, stored, &command->error);
+        } else {
+                set_answer(&drop->pipeline, stored->record);
+                drop_pipeline(engine, stored, drop->by);
+        }
+        return true;
+}
+
+static void free_drop(Command *command)
+{
+        DropPipeline *drop = (DropPipeline *)command;
+
+        free_command(&drop->pipeline);
+        g_free(drop->by);
+}
+
+static const CommandOps drop_ops = { .name = "delete pipeline",
+                                     .size = sizeof(DropPipeline),
+                                     .apply = apply_drop,
+                                     .answer = answer_pipeline,
+                                     .free = free_drop };
+
+void engine_delete_pipeline(Engine *engine, gint64 seq, int version, const char *by, EnginePipelineDone done,
+                            void *arg)
+{
+        DropPipeline *drop = command_new(&drop_ops, NULL, arg);
+
+        drop->pipeline.pipeline_done = done;
+        drop->seq = seq;
+        drop->version = version;
+        drop->by = g_strdup(by);
+        inbox_put(&engine->inbox, &drop->pipeline.command);
+}

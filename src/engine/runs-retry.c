@@ -1,0 +1,366 @@
+/* Retries of runs (engine.h, engine_retry_run).
+ *
+ * The caller's thread reads the earlier run, decides what is kept, and builds the machine of the new run. The engine
+ * stores what is kept in small parts, while the new run is marked as dropped, so that nobody sees it. When all of it is
+ * stored the run is shown, begins, and the caller is answered:
+ *
+ *   apply ─▶ new run, dropped ─▶ rows, rows, ... ─▶ apply again ─▶ shown, with its first jobs ─▶ answer
+ *                                    └── a crash or a full disk: the sweep of dropped runs deletes it */
+#include "engine/runs.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+enum { PAGE = 20000 };
+
+typedef struct {
+        RunCommand run;
+        RunRecord *record; /* of the new run, with text and request; stored by the batch */
+        RunPlan *plan;
+        Run *machine;
+        RunKept kept;
+        GHashTable *makers;
+        GHashTable *lists; /* of loops that go on, as in LiveRun */
+        gsize read;        /* as in LiveRun */
+        gint64 earlier;    /* seq */
+        bool created;
+} RetryRun;
+
+/* ---- the engine's side ---- */
+
+void runs_kept_free(RunKept *kept)
+{
+        if (!kept)
+                return;
+        run_kept_clear(kept);
+        g_free(kept);
+}
+
+const LiveRun *runs_keeper_of(Engine *engine, gint64 seq)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, engine->runs);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                if (((const LiveRun *)value)->record->retry_of == seq)
+                        return value;
+        return NULL;
+}
+
+static guint n_rows(const RunKept *kept)
+{
+        return kept->nodes->len + kept->children->len;
+}
+
+static void take_node(Engine *engine, gint64 run, const RunNodeRecord *row)
+{
+        RunNodeRecord *copy = g_memdup2(row, sizeof *row);
+
+        copy->run = run;
+        copy->message = g_strdup(row->message);
+        copy->job_id = copy->made_id = NULL;
+        if (!node_is_final((NodeState)row->state)) /* a DAG that goes on */
+                copy->started = engine->batch.now;
+        g_ptr_array_add(engine->batch.run_nodes, copy);
+}
+
+static void take_child(Engine *engine, gint64 run, const RunChildRecord *row)
+{
+        RunChildRecord *copy = g_memdup2(row, sizeof *row);
+
+        copy->run = run;
+        copy->list = g_strdup(row->list);
+        g_ptr_array_add(engine->batch.run_children, copy);
+}
+
+bool runs_take_kept(Engine *engine, LiveRun *live, guint *budget)
+{
+        const RunKept *kept = live->kept;
+        guint n = MIN(*budget * RUN_ROWS_PER_STEP, n_rows(kept) - live->kept_at);
+
+        *budget -= (n + RUN_ROWS_PER_STEP - 1) / RUN_ROWS_PER_STEP;
+        for (; n > 0; n--, live->kept_at++) {
+                guint at = live->kept_at;
+
+                if (at < kept->nodes->len)
+                        take_node(engine, live->record->seq, kept->nodes->pdata[at]);
+                else
+                        take_child(engine, live->record->seq, kept->children->pdata[at - kept->nodes->len]);
+        }
+        return live->kept_at < n_rows(kept);
+}
+
+/* ---- the command ---- */
+
+/* The deletion is in this batch, or was committed since the run was read. */
+static bool was_deleted(Engine *engine, gint64 seq)
+{
+        for (guint i = 0; i < engine->batch.changed_runs->len; i++) {
+                const RunRecord *run = engine->batch.changed_runs->pdata[i];
+
+                if (run->seq == seq && run->dropped)
+                        return true;
+        }
+        return g_hash_table_contains(engine->deleted_runs, &seq);
+}
+
+static bool check_retry(Engine *engine, const RetryRun *retry, GError **error)
+{
+        if (was_deleted(engine, retry->earlier))
+                return err_set(error, ERR_NOT_FOUND, "run '%s' was just deleted", retry->record->retry_id);
+        return run_command_check(engine, retry->record, retry->plan, error);
+}
+
+static void create(Engine *engine, RetryRun *retry)
+{
+        RunRecord *record = retry->record;
+        LiveRun *live;
+
+        record->seq = ++engine->run_seq;
+        record->created = engine->batch.now;
+        record->dropped = true;
+        g_ptr_array_add(engine->batch.new_runs, record);
+        live = runs_add(engine, run_record_copy(record), retry->plan);
+        run_free(live->machine);
+        live->machine = g_steal_pointer(&retry->machine);
+        live->makers = g_steal_pointer(&retry->makers);
+        g_hash_table_unref(live->lists);
+        live->lists = g_steal_pointer(&retry->lists);
+        live->read = retry->read;
+        live->kept = g_memdup2(&retry->kept, sizeof retry->kept);
+        retry->kept = (RunKept){ .nodes = NULL };
+        retry->created = true;
+        runs_make_due(engine, live);
+}
+
+/* All that is kept is stored. */
+static void show(Engine *engine, RetryRun *retry, LiveRun *live)
+{
+        runs_touch(engine, live);
+        live->record->dropped = false;
+        runs_note(engine, live, "run.created",
+                  json_pack("{s:s, s:s, s:i, s:I}", "name", live->record->name, "retry_of",
+                            live->record->retry_id, "attempt", (int)live->record->attempt, "kept",
+                            (json_int_t)live->kept->kept));
+        g_clear_pointer(&live->kept, runs_kept_free);
+        runs_make_due(engine, live);
+        run_command_set(&retry->run, live->record);
+}
+
+/* Applied again in each batch until all is stored. */
+static bool apply_retry(Engine *engine, Command *command)
+{
+        RetryRun *retry = (RetryRun *)command;
+        LiveRun *live = retry->created ? runs_find(engine, retry->record->seq) : NULL;
+
+        if (!retry->created) {
+                if (!run_command_fits(engine, retry->plan))
+                        return false;
+                if (!check_retry(engine, retry, &command->error))
+                        return true;
+                create(engine, retry);
+                return false;
+        }
+        if (!live) {
+                err_set(&command->error, ERR_UNAVAILABLE,
+                        "the server could not store what the retry of run '%s' keeps\nTry again.",
+                        retry->record->retry_id);
+                return true;
+        }
+        if (live->kept_at < n_rows(live->kept))
+                return false;
+        show(engine, retry, live);
+        return true;
+}
+
+static void free_retry(Command *command)
+{
+        RetryRun *retry = (RetryRun *)command;
+
+        run_record_free(retry->run.answer);
+        run_record_free(retry->record);
+        run_kept_clear(&retry->kept);
+        run_free(retry->machine);
+        g_clear_pointer(&retry->makers, g_hash_table_unref);
+        g_clear_pointer(&retry->lists, g_hash_table_unref);
+        g_clear_pointer(&retry->plan, run_plan_unref);
+}
+
+static const CommandOps retry_ops = { .name = "retry run",
+                                      .size = sizeof(RetryRun),
+                                      .apply = apply_retry,
+                                      .answer = run_command_answer,
+                                      .free = free_retry };
+
+/* ---- the caller's side ---- */
+
+static void free_node(gpointer node)
+{
+        run_node_record_free(node);
+}
+
+/* All nodes of the run. */
+static GPtrArray *read_nodes(Store *store, gint64 run, GError **error)
+{
+        g_autoptr(GPtrArray) nodes = g_ptr_array_new_with_free_func(free_node);
+        RunNodeQuery query = { .run = run, .limit = PAGE };
+
+        do {
+                g_autoptr(GPtrArray) page = store_run_nodes(store, &query, &query.after, error);
+
+                if (!page)
+                        return NULL;
+                g_ptr_array_set_free_func(page, NULL);
+                for (guint i = 0; i < page->len; i++) {
+                        g_clear_pointer(&((RunNodeRecord *)page->pdata[i])->job_id, g_free);
+                        g_ptr_array_add(nodes, page->pdata[i]);
+                }
+        } while (query.after > 0);
+        return g_steal_pointer(&nodes);
+}
+
+static bool check_earlier(const RunRecord *earlier, const EngineRetry *wish, GError **error)
+{
+        NodeState state = (NodeState)earlier->state;
+
+        if (!node_is_final(state))
+                return err_set(error, ERR_CONFLICT,
+                               "run '%s' has not ended: only a run that has ended can be retried\n"
+                               "`paddle run wait %s` waits for its end, `paddle run stop %s` stops it.",
+                               earlier->id, earlier->id, earlier->id);
+        if (state == NODE_SUCCEEDED && !wish->from && json_object_size(wish->parameters) == 0)
+                return err_set(
+                        error, ERR_CONFLICT,
+                        "run '%s' has succeeded: there is nothing to retry\n"
+                        "--from STEP runs it again from a step on, -p NAME=VALUE with another parameter.",
+                        earlier->id);
+        return true;
+}
+
+/* That of the earlier run, with the changes. */
+static json_t *merge_request(const json_t *earlier, const EngineRetry *wish)
+{
+        json_t *request = json_copy((json_t *)earlier);
+        json_t *parameters = json_copy(json_object_get(earlier, "parameters"));
+
+        if (!parameters)
+                parameters = json_object();
+        if (wish->parameters)
+                json_object_update(parameters, (json_t *)wish->parameters);
+        json_object_set_new(request, "parameters", parameters);
+        json_object_set_new(request, "retry_of", json_string(wish->id));
+        json_object_del(request, "from");
+        if (wish->from)
+                json_object_set_new(request, "from", json_string(wish->from));
+        return request;
+}
+
+static RunRecord *new_record(Engine *engine, const RunRecord *earlier, const json_t *request, const char *key)
+{
+        RunRecord *record = g_new0(RunRecord, 1);
+
+        engine_new_id(engine, record->id);
+        record->user = g_strdup(earlier->user);
+        record->key = g_strdup(key);
+        record->name = g_strdup(earlier->name);
+        record->text = g_strdup(earlier->text);
+        record->request = json_format(request);
+        record->admin = earlier->admin;
+        record->retry_of = earlier->seq;
+        record->retry_id = g_strdup(earlier->id);
+        record->attempt = earlier->attempt + 1;
+        record->state = NODE_RUNNING;
+        record->source = g_strdup(earlier->source);
+        record->fs = g_strdup(earlier->fs);
+        record->note = g_strdup(earlier->note);
+        record->hash = g_strdup(earlier->hash); /* the text is kept as long as the earlier run is there */
+        record->pipeline = earlier->pipeline;
+        record->version = earlier->version;
+        return record;
+}
+
+static bool find_kept(Engine *engine, RetryRun *retry, const RunRecord *earlier, const RunPlan *was,
+                      const char *from, GError **error)
+{
+        g_autoptr(GPtrArray) nodes = read_nodes(engine->store, earlier->seq, error);
+        g_autoptr(GPtrArray) children =
+                nodes ? store_run_children(engine->store, earlier->seq, G_MAXINT, error) : NULL;
+        RunPath path;
+        const RunRetry wish = { .was = was->definition,
+                                .now = retry->plan->definition,
+                                .run = earlier->seq,
+                                .run_id = earlier->id,
+                                .nodes = nodes,
+                                .children = children,
+                                .from = from ? &path : NULL };
+
+        if (!children || (from && !run_path_parse(wish.now, from, &path, error)))
+                return false;
+        return run_retry(&wish, &retry->kept, error);
+}
+
+static bool build_machine(RetryRun *retry, GError **error)
+{
+        RunRows nodes = { retry->kept.nodes, 0 }, children = { retry->kept.children, 0 };
+        LiveRun live = { .record = retry->record, .plan = retry->plan };
+
+        live.machine = retry->machine = run_new(retry->plan->definition, RUN_NODES_MAX);
+        live.lists = retry->lists = runs_new_lists();
+        if (!runs_restore_rows(&live, 0, &nodes, &children))
+                return err_set(
+                        error, ERR_CONFLICT,
+                        "run '%s' cannot be retried: this version of the server reads its definition differently\n"
+                        "Create a new run.",
+                        retry->record->retry_id);
+        run_restored(retry->machine, false, false);
+        run_keep(retry->machine);
+        retry->makers = live.makers = runs_makers(retry->kept.nodes, 0, 0);
+        runs_keep_lists(&live);
+        render_memo_clear(&live.memo);
+        retry->read = live.read;
+        return true;
+}
+
+/* All but the engine's part. */
+static bool prepare(Engine *engine, RetryRun *retry, const RunRecord *earlier, const json_t *before,
+                    const json_t *request, const char *from, GError **error)
+{
+        g_autoptr(RunPlan) was = run_plan_new(engine, earlier->text, before, error);
+
+        retry->earlier = earlier->seq;
+        retry->plan = was ? run_plan_new(engine, earlier->text, request, error) : NULL;
+        return retry->plan && find_kept(engine, retry, earlier, was, from, error) &&
+               build_machine(retry, error);
+}
+
+void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone done, void *arg)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(RunRecord) earlier = store_run_by_id(engine->store, wish->id, true, &error);
+        g_autoptr(json_t) before = earlier && earlier->request
+                                           ? json_parse(earlier->request, strlen(earlier->request), NULL)
+                                           : NULL;
+        g_autoptr(json_t) request = NULL;
+        RetryRun *retry;
+
+        if (!before || !earlier->text || !check_earlier(earlier, wish, &error)) {
+                if (!error)
+                        err_set(&error, ERR_NOT_FOUND, "there is no run '%s'", wish->id);
+                done(NULL, false, error, arg);
+                return;
+        }
+        request = merge_request(before, wish);
+        retry = command_new(&retry_ops, NULL, arg);
+        retry->run.run_done = done;
+        retry->record = new_record(engine, earlier, request, wish->idempotency_key);
+        if (run_command_repeated(engine, retry->record, done, arg)) {
+                command_free(&retry->run.command);
+        } else if (!prepare(engine, retry, earlier, before, request, wish->from, &error)) {
+                done(NULL, false, error, arg);
+                command_free(&retry->run.command);
+        } else {
+                inbox_put(&engine->inbox, &retry->run.command);
+        }
+}

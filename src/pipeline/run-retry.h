@@ -1,0 +1,42 @@
+/* A retry of a run that has ended: which of its nodes keep their results. Pure.
+ *
+ *   rows of the earlier run ─▶ run_retry ─▶ rows with which the new run begins ─▶ run_restore_node ... run_restored
+ *
+ * Nodes that succeeded or were skipped are kept. A DAG that failed or was stopped goes on: what is kept in it stays, the
+ * rest is made again. All other nodes, and post_process, are made again. With `from`, this component is made again
+ * whatever its state, and so is all that depends on it. The same holds for components that use a parameter with another
+ * value. The rules: doc/reference/pipelines.md, "Retry". */
+#pragma once
+
+#include "model/run-record.h"
+#include "pipeline/definition.h"
+
+/* The components from the entry points down to one, through references. */
+typedef struct {
+        guint32 components[DEFINITION_DEPTH_MAX + 2];
+        gsize n; /* 0: none */
+} RunPath;
+
+/* "train", "dag.train". ERR_INVALID names the part that is wrong. */
+bool run_path_parse(const Definition *definition, const char *text, RunPath *ret, GError **error);
+
+typedef struct {
+        const Definition *was, *now; /* of the same text; the parameters of the request may differ */
+        gint64 run;                  /* seq of the earlier run */
+        const char *run_id;          /* its id */
+        const GPtrArray *nodes;      /* RunNodeRecord, all of the earlier run, in order of index */
+        const GPtrArray *children;   /* RunChildRecord, all of it */
+        const RunPath *from;         /* or NULL */
+} RunRetry;
+
+typedef struct {
+        GPtrArray *nodes;    /* RunNodeRecord, in order of index; numbered without gaps but those of loops */
+        GPtrArray *children; /* RunChildRecord, loops only, in order of their first node */
+        guint32 kept;        /* steps that are not made again */
+} RunKept;
+void run_kept_clear(RunKept *kept);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunKept, run_kept_clear)
+
+/* `run` of the rows is 0: the caller sets it. `made_by` of a kept node is the run whose job it was. ERR_CONFLICT: the two
+ * definitions are not of one text. */
+bool run_retry(const RunRetry *retry, RunKept *ret, GError **error);

@@ -1,0 +1,361 @@
+"""2.12 runs, 2.14 pipelines, 2.16 logs of runs."""
+
+import base64
+import hashlib
+
+from conftest import PATIENCE, wait_for
+
+from paddleflow.client import LOCAL_TIME, case, check, fresh, good, has_keys, matches, pages, refused, table
+
+BRIEF = (
+    "runID name source username fsName description scheduleID runMsg status scheduledTime createTime activateTime "
+    "updateTime"
+)
+DETAIL = (
+    "runID name source username fsName fsOptions description parameters runYaml runtime postProcess failureOptions "
+    "dockerEnv disabled scheduleID runMsg status runCachedIDs createTime activateTime updateTime"
+)
+STEP = (
+    "jobID name type stepName parentDagID command parameters env extraFS startTime endTime status deps dockerEnv "
+    "artifacts cache jobMessage cacheRunID cacheJobID"
+)
+DAG = "id name type dagName parentDagID deps parameters artifacts startTime endTime status message entryPoints"
+PIPELINE = "pipelineID name desc username createTime updateTime"
+VERSION = "pipelineVersionID pipelineID fsName yamlPath pipelineYaml username createTime updateTime"
+FINAL = ("succeeded", "failed", "terminated")
+
+TREE = """name: NAME
+entry_points:
+  first: {command: "echo out-{{n}}", parameters: {n: 1}}
+  loop: {command: "echo {{PF_LOOP_ARGUMENT}}", loop_argument: [x, y], deps: first}
+  inner:
+    deps: first
+    entry_points:
+      leaf: {command: "true"}
+post_process:
+  last: {command: "true"}
+"""
+LONG = 'name: NAME\nentry_points:\n  wait: {command: "sleep 600"}\n'
+SHORT = 'name: NAME\nentry_points:\n  a: {command: "exit {{code}}", parameters: {code: 0}}\n'
+
+
+def coded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def named(text, name=None):
+    return text.replace("NAME", name or fresh("p"))
+
+
+def create(flow, text, who="root", **about):
+    reply = good(flow.post("/run", {"runYamlRaw": coded(text), **about}, who=who), 201).json
+    has_keys(reply, "runID")
+    assert matches(r"run-\d{6,}", reply["runID"])
+    return reply["runID"]
+
+
+def show(flow, run, who="root"):
+    return good(flow.get(f"/run/{run}", who=who)).json
+
+
+def finish(flow, run, who="root"):
+    wait_for(lambda: show(flow, run, who)["status"] in FINAL, PATIENCE, "the run's end")
+    return show(flow, run, who)
+
+
+def store(flow, text, who="root", **about):
+    return good(flow.post("/pipeline", {"yamlRaw": coded(text), **about}, who=who), 201).json
+
+
+# -- runs
+
+
+def test_the_whole_of_a_run(flow):
+    text = named(TREE)
+    run = create(flow, text, desc="why", parameters={"first.n": "2"})
+    found = finish(flow, run)
+    has_keys(found, DETAIL)
+    assert found["status"] == "succeeded"
+    assert found["description"] == "why"
+    assert found["parameters"] == {"first.n": "2"}
+    assert found["runYaml"] == text
+    assert found["failureOptions"] == {"strategy": "fail_fast"}
+    assert matches(LOCAL_TIME, found["createTime"])
+    runtime = found["runtime"]
+    assert list(runtime) == ["first", "loop", "inner"]
+    assert [len(nodes) for nodes in runtime.values()] == [1, 2, 1]
+    first = runtime["first"][0]
+    has_keys(first, STEP)
+    assert first["command"] == "echo out-2"
+    assert first["parameters"] == {"n": "2"}
+    assert first["name"] == f"{run}-first"
+    assert first["status"] == "succeeded"
+    assert first["jobID"].startswith(f"job-{run}-first-")
+    assert first["artifacts"] == {"input": {}, "output": {}}
+    assert matches(rf"dag-{run}-[0-9a-f]{{16}}", first["parentDagID"])
+    assert [node["command"] for node in runtime["loop"]] == ["echo x", "echo y"]
+    assert [node["name"] for node in runtime["loop"]] == [f"{run}-loop", f"{run}-loop-1"]
+    assert runtime["loop"][0]["deps"] == "first"
+    inner = runtime["inner"][0]
+    has_keys(inner, DAG)
+    assert list(inner["entryPoints"]) == ["leaf"]
+    leaf = inner["entryPoints"]["leaf"][0]
+    assert leaf["parentDagID"] == inner["id"]
+    has_keys(found["postProcess"]["last"], STEP)
+    job = good(flow.get(f"/job/{first['jobID']}"), message=True).json
+    assert job["id"] == first["jobID"]
+    assert job["status"] == "succeeded"
+
+
+def test_a_large_run_comes_as_a_stream(flow):
+    items = ", ".join(map(str, range(1200)))
+    run = create(
+        flow, named(f'name: NAME\nentry_points:\n  a: {{command: c, condition: "1 > 2", loop_argument: [{items}]}}\n')
+    )
+    found = finish(flow, run)
+    nodes = found["runtime"]["a"]
+    assert len(nodes) == 1200
+    assert {node["status"] for node in nodes} == {"skipped"}
+    assert [node["parameters"] for node in nodes[:2]] == [{}, {}]
+    assert {node["jobID"] for node in nodes} == {""}
+    assert nodes[7]["env"]["PF_LOOP_ARGUMENT"] == "7"
+
+
+def test_what_never_began_is_cancelled(flow):
+    run = create(flow, named('name: NAME\nentry_points:\n  a: {command: "exit 3"}\n  b: {command: c, deps: a}\n'))
+    found = finish(flow, run)
+    assert found["status"] == "failed"
+    assert found["runtime"]["a"][0]["jobMessage"]
+    assert [node["status"] for node in found["runtime"]["b"]] == ["cancelled"]
+
+
+def test_source_is_of_the_values(flow):
+    name = fresh("p")
+    one = create(flow, named(SHORT, name))
+    other = create(flow, "# the same\n" + named(SHORT, name).replace('"exit {{code}}"', "'exit {{code}}'"))
+    third = create(flow, named(SHORT, name).replace("code: 0", "code: 1"))
+    sources = [show(flow, run)["source"] for run in (one, other, third)]
+    assert sources[0] == sources[1] != sources[2]
+    assert all(matches(r"[0-9a-f]{32}", source) for source in sources)
+
+
+def test_json(flow):
+    body = {
+        "name": fresh("p"),
+        "description": "as JSON",
+        "entryPoints": {"a": {"command": "true"}, "b": {"command": "true", "deps": "a"}},
+        "failureOptions": {"strategy": "continue"},
+    }
+    run = good(flow.post("/runjson", body), 201).json["runID"]
+    found = finish(flow, run)
+    assert found["status"] == "succeeded"
+    assert found["description"] == "as JSON"
+    assert found["failureOptions"] == {"strategy": "continue"}
+
+
+def test_stop(flow):
+    run = create(flow, named(LONG))
+    wait_for(lambda: show(flow, run)["runtime"].get("wait", [{}])[0].get("status") == "running", PATIENCE, "the step")
+    refused(flow.delete(f"/run/{run}"), "ActionNotAllowed")
+    good(flow.put(f"/run/{run}?action=stop", {"stopForce": True}), empty=True)
+    assert finish(flow, run)["status"] == "terminated"
+    refused(flow.put(f"/run/{run}?action=stop"), "ActionNotAllowed")
+    good(flow.call("DELETE", f"/run/{run}", {"checkCache": None}), empty=True)
+    refused(flow.get(f"/run/{run}"), "RunNotFound")
+
+
+MENDED = """name: NAME
+entry_points:
+  a: {command: echo once}
+  b: {deps: a, command: "test ! -e {{broken}}", parameters: {broken: /}}
+"""
+
+
+def test_retry(flow, tmp_path):
+    broken = tmp_path / "broken"
+    broken.touch()
+    stored = store(flow, named(MENDED))["pipelineID"]
+    which = {"pipelineID": stored, "desc": "kept", "parameters": {"b.broken": str(broken)}}
+    first = good(flow.post("/run", which), 201).json["runID"]
+    assert finish(flow, first)["status"] == "failed"
+    broken.unlink()
+    second = good(flow.put(f"/run/{first}?action=retry")).json["runID"]
+    assert second != first
+    found = finish(flow, second)
+    assert found["status"] == "succeeded"
+    assert (found["source"], found["description"]) == (f"{stored}-1", "kept")
+    assert found["runYaml"] == show(flow, first)["runYaml"]
+    refused(flow.put(f"/run/{second}?action=retry"), "ActionNotAllowed")
+    refused(flow.put(f"/run/{first}?action=again"), "InvalidArguments")
+    refused(flow.call("DELETE", f"/run/{first}", {"checkCache": True}), "ActionNotAllowed")
+    good(flow.call("DELETE", f"/run/{first}", {"checkCache": False}), empty=True)
+    assert show(flow, second)["runYaml"] == found["runYaml"]
+
+
+def test_lists(flow, alice):
+    names = [fresh("listed") for _ in range(3)]
+    runs = [create(flow, named(SHORT, name), who=alice, parameters={"code": str(i)}) for i, name in enumerate(names)]
+    for run in runs:
+        finish(flow, run, alice)
+    found = pages(flow, "/run", "runList", "runID", who=alice)
+    mine = [item for item in found if item["runID"] in runs]
+    assert [item["runID"] for item in mine] == runs
+    has_keys(mine[0], BRIEF)
+    assert {item["username"] for item in found} == {alice}
+
+    def ids(query, who="root"):
+        return [item["runID"] for item in good(flow.get("/run?maxKeys=1000&" + query, who=who)).json["runList"]]
+
+    assert ids(f"nameFilter={names[1]},{names[2]}") == runs[1:]
+    assert ids(f"runFilter={runs[0]}") == runs[:1]
+    assert ids(f"userFilter={alice}&statusFilter=failed") == runs[1:]
+    assert ids("statusFilter=pending") == []
+    assert ids("userFilter=root", who=alice) == ids("", who=alice)  # replaced by the caller
+    refused(flow.get(f"/run/{create(flow, named(SHORT))}", who=alice), "AccessDenied")
+
+
+def test_logs(flow):
+    run = create(flow, named(TREE))
+    finish(flow, run)
+    found = good(flow.get(f"/log/run/{run}")).json
+    has_keys(found, "submitLog runLog runID")
+    assert "run.created" in found["submitLog"]
+    by_id = {log["jobID"]: log for log in found["runLog"]}
+    assert len(by_id) == 5
+    first = show(flow, run)["runtime"]["first"][0]["jobID"]
+    assert by_id[first]["taskList"][0]["logInfo"] == {
+        "logContent": "out-1\n",
+        "hasNextPage": False,
+        "truncated": False,
+    }
+    only = good(flow.get(f"/log/run/{run}?jobID={first}")).json["runLog"]
+    assert [log["jobID"] for log in only] == [first]
+
+
+def test_pages_of_a_log(flow):
+    run = create(flow, named('name: NAME\nentry_points:\n  a: {command: "seq 1 250"}\n'))
+    finish(flow, run)
+
+    def page(query):
+        log = good(flow.get(f"/log/run/{run}?{query}")).json["runLog"][0]["taskList"][0]["logInfo"]
+        return log["logContent"].split(), log["hasNextPage"]
+
+    assert page("pageNo=1&pageSize=100") == ([str(i) for i in range(151, 251)], True)
+    assert page("pageNo=3&pageSize=100") == ([str(i) for i in range(1, 51)], False)
+    assert page("logFilePosition=begin&pageNo=2&pageSize=100") == ([str(i) for i in range(101, 201)], True)
+    assert page("logFilePosition=begin&pageNo=3&pageSize=100") == ([str(i) for i in range(201, 251)], False)
+    assert page("logFilePosition=begin&pageNo=4&pageSize=100") == ([], False)
+
+
+# -- pipelines
+
+
+def test_pipelines(flow):
+    name = fresh("stored")
+    made = store(flow, named(SHORT, name), desc="first")
+    has_keys(made, "pipelineID pipelineVersionID name")
+    assert matches(r"ppl-\d{6,}", made["pipelineID"])
+    assert (made["name"], made["pipelineVersionID"]) == (name, "1")
+    one = f"/pipeline/{made['pipelineID']}"
+    refused(flow.post("/pipeline", {"yamlRaw": coded(named(SHORT, name))}), "DuplicatedName")
+    again = good(flow.post(one, {"yamlRaw": coded(named(LONG, name)), "desc": "second"}), 201).json
+    assert again == {"pipelineID": made["pipelineID"], "pipelineVersionID": "2"}
+    refused(flow.post(one, {"yamlRaw": coded(named(SHORT))}), "InvalidArguments")
+    found = good(flow.get(one + "?maxKeys=1")).json
+    has_keys(found, "pipeline pplVersions")
+    has_keys(found["pipeline"], PIPELINE)
+    assert found["pipeline"]["desc"] == "second"
+    versions = found["pplVersions"]
+    assert versions["isTruncated"]
+    has_keys(versions["pplVersionList"][0], VERSION)
+    assert versions["pplVersionList"][0]["pipelineYaml"] == named(SHORT, name)
+    rest = good(flow.get(f"{one}?marker={versions['nextMarker']}")).json["pplVersions"]
+    assert [item["pipelineVersionID"] for item in rest["pplVersionList"]] == ["2"]
+    assert "nextMarker" not in rest
+    version = good(flow.get(one + "/2")).json
+    has_keys(version, "pipeline pipelineVersion")
+    assert version["pipelineVersion"]["pipelineYaml"] == named(LONG, name)
+    good(flow.delete(one + "/2"), empty=True)
+    refused(flow.delete(one + "/1"), "ActionNotAllowed")
+    refused(flow.get(one + "/2"), "PipelineNotFound")
+    good(flow.delete(one), empty=True)
+    refused(flow.get(one), "PipelineNotFound")
+
+
+def test_runs_of_a_stored_pipeline(flow):
+    made = store(flow, named(SHORT))
+    good(flow.post(f"/pipeline/{made['pipelineID']}", {"yamlRaw": coded(named(LONG, made["name"]))}), 201)
+    body = {"pipelineID": made["pipelineID"], "pipelineVersionID": "1", "parameters": {"code": "3"}}
+    run = good(flow.post("/run", body), 201).json["runID"]
+    found = finish(flow, run)
+    assert found["status"] == "failed"
+    assert found["source"] == f"{made['pipelineID']}-1"
+    newest = good(flow.post("/run", {"pipelineID": made["pipelineID"]}), 201).json["runID"]
+    assert show(flow, newest)["source"] == f"{made['pipelineID']}-2"  # R-9
+    good(flow.put(f"/run/{newest}?action=stop", {"stopForce": True}), empty=True)
+
+
+def test_lists_of_pipelines(flow, alice):
+    names = [fresh("mine") for _ in range(3)]
+    ids = [store(flow, named(SHORT, name), who=alice)["pipelineID"] for name in names]
+    found = pages(flow, "/pipeline", "pipelineList", "pipelineID", who=alice)
+    assert [item["pipelineID"] for item in found if item["pipelineID"] in ids] == ids
+    query = f"/pipeline?userFilter={alice}&nameFilter={names[0]},%20{names[2]}"
+    assert [item["name"] for item in good(flow.get(query)).json["pipelineList"]] == [names[0], names[2]]
+    refused(flow.get(query, who=alice), "AccessDenied")
+    refused(flow.get(f"/pipeline/{store(flow, named(SHORT))['pipelineID']}", who=alice), "AccessDenied")
+
+
+REFUSED = [
+    case("2.12 POST not JSON", "POST", "/run", "{", "MalformedJSON"),
+    case("2.12 POST nothing", "POST", "/run", {}, "InvalidArguments"),
+    case("2.12 POST base64", "POST", "/run", {"runYamlRaw": "%%"}, "MalformedYaml"),
+    case("2.12 POST no pipeline", "POST", "/run", {"runYamlRaw": coded("name: x\n")}, "InvalidPipeline"),
+    case("2.12 POST wrong name", "POST", "/run", {"runYamlRaw": coded(SHORT), "name": "1x"}, "InvalidNamePattern"),
+    case("2.12 POST no such fs", "POST", "/run", {"runYamlRaw": coded(SHORT), "fsname": "no"}, "InvalidArguments"),
+    case("2.12 POST unknown pipeline", "POST", "/run", {"pipelineID": "ppl-999999"}, "PipelineNotFound"),
+    case(
+        "2.12 POST parameter",
+        "POST",
+        "/run",
+        {"runYamlRaw": coded(SHORT), "parameters": {"no": "1"}},
+        "InvalidPipeline",
+    ),
+    case("2.12 runjson null", "POST", "/runjson", "null", "InvalidPipeline"),
+    case("2.12 runjson list", "POST", "/runjson", "[]", "MalformedJSON"),
+    case("2.12 GET unknown", "GET", "/run/run-999999", None, "RunNotFound"),
+    case("2.12 GET no id", "GET", "/run/x", None, "RunNotFound"),
+    case("2.12 PUT no action", "PUT", "/run/run-999999", None, "InvalidArguments"),
+    case("2.12 PUT unknown", "PUT", "/run/run-999999?action=stop", None, "RunNotFound"),
+    case("2.12 DELETE unknown", "DELETE", "/run/run-999999", None, "RunNotFound"),
+    case("2.12 marker", "GET", "/run?marker=x", None, "InvalidMarker"),
+    case("2.12 maxKeys", "GET", "/run?maxKeys=0", None, "InvalidURI"),
+    case("2.14 POST not JSON", "POST", "/pipeline", "{", "InvalidHTTPRequest"),
+    case("2.14 POST nothing", "POST", "/pipeline", {}, "InvalidArguments"),
+    case("2.14 POST both", "POST", "/pipeline", {"yamlRaw": coded(SHORT), "fsname": "x"}, "InvalidArguments"),
+    case("2.14 POST desc", "POST", "/pipeline", {"yamlRaw": coded(SHORT), "desc": "x" * 257}, "InvalidArguments"),
+    case("2.14 POST base64", "POST", "/pipeline", {"yamlRaw": "%%"}, "Decode base64"),
+    case("2.14 POST no pipeline", "POST", "/pipeline", {"yamlRaw": coded("name: x\n")}, "InvalidPipeline"),
+    case("2.14 POST unknown", "POST", "/pipeline/ppl-999999", {"yamlRaw": coded(SHORT)}, "PipelineNotFound"),
+    case("2.14 GET unknown", "GET", "/pipeline/ppl-999999", None, "PipelineNotFound"),
+    case("2.14 DELETE unknown", "DELETE", "/pipeline/ppl-999999", None, "PipelineNotFound"),
+    case("2.16 unknown", "GET", "/log/run/run-999999", None, "RunNotFound"),
+    case("2.16 position", "GET", "/log/run/run-999999?logFilePosition=middle", None, "InvalidURI"),
+]
+
+
+@table(REFUSED)
+def test_refused(flow, row):
+    check(flow, row)
+
+
+def test_hash_of_versions(flow):
+    """A text that is stored twice is one; deleting one version leaves the other its text."""
+    name = fresh("twice")
+    text = named(SHORT, name)
+    made = store(flow, text)
+    one = f"/pipeline/{made['pipelineID']}"
+    good(flow.post(one, {"yamlRaw": coded(text)}), 201)
+    good(flow.delete(one + "/1"), empty=True)
+    left = good(flow.get(one + "/2")).json["pipelineVersion"]["pipelineYaml"]
+    assert hashlib.sha256(left.encode()).digest() == hashlib.sha256(text.encode()).digest()
