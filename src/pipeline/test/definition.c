@@ -156,6 +156,16 @@ static void test_chain(void)
         }
 }
 
+/* C007: blanks and empty names do not count. */
+static void test_one_dependency(void)
+{
+        g_autoptr(Definition) definition = parse_valid("entry_points: {a: {deps: ' b , ,'}, b: {}}", NULL);
+        const Component *a = &definition->components[component_named(definition, "a")];
+
+        g_assert_cmpuint(a[1].dependencies - a->dependencies, ==, 1);
+        g_assert_cmpuint(definition->links[a->dependencies], ==, component_named(definition, "b"));
+}
+
 static void test_graph(void)
 {
         g_autoptr(Definition) definition = parse_valid(
@@ -381,6 +391,7 @@ int main(int argc, char **argv)
         g_test_add_func("/definition/request", test_request);
         g_test_add_func("/definition/merged", test_merged);
         g_test_add_func("/definition/chain", test_chain);
+        g_test_add_func("/definition/one-dependency", test_one_dependency);
         g_test_add_func("/definition/graph", test_graph);
         g_test_add_func("/definition/disabled-through-reference", test_disabled_through_reference);
         g_test_add_func("/definition/places", test_places);
