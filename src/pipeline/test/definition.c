@@ -19,7 +19,7 @@ static void test_settings(void)
                 g_autoptr(Definition) definition = parse_valid(body, NULL);
 
                 g_assert_cmpint(definition->parallelism, ==, cases[i].parallelism);
-                g_assert_false(definition->continues); /* C021 */
+                g_assert_false(definition->continues); /* C021, R-6 */
                 g_assert_cmpstr(definition_text(definition, definition->name), ==, "demo");
         }
 }
@@ -72,7 +72,7 @@ static void test_values(void)
         assert_variable(definition, "a", ROLE_PARAMETER, "b", "1000000000000000000000");
 }
 
-/* C041, and which request value counts. */
+/* C041, and which request value counts: R-18, the one with a path. */
 static void test_request(void)
 {
         static const char body[] =

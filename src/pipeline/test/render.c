@@ -393,6 +393,44 @@ static void test_through_a_dag(void)
 #undef AROUND
 }
 
+/* items are texts without an exponent, and without a fraction if they are whole. */
+static void test_items(void)
+{
+        static const struct {
+                double item;
+                const char *text;
+        } cases[] = { { 1e6, "1000000" }, { 3.0, "3" }, { 0.0000001, "0.0000001" }, { 2.5, "2.5" } };
+        Run run;
+
+        run_init(&run, "entry_points: {a: {command: 'c {{PF_LOOP_ARGUMENT}}', loop_argument: '[1]'}}");
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) item = json_real(cases[i].item);
+                g_auto(Rendered) rendered = render(&run, &run.root, "a", 0, item, NULL);
+                g_autofree char *command = g_strconcat("c ", cases[i].text, NULL);
+
+                g_assert_cmpstr(text_in(rendered.env, "PF_LOOP_ARGUMENT"), ==, cases[i].text);
+                g_assert_cmpstr(rendered.command, ==, command);
+        }
+        definition_free(run.definition);
+}
+
+/* what an empty loop gives is no path, also in the container. */
+static void test_empty_loop(void)
+{
+        g_auto(Rendered) use = { 0 };
+        Run run;
+
+        run_init(
+                &run,
+                "fs_options: {main_fs: {name: xd}}\nentry_points: {lp: {loop_argument: [], artifacts: {output: "
+                "[o]}}, use: {deps: lp, command: '<{{i}}>', artifacts: {input: {i: '{{lp.o}}'}}}}");
+        use = render(&run, &run.root, "use", 0, NULL, NULL);
+        g_assert_cmpstr(text_in(use.inputs, "i"), ==, "");
+        g_assert_cmpstr(text_in(use.env, "PF_INPUT_ARTIFACT_I"), ==, "");
+        g_assert_cmpstr(use.command, ==, "<>");
+        definition_free(run.definition);
+}
+
 static guint32 five_of_process(const RenderContext *context, const RenderDag *dag, guint32 component)
 {
         (void)dag;
@@ -476,5 +514,7 @@ int main(int argc, char **argv)
         g_test_add_func("/render/through-a-dag", test_through_a_dag);
         g_test_add_func("/render/loop-over-an-artifact", test_loop_over_an_artifact);
         g_test_add_func("/render/two-conditions", test_two_conditions);
+        g_test_add_func("/render/items", test_items);
+        g_test_add_func("/render/empty-loop", test_empty_loop);
         return g_test_run();
 }

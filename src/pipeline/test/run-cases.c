@@ -102,6 +102,26 @@ static const Case cases[] = {
         { "post_process fails", POST TWO, "a:ok b:ok p:fail run=failed" },
         { "C109 killed", TWO, "a:kill a=terminated b=cancelled run=failed" },
         { "C078 empty loop", LOOP, "a:0 a=skipped b=running b:ok run=succeeded" },
+        { "R-23 empty loop of a step with a condition",
+          "docker_env: i\nentry_points:\n  a: {command: c, loop_argument: [1], condition: '1 > 2'}\n"
+          "  b: {command: c, deps: a}\n",
+          "a:0 a=skipped b=running b:ok run=succeeded" },
+        { "R-23 empty loop of a DAG",
+          "docker_env: i\nentry_points:\n  d:\n    loop_argument: [1]\n    entry_points:\n"
+          "      x: {command: c}\n  e: {command: c, deps: d}\n",
+          "d:0 d=skipped e=running e:ok run=succeeded" },
+        { "R-21 disabled, with a loop and a condition",
+          "docker_env: i\ndisabled: a\nentry_points:\n"
+          "  a: {command: c, loop_argument: [1, 2], condition: \"'x' > 1\"}\n  b: {command: c, deps: a}\n",
+          "a=skipped b=running b:ok run=succeeded" },
+        { "R-20 order of the definition",
+          "docker_env: i\nparallelism: 1\nentry_points:\n  z: {command: c}\n  y: {command: c}\n"
+          "  b: {command: c, deps: z}\n  a: {command: c}\n",
+          "z=running y=none a=none z:ok y=running a=none b=none y:ok a=running b=none a:ok b=running b:ok "
+          "run=succeeded" },
+        { "R-20 order of a loop",
+          "docker_env: i\nparallelism: 1\nentry_points:\n  l: {command: c, loop_argument: [1]}\n",
+          "l:3 l=running l-1=none l-2=none l:ok l-1=running l-2=none l-1:ok l-2=running l-2:ok run=succeeded" },
         { "C075 no list", LOOP, "a:no-list a=failed b=cancelled run=failed" },
         { "condition wrong", "docker_env: i\nentry_points:\n  a: {command: c, condition: '1 > 2'}\n",
           "a:wrong a=failed run=failed" },
