@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const char TEXT[] = "name: p\nentry_points:\n  a: {command: \"c\", parameters: {n: 1, l: [1, 2.5, yes, null]}}\n";
+static const char TEXT[] =
+        "name: p\nentry_points:\n  a: {command: \"c\", parameters: {n: 1, l: [1, 2.5, yes, null]}}\n";
 
 static char *source_of(const char *text)
 {
