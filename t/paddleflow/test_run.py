@@ -185,6 +185,10 @@ def test_retry(flow, tmp_path):
     assert found["status"] == "succeeded"
     assert (found["source"], found["description"]) == (f"{stored}-1", "kept")
     assert found["runYaml"] == show(flow, first)["runYaml"]
+    kept = found["runtime"]["a"][0]["jobID"]
+    assert kept == show(flow, first)["runtime"]["a"][0]["jobID"] != ""
+    assert good(flow.get(f"/job/{kept}")).json["status"] == "succeeded"
+    assert kept in {log["jobID"] for log in good(flow.get(f"/log/run/{second}")).json["runLog"]}
     refused(flow.put(f"/run/{second}?action=retry"), "ActionNotAllowed")
     refused(flow.put(f"/run/{first}?action=again"), "InvalidArguments")
     refused(flow.call("DELETE", f"/run/{first}", {"checkCache": True}), "ActionNotAllowed")

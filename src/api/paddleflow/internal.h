@@ -298,6 +298,6 @@ typedef struct {
 extern const Shape shapes[];
 extern const GoField login_body[], user_body[], password_body[], grant_body[], queue_body[], flavour_body[],
         cluster_body[], cluster_filter_body[], object_body[], pool_body[], single_body[], distributed_body[],
-        workflow_body[], modify_body[], card_time_body[], fs_body[], fs_cache_body[], link_body[], run_body[],
-        run_stop_body[], run_delete_body[], pipeline_body[];
+        workflow_body[], modify_body[], card_time_body[], fs_body[], fs_cache_body[], link_body[],
+        run_create_body[], run_stop_body[], run_delete_body[], pipeline_body[];
 const char *paddleflow_description(gsize *ret_len);

@@ -290,16 +290,30 @@ static json_t *show_common(const Show *show, const Entry *entry, const char *end
                          take_map(&rendered->inputs), "output", take_map(&rendered->outputs));
 }
 
+/* The id of the step's job; "": there is none, or it was deleted. A job that a retry kept has that of the run that made it,
+ * where the node had another number. */
+static char *step_job_id(const Show *show, const RunNodeRecord *row, const char *step)
+{
+        g_autofree char *name = NULL;
+        g_autoptr(Job) job = NULL;
+
+        if (!row || !row->job_id)
+                return g_strdup("");
+        if (row->made_by) {
+                job = store_job_by_id(show->flow->store, row->job_id, NULL);
+                return job ? job_flow_id(job) : g_strdup("");
+        }
+        name = step_job_name(show->run->id, step, row->node);
+        return job_step_id(show->run->seq, name, row->job_id);
+}
+
 static json_t *show_step(Show *show, const Entry *entry, Rendered *rendered)
 {
         const Definition *definition = show->definition;
         const char *step = component_name(definition, entry->component);
         guint32 target = component_target(definition, entry->component);
         const RunNodeRecord *row = entry->node ? find_row(show, entry->node) : NULL;
-        g_autofree char *name = display_name(show, entry),
-                        *job_name = step_job_name(show->run->id, step, entry->node);
-        g_autofree char *job =
-                row && row->job_id ? job_step_id(show->run->seq, job_name, row->job_id) : g_strdup("");
+        g_autofree char *name = display_name(show, entry), *job = step_job_id(show, row, step);
         json_t *object = show_common(show, entry, "failed succeeded terminated", rendered);
         g_autoptr(json_t) rest =
                 json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s}", "jobID", job,

@@ -88,6 +88,7 @@ static void note_run(const RunRecord *run, bool repeated, const GError *error, v
                 return;
         answer->run = g_new0(RunRecord, 1);
         answer->run->seq = run->seq;
+        g_strlcpy(answer->run->id, run->id, sizeof run->id);
         answer->run->source = g_strdup(run->source);
 }
 
@@ -203,6 +204,69 @@ static void test_run(void)
         house_free(house);
 }
 
+static RunRecord *await_run(House *house, RunAnswer *answer, GError **error)
+{
+        for (int i = 0; i < 2000 && !answer->run && !answer->error; i++)
+                house_barrier(house);
+        if (answer->error)
+                g_propagate_error(error, answer->error);
+        return answer->run;
+}
+
+/* Its step fails. */
+static void fail_run(House *house, gint64 seq)
+{
+        const RunNodeQuery query = { .run = seq, .job_upto = G_MAXINT64, .limit = 1 };
+        g_autoptr(GError) error = NULL;
+        gint64 next;
+        g_autoptr(GPtrArray) nodes = store_run_nodes(house->store, &query, &next, &error);
+        g_autofree char *task = NULL;
+
+        g_assert_no_error(error);
+        g_assert_cmpuint(nodes->len, ==, 1);
+        task = task_of(((const RunNodeRecord *)nodes->pdata[0])->job_id, 1, "worker", 0);
+        script_say_kind(house->script, OBSERVED_STARTED, task);
+        script_say_exit(house->script, task, 1, 0, false);
+        for (int i = 0; i < 3; i++)
+                house_barrier(house);
+        g_autoptr(RunRecord) run = store_run_by_seq(house->store, seq, false, &error);
+        g_assert_cmpint(run->state, ==, NODE_FAILED);
+}
+
+/* A retry is of the same version, and its text stays when the pipeline and the first run are gone. */
+static void test_retry(void)
+{
+        House *house = house_new();
+        g_autoptr(GError) error = NULL;
+        gint64 seq = create(house, TEXT);
+        g_autoptr(PipelineVersion) version = store_pipeline_version(house->store, seq, 0, true, &error);
+        g_autoptr(RunRecord) first = start(house, version, &error);
+        RunAnswer again = { 0 }, deleted = { 0 };
+
+        g_assert_no_error(error);
+        fail_run(house, first->seq);
+        g_assert_true(drop(house, seq, 0, &error));
+        engine_retry_run(house->engine, &(EngineRetry){ .id = first->id }, note_run, &again);
+        g_autoptr(RunRecord) second = await_run(house, &again, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(second->source, ==, "ppl-000001-1");
+        engine_delete_run(house->engine, first->id, true, "ann", note_run, &deleted);
+        run_record_free(await_run(house, &deleted, &error));
+        g_assert_no_error(error);
+        house_close(house);
+        house_open(house);
+        house_sync(house);
+        g_autoptr(RunRecord) got = store_run_by_seq(house->store, second->seq, true, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(got->state, ==, NODE_RUNNING);
+        g_assert_cmpstr(got->text, ==, TEXT);
+        g_assert_cmpstr(got->hash, ==, version->hash);
+        g_assert_cmpint(got->pipeline, ==, seq);
+        g_assert_cmpint(got->version, ==, 1);
+        g_assert_cmpint(got->attempt, ==, 2);
+        house_free(house);
+}
+
 /* A commit that fails leaves the set as it was. */
 static void test_full_disk(void)
 {
@@ -260,6 +324,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/pipelines/names", test_names);
         g_test_add_func("/engine/pipelines/note-too-long", test_note_too_long);
         g_test_add_func("/engine/pipelines/run", test_run);
+        g_test_add_func("/engine/pipelines/retry", test_retry);
         g_test_add_func("/engine/pipelines/full-disk", test_full_disk);
         g_test_add_func("/engine/pipelines/deleted-user", test_deleted_user);
         return g_test_run();

@@ -14,6 +14,8 @@ static void test_values(void)
                 int value;
         } cases[] = {
                 { "", YES },
+                { "10 > 0", YES }, /* C079 */
+                { "10 < 0", NO },
                 { "10 > 11", NO }, /* C080 */
                 { "abc > def", NO },
                 { "abc < def", YES },

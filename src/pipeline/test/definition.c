@@ -19,7 +19,7 @@ static void test_settings(void)
                 g_autoptr(Definition) definition = parse_valid(body, NULL);
 
                 g_assert_cmpint(definition->parallelism, ==, cases[i].parallelism);
-                g_assert_false(definition->continues); /* C021 */
+                g_assert_false(definition->continues); /* C021, R-6 */
                 g_assert_cmpstr(definition_text(definition, definition->name), ==, "demo");
         }
 }
@@ -98,7 +98,7 @@ static void test_values(void)
         assert_variable(definition, "a", ROLE_PARAMETER, "b", "1000000000000000000000");
 }
 
-/* C041, and which request value counts. */
+/* C041, and which request value counts: R-18, the one with a path. */
 static void test_request(void)
 {
         static const char body[] =
@@ -180,6 +180,16 @@ static void test_chain(void)
                         if (strcmp(wanted[i].name, name) == 0)
                                 g_assert_cmpint(value->whole, ==, wanted[i].value);
         }
+}
+
+/* C007: blanks and empty names do not count. */
+static void test_one_dependency(void)
+{
+        g_autoptr(Definition) definition = parse_valid("entry_points: {a: {deps: ' b , ,'}, b: {}}", NULL);
+        const Component *a = &definition->components[component_named(definition, "a")];
+
+        g_assert_cmpuint(a[1].dependencies - a->dependencies, ==, 1);
+        g_assert_cmpuint(definition->links[a->dependencies], ==, component_named(definition, "b"));
 }
 
 static void test_graph(void)
@@ -408,6 +418,7 @@ int main(int argc, char **argv)
         g_test_add_func("/definition/request", test_request);
         g_test_add_func("/definition/merged", test_merged);
         g_test_add_func("/definition/chain", test_chain);
+        g_test_add_func("/definition/one-dependency", test_one_dependency);
         g_test_add_func("/definition/graph", test_graph);
         g_test_add_func("/definition/disabled-through-reference", test_disabled_through_reference);
         g_test_add_func("/definition/places", test_places);

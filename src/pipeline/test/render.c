@@ -241,7 +241,7 @@ static void test_loops(void)
         }
 }
 
-/* C079, C082: a condition with the content of an artifact. */
+/* C082: a condition with the content of an artifact. */
 static void test_conditions(void)
 {
         g_autoptr(json_t) contents = json_pack("{s:s}", "in1", "[10,12,13,14]");
@@ -361,6 +361,185 @@ static void test_other_outputs(void)
         definition_free(run.definition);
 }
 
+/* The path of an output of a step that is named by its place in the pipeline. */
+static char *usual_path(const char *place, const char *step, int number, const char *name)
+{
+        g_autofree char *runtime = g_strconcat("demo.entry_points.", place, NULL);
+        g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_MD5, runtime, -1);
+
+        return g_strdup_printf(".pipeline/run-000007/demo/%s-%d-%s/%s", step, number, sum, name);
+}
+
+/* C057: what a step writes is read by two others, by its path in their commands and variables. */
+static void test_three_steps(void)
+{
+        static const char mount[] = "/home/paddleflow/storage/mnt/fs-root-xd/";
+        g_autofree char *train_data = usual_path("preprocess", "preprocess", 0, "train_data"),
+                        *validate_data = usual_path("preprocess", "preprocess", 0, "validate_data"),
+                        *model = usual_path("train", "train", 0, "model"), *train_path = NULL,
+                        *command = NULL;
+        g_auto(Rendered) train = { 0 }, validate = { 0 };
+        Run run;
+
+        run_init(
+                &run,
+                "fs_options: {main_fs: {name: xd}}\n"
+                "entry_points: {preprocess: {artifacts: {output: [train_data, validate_data]}}, train: {deps: preprocess, "
+                "artifacts: {input: {train_data: '{{preprocess.train_data}}'}, output: [model]}}, validate: {deps: "
+                "'preprocess,train', command: 'run {{data}} {{model}}', artifacts: {input: {data: "
+                "'{{preprocess.validate_data}}', model: '{{train.model}}'}}}}");
+        train = render(&run, &run.root, "train", 0, NULL, NULL);
+        train_path = g_strconcat(mount, train_data, NULL);
+        g_assert_cmpstr(text_in(train.env, "PF_INPUT_ARTIFACT_TRAIN_DATA"), ==, train_path);
+        validate = render(&run, &run.root, "validate", 0, NULL, NULL);
+        command = g_strconcat("run ", mount, validate_data, " ", mount, model, NULL);
+        g_assert_cmpstr(validate.command, ==, command);
+        definition_free(run.definition);
+}
+
+/* C068, C086: an artifact goes into a DAG and out of it, also if the DAG is a component of the library. */
+static void test_through_a_dag(void)
+{
+#define PROCESS                                                                                                    \
+        "artifacts: {input: {nums: %s}, output: {result: '{{collector.collection}}'}}, entry_points: {split: "     \
+        "{artifacts: {input: {nums: '{{PF_PARENT.nums}}'}, output: [part]}}, collector: {deps: split, artifacts: " \
+        "{input: {part: '{{split.part}}'}, output: [collection]}}}"
+#define AROUND                                                                                                    \
+        "fs_options: {main_fs: {name: xd}}\n%s\nentry_points: {randint: {artifacts: {output: [nums]}}, process: " \
+        "{deps: randint, %s}, sum: {deps: process, artifacts: {input: {nums: '{{process.result}}'}}}}"
+        static const char reference[] =
+                "reference: {component: lib}, artifacts: {input: {nums: '{{randint.nums}}'}}";
+        g_autofree char *inside = g_strdup_printf(PROCESS, "'{{randint.nums}}'"),
+                        *library = g_strdup_printf("components: {lib: {" PROCESS "}}", "''"),
+                        *numbers = usual_path("randint", "randint", 0, "nums"),
+                        *part = usual_path("process.split", "split", 0, "part"),
+                        *collection = usual_path("process.collector", "collector", 0, "collection");
+        const char *const texts[][4] = { { "", inside, "process.split", "process.collector" },
+                                         { library, reference, "lib.split", "lib.collector" } };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+                g_autofree char *body = g_strdup_printf(AROUND, texts[i][0], texts[i][1]);
+                g_auto(Rendered) split = { 0 }, collector = { 0 }, sum = { 0 };
+                RenderDag process;
+                Run run;
+
+                run_init(&run, body);
+                process = (RenderDag){ &run.root, component_named(run.definition, "process"), 0, NULL };
+                split = render(&run, &process, texts[i][2], 0, NULL, NULL);
+                g_assert_cmpstr(text_in(split.inputs, "nums"), ==, numbers);
+                collector = render(&run, &process, texts[i][3], 0, NULL, NULL);
+                g_assert_cmpstr(text_in(collector.inputs, "part"), ==, part);
+                g_assert_cmpstr(text_in(collector.outputs, "collection"), ==, collection);
+                sum = render(&run, &run.root, "sum", 0, NULL, NULL);
+                g_assert_cmpstr(text_in(sum.inputs, "nums"), ==, collection);
+                definition_free(run.definition);
+        }
+#undef PROCESS
+#undef AROUND
+}
+
+/* items are texts without an exponent, and without a fraction if they are whole. */
+static void test_items(void)
+{
+        static const struct {
+                double item;
+                const char *text;
+        } cases[] = { { 1e6, "1000000" }, { 3.0, "3" }, { 0.0000001, "0.0000001" }, { 2.5, "2.5" } };
+        Run run;
+
+        run_init(&run, "entry_points: {a: {command: 'c {{PF_LOOP_ARGUMENT}}', loop_argument: '[1]'}}");
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(json_t) item = json_real(cases[i].item);
+                g_auto(Rendered) rendered = render(&run, &run.root, "a", 0, item, NULL);
+                g_autofree char *command = g_strconcat("c ", cases[i].text, NULL);
+
+                g_assert_cmpstr(text_in(rendered.env, "PF_LOOP_ARGUMENT"), ==, cases[i].text);
+                g_assert_cmpstr(rendered.command, ==, command);
+        }
+        definition_free(run.definition);
+}
+
+/* what an empty loop gives is no path, also in the container. */
+static void test_empty_loop(void)
+{
+        g_auto(Rendered) use = { 0 };
+        Run run;
+
+        run_init(
+                &run,
+                "fs_options: {main_fs: {name: xd}}\nentry_points: {lp: {loop_argument: [], artifacts: {output: "
+                "[o]}}, use: {deps: lp, command: '<{{i}}>', artifacts: {input: {i: '{{lp.o}}'}}}}");
+        use = render(&run, &run.root, "use", 0, NULL, NULL);
+        g_assert_cmpstr(text_in(use.inputs, "i"), ==, "");
+        g_assert_cmpstr(text_in(use.env, "PF_INPUT_ARTIFACT_I"), ==, "");
+        g_assert_cmpstr(use.command, ==, "<>");
+        definition_free(run.definition);
+}
+
+static guint32 five_of_process(const RenderContext *context, const RenderDag *dag, guint32 component)
+{
+        (void)dag;
+        return strcmp(component_name(context->definition, component), "process") == 0 ? 5 : 1;
+}
+
+/* C073: the list is in an artifact; the step after the loop has the paths of all items. */
+static void test_loop_over_an_artifact(void)
+{
+        g_auto(Rendered) sum = { 0 };
+        g_autoptr(json_t) parameters = NULL, list = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GString) wanted = g_string_new(NULL);
+        const char *input = NULL;
+        guint32 process;
+        Run run;
+
+        run_init(
+                &run,
+                "fs_options: {main_fs: {name: xd}}\n"
+                "entry_points: {randint: {artifacts: {output: [nums]}}, process: {deps: randint, loop_argument: '{{nums}}', "
+                "artifacts: {input: {nums: '{{randint.nums}}'}, output: [out]}}, sum: {deps: process, artifacts: {input: "
+                "{all: '{{process.out}}'}}}}");
+        process = component_named(run.definition, "process");
+        parameters = render_parameters(&run.context, &run.root, process, &error);
+        list = render_loop(&run.context, process, parameters, &input, &error);
+        g_assert_no_error(error);
+        g_assert_null(list);
+        g_assert_cmpstr(input, ==, "nums");
+        run.context.instances = five_of_process;
+        for (int i = 0; i < 5; i++) {
+                g_autofree char *place = i ? g_strdup_printf("process-%d", i) : g_strdup("process");
+                g_autofree char *path = usual_path(place, "process", i, "out");
+
+                g_string_append_printf(wanted, "%s%s", i ? "," : "", path);
+        }
+        sum = render(&run, &run.root, "sum", 0, NULL, NULL);
+        g_assert_cmpstr(text_in(sum.inputs, "all"), ==, wanted->str);
+        definition_free(run.definition);
+}
+
+/* C079: which of two steps runs. */
+static void test_two_conditions(void)
+{
+        static const struct {
+                const char *step;
+                bool holds;
+        } cases[] = { { "step1", true }, { "step2", false } };
+        Run run;
+
+        run_init(&run, "entry_points: {step1: {parameters: {num: 10}, condition: '{{num}} > 0'}, step2: "
+                       "{parameters: {num: 10}, condition: '{{num}} < 0'}}");
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_auto(Rendered) rendered = render(&run, &run.root, cases[i].step, 0, NULL, NULL);
+                g_autoptr(GError) error = NULL;
+                bool holds = !cases[i].holds;
+
+                g_assert_true(rendered.condition_known);
+                g_assert_true(condition_eval(rendered.condition, &holds, &error));
+                g_assert_cmpint(holds, ==, cases[i].holds);
+        }
+        definition_free(run.definition);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -377,5 +556,11 @@ int main(int argc, char **argv)
         g_test_add_func("/render/long-chains", test_long_chains);
         g_test_add_func("/render/bounded", test_all_parameters_are_bounded);
         g_test_add_func("/render/other-outputs", test_other_outputs);
+        g_test_add_func("/render/three-steps", test_three_steps);
+        g_test_add_func("/render/through-a-dag", test_through_a_dag);
+        g_test_add_func("/render/loop-over-an-artifact", test_loop_over_an_artifact);
+        g_test_add_func("/render/two-conditions", test_two_conditions);
+        g_test_add_func("/render/items", test_items);
+        g_test_add_func("/render/empty-loop", test_empty_loop);
         return g_test_run();
 }

@@ -1,4 +1,4 @@
-/* Runs as the language describes them (doc/reference/pipelines.md, cases C097 to C110): each case is a definition, what
+/* Runs as the language describes them (doc/reference/pipelines.md, by the numbers of its cases): each case is a definition, what
  * happens to its steps, and the states that must follow. test/run.c has random ones. */
 #include "pipeline/run.h"
 
@@ -34,9 +34,39 @@ static const char *const states[] = {
         "  d:\n    entry_points:\n      x: {command: c}\n      y: {command: c, deps: x}\n      z: {command: c}\n" \
         "  e: {command: c, deps: d}\n  f: {command: c}\n"
 #define CONTINUE "failure_options: {strategy: continue}\n"
+#define DAG_EXAMPLE                                                                                          \
+        "      split: {command: c}\n      two: {command: c, deps: split}\n"                                  \
+        "      collector: {command: c, deps: two}\n"
+#define DAG_EVENTS                                                                                             \
+        "randint=running process=none randint:ok process=running split=running two=none split:ok two=running " \
+        "collector=none two:ok sum=none collector:ok process=succeeded sum=running sum:ok run=succeeded"
+/* Five components come after a, one of them through `other` alone as well. */
+#define DOWNSTREAM                                                                                           \
+        CONTINUE "docker_env: i\nentry_points:\n"                                                            \
+                 "  a: {command: c}\n  other: {command: c}\n"                                                \
+                 "  b: {command: c, deps: a}\n  c: {command: c, deps: a}\n  d: {command: c, deps: b}\n"      \
+                 "  e: {command: c, deps: 'c,other'}\n  f: {command: c, deps: 'd,e'}\n"                      \
+                 "  leaf: {command: c, deps: other}\n"
 #define POST "post_process:\n  p: {command: c}\n"
 
 static const Case cases[] = {
+        { "C001 chain",
+          "docker_env: i\nentry_points:\n  c: {command: c, deps: b}\n  b: {command: c, deps: a}\n  a: {command: c}\n",
+          "a=running b=none c=none a:ok b=running c=none b:ok c=running c:ok run=succeeded" },
+        { "C068 DAG",
+          "docker_env: i\nentry_points:\n  randint: {command: c}\n"
+          "  process:\n    deps: randint\n    entry_points:\n" DAG_EXAMPLE
+          "  sum: {command: c, deps: process}\n",
+          DAG_EVENTS },
+        { "C086 DAG by reference",
+          "docker_env: i\ncomponents:\n  lib:\n    entry_points:\n" DAG_EXAMPLE
+          "entry_points:\n  randint: {command: c}\n"
+          "  process: {deps: randint, reference: {component: lib}}\n  sum: {command: c, deps: process}\n",
+          DAG_EVENTS },
+        { "C079 conditions",
+          "docker_env: i\nentry_points:\n  step1: {command: c, condition: '10 > 0'}\n"
+          "  step2: {command: c, condition: '10 < 0'}\n",
+          "step1:yes step1=running step2:no step2=skipped step1:ok step1=succeeded run=succeeded" },
         { "C098 ready",
           "docker_env: i\nentry_points:\n  a: {command: c}\n  b: {command: c}\n"
           "  c: {command: c, deps: a}\n  d: {command: c, deps: a}\n  e: {command: c, deps: 'a,b'}\n",
@@ -51,11 +81,16 @@ static const Case cases[] = {
         { "C102 fail_fast", FAILURE,
           "step4:fail step1=stopping step1:kill step1=terminated step2=cancelled step3=cancelled step5=cancelled "
           "step6:ok run=failed" },
+        { "C103 all that comes after", DOWNSTREAM,
+          "a:fail b=cancelled c=cancelled d=cancelled e=cancelled f=cancelled other=running leaf=none other:ok leaf:ok "
+          "run=failed" },
+        { "C103 nothing comes after", DOWNSTREAM,
+          "other:ok leaf:fail a=running b=none f=none a:ok b:ok c:ok d:ok e:ok f:ok f=succeeded run=failed" },
         { "C105 condition",
           "docker_env: i\nparallelism: 1\nentry_points:\n  a: {command: c, condition: '1 > 2'}\n"
           "  b: {command: c, deps: a}\n",
           "a:no a=skipped b=running b:ok run=succeeded" },
-        { "C105 disabled", "disabled: a\n" TWO, "a=skipped b=running b:ok run=succeeded" },
+        { "C092, C105 disabled", "disabled: a\n" TWO, "a=skipped b=running b:ok run=succeeded" },
         { "C106 waiting",
           "parallelism: 1\ndocker_env: i\nentry_points:\n  a: {command: c}\n  b: {command: c}\n",
           "a=running b=none stop b=terminated a:kill run=terminated" },
@@ -67,6 +102,26 @@ static const Case cases[] = {
         { "post_process fails", POST TWO, "a:ok b:ok p:fail run=failed" },
         { "C109 killed", TWO, "a:kill a=terminated b=cancelled run=failed" },
         { "C078 empty loop", LOOP, "a:0 a=skipped b=running b:ok run=succeeded" },
+        { "R-23 empty loop of a step with a condition",
+          "docker_env: i\nentry_points:\n  a: {command: c, loop_argument: [1], condition: '1 > 2'}\n"
+          "  b: {command: c, deps: a}\n",
+          "a:0 a=skipped b=running b:ok run=succeeded" },
+        { "R-23 empty loop of a DAG",
+          "docker_env: i\nentry_points:\n  d:\n    loop_argument: [1]\n    entry_points:\n"
+          "      x: {command: c}\n  e: {command: c, deps: d}\n",
+          "d:0 d=skipped e=running e:ok run=succeeded" },
+        { "R-21 disabled, with a loop and a condition",
+          "docker_env: i\ndisabled: a\nentry_points:\n"
+          "  a: {command: c, loop_argument: [1, 2], condition: \"'x' > 1\"}\n  b: {command: c, deps: a}\n",
+          "a=skipped b=running b:ok run=succeeded" },
+        { "R-20 order of the definition",
+          "docker_env: i\nparallelism: 1\nentry_points:\n  z: {command: c}\n  y: {command: c}\n"
+          "  b: {command: c, deps: z}\n  a: {command: c}\n",
+          "z=running y=none a=none z:ok y=running a=none b=none y:ok a=running b=none a:ok b=running b:ok "
+          "run=succeeded" },
+        { "R-20 order of a loop",
+          "docker_env: i\nparallelism: 1\nentry_points:\n  l: {command: c, loop_argument: [1]}\n",
+          "l:3 l=running l-1=none l-2=none l:ok l-1=running l-2=none l-1:ok l-2=running l-2:ok run=succeeded" },
         { "C075 no list", LOOP, "a:no-list a=failed b=cancelled run=failed" },
         { "condition wrong", "docker_env: i\nentry_points:\n  a: {command: c, condition: '1 > 2'}\n",
           "a:wrong a=failed run=failed" },

@@ -221,7 +221,7 @@ static void create_now(HttpRequest *request, void *arg)
 
         if (!call_begin(&call, request, arg))
                 return;
-        body = call_body(&call, run_body, &error);
+        body = call_body(&call, run_create_body, &error);
         if (body && take_wish(&call, body, &wish, &error))
                 begin(&call, &wish, go_text(body, "desc"));
         else
