@@ -21,6 +21,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
@@ -165,36 +166,56 @@ static bool is_kernels(const char *type)
         return false;
 }
 
-/* The mount point and the type of a line of mountinfo; modifies it. */
-static bool split_line(char *line, char **ret_point, char **ret_type)
+/* A line of mountinfo. */
+typedef struct {
+        uint64_t id;
+        char *point, *type;
+} MountLine;
+
+/* Ends a word of mountinfo, and replaces its escapes: "\040" is a blank. */
+static void end_word(char *word)
+{
+        char *to = word;
+
+        word[strcspn(word, " \n")] = '\0';
+        for (const char *from = word; *from;) {
+                bool escaped = from[0] == '\\' && from[1] && from[2] && from[3];
+
+                *to++ = escaped ? (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'))
+                                : *from;
+                from += escaped ? 4 : 1;
+        }
+        *to = '\0';
+}
+
+/* Modifies the line. */
+static bool split_line(char *line, MountLine *ret)
 {
         char *dash = strstr(line, " - "), *at = line;
 
+        ret->id = strtoull(line, NULL, 10);
         for (int i = 0; i < 4 && at; i++) /* the fifth field */
                 at = strchr(at + (i > 0), ' ');
         if (!dash || !at || at > dash)
                 return false;
-        *ret_point = at + 1;
-        (*ret_point)[strcspn(*ret_point, " ")] = '\0';
-        *ret_type = dash + 3;
-        (*ret_type)[strcspn(*ret_type, " ")] = '\0';
+        ret->type = dash + strlen(" - ");
+        end_word(ret->type);
+        ret->point = at + 1;
+        end_word(ret->point);
         return true;
 }
 
-/* True if such a mount is at or below the directory, and so would be in the mounted tree. Paths with a blank
- * are escaped in mountinfo and do not match, which matters only below a directory of such a name. */
-static bool holds_kernel_mounts(const char *dir)
+/* True if the directory is in such a mount, or one is below it and so would be in the mounted tree. */
+static bool holds_kernel_mounts(uint64_t id, const char *dir)
 {
         static char line[LINE_SIZE];
         FILE *file = fopen("/proc/self/mountinfo", "re");
         bool found = !file;
+        MountLine mount;
 
-        while (file && !found && fgets(line, sizeof line, file)) {
-                char *point, *type;
-
-                found = split_line(line, &point, &type) && is_kernels(type) &&
-                        (strcmp(dir, "/") == 0 || is_at_or_below(point, dir));
-        }
+        while (file && !found && fgets(line, sizeof line, file))
+                found = split_line(line, &mount) && is_kernels(mount.type) &&
+                        (mount.id == id || strcmp(dir, "/") == 0 || is_at_or_below(mount.point, dir));
         if (file)
                 (void)fclose(file);
         return found;
@@ -205,15 +226,16 @@ static bool check_kind(int dir, const Wanted *wanted, MountFault *fault)
 {
         static const char *const kernels[] = { "/proc", "/sys", "/dev" };
         char link[64], path[PATH_MAX];
+        struct statx about;
         ssize_t len;
         bool bad;
 
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
         len = readlink(link, path, sizeof path - 1);
-        if (len < 0)
+        if (len < 0 || statx(dir, "", AT_EMPTY_PATH, STATX_MNT_ID, &about) < 0)
                 return refuse_errno(fault, wanted->path, "the place of the directory is unknown");
         path[len] = '\0';
-        bad = holds_kernel_mounts(path);
+        bad = !(about.stx_mask & STATX_MNT_ID) || holds_kernel_mounts(about.stx_mnt_id, path);
         for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
                 bad = bad || is_at_or_below(path, kernels[i]);
         return !bad || refuse(fault, EPERM,
@@ -513,20 +535,37 @@ static bool check_empty(int place, const Wanted *wanted, MountFault *fault)
                                wanted->path);
 }
 
+static bool may(int dir, int mode)
+{
+        return faccessat(dir, "", mode, AT_EACCESS | AT_EMPTY_PATH) == 0;
+}
+
+/* False with a fault: no frame may cover the directory. New files would fail in the frame of one that the user
+ * can write to, and the mounts of a frame tell all names in it. */
+static bool check_frame(const WireSpawn *head, int dir, const Wanted *wanted, MountFault *fault)
+{
+        const char *why = NULL;
+
+        if (is_framed(dir))
+                return true;
+        if ((head->as_user || geteuid() != 0) && may(dir, W_OK))
+                why = "that you can write to";
+        else if (!may(dir, R_OK))
+                why = "whose files you cannot list";
+        return !why || refuse(fault, ENOENT,
+                              "cannot mount at '%s': it does not exist, in a directory %s\n"
+                              "Create the directory first, or name another place, such as '/data'.",
+                              wanted->path, why);
+}
+
 /* Creates the rest of an absolute path in a frame over the directory `at`, which is taken. */
 static int place_in_frame(const WireSpawn *head, int at, const char *rest, bool top, const Wanted *wanted,
                           MountFault *fault)
 {
-        bool own = (head->as_user || geteuid() != 0) && !is_framed(at) &&
-                   faccessat(at, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
         int frame, place;
 
-        if (own) {
+        if (!check_frame(head, at, wanted, fault)) {
                 close(at);
-                (void)refuse(fault, ENOENT,
-                             "cannot mount at '%s': it does not exist, in a directory that you can write to\n"
-                             "Create the directory first, or name another place, such as '/data'.",
-                             wanted->path);
                 return -1;
         }
         act_as_agent(head);

@@ -193,6 +193,15 @@ def test_a_directory_that_is_too_large(ann, machine):
     assert "more than 1000 entries" in fails(ann, home(machine / "new"))
 
 
+def test_names_in_a_directory_that_cannot_be_listed_stay_unknown(ann, machine):
+    """Such as those of homes and jobs of others. A frame would tell them, at least in /proc/self/mountinfo."""
+    machine.chmod(0o711)
+    assert "in a directory whose files you cannot list" in fails(ann, home(machine / "new"))
+    (machine / "there").mkdir()
+    script = f"touch {machine}/there/x; cat {machine}/kept; grep -c kept /proc/self/mountinfo"
+    assert ann.run(f"{script} || true", mounts=[home(machine / "there", "unlisted")]) == "the machine's\n0\n"
+
+
 def test_a_path_over_a_link_or_a_file(ann, machine):
     (machine / "link").symlink_to("/etc")
     assert "leads over a link" in fails(ann, home(machine / "link/new"))
@@ -342,13 +351,16 @@ def test_what_the_sandbox_hides_is_not_mounted(served, ann, path):
     assert drop(served, "hidden").status == 204
 
 
-def test_a_directory_around_a_proc_is_not_mounted(served, ann, machine):
-    inner = machine / "root/proc"
+@pytest.mark.parametrize("folder", ["root", "a root", "a\\root"])  # mountinfo escapes blanks and backslashes
+def test_a_proc_elsewhere_is_not_mounted(served, ann, machine, folder):
+    """Neither a directory around it, nor one in it, such as that of a process of another user."""
+    inner = machine / folder / "proc"
     inner.mkdir(parents=True)
     subprocess.run(["mount", "-t", "proc", "proc", inner], check=True)
     try:
-        make(served, "around", machine / "root")
-        assert "contains files of the kernel" in fails(ann, of("around", "/in", read_only=True))
+        make(served, "around", machine / folder)
+        for sub in (None, "proc", "proc/sys/net", f"proc/{served.process.pid}"):
+            assert "contains files of the kernel" in fails(ann, of("around", "/in", sub, True)), sub
         assert drop(served, "around").status == 204
     finally:
         subprocess.run(["umount", inner], check=True)
