@@ -187,7 +187,7 @@ def test_retry(flow, tmp_path):
     assert found["runYaml"] == show(flow, first)["runYaml"]
     kept = found["runtime"]["a"][0]["jobID"]
     assert kept == show(flow, first)["runtime"]["a"][0]["jobID"] != ""
-    assert good(flow.get(f"/job/{kept}")).json["status"] == "succeeded"
+    assert good(flow.get(f"/job/{kept}"), message=True).json["status"] == "succeeded"
     assert kept in {log["jobID"] for log in good(flow.get(f"/log/run/{second}")).json["runLog"]}
     refused(flow.put(f"/run/{second}?action=retry"), "ActionNotAllowed")
     refused(flow.put(f"/run/{first}?action=again"), "InvalidArguments")
