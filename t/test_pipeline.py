@@ -186,7 +186,10 @@ def test_the_guide_shows_an_example():
 
 
 def test_warnings_of_what_is_valid_but_cannot_work(tmp_path):
-    text = "name: x\ndocker_env: i\nentry_points:\n  a:\n    parameters: {n: 5}\n    loop_argument: '{{n}}'\n"
+    text = (
+        "name: x\ndocker_env: i\nentry_points:\n  a:\n    parameters: {n: 5}\n    loop_argument: '{{n}}'\n"
+        "    command: echo\n"
+    )
     assert pipeline(tmp_path, "lint", text).stdout == (
         "p.yaml:6:20: entry_points.a.loop_argument: warning: the parameter 'n' is '5', which is not a list: this "
         "component fails (RE-02)\np.yaml: valid (1 step), 1 warning\n"

@@ -296,43 +296,49 @@ static void test_options(void)
 static void test_warnings(void)
 {
         static const Case cases[] = {
-                { STEP("    parameters: {n: 5}\n    loop_argument: '{{n}}'\n"),
+                { STEP("    parameters: {n: 5}\n"),
+                  "4:3 entry_points.a.command: the step has no command: it fails (RE-05) (warning)" },
+                { STEP("    command: ' '\n"),
+                  "5:14 entry_points.a.command: the step has no command: it fails (RE-05) (warning)" },
+                { STEP("    env: {PF_JOB_TYPE: distributed}\n"), "" },
+                { "components: {c: {command: x}}\nentry_points: {a: {reference: {component: c}}}\n", "" },
+                { STEP("    parameters: {n: 5}\n    loop_argument: '{{n}}'\n    command: c\n"),
                   "6:20 entry_points.a.loop_argument: the parameter 'n' is '5', which is not a list: this component fails "
                   "(RE-02) (warning)" }, /* C075 */
-                { "entry_points: {s: {parameters: {n: x y}}, a: {deps: s, parameters: {m: '{{s.n}}'}, loop_argument: '{{m}}'}}",
-                  "3:99 entry_points.a.loop_argument: the parameter 'm' is 'x y', which is not a list: this component "
+                { "entry_points: {s: {parameters: {n: x y}, command: c}, a: {deps: s, parameters: {m: '{{s.n}}'}, loop_argument: '{{m}}', command: c}}",
+                  "3:111 entry_points.a.loop_argument: the parameter 'm' is 'x y', which is not a list: this component "
                   "fails (RE-02) (warning)" },
-                { STEP("    parameters: {n: '[1, 2]'}\n    loop_argument: '{{n}}'\n"), "" },
-                { STEP("    loop_argument: []\n"),
+                { STEP("    parameters: {n: '[1, 2]'}\n    loop_argument: '{{n}}'\n    command: c\n"), "" },
+                { STEP("    loop_argument: []\n    command: c\n"),
                   "5:20 entry_points.a.loop_argument: the list is empty, so this component is always skipped (warning)" },
-                { STEP("    condition: abc\n"),
+                { STEP("    condition: abc\n    command: c\n"),
                   "5:16 entry_points.a.condition: with the values of its parameters it is \"abc\", which cannot be "
                   "evaluated: the condition is neither true nor false (RE-01) (warning)" },
-                { STEP("    parameters: {p: x y}\n    condition: \"{{p}} == x\"\n"),
+                { STEP("    parameters: {p: x y}\n    condition: \"{{p}} == x\"\n    command: c\n"),
                   "6:16 entry_points.a.condition: with the values of its parameters it is \"x y == x\", which cannot be "
                   "evaluated: an operator is missing between two values (RE-01) (warning)" },
-                { STEP("    parameters: {p: rock and roll}\n    condition: \"{{p}} == x\"\n"),
+                { STEP("    parameters: {p: rock and roll}\n    condition: \"{{p}} == x\"\n    command: c\n"),
                   "6:16 entry_points.a.condition: with the values of its parameters it is \"rock and roll == x\", which "
                   "cannot be evaluated: an operator is missing between two values (RE-01) (warning)" },
-                { STEP("    parameters: {p: 3}\n    condition: \"{{p}} > 2\"\n"), "" },
+                { STEP("    parameters: {p: 3}\n    condition: \"{{p}} > 2\"\n    command: c\n"), "" },
                 { STEP("    command: echo {{a.b.c}}\n"),
                   "5:14 entry_points.a.command: '{{a.b.c}}' stays as it is: a template is {{name}} or {{component.name}} "
                   "(warning)" },
                 { STEP("    command: |\n      echo '{{}}' '{{\"a\": 1}}' {{{PF_RUN_ID}}}\n"), "" },
-                { STEP("    docker_env: '{{image}}'\n"),
+                { STEP("    docker_env: '{{image}}'\n    command: c\n"),
                   "5:17 entry_points.a.docker_env: 'docker_env' has no templates: the text stays as it is (warning)" },
                 { STEP("    command: echo {{PF_LOOP_ARGUMENT}}\n"),
                   "5:14 entry_points.a.command: '{{PF_LOOP_ARGUMENT}}' is always empty: this component has no "
                   "loop_argument (warning)" },
-                { STEP("    loop_argument: [1]\n    parameters: {p: '{{PF_LOOP_ARGUMENT}}'}\n"),
+                { STEP("    loop_argument: [1]\n    parameters: {p: '{{PF_LOOP_ARGUMENT}}'}\n    command: c\n"),
                   "6:21 entry_points.a.parameters.p: '{{PF_LOOP_ARGUMENT}}' is always empty: here it is the item of the "
                   "DAG around, which has no loop_argument (warning)" },
-                { STEP("    env: {PF_RUN_ID: x}\n"),
+                { STEP("    env: {PF_RUN_ID: x}\n    command: c\n"),
                   "5:11 entry_points.a.env.PF_RUN_ID: the run replaces this variable by its own value (warning)" },
-                { "entry_points: {a: {}}\nparallelism: 100\n",
+                { "entry_points: {a: {command: c}}\nparallelism: 100\n",
                   "4:14 parallelism: a run has at most 20 steps at one time, unless the administrator allows more "
                   "(warning)" },
-                { "components: {c: {parameters: {p: 1}, loop_argument: '{{p}}'}}\n"
+                { "components: {c: {parameters: {p: 1}, loop_argument: '{{p}}', command: c}}\n"
                   "entry_points: {a: {reference: {component: c}, parameters: {p: [1]}}}",
                   "" }, /* a reference gives the list */
         };
