@@ -8,7 +8,16 @@
 static bool refuse(const char *item, GError **error)
 {
         g_autofree char *shown = err_shown(item);
+        int len = (int)strcspn(shown, ":");
 
+        if (*shown == '/' || *shown == '.')
+                return err_set(
+                        error, ERR_USAGE,
+                        "--mount: '%.*s' is a directory, not a name of a file system\n"
+                        "`paddle fs create NAME DIRECTORY` names a directory of the server's machine, and `paddle "
+                        "upload` copies one of yours to home. Then give `--mount NAME:PATH` or `--mount "
+                        "home/DIRECTORY:PATH`.",
+                        MIN(len, 200), shown);
         return err_set(error, ERR_USAGE,
                        "--mount: '%.200s' is not FS[/DIRECTORY]:PATH[:ro]\n"
                        "For example `--mount home/digits:/data:ro`.",
@@ -26,7 +35,7 @@ static json_t *mount_of(const char *item, GError **error)
 
         if (!whole)
                 return NULL;
-        if (n < 2 || n > 3 || !*parts[0] || slash == parts[0] || !*parts[1] ||
+        if (n < 2 || n > 3 || !*parts[0] || slash == parts[0] || *parts[0] == '.' || !*parts[1] ||
             (n == 3 && strcmp(parts[2], "ro") != 0 && strcmp(parts[2], "rw") != 0)) {
                 refuse(item, error);
                 return NULL;
