@@ -8,16 +8,19 @@
 static bool refuse(const char *item, GError **error)
 {
         g_autofree char *shown = err_shown(item);
-        int len = (int)strcspn(shown, ":");
+        int len = (int)MIN(strcspn(shown, ":"), 200);
 
-        if (*shown == '/' || *shown == '.')
-                return err_set(
-                        error, ERR_USAGE,
-                        "--mount: '%.*s' is a directory, not a name of a file system\n"
-                        "`paddle fs create NAME DIRECTORY` names a directory of the server's machine, and `paddle "
-                        "upload` copies one of yours to home. Then give `--mount NAME:PATH` or `--mount "
-                        "home/DIRECTORY:PATH`.",
-                        MIN(len, 200), shown);
+        if (*shown == '/')
+                return err_set(error, ERR_USAGE,
+                               "--mount: '%.*s' is a directory, not a name of a file system\n"
+                               "Give it a name: `paddle fs create NAME %.*s`. Then write --mount NAME:PATH.",
+                               len, shown, len, shown);
+        if (*shown == '.')
+                return err_set(error, ERR_USAGE,
+                               "--mount: '%.*s' is a directory, not a name of a file system\n"
+                               "Copy it to your home: `paddle upload %.*s DIRECTORY`. Then write --mount "
+                               "home/DIRECTORY:PATH.",
+                               len, shown, len, shown);
         return err_set(error, ERR_USAGE,
                        "--mount: '%.200s' is not FS[/DIRECTORY]:PATH[:ro]\n"
                        "For example `--mount home/digits:/data:ro`.",
