@@ -294,7 +294,7 @@ def expects(rules, scopes, kind, verb, holds, scope):
 
 
 def real_path(path, thing):
-    return re.sub(r"\{(\w+)\}", lambda name: thing[name[1]], path) + QUERIES.get(path, "")
+    return re.sub(r"\{(\w+)\}", lambda name: str(thing[name[1]]), path) + QUERIES.get(path, "")
 
 
 def test_every_route_with_every_role_and_token(house):

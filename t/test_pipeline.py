@@ -132,7 +132,8 @@ def test_options_stand_for_what_a_request_sets(tmp_path):
     assert "b  after a; disabled" in pipeline(tmp_path, "show", bare, *options).stdout
     done = pipeline(tmp_path, "lint", bare, *options, "-p", "zz=1", check=1)
     assert done.stdout == "-p zz: no component has a parameter of this name (PE-32)\n"
-    assert "or give --image" in pipeline(tmp_path, "lint", bare, "--name", "x", check=1).stdout
+    without = pipeline(tmp_path, "lint", bare, "--name", "x").stdout
+    assert "the step has no image: it can run on the server's own machine, but not on Kubernetes" in without
     done = pipeline(tmp_path, "render", bare, *options, "-p", "a.q=1", check=2)
     assert done.stderr.startswith("paddle: -p a.q: the component 'a' has no parameter 'q' (PE-32)")
     assert "is not NAME=VALUE" in pipeline(tmp_path, "lint", bare, "-p", "zz", check=2).stderr
