@@ -139,14 +139,14 @@ def test_a_named_file_system(server, ann, machine):
     run = create(
         ann,
         """name: named
-fs_options: {main_fs: {name: work, sub_path: team, mount_path: /work}}
+fs_options: {main_fs: {name: work, sub_path: team, mount_path: /team-files}}
 entry_points:
   a: {command: "echo x > {{out}}; pwd > here", artifacts: {output: [out]}}
   b: {deps: a, command: "grep -q x {{got}}", artifacts: {input: {got: "{{a.out}}"}}}
 """,
     )
     finish(server, run, "succeeded")
-    assert (machine / "team/here").read_text() == "/work\n"
+    assert (machine / "team/here").read_text() == "/team-files\n"
     assert [item["path"].startswith(f"team/.pipeline/{run}/named/a-0-") for item in artifacts(ann, f"run={run}")] == [
         True
     ] * 2
