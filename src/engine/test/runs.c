@@ -1249,6 +1249,59 @@ static void test_retry_full_disk(void)
         faulty_remove();
 }
 
+/* ---- why a run failed ---- */
+
+/* The paths that the message of the run names, in order, and its end. */
+static void assert_reasons(const Play *play, const char *want, const char *end)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(RunRecord) run = store_run_by_id(play->house->store, play->id, false, &error);
+        g_auto(GStrv) parts = NULL;
+        g_autoptr(GString) paths = g_string_new(NULL);
+
+        g_assert_no_error(error);
+        parts = g_strsplit(run->message, "step '", -1);
+        g_assert_cmpstr(parts[0], ==, "");
+        for (char **part = parts + 1; *part; part++) {
+                const char *quote = strchr(*part, '\'');
+
+                g_assert_true(g_str_has_prefix(quote, "' failed: worker-0 exited with status 3"));
+                g_string_append_printf(paths, "%s%.*s", paths->len > 0 ? " " : "", (int)(quote - *part),
+                                       *part);
+        }
+        g_assert_cmpstr(paths->str, ==, want);
+        if (!g_str_has_suffix(run->message, end) || (!*end && strstr(run->message, " more")))
+                g_error("'%s' does not end with '%s'", run->message, end);
+}
+
+/* C104: the deepest steps that failed, and not the DAGs around them; after some, their number. */
+static void test_reasons(void)
+{
+        static const char *paths[] = { "d-0.x-0", "d-0.x-1", "d-0.x-2", "d-0.x-3",
+                                       "d-1.x-0", "d-1.x-1", "d-1.x-2", "d-1.x-3" };
+        static const char text[] = CONTINUE
+                "entry_points:\n  d:\n    loop_argument: [1, 2]\n    entry_points:\n"
+                "      x: {command: c, loop_argument: [1, 2, 3, 4]}\n      y: {command: c, deps: x}\n";
+        Play play = { 0 };
+
+        faulty_install();
+        play = play_new(house_new(), text);
+        for (gsize i = 0; i < G_N_ELEMENTS(paths); i++) {
+                assert_is(&play, paths[i], "running");
+                play_end(&play, paths[i], 3, i % 2 ? WITH_FULL_DISKS : AS_IT_IS);
+                assert_is(&play, paths[i], "failed");
+                if (i == 1)
+                        assert_reasons(&play, "d-0.x-0 d-0.x-1", "");
+                if (i % 3 == 0)
+                        restart(&play);
+        }
+        assert_is(&play, "run", "failed");
+        assert_reasons(&play, "d-0.x-0 d-0.x-1 d-0.x-2 d-0.x-3 d-1.x-0", "; and 3 more");
+        play_clear(&play);
+        house_free(play.house);
+        faulty_remove();
+}
+
 /* ---- users ---- */
 
 /* A user with open jobs cannot be deleted. One whose steps wait for the limit of open jobs can, and submits no more. */
@@ -1517,6 +1570,7 @@ int main(int argc, char **argv)
                              test_scenarios);
         g_test_add_data_func("/engine/runs/scenarios-with-full-disks", GINT_TO_POINTER(WITH_FULL_DISKS),
                              test_scenarios);
+        g_test_add_func("/engine/runs/reasons", test_reasons);
         g_test_add_func("/engine/runs/parameters", test_parameters);
         g_test_add_func("/engine/runs/content-limits", test_limits);
         g_test_add_func("/engine/runs/list-that-does-not-fit", test_list_that_does_not_fit);
