@@ -334,6 +334,7 @@ MISSING = [
     (["python3", "trian.py"], ["'trian.py' is not in the package", "Did you mean 'train.py'?"]),
     (["trian.py"], ["'trian.py' is not in the package", "Did you mean 'train.py'?"]),
     (["train.py"], ["'train.py' without a directory is searched on PATH", "python train.py"]),
+    (["steps.yaml"], ["'steps.yaml' is not a program", "`paddle run create -f steps.yaml`"]),
     (["./train.py"], ["'./train.py' is not executable", "chmod +x train.py", "python train.py"]),
     (["./missing.sh"], ["'missing.sh' is not in the package"]),
     (["sh", "missing.sh"], ["'missing.sh' is not in the package"]),
@@ -350,6 +351,7 @@ def packed(program):
     (program / "pkg").mkdir()
     (program / "pkg" / "__init__.py").touch()
     (program / "ignored.py").touch()
+    (program / "steps.yaml").write_text("name: p\nentry_points: {a: {command: x}}\n")
     (program / ".paddleignore").write_text("ignored.py\n")
     return program
 
@@ -358,6 +360,11 @@ def packed(program):
 def test_a_program_that_is_not_in_the_package_is_refused(untouched, packed, command, parts):
     refused(untouched.paddle("submit", "--", *command, cwd=packed), 2, *parts)
     refused(untouched.paddle("submit", "--dry-run", "--", *command, cwd=packed), 2, *parts)
+
+
+def test_a_pipeline_is_no_job_file(untouched, packed):
+    done = untouched.paddle("submit", "-f", "steps.yaml", cwd=packed)
+    refused(done, 2, "'steps.yaml' is a pipeline, not a job file", "`paddle run create -f steps.yaml`")
 
 
 def test_the_program_of_a_role_is_looked_for_as_well(untouched, packed):

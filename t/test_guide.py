@@ -10,6 +10,7 @@ from conftest import BIN, ROOT
 
 PAGES = sorted((ROOT / "doc/guide").glob("*.md"))
 KINDS = (
+    "artifact",
     "queue",
     "flavour",
     "cluster",

@@ -49,6 +49,11 @@ VERBS = [
     M("sbatch train.sh", 2, "'sbatch'", "paddle submit"),
     M("scancel done", 2, "'scancel'", "paddle cancel"),
     M("run python train.py", 2, "'run'", "paddle submit"),
+    M("run steps.yaml", 2, "paddle run create -f FILE"),
+    M("run start -f steps.yaml", 2, "'paddle run create'"),
+    M("runs", 2, "'paddle run list'"),
+    M("pipeline run steps.yaml", 2, "'paddle run create'"),
+    M("pipeline validate steps.yaml", 2, "'paddle pipeline lint'"),
     M("kill runner", 2, "'kill'", "paddle cancel"),
     M("stop runner", 2, "'stop'", "paddle cancel"),
     M("rm done", 2, "'rm'", "paddle delete"),
@@ -282,10 +287,15 @@ OBJECTS = [
     M("cluster show nowhere", 1, "'nowhere'"),
     M("flavour show nowhere", 1, "'nowhere'"),
     M("fs show nowhere", 1, "'nowhere'", "paddle fs list"),
-    M("fs create sets ./sets", 2, "'./sets'", "local://data/sets"),
-    M("fs create sets /root/sets", 2, "not below /root"),
+    M("fs create sets ./sets", 2, "'./sets' is not an absolute path", "/data/sets"),
+    M("fs create sets /root/sets", 2, "not below /root", "/srv/data"),
+    M("fs create sets local:///data/sets", 2, "The directory /data/sets is local://data/sets."),
+    M("fs create a/b /data", 2, "'a/b'", "Use 1 to 63 letters"),
     M("fs create sets", 2, "URL"),
-    M("fs create far s3://bucket", 2, "accessKey"),
+    M("fs create far s3://bucket", 2, "accessKey", "cannot connect to file systems of kind s3 yet"),
+    M("submit --mount /data/sets:/data -- python train.py", 2, "'/data/sets' is a directory", "paddle fs create"),
+    M("submit --mount ./sets:/data -- python train.py", 2, "'./sets' is a directory", "paddle upload"),
+    M("submit --mount sets:/data -- python train.py", 3, "no file system 'sets'", "paddle fs list", "home/sets"),
     M("fs delete home", 1, "built in"),
 ]
 FILES = [
@@ -311,7 +321,38 @@ SERVERS = [
     M("status runner", 1, "no job 'runner'", who="ann"),
     M("cluster delete default-cluster", 3, "only administrators", who="ann"),
 ]
-MISTAKES = [*VERBS, *OPTIONS, *SUBMISSIONS, *PROGRAMS, *REQUIREMENTS, *JOB_FILES, *OBJECTS, *FILES, *SERVERS]
+
+
+def P(keys, *says):
+    """A step with these keys, as someone who knows another system writes it."""
+    text = f"name: p\ndocker_env: i\nentry_points:\n  a:\n    parameters: {{n: 3}}\n{keys}"
+    return M("pipeline lint steps.yaml", 1, *says, files={"steps.yaml": text})
+
+
+PIPELINES = [
+    P("    script: x\n", "'script'", "Did you mean 'command'?"),
+    P("    depends_on: b\n", "'depends_on'", "Did you mean 'deps'?"),
+    P("    when: x\n", "'when'", "Did you mean 'condition'?"),
+    P("    gpus: 1\n", "'gpus'", "PF_JOB_FLAVOUR"),
+    P("    colour: red\n", "'colour'", "Possible keys", "loop_argument"),
+    P("    condition: '{{n}} = 3'\n", "'=' is not an operator", "Write '=='"),
+    P("    condition: '{{n}} > 3 and {{n}} < 5'\n", "'and' is not an operator", "Write '&&'"),
+    P("\tcommand: x\n", "steps.yaml:6:1", "a tab is not allowed", "spaces"),
+    P("    command: {{n}}\n", "steps.yaml:6:15", "in quotes"),
+    P("    command: x\n    deps: [b]\n", "names separated by commas, not a list"),
+]
+MISTAKES = [
+    *VERBS,
+    *PIPELINES,
+    *OPTIONS,
+    *SUBMISSIONS,
+    *PROGRAMS,
+    *REQUIREMENTS,
+    *JOB_FILES,
+    *OBJECTS,
+    *FILES,
+    *SERVERS,
+]
 
 
 @pytest.fixture(scope="module")

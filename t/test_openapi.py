@@ -83,6 +83,8 @@ EXAMPLE = {
     "id": "none",
     "name": "none",
     "run": "none",
+    "pipeline": "none",
+    "version": "1",
 }
 
 
@@ -303,6 +305,9 @@ def check_pipelines(check):
     check("DELETE", "/v1/pipelines/described", route=one)
 
 
+WRITES = "name: w\nentry_points:\n  a: {command: 'echo 1 > {{o}}', artifacts: {output: [o]}}\n"
+
+
 def check_runs(server, check):
     one = "/v1/runs/{run}"
     run = check("POST", "/v1/runs", {"definition": PIPELINE, "name": "other"}).json["id"]
@@ -314,6 +319,10 @@ def check_runs(server, check):
     check("GET", f"/v1/artifacts?run={run}")
     check("GET", "/v1/artifacts?filesystem=home&type=output&path=x")
     check("DELETE", f"/v1/artifacts/{run}?path=x", route="/v1/artifacts/{run}", status=404)
+    written = check("POST", "/v1/runs", {"definition": WRITES}).json["id"]
+    wait_for(lambda: server.get(f"/v1/runs/{written}").json["state"] == "succeeded", PATIENCE, "the artifact")
+    path = check("GET", f"/v1/artifacts?run={written}").json["items"][0]["path"]
+    check("DELETE", f"/v1/artifacts/{written}?path={path}", route="/v1/artifacts/{run}")
     check("GET", f"/v1/runs/{run}/events", route=f"{one}/events")
     check("GET", f"/v1/runs/{run}/logs?follow=false&timestamps=true", route=f"{one}/logs")
     again = check("POST", f"/v1/runs/{run}/retry", {"from": "d.x", "parameters": {}}, route=f"{one}/retry").json["id"]

@@ -55,6 +55,36 @@ def test_lint_prints_all_errors_by_line(tmp_path):
     assert reply["problems"][0]["line"] == row
 
 
+def test_lint_checks_several_files(tmp_path):
+    """As commit hooks give them. The count of errors is the last line of a file also where both streams are one."""
+    (tmp_path / "a.yaml").write_text("name: a\nentry_points: {a: {command: x, deps: z}}\ndocker_env: i\n")
+    (tmp_path / "b.yaml").write_text("name: b\nentry_points: {b: {command: x}}\ndocker_env: i\n")
+
+    def lint(*words, check):
+        done = subprocess.run(
+            [BIN / "paddle", "pipeline", "lint", *words],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == check, done.stdout
+        return done.stdout
+
+    assert lint("a.yaml", "b.yaml", check=1).splitlines() == [
+        "a.yaml:2:38: entry_points.a.deps: there is no component 'z' beside this one (PE-08)",
+        "a.yaml: 1 error",
+        "b.yaml: valid (1 step)",
+    ]
+    text = lint("none.yaml", "b.yaml", check=2)
+    assert "'none.yaml'" in text
+    assert "b.yaml: valid (1 step)" in text
+    replies = json.loads(lint("a.yaml", "b.yaml", "-o", "json", check=1))
+    assert [(reply["file"], reply["valid"]) for reply in replies] == [("a.yaml", False), ("b.yaml", True)]
+
+
 def test_show_and_render_report_the_first_error_of_the_order_of_validation(tmp_path):
     wrong = "name: x\ndocker_env: i\nentry_points: {a_b: {deps: zz}}\n"
     for verb in ("show", "render"):
@@ -186,7 +216,10 @@ def test_the_guide_shows_an_example():
 
 
 def test_warnings_of_what_is_valid_but_cannot_work(tmp_path):
-    text = "name: x\ndocker_env: i\nentry_points:\n  a:\n    parameters: {n: 5}\n    loop_argument: '{{n}}'\n"
+    text = (
+        "name: x\ndocker_env: i\nentry_points:\n  a:\n    parameters: {n: 5}\n    loop_argument: '{{n}}'\n"
+        "    command: echo\n"
+    )
     assert pipeline(tmp_path, "lint", text).stdout == (
         "p.yaml:6:20: entry_points.a.loop_argument: warning: the parameter 'n' is '5', which is not a list: this "
         "component fails (RE-02)\np.yaml: valid (1 step), 1 warning\n"

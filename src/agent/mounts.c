@@ -265,8 +265,9 @@ static int open_source(const Wanted *wanted, MountFault *fault)
                 int err = errno;
 
                 (void)refuse(fault, err,
-                             "cannot mount at '%s': the directory of file system '%s' cannot be opened: %s",
-                             wanted->path, wanted->fs, strerrordesc_np(err));
+                             "cannot mount at '%s': the directory of file system '%s' cannot be opened: %s\n"
+                             "`paddle fs show %s` says which directory it is.",
+                             wanted->path, wanted->fs, strerrordesc_np(err), wanted->fs);
                 return -1;
         }
         if (!*wanted->sub) {

@@ -273,6 +273,25 @@ typedef struct {
 } Front;
 G_STATIC_ASSERT(offsetof(Front, version) == sizeof(Common));
 
+/* "run python": the first word is half of a verb, the second is not. */
+static int unknown_second(const Cli *cli, const char *first, const char *second)
+{
+        g_autofree char *both = g_strconcat(first, " ", second, NULL);
+        const char *elsewhere = verb_elsewhere(both);
+        const char *near = elsewhere ? elsewhere : verb_nearest_of(cli_verbs, first, second);
+
+        elsewhere = verb_elsewhere(first);
+        if (near || !elsewhere)
+                return no_such_verb(cli, first, second, near);
+        if (strcmp(first, "run") == 0 &&
+            (g_str_has_suffix(second, ".yaml") || g_str_has_suffix(second, ".yml")))
+                elsewhere = "run create -f FILE";
+        cli_say(cli,
+                "paddle: '%s' has no verb '%.64s'\nDid you mean 'paddle %s'? `paddle help %s` lists the verbs.",
+                first, second, elsewhere, first);
+        return EXIT_USAGE;
+}
+
 /* "queue" alone is half of a verb: shows the verbs that start with it. */
 static int unknown_verb(const Cli *cli, const Front *front, char *const *words)
 {
@@ -286,17 +305,8 @@ static int unknown_verb(const Cli *cli, const Front *front, char *const *words)
         }
         if (!family)
                 return no_such_verb(cli, words[0], "", verb_nearest(cli_verbs, words[0]));
-        if (words[1] && words[1][0] != '-') {
-                const char *near = verb_nearest_of(cli_verbs, words[0], words[1]);
-                const char *elsewhere = near ? NULL : verb_elsewhere(words[0]);
-
-                if (!elsewhere)
-                        return no_such_verb(cli, words[0], words[1], near);
-                cli_say(cli,
-                        "paddle: '%s' has no verb '%.64s'\nDid you mean 'paddle %s'? `paddle help %s` lists the verbs.",
-                        words[0], words[1], elsewhere, words[0]);
-                return EXIT_USAGE;
-        }
+        if (words[1] && words[1][0] != '-')
+                return unknown_second(cli, words[0], words[1]);
         cli_say(cli, "paddle: '%s' needs one more word\n%s", words[0], g_strchomp(family));
         return EXIT_USAGE;
 }

@@ -35,13 +35,11 @@ static json_t *list_json(const GPtrArray *problems)
         return list;
 }
 
-static void print_json(const Problems *problems, Format format)
+static json_t *result_json(const Problems *problems, const char *file)
 {
-        g_autoptr(json_t) value =
-                json_pack("{s:b, s:i, s:o, s:o}", "valid", problems->n == 0, "errors", (int)problems->n,
-                          "problems", list_json(problems->list), "warnings", list_json(problems->warnings));
-
-        format_print(value, format, NULL);
+        return json_pack("{s:s, s:b, s:i, s:o, s:o}", "file", file, "valid", problems->n == 0, "errors",
+                         (int)problems->n, "problems", list_json(problems->list), "warnings",
+                         list_json(problems->warnings));
 }
 
 /* FILE:LINE:COLUMN, as editors and compilers write it; the option alone if it has the error. */
@@ -69,6 +67,7 @@ static void print_problems(Cli *cli, const Problems *problems, const char *file)
 
         for (guint i = 0; i < problems->list->len; i++)
                 print_problem(problems->list->pdata[i], file);
+        fflush(stdout); /* the count is the last line also where both streams are one file */
         if (problems->n > problems->list->len)
                 cli_say(cli, "only the first %u are shown", problems->list->len);
         cli_say(cli, "%s: %s", file, count);
@@ -85,34 +84,54 @@ static void print_valid(const Definition *definition, const Problems *problems, 
                problems->warnings->len ? warnings : "");
 }
 
-static bool run_lint(Cli *cli, const void *target, char *const *words, GError **error)
+typedef struct {
+        PipelineOptions options;
+        json_t *results; /* a list, or NULL: each file is printed */
+} Lint;
+
+static bool lint_file(Cli *cli, const char *word, void *arg, GError **error)
 {
-        PipelineOptions options = *(const PipelineOptions *)target;
+        Lint *lint = arg;
+        const char *file = pipeline_file_name(word);
         g_autoptr(Definition) definition = NULL;
         g_auto(Problems) problems = { 0 };
-        Format format;
 
-        options.warn = true;
         problems_init(&problems);
-        if (!format_parse(options.format, &format, error) ||
-            !pipeline_file_parse(&options, words[0], &problems, &definition, error))
+        if (!pipeline_file_parse(&lint->options, word, &problems, &definition, error))
                 return false;
         problems_sort(&problems);
-        cli->status = problems.n ? 1 : 0;
-        if (format == FORMAT_JSON || format == FORMAT_YAML) {
-                print_json(&problems, format);
-        } else if (problems.n) {
-                print_problems(cli, &problems, pipeline_file_name(words[0]));
-        } else {
-                print_valid(definition, &problems, pipeline_file_name(words[0]));
-        }
+        cli->status = problems.n ? 1 : cli->status;
+        if (lint->results)
+                json_array_append_new(lint->results, result_json(&problems, file));
+        else if (problems.n)
+                print_problems(cli, &problems, file);
+        else
+                print_valid(definition, &problems, file);
         return true;
+}
+
+static bool run_lint(Cli *cli, const void *target, char *const *words, GError **error)
+{
+        Lint lint = { .options = *(const PipelineOptions *)target };
+        guint n = g_strv_length((char **)words);
+        g_autoptr(json_t) results = json_array();
+        Format format;
+        bool ok;
+
+        lint.options.warn = true;
+        if (!format_parse(lint.options.format, &format, error))
+                return false;
+        lint.results = format == FORMAT_JSON || format == FORMAT_YAML ? results : NULL;
+        ok = cli_each(cli, words, n, lint_file, &lint, error);
+        if (json_array_size(results) > 0)
+                format_print(n == 1 ? json_array_get(results, 0) : results, format, NULL);
+        return ok;
 }
 
 const Verb verb_pipeline_lint = {
         .name = "pipeline lint",
-        .args = "FILE",
-        .summary = "Check the definition of a pipeline and print all its errors",
+        .args = "FILE...",
+        .summary = "Check definitions of pipelines and print all their errors",
         .about =
                 "FILE is YAML or JSON; '-' is standard input. Each error has its line and column, and its class "
                 "(PE-10). The exit status is 1 if there are errors. No server is needed.\n\n"
@@ -123,7 +142,7 @@ const Verb verb_pipeline_lint = {
         .options = lint_options,
         .size = sizeof(PipelineOptions),
         .min_words = 1,
-        .max_words = 1,
+        .max_words = -1,
         .words = WORDS_FILES,
         .run = run_lint,
 };

@@ -26,6 +26,9 @@ static const char *const synonyms[][2] = {
         { "tail", "logs" },
         { "sinfo", "nodes" },
         { "logout", "token revoke" },
+        { "pipeline run", "run create" },
+        { "pipeline start", "run create" },
+        { "pipeline submit", "run create" },
 };
 
 const char *verb_elsewhere(const char *word)
@@ -36,13 +39,28 @@ const char *verb_elsewhere(const char *word)
         return NULL;
 }
 
+/* "runs": the verb "run list", or NULL. */
+static const char *list_of(const Verb *const *verbs, const char *word)
+{
+        g_autofree char *name = g_str_has_suffix(word, "s")
+                                        ? g_strdup_printf("%.*s list", (int)strlen(word) - 1, word)
+                                        : g_strdup("");
+
+        for (; *verbs; verbs++)
+                if (strcmp((*verbs)->name, name) == 0)
+                        return (*verbs)->name;
+        return NULL;
+}
+
 const char *verb_nearest(const Verb *const *verbs, const char *word)
 {
-        const char *best = NULL;
+        const char *best = verb_elsewhere(word);
         int best_distance = 3; /* with more than two mistakes it is another word */
 
-        if (verb_elsewhere(word))
-                return verb_elsewhere(word);
+        if (!best)
+                best = list_of(verbs, word);
+        if (best)
+                return best;
         if (strlen(word) > 32)
                 return NULL;
         for (; *verbs; verbs++) {
@@ -59,14 +77,17 @@ const char *verb_nearest(const Verb *const *verbs, const char *word)
 }
 
 /* Words with the same meaning as a verb's second word. */
-static const char *const alike[][8] = {
+static const char *const alike[][9] = {
         { "list", "ls", "ps", "all" },
         { "show", "get", "describe", "status", "info", "inspect", "view" },
-        { "create", "add", "new", "make", "put" },
+        { "create", "add", "new", "make", "put", "start", "submit", "launch" },
         { "set", "update", "edit", "change", "modify", "patch" },
         { "delete", "rm", "remove", "del", "destroy", "revoke", "drop" },
         { "mv", "move", "rename" },
         { "du", "size", "df" },
+        { "lint", "validate", "check", "verify" },
+        { "render", "plan", "template", "compile" },
+        { "stop", "cancel", "kill", "terminate", "abort" },
 };
 
 static bool mean_the_same(const char *a, const char *b)

@@ -44,6 +44,7 @@ static bool text_parse(const PipelineOptions *options, const char *text, gsize l
                                       .disabled = options->disabled,
                                       .parameters = parameters,
                                       .json_body = options->runjson,
+                                      .image_optional = true,
                                       .command_line = true,
                                       .warn = options->warn };
 

@@ -211,9 +211,15 @@ static ProgramVerdict judge_file(GHashTable *paths, const char *word, bool must_
                                           : verdict(PROGRAM_MISSING, path, near_file(paths, path));
 }
 
+static bool is_yaml(const char *word)
+{
+        return g_str_has_suffix(word, ".yaml") || g_str_has_suffix(word, ".yml");
+}
+
+/* A file that needs another program: an interpreter, or `paddle` itself. */
 static bool is_script(const char *word)
 {
-        return g_str_has_suffix(word, ".py") || g_str_has_suffix(word, ".sh");
+        return g_str_has_suffix(word, ".py") || g_str_has_suffix(word, ".sh") || is_yaml(word);
 }
 
 /* An interpreter for a misspelled one: "python" for "pyhton". The first letters must be equal, since
@@ -360,6 +366,12 @@ bool program_check(const json_t *command, GHashTable *paths, const char *dir, GE
                                "'%s' is a directory, so the job would fail\nName the program in it. " FORCE,
                                name);
         case PROGRAM_ALONE:
+                if (is_yaml(name))
+                        return err_set(
+                                error, ERR_USAGE,
+                                "'%s' is not a program, so the job would fail\n`paddle run create -f %s` "
+                                "runs a pipeline, and `paddle submit -f %s` a job file. " FORCE,
+                                name, name, name);
                 return err_set(
                         error, ERR_USAGE,
                         "'%s' without a directory is searched on PATH, not in the package, so the job would fail\nWrite %s %s. " FORCE,

@@ -8,7 +8,19 @@
 static bool refuse(const char *item, GError **error)
 {
         g_autofree char *shown = err_shown(item);
+        int len = (int)MIN(strcspn(shown, ":"), 200);
 
+        if (*shown == '/')
+                return err_set(error, ERR_USAGE,
+                               "--mount: '%.*s' is a directory, not a name of a file system\n"
+                               "Give it a name: `paddle fs create NAME %.*s`. Then write --mount NAME:PATH.",
+                               len, shown, len, shown);
+        if (*shown == '.')
+                return err_set(error, ERR_USAGE,
+                               "--mount: '%.*s' is a directory, not a name of a file system\n"
+                               "Copy it to your home: `paddle upload %.*s DIRECTORY`. Then write --mount "
+                               "home/DIRECTORY:PATH.",
+                               len, shown, len, shown);
         return err_set(error, ERR_USAGE,
                        "--mount: '%.200s' is not FS[/DIRECTORY]:PATH[:ro]\n"
                        "For example `--mount home/digits:/data:ro`.",
@@ -26,7 +38,7 @@ static json_t *mount_of(const char *item, GError **error)
 
         if (!whole)
                 return NULL;
-        if (n < 2 || n > 3 || !*parts[0] || slash == parts[0] || !*parts[1] ||
+        if (n < 2 || n > 3 || !*parts[0] || slash == parts[0] || *parts[0] == '.' || !*parts[1] ||
             (n == 3 && strcmp(parts[2], "ro") != 0 && strcmp(parts[2], "rw") != 0)) {
                 refuse(item, error);
                 return NULL;

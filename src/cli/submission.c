@@ -252,6 +252,10 @@ static bool check_words(const Submission *s, SubmitForm form, char *const *words
                 return err_set(error, ERR_USAGE,
                                "the command '%s ...' cannot be combined with --entry-point='%s'", words[0],
                                s->entry_point);
+        if (s->file && in_file(file, "entry_points"))
+                return err_set(error, ERR_USAGE,
+                               "'%s' is a pipeline, not a job file\n`paddle run create -f %s` runs it.",
+                               s->file, s->file);
         if (form == SUBMIT_WORDS && !words[0] && !s->entry_point && !in_file(file, "command") &&
             !in_file(file, "entry_point") && !brings_programs(s->framework))
                 return s->file ? err_set(error, ERR_USAGE,

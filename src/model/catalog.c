@@ -465,8 +465,12 @@ static bool refuse_unknown(const char *user, const char *name, bool has_home, GE
 {
         g_autofree char *shown = err_shown(name);
 
-        return err_set(error, ERR_NOT_FOUND, "user '%s' has no file system '%.80s'%s", user, shown,
-                       has_home ? "\nSee `paddle fs list`." : "");
+        g_autofree char *advice =
+                has_home ? g_strdup_printf("\nSee `paddle fs list`. A directory of the home is home/%.80s.",
+                                           shown)
+                         : g_strdup("");
+
+        return err_set(error, ERR_NOT_FOUND, "user '%s' has no file system '%.80s'%s", user, shown, advice);
 }
 
 bool catalog_filesystem_place(const Catalog *catalog, const char *homes, const char *user, const char *name,

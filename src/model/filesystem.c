@@ -66,10 +66,10 @@ bool filesystem_name_check(const char *user, const char *name, GError **error)
                 good = g_ascii_isalnum(*at) || *at == '-' || *at == '_';
         if (!good) {
                 shown = err_shown(name);
-                return err_set(
-                        error, ERR_INVALID,
-                        "name: '%.80s' is not a file system's name of 1 to %d letters, digits, '-' and '_'",
-                        shown, FILESYSTEM_NAME_MAX);
+                return err_set(error, ERR_INVALID,
+                               "name: '%.80s' is not a name of a file system\n"
+                               "Use 1 to %d letters, digits, '-' and '_'.",
+                               shown, FILESYSTEM_NAME_MAX);
         }
         if (strlen(user) + len > FILESYSTEM_NAMES_MAX)
                 return err_set(error, ERR_INVALID,
@@ -307,6 +307,11 @@ static bool refuse_scheme(const char *url, GError **error)
         g_autoptr(GString) known = g_string_new(NULL);
         g_autofree char *shown = err_shown(url);
 
+        if (!strstr(url, "://"))
+                return err_set(error, ERR_INVALID,
+                               "url: '%.200s' is not an absolute path\n"
+                               "Give a directory of the server's machine, such as /data/sets.",
+                               shown);
         for (FilesystemType type = 0; type < FILESYSTEM_TYPES; type++)
                 if (kinds[type].scheme)
                         g_string_append_printf(known, "%s%s://", known->len ? ", " : "", kinds[type].scheme);
@@ -314,6 +319,23 @@ static bool refuse_scheme(const char *url, GError **error)
                        "url: '%.200s' does not begin with one of %s\n"
                        "The directory /data/sets of the server's machine is local://data/sets.",
                        shown, known->str);
+}
+
+/* What to write in place of a URL of this kind that has not its shape; "": the shape tells. */
+static char *shape_advice(FilesystemType type, const char *rest)
+{
+        g_autofree char *shown = err_shown(rest + strspn(rest, "/"));
+
+        if (!kinds[type].usable)
+                return g_strdup_printf("\nThis server cannot connect to file systems of kind %s yet.",
+                                       kinds[type].name);
+        if (kinds[type].parse == parse_directory && *rest == '/' && *shown)
+                return g_strdup_printf("\nThe directory /%.100s is %s://%.100s.", shown, kinds[type].scheme,
+                                       shown);
+        if (kinds[type].parse == parse_directory && g_str_has_prefix(rest, "root"))
+                return g_strdup(
+                        "\n/root is the administrator's home. Use a directory elsewhere, such as /srv/data.");
+        return g_strdup("");
 }
 
 void filesystem_address_clear(FilesystemAddress *address)
@@ -336,14 +358,15 @@ bool filesystem_address_parse(const char *url, char *const *properties, Filesyst
         g_auto(FilesystemAddress) address = { 0 };
         const char *mark = strstr(url, "://");
         FilesystemType type = mark ? find_scheme(url, (gsize)(mark - url)) : FILESYSTEM_TYPES;
-        g_autofree char *shown = NULL;
+        g_autofree char *shown = NULL, *advice = NULL;
 
         if (type == FILESYSTEM_TYPES)
                 return refuse_scheme(url, error);
         if (!is_plain(url) || !kinds[type].parse(mark + strlen("://"), properties, &address)) {
+                advice = shape_advice(type, mark + strlen("://"));
                 shown = err_shown(url);
-                return err_set(error, ERR_INVALID, "url: '%.200s' is not of the form %s", shown,
-                               kinds[type].shape);
+                return err_set(error, ERR_INVALID, "url: '%.200s' is not of the form %s%s", shown,
+                               kinds[type].shape, advice);
         }
         address.type = type;
         for (char *const *at = properties; type == FILESYSTEM_HDFS && at && *at; at++)
@@ -364,8 +387,9 @@ static bool check_needs(FilesystemType type, char *const *properties, GError **e
 
                 if (!value || !*value)
                         return err_set(error, ERR_INVALID,
-                                       "properties: '%s' is missing: a file system of kind %s needs %s",
-                                       *needs, kinds[type].name, all);
+                                       "properties: '%s' is missing: a file system of kind %s needs %s%s",
+                                       *needs, kinds[type].name, all,
+                                       kinds[type].usable ? "" : "\nThis server cannot connect to it yet.");
         }
         return true;
 }

@@ -4,5 +4,5 @@
 #include "model/spec.h"
 
 /* A copy of `draft` in a single allocation, with one reference. The strings and lists of `draft` stay their
- * owner's. */
-Spec *spec_copy(const Spec *draft, const Role *roles);
+ * owner's. *ret_texts: the bytes of all texts. */
+Spec *spec_copy(const Spec *draft, const Role *roles, gsize *ret_texts);

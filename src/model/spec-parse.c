@@ -739,11 +739,23 @@ static bool take_all(Draft *draft, const json_t *object, GError **error)
         return check_commands(draft, error) && check_gpus(draft, error);
 }
 
-static Spec *parse(const json_t *object, bool foreign_kinds, GError **error)
+/* Each part has a limit, but there may be many. A body has one, too; a step of a pipeline repeats parameters of its run. */
+static bool check_texts(gsize texts, GError **error)
+{
+        return texts <= SPEC_TEXTS_MAX ||
+               err_set(error, ERR_INVALID,
+                       "the job's command, variables and other texts are longer than "
+                       "%d bytes together",
+                       SPEC_TEXTS_MAX);
+}
+
+/* `stored`: it was accepted before, perhaps by other limits. */
+static Spec *parse(const json_t *object, bool stored, GError **error)
 {
         g_autoptr(GPtrArray) lists = g_ptr_array_new_with_free_func((GDestroyNotify)g_strfreev);
-        Draft draft = { .lists = lists, .foreign_kinds = foreign_kinds };
+        Draft draft = { .lists = lists, .foreign_kinds = stored };
         g_autoptr(Spec) spec = NULL;
+        gsize texts;
 
         if (!json_is_object(object)) {
                 err_set(error, ERR_INVALID, "a specification must be a JSON object");
@@ -751,8 +763,11 @@ static Spec *parse(const json_t *object, bool foreign_kinds, GError **error)
         }
         if (!take_all(&draft, object, error))
                 return NULL;
-        spec = spec_copy(&draft.spec, draft.roles);
-        return check_counts(spec, error) && check_terminal(spec, error) ? g_steal_pointer(&spec) : NULL;
+        spec = spec_copy(&draft.spec, draft.roles, &texts);
+        return (stored || check_texts(texts, error)) && check_counts(spec, error) &&
+                               check_terminal(spec, error)
+                       ? g_steal_pointer(&spec)
+                       : NULL;
 }
 
 Spec *spec_parse(const json_t *object, GError **error)

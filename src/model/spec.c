@@ -87,7 +87,7 @@ static void keep_all(Block *block, const Spec *draft, const Role *roles, Spec *t
         to->origin = keep_text(block, draft->origin);
 }
 
-Spec *spec_copy(const Spec *draft, const Role *roles)
+Spec *spec_copy(const Spec *draft, const Role *roles, gsize *ret_texts)
 {
         gsize head = sizeof(Spec) + (gsize)draft->n_roles * sizeof(Role);
         Block block = { 0 };
@@ -95,6 +95,7 @@ Spec *spec_copy(const Spec *draft, const Role *roles)
         Spec scrap, *spec;
 
         keep_all(&block, draft, roles, &scrap, scrap_roles);
+        *ret_texts = block.n_text;
         spec = g_malloc(head + block.n_pointers * sizeof(char *) + block.n_text);
         *spec = *draft;
         block = (Block){ .pointers = (char **)((char *)spec + head),

@@ -15,11 +15,12 @@ enum {
         SPEC_ROLES_MAX = 16,
         SPEC_ENV_MAX = 1000,
         SPEC_ARGV_MAX = 4096,
-        SPEC_TEXT_MAX = 128 * 1024,  /* bytes of one argument or variable (the kernel's own limit) */
-        SPEC_BODY_MAX = 1024 * 1024, /* bytes of a specification as JSON */
-        SPEC_PATH_MAX = 4096,        /* bytes of a /pfs path */
-        SPEC_SETUP_MAX = 4096,       /* bytes of a setup command */
-        SPEC_ARRAY_MAX = 10000,      /* jobs of one array */
+        SPEC_TEXT_MAX = 128 * 1024,         /* bytes of one argument or variable (the kernel's own limit) */
+        SPEC_BODY_MAX = 1024 * 1024,        /* bytes of a specification as JSON */
+        SPEC_TEXTS_MAX = 2 * SPEC_BODY_MAX, /* bytes of all its texts together */
+        SPEC_PATH_MAX = 4096,               /* bytes of a /pfs path */
+        SPEC_SETUP_MAX = 4096,              /* bytes of a setup command */
+        SPEC_ARRAY_MAX = 10000,             /* jobs of one array */
         SPEC_ARRAY_INDEX_MAX = 1000000,
         SPEC_SWEEP_MAX = 16, /* parameters of a sweep */
         SPEC_SWEEP_VALUE_MAX = 256,

@@ -529,8 +529,7 @@ static const char *env_of(const Draft *draft, guint32 component, const char *nam
                        : definition_text(&draft->definition, draft_variable(draft, at)->text.text);
 }
 
-/* A job of one member, which needs the image of the step. Others get theirs from variables. */
-static bool is_standalone(const Draft *draft, guint32 component)
+bool draft_is_standalone(const Draft *draft, guint32 component)
 {
         const char *type = env_of(draft, component, "PF_JOB_TYPE"),
                    *mode = env_of(draft, component, "PF_JOB_MODE");
@@ -549,7 +548,7 @@ static void check_image(Draft *draft, guint32 i)
                 return;
         if (node && has_tar(definition_text(&draft->definition, component->image)))
                 draft_refuse(draft, PE_31, node, i, "docker_env", "an image cannot end in '.tar'");
-        else if (!component->image && !draft->request->image_optional && is_standalone(draft, i) &&
+        else if (!component->image && !draft->request->image_optional && draft_is_standalone(draft, i) &&
                  !draft_is_refused(draft, i, KEY_DOCKER_ENV) && !draft_is_refused(draft, i, KEY_REFERENCE) &&
                  !draft_is_refused(draft, DEFINITION_ROOT, KEY_DOCKER_ENV))
                 draft_refuse(

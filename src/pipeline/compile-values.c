@@ -266,15 +266,15 @@ static void read_all_artifacts(Draft *draft, guint32 component, guint32 map)
         for (guint32 key = map + 1; map && key < nodes[map].next; key = nodes[key + 1].next) {
                 Key known = key_find(name_at(draft, key), IN_ARTIFACTS, false);
                 DocumentKind kind = nodes[key + 1].kind;
-                g_autofree char *hint = NULL;
+                g_autofree char *advice = NULL;
 
                 if (known == KEYS) {
                         Key meant = key_nearest(name_at(draft, key), IN_ARTIFACTS);
 
-                        hint = draft_nearest(meant < KEYS ? key_rows[meant].name : NULL);
+                        advice = key_advice(name_at(draft, key), IN_ARTIFACTS, meant);
                         draft_mark_refused(draft, component, meant < KEYS ? meant : KEY_ARTIFACTS);
                         draft_refuse(draft, PE_03, key, component, "artifacts",
-                                     "there is no key '%.64s' here%s", name_at(draft, key), hint);
+                                     "there is no key '%.64s' here\n%s", name_at(draft, key), advice);
                 } else if (kind == DOCUMENT_NULL) {
                         continue;
                 } else if (!(key_rows[known].kinds & (1U << kind))) {

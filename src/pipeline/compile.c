@@ -86,12 +86,13 @@ static void refuse_key(Draft *draft, guint32 node, guint places, guint32 compone
         const char *name = document_text(draft->document, node);
         bool kept = draft->problems->n < PROBLEMS_MAX;
         Key meant = kept ? key_nearest(name, places) : KEYS;
-        g_autofree char *hint = draft_nearest(meant < KEYS ? key_rows[meant].name : NULL);
+        g_autofree char *advice = kept ? key_advice(name, places, meant) : g_strdup("");
         g_autofree char *shown = err_shown(name);
 
         if (meant < KEYS)
                 mark_refused(draft, component, places, meant);
-        draft_refuse(draft, PE_03, node, component, suffix, "there is no key '%.64s' here%s", shown, hint);
+        draft_refuse(draft, PE_03, node, component, suffix, "there is no key '%.64s' here\n%s", shown,
+                     advice);
 }
 
 /* Puts the node of each known key's value into `ret`, which has KEYS zeroes. */

@@ -45,6 +45,7 @@ typedef struct {
         int skip, depth;
         bool searches; /* an operator with a regular expression was read */
         bool looking;  /* only for `searches`: no expression is compiled */
+        bool advising; /* the text is as its author wrote it: errors have advice */
         guint64 work;  /* of all searches */
         gsize joined;  /* bytes of all texts that '+' made */
         GPtrArray *texts, *lists;
@@ -235,6 +236,21 @@ static void read_word(Parser *parser)
         }
 }
 
+/* The operator that another language writes so, or NULL. */
+static const char *operator_of(const char *text)
+{
+        static const char *const rows[][2] = {
+                { "and", "&&" }, { "AND", "&&" }, { "or", "||" }, { "OR", "||" }, { "not", "!" },
+                { "NOT", "!" },  { "is", "==" },  { "eq", "==" }, { "=", "==" },  { "===", "==" },
+                { "<>", "!=" },  { "!==", "!=" }, { "=>", ">=" }, { "=<", "<=" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+                if (strcmp(text, rows[i][0]) == 0)
+                        return rows[i][1];
+        return NULL;
+}
+
 static void read_operator(Parser *parser)
 {
         static const char *const known[] = { "+",  "-",  "*",  "/",  "%",  "**", "&", "|", "^",
@@ -249,6 +265,8 @@ static void read_operator(Parser *parser)
         parser->token = TOKEN_OPERATOR;
         if (g_strv_contains(known, text))
                 g_strlcpy(parser->name, text, sizeof(parser->name));
+        else if (operator_of(text))
+                fail(parser, "'%s' is not an operator\nWrite '%s'.", text, operator_of(text));
         else
                 fail(parser, "'%.40s' is not an operator\nSeparate operators with blanks.", text);
 }
@@ -656,6 +674,19 @@ static Result list_new(Parser *parser, Result first)
         return (Result){ .kind = IS_LIST, .list = list };
 }
 
+/* Two values side by side: one of them may be a word that another language has as an operator. */
+static void refuse_pair(Parser *parser, const Result *left)
+{
+        const char *after = parser->token == TOKEN_WORD ? parser->value.text : NULL;
+        const char *before = left->kind == IS_TEXT ? left->text : NULL;
+        const char *word = after && operator_of(after) ? after : before;
+
+        if (parser->advising && word && operator_of(word))
+                fail(parser, "'%s' is not an operator\nWrite '%s'.", word, operator_of(word));
+        else
+                fail(parser, "an operator is missing between two values");
+}
+
 /* "a" or "a, b, c". */
 static Result read_list(Parser *parser)
 {
@@ -671,7 +702,7 @@ static Result read_list(Parser *parser)
                 g_array_append_val(value.list, item);
         }
         if (!parser->fault && parser->token != TOKEN_CLOSE && parser->token != TOKEN_END)
-                fail(parser, "an operator is missing between two values");
+                refuse_pair(parser, &value);
         return value;
 }
 
@@ -725,6 +756,7 @@ static void parse(Parser *parser, const char *text, bool looking)
         parser_init(parser, text);
         parser->skip = 1;
         parser->looking = looking;
+        parser->advising = true;
         (void)read_all(parser);
 }
 

@@ -135,6 +135,9 @@ static inline guint32 draft_value_node(const Draft *draft, guint32 i)
         return node + draft_node(draft, node)->key;
 }
 
+/* A step whose job has one member: it needs the step's image and command. Others get theirs from variables. */
+bool draft_is_standalone(const Draft *draft, guint32 component);
+
 /* True for a component in the library, at any level; `outer` for its first level. */
 bool draft_is_library(const Draft *draft, guint32 component);
 

@@ -272,6 +272,19 @@ static void warn_post(Draft *draft, guint32 i)
                      component_name(&draft->definition, target));
 }
 
+/* A job of one process needs a command: the program that its image begins with is not run. */
+static void warn_command(Draft *draft, guint32 i)
+{
+        const Text *command = &draft_component(draft, i)->command;
+        const char *text = text_of(draft, command->text);
+        guint32 node = draft_keys(draft, i)[KEY_COMMAND];
+
+        if (command->pieces || text[strspn(text, " \t\r\n")] || !draft_is_standalone(draft, i))
+                return;
+        warn(draft, node ? node : draft_component_node(draft, i), i, "command",
+             "the step has no command: it fails (RE-05)");
+}
+
 static void warn_component(Draft *draft, guint32 i)
 {
         const Component *component = draft_component(draft, i);
@@ -284,10 +297,27 @@ static void warn_component(Draft *draft, guint32 i)
         for (guint32 k = component->variables; k < component[1].variables; k++)
                 warn_variable(draft, i, k);
         warn_text(draft, keys[KEY_COMMAND], i, "command", &component->command, i);
+        if (!component->dag && !keys[KEY_REFERENCE])
+                warn_command(draft, i);
         warn_literal(draft, keys[KEY_DOCKER_ENV], i, KEY_DOCKER_ENV);
         warn_literal(draft, keys[KEY_PACKAGE], i, KEY_PACKAGE);
         if (component->parent == DEFINITION_POST)
                 warn_post(draft, i);
+}
+
+/* Of the first such step: on the server's own machine none needs an image. */
+static void warn_images(Draft *draft)
+{
+        for (guint32 i = DEFINITION_FIRST; i < draft->definition.n_components; i++) {
+                const Component *component = draft_component(draft, i);
+
+                if (component->dag || component->disabled || component->image ||
+                    draft_keys(draft, i)[KEY_REFERENCE] || !draft_is_standalone(draft, i))
+                        continue;
+                warn(draft, draft_component_node(draft, i), i, "docker_env",
+                     "the step has no image: it can run on the server's own machine, but not on Kubernetes");
+                return;
+        }
 }
 
 void add_warnings(Draft *draft)
@@ -300,6 +330,8 @@ void add_warnings(Draft *draft)
                 warn(draft, parallelism, (guint32)DEFINITION_NONE, "parallelism",
                      "a run has at most %d steps at one time, unless the administrator allows more", max);
         warn_literal(draft, draft->top[KEY_DOCKER_ENV], (guint32)DEFINITION_NONE, KEY_DOCKER_ENV);
+        if (draft->request->image_optional)
+                warn_images(draft);
         for (guint32 i = DEFINITION_FIRST; i < draft->definition.n_components; i++)
                 if (!draft_component(draft, i)->disabled)
                         warn_component(draft, i);

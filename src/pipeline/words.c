@@ -79,17 +79,136 @@ Key key_find(const char *name, guint places, bool json)
         return KEYS;
 }
 
+/* ---- wrong keys ---- */
+
+/* Words of other systems (Argo, Kubeflow, Airflow, GitLab, Slurm) for our keys. */
+static const struct {
+        const char *word;
+        Key key;
+} foreign_words[] = {
+        { "image", KEY_DOCKER_ENV },
+        { "container", KEY_DOCKER_ENV },
+        { "script", KEY_COMMAND },
+        { "run", KEY_COMMAND },
+        { "depends", KEY_DEPS },
+        { "depends_on", KEY_DEPS },
+        { "dependencies", KEY_DEPS },
+        { "needs", KEY_DEPS },
+        { "after", KEY_DEPS },
+        { "when", KEY_CONDITION },
+        { "if", KEY_CONDITION },
+        { "withItems", KEY_LOOP_ARGUMENT },
+        { "withParam", KEY_LOOP_ARGUMENT },
+        { "with_items", KEY_LOOP_ARGUMENT },
+        { "loop", KEY_LOOP_ARGUMENT },
+        { "for_each", KEY_LOOP_ARGUMENT },
+        { "foreach", KEY_LOOP_ARGUMENT },
+        { "matrix", KEY_LOOP_ARGUMENT },
+        { "steps", KEY_ENTRY_POINTS },
+        { "tasks", KEY_ENTRY_POINTS },
+        { "jobs", KEY_ENTRY_POINTS },
+        { "dag", KEY_ENTRY_POINTS },
+        { "templates", KEY_COMPONENTS },
+        { "template", KEY_REFERENCE },
+        { "arguments", KEY_PARAMETERS },
+        { "environment", KEY_ENV },
+        { "variables", KEY_ENV },
+        { "retry", KEY_RETRIES },
+        { "retryStrategy", KEY_RETRIES },
+        { "max_retries", KEY_RETRIES },
+        { "timeout", KEY_TIME_LIMIT },
+        { "activeDeadlineSeconds", KEY_TIME_LIMIT },
+        { "onExit", KEY_POST_PROCESS },
+        { "on_exit", KEY_POST_PROCESS },
+        { "finally", KEY_POST_PROCESS },
+        { "max_parallel", KEY_PARALLELISM },
+        { "memoize", KEY_CACHE },
+};
+
+/* What a step says with a variable. */
+static const char *const job_words[][2] = {
+        { "queue", "PF_JOB_QUEUE_NAME" },    { "partition", "PF_JOB_QUEUE_NAME" },
+        { "flavour", "PF_JOB_FLAVOUR" },     { "flavor", "PF_JOB_FLAVOUR" },
+        { "resources", "PF_JOB_FLAVOUR" },   { "cpu", "PF_JOB_FLAVOUR" },
+        { "memory", "PF_JOB_FLAVOUR" },      { "gpu", "PF_JOB_FLAVOUR" },
+        { "gpus", "PF_JOB_FLAVOUR" },        { "priority", "PF_JOB_PRIORITY" },
+        { "framework", "PF_JOB_FRAMEWORK" }, { "replicas", "PF_JOB_WORKER_REPLICAS" },
+};
+
+static const struct {
+        KeyPlace place;
+        const char *words;
+} place_words[] = {
+        { IN_TOP, "the top level" },
+        { IN_STEP, "a step" },
+        { IN_DAG, "a component with entry_points" },
+        { IN_CACHE, "cache" },
+        { IN_MOUNT, "main_fs and of an item of extra_fs" },
+        { IN_SCOPE, "an item of fs_scope" },
+        { IN_FS_OPTIONS, "fs_options" },
+        { IN_FAILURE_OPTIONS, "failure_options" },
+        { IN_ARTIFACTS, "artifacts" },
+        { IN_REFERENCE, "reference" },
+};
+
+static const char *job_variable(const char *name, guint places)
+{
+        for (gsize i = 0; (places & IN_STEP) && i < G_N_ELEMENTS(job_words); i++)
+                if (strcmp(name, job_words[i][0]) == 0)
+                        return job_words[i][1];
+        return NULL;
+}
+
 Key key_nearest(const char *name, guint places)
 {
+        guint wide = places | (places & IN_STEP ? IN_DAG : 0); /* a step with entry_points is a DAG */
         const char *names[KEYS + 1], *nearest;
         int n = 0;
 
+        if (job_variable(name, places))
+                return KEYS;
+        for (gsize i = 0; i < G_N_ELEMENTS(foreign_words); i++)
+                if (strcmp(name, foreign_words[i].word) == 0 &&
+                    (key_rows[foreign_words[i].key].places & wide))
+                        return foreign_words[i].key;
         for (Key key = 0; key < KEYS; key++)
                 if (key_rows[key].places & places)
                         names[n++] = key_rows[key].name;
         names[n] = NULL;
         nearest = word_nearest(name, names);
         return nearest ? key_find(nearest, places, false) : KEYS;
+}
+
+/* Where a key of this name belongs, or NULL. */
+static const char *place_of(const char *name)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(place_words); i++)
+                if (key_find(name, place_words[i].place, false) < KEYS)
+                        return place_words[i].words;
+        return NULL;
+}
+
+static char *possible_keys(guint places)
+{
+        GString *out = g_string_new("Possible keys:");
+
+        for (Key key = 0; key < KEYS; key++)
+                if (key_rows[key].places & places)
+                        g_string_append_printf(out, "%s%s", out->str[out->len - 1] == ':' ? " " : ", ",
+                                               key_rows[key].name);
+        g_string_append_c(out, '.');
+        return g_string_free(out, FALSE);
+}
+
+char *key_advice(const char *name, guint places, Key meant)
+{
+        const char *variable = job_variable(name, places), *place = place_of(name);
+
+        if (meant < KEYS)
+                return g_strdup_printf("Did you mean '%s'?", key_rows[meant].name);
+        if (variable)
+                return g_strdup_printf("Set %s in the step's env.", variable);
+        return place ? g_strdup_printf("'%s' is a key of %s.", name, place) : possible_keys(places);
 }
 
 SystemVariable system_variable_find(const char *name)

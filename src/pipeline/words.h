@@ -81,8 +81,11 @@ extern const KeyRow key_rows[KEYS];
 /* The key with this name in a map; KEYS if there is none. `json`: also the spellings of JSON bodies. */
 Key key_find(const char *name, guint places, bool json);
 
-/* The key with the most similar name; KEYS if none is near. */
+/* The key that a wrong name means: another system's word for a key, else the most similar name; KEYS if there is none. */
 Key key_nearest(const char *name, guint places);
+
+/* What to do about a wrong name that means `meant` (or KEYS): a sentence, which the caller frees. */
+char *key_advice(const char *name, guint places, Key meant);
 
 typedef enum {
         SYSTEM_RUN_ID,

@@ -37,9 +37,10 @@ static void test_nearest(void)
         static const struct {
                 const char *word, *name;
         } cases[] = {
-                { "sbmit", "submit" },  { "lsit", "list" },     { "statsu", "status" },
-                { "cancle", "cancel" }, { "log", "logs" },      { "revoke", "token revoke" },
-                { "x", NULL },          { "kubernetes", NULL }, { "donwload", "download" },
+                { "sbmit", "submit" },  { "lsit", "list" },         { "statsu", "status" },
+                { "cancle", "cancel" }, { "log", "logs" },          { "revoke", "token revoke" },
+                { "x", NULL },          { "kubernetes", NULL },     { "donwload", "download" },
+                { "runs", "run list" }, { "queues", "queue list" }, { "s", NULL },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
@@ -51,12 +52,21 @@ static void test_nearest_of_a_family(void)
         static const struct {
                 const char *family, *word, *name;
         } cases[] = {
-                { "queue", "ls", "queue list" },        { "queue", "delte", "queue delete" },
-                { "user", "rm", "user delete" },        { "cluster", "describe", "cluster show" },
-                { "token", "delete", "token revoke" },  { "storage", "list", "storage ls" },
-                { "storage", "move", "storage mv" },    { "queue", "x", NULL },
-                { "secret", "kubernetes", NULL },       { "storage", "rename", "storage mv" },
-                { "flavour", "add", "flavour create" }, { "storage", "vision", NULL },
+                { "queue", "ls", "queue list" },
+                { "queue", "delte", "queue delete" },
+                { "user", "rm", "user delete" },
+                { "cluster", "describe", "cluster show" },
+                { "token", "delete", "token revoke" },
+                { "storage", "list", "storage ls" },
+                { "storage", "move", "storage mv" },
+                { "queue", "x", NULL },
+                { "secret", "kubernetes", NULL },
+                { "storage", "rename", "storage mv" },
+                { "flavour", "add", "flavour create" },
+                { "storage", "vision", NULL },
+                { "run", "start", "run create" },
+                { "run", "cancel", "run stop" },
+                { "pipeline", "validate", "pipeline lint" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)

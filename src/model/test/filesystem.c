@@ -86,6 +86,30 @@ static void test_ids(void)
         "kerberos.keytab.data=a2V5,kerberos.principal=p,kerberos.realm=r,kerberos.kdc=k,"                    \
         "kerberos.namenode.principal=n"
 
+/* What is said about a URL that is none. */
+static void test_advice(void)
+{
+        static const struct {
+                const char *url, *says;
+        } cases[] = {
+                { "sets", "url: 'sets' is not an absolute path\n"
+                          "Give a directory of the server's machine, such as /data/sets." },
+                { "ftp://h/x", "url: 'ftp://h/x' does not begin with one of local://, " },
+                { "local:///data/a", "\nThe directory /data/a is local://data/a." },
+                { "local://root/x",
+                  "\n/root is the administrator's home. Use a directory elsewhere, such as /srv/data." },
+                { "s3://bucket", "\nThis server cannot connect to file systems of kind s3 yet." },
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_auto(FilesystemAddress) address = { 0 };
+                g_autoptr(GError) error = NULL;
+
+                assert_refused(filesystem_address_parse(cases[i].url, NULL, &address, &error), &error,
+                               ERR_INVALID, cases[i].says);
+        }
+}
+
 static void test_addresses(void)
 {
         static const struct {
@@ -454,6 +478,7 @@ int main(int argc, char **argv)
         g_test_add_func("/filesystem/home is taken", test_home_is_taken);
         g_test_add_func("/filesystem/ids", test_ids);
         g_test_add_func("/filesystem/addresses", test_addresses);
+        g_test_add_func("/filesystem/advice", test_advice);
         g_test_add_func("/filesystem/long url", test_long_url);
         g_test_add_func("/filesystem/properties", test_properties);
         g_test_add_func("/filesystem/bytes of properties", test_bytes_of_properties);

@@ -279,6 +279,36 @@ static void test_bounds(void)
         }
 }
 
+/* Parts that are short enough each, `n` variables of 100,000 bytes. */
+static json_t *with_variables(int n)
+{
+        g_autofree char *value = g_strnfill(100000, 'a');
+        json_t *vars = json_object();
+
+        for (int i = 0; i < n; i++) {
+                g_autofree char *name = g_strdup_printf("V%d", i);
+
+                json_object_set_new(vars, name, json_string(value));
+        }
+        return json_pack("{s:s, s:o}", "command", "x", "env", vars);
+}
+
+/* Such a job is refused, but read from a store that has it already. */
+static void test_too_large(void)
+{
+        g_autoptr(json_t) large = with_variables(21), largest = with_variables(20);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Spec) kept = spec_unpack(large, NULL), good = spec_parse(largest, NULL),
+                        none = spec_parse(large, &error);
+
+        g_assert_nonnull(kept);
+        g_assert_nonnull(good);
+        g_assert_null(none);
+        g_assert_cmpstr(
+                error->message, ==,
+                "the job's command, variables and other texts are longer than 2097152 bytes together");
+}
+
 /* ---- submissions of PaddlePaddle Cloud ---- */
 
 static void test_cloud_job(void)
@@ -426,6 +456,7 @@ int main(int argc, char **argv)
         g_test_add_func("/spec/framework-guess", test_framework_guess);
         g_test_add_func("/spec/refused", test_refused);
         g_test_add_func("/spec/bounds", test_bounds);
+        g_test_add_func("/spec/too-large", test_too_large);
         g_test_add_func("/spec/cloud-job", test_cloud_job);
         g_test_add_func("/spec/cloud-job-gpus", test_cloud_job_gpus);
         g_test_add_func("/spec/cloud-job-refused", test_cloud_job_refused);

@@ -110,6 +110,16 @@ static void test_places(void)
                   "with the value, and use that." },
                 { STEP("    condition: '1 >'\n"),
                   "5:16 entry_points.a.condition: the condition ends where a value should be (PE-19)" },
+                { STEP("    parameters: {p: 3}\n    condition: '{{p}} = 3'\n"),
+                  "6:16 entry_points.a.condition: '=' is not an operator (PE-19) | Write '=='." },
+                { STEP("    parameters: {p: 3}\n    condition: '{{p}} > 3 and {{p}} < 5'\n"),
+                  "6:16 entry_points.a.condition: 'and' is not an operator (PE-19) | Write '&&'." },
+                { STEP("    parameters: {p: 3}\n    condition: 'not ({{p}} > 3)'\n"),
+                  "6:16 entry_points.a.condition: 'not' is not an operator (PE-19) | Write '!'." },
+                { STEP("    parameters: {p: 3}\n    condition: '{{p}} {{p}}'\n"),
+                  "6:16 entry_points.a.condition: an operator is missing between two values (PE-19)" },
+                { STEP("    parameters: {p: 3}\n    condition: '{{p}}>-3'\n"),
+                  "6:16 entry_points.a.condition: '>-' is not an operator (PE-19) | Separate operators with blanks." },
                 { STEP("    artifacts: {output: [o]}\n"),
                   "5:26 entry_points.a.artifacts.output.o: an output artifact needs a main file system (PE-20) | Name it "
                   "in fs_options.main_fs, or give fsName in the request." },
@@ -169,6 +179,43 @@ static void test_one_error(void)
                   "1:7 name: must be text, not a list (PE-02)" },
                 { "!name: n\ndocker_env: x.tar\nentry_points: {a: {}, b: {}}\n",
                   "2:13 docker_env: an image cannot end in '.tar' (PE-31)" },
+        };
+        static const DefinitionRequest none;
+
+        check_all(cases, G_N_ELEMENTS(cases), &none);
+}
+
+/* A wrong key: the key that is meant, where it belongs, or which keys there are. */
+static void test_keys(void)
+{
+        static const Case cases[] = {
+                { STEP("    depends_on: b\n"),
+                  "5:5 entry_points.a: there is no key 'depends_on' here (PE-03) | Did you mean 'deps'?" },
+                { STEP("    image: i\n"),
+                  "5:5 entry_points.a: there is no key 'image' here (PE-03) | Did you mean 'docker_env'?" },
+                { STEP("    withItems: [1]\n"),
+                  "5:5 entry_points.a: there is no key 'withItems' here (PE-03) | Did you mean 'loop_argument'?" },
+                { STEP("    steps: {b: {}}\n"),
+                  "5:5 entry_points.a: there is no key 'steps' here (PE-03) | Did you mean 'entry_points'?" },
+                { STEP("    retry: 3\n"),
+                  "5:5 entry_points.a: there is no key 'retry' here (PE-03) | Did you mean 'retries'?" },
+                { STEP("    resources: {cpu: 1}\n"),
+                  "5:5 entry_points.a: there is no key 'resources' here (PE-03) | Set PF_JOB_FLAVOUR in the step's env." },
+                { STEP("    queue: q\n"),
+                  "5:5 entry_points.a: there is no key 'queue' here (PE-03) | Set PF_JOB_QUEUE_NAME in the step's env." },
+                { STEP("    parallelism: 3\n"),
+                  "5:5 entry_points.a: there is no key 'parallelism' here (PE-03) | 'parallelism' is a key of the top level." },
+                { STEP("    output: [o]\n"),
+                  "5:5 entry_points.a: there is no key 'output' here (PE-03) | 'output' is a key of artifacts." },
+                { "entry_points: {a: {}}\ncommand: c\n",
+                  "4:1 there is no key 'command' here (PE-03) | 'command' is a key of a step." },
+                { "entry_points: {a: {}}\nfailure_options: {zzzz: 1}\n",
+                  "4:19 failure_options: there is no key 'zzzz' here (PE-03) | Possible keys: strategy." },
+                { "entry_points: {a: {artifacts: {zzzz: 1}}}\n",
+                  "3:32 entry_points.a.artifacts: there is no key 'zzzz' here (PE-03) | Possible keys: input, output." },
+                { "entry_points: {a: {}}\nzzzz: 1\n",
+                  "4:1 there is no key 'zzzz' here (PE-03) | Possible keys: name, docker_env, entry_points, components, cache, "
+                  "parallelism, disabled, failure_options, post_process, fs_options." },
         };
         static const DefinitionRequest none;
 
@@ -249,40 +296,49 @@ static void test_options(void)
 static void test_warnings(void)
 {
         static const Case cases[] = {
-                { STEP("    parameters: {n: 5}\n    loop_argument: '{{n}}'\n"),
+                { STEP("    parameters: {n: 5}\n"),
+                  "4:3 entry_points.a.command: the step has no command: it fails (RE-05) (warning)" },
+                { STEP("    command: ' '\n"),
+                  "5:14 entry_points.a.command: the step has no command: it fails (RE-05) (warning)" },
+                { STEP("    env: {PF_JOB_TYPE: distributed}\n"), "" },
+                { "components: {c: {command: x}}\nentry_points: {a: {reference: {component: c}}}\n", "" },
+                { STEP("    parameters: {n: 5}\n    loop_argument: '{{n}}'\n    command: c\n"),
                   "6:20 entry_points.a.loop_argument: the parameter 'n' is '5', which is not a list: this component fails "
                   "(RE-02) (warning)" }, /* C075 */
-                { "entry_points: {s: {parameters: {n: x y}}, a: {deps: s, parameters: {m: '{{s.n}}'}, loop_argument: '{{m}}'}}",
-                  "3:99 entry_points.a.loop_argument: the parameter 'm' is 'x y', which is not a list: this component "
+                { "entry_points: {s: {parameters: {n: x y}, command: c}, a: {deps: s, parameters: {m: '{{s.n}}'}, loop_argument: '{{m}}', command: c}}",
+                  "3:111 entry_points.a.loop_argument: the parameter 'm' is 'x y', which is not a list: this component "
                   "fails (RE-02) (warning)" },
-                { STEP("    parameters: {n: '[1, 2]'}\n    loop_argument: '{{n}}'\n"), "" },
-                { STEP("    loop_argument: []\n"),
+                { STEP("    parameters: {n: '[1, 2]'}\n    loop_argument: '{{n}}'\n    command: c\n"), "" },
+                { STEP("    loop_argument: []\n    command: c\n"),
                   "5:20 entry_points.a.loop_argument: the list is empty, so this component is always skipped (warning)" },
-                { STEP("    condition: abc\n"),
+                { STEP("    condition: abc\n    command: c\n"),
                   "5:16 entry_points.a.condition: with the values of its parameters it is \"abc\", which cannot be "
                   "evaluated: the condition is neither true nor false (RE-01) (warning)" },
-                { STEP("    parameters: {p: x y}\n    condition: \"{{p}} == x\"\n"),
+                { STEP("    parameters: {p: x y}\n    condition: \"{{p}} == x\"\n    command: c\n"),
                   "6:16 entry_points.a.condition: with the values of its parameters it is \"x y == x\", which cannot be "
                   "evaluated: an operator is missing between two values (RE-01) (warning)" },
-                { STEP("    parameters: {p: 3}\n    condition: \"{{p}} > 2\"\n"), "" },
+                { STEP("    parameters: {p: rock and roll}\n    condition: \"{{p}} == x\"\n    command: c\n"),
+                  "6:16 entry_points.a.condition: with the values of its parameters it is \"rock and roll == x\", which "
+                  "cannot be evaluated: an operator is missing between two values (RE-01) (warning)" },
+                { STEP("    parameters: {p: 3}\n    condition: \"{{p}} > 2\"\n    command: c\n"), "" },
                 { STEP("    command: echo {{a.b.c}}\n"),
                   "5:14 entry_points.a.command: '{{a.b.c}}' stays as it is: a template is {{name}} or {{component.name}} "
                   "(warning)" },
                 { STEP("    command: |\n      echo '{{}}' '{{\"a\": 1}}' {{{PF_RUN_ID}}}\n"), "" },
-                { STEP("    docker_env: '{{image}}'\n"),
+                { STEP("    docker_env: '{{image}}'\n    command: c\n"),
                   "5:17 entry_points.a.docker_env: 'docker_env' has no templates: the text stays as it is (warning)" },
                 { STEP("    command: echo {{PF_LOOP_ARGUMENT}}\n"),
                   "5:14 entry_points.a.command: '{{PF_LOOP_ARGUMENT}}' is always empty: this component has no "
                   "loop_argument (warning)" },
-                { STEP("    loop_argument: [1]\n    parameters: {p: '{{PF_LOOP_ARGUMENT}}'}\n"),
+                { STEP("    loop_argument: [1]\n    parameters: {p: '{{PF_LOOP_ARGUMENT}}'}\n    command: c\n"),
                   "6:21 entry_points.a.parameters.p: '{{PF_LOOP_ARGUMENT}}' is always empty: here it is the item of the "
                   "DAG around, which has no loop_argument (warning)" },
-                { STEP("    env: {PF_RUN_ID: x}\n"),
+                { STEP("    env: {PF_RUN_ID: x}\n    command: c\n"),
                   "5:11 entry_points.a.env.PF_RUN_ID: the run replaces this variable by its own value (warning)" },
-                { "entry_points: {a: {}}\nparallelism: 100\n",
+                { "entry_points: {a: {command: c}}\nparallelism: 100\n",
                   "4:14 parallelism: a run has at most 20 steps at one time, unless the administrator allows more "
                   "(warning)" },
-                { "components: {c: {parameters: {p: 1}, loop_argument: '{{p}}'}}\n"
+                { "components: {c: {parameters: {p: 1}, loop_argument: '{{p}}', command: c}}\n"
                   "entry_points: {a: {reference: {component: c}, parameters: {p: [1]}}}",
                   "" }, /* a reference gives the list */
         };
@@ -355,6 +411,7 @@ int main(int argc, char **argv)
         json_init();
         g_test_add_func("/messages/places", test_places);
         g_test_add_func("/messages/one-error", test_one_error);
+        g_test_add_func("/messages/keys", test_keys);
         g_test_add_func("/messages/request", test_request);
         g_test_add_func("/messages/options", test_options);
         g_test_add_func("/messages/warnings", test_warnings);
