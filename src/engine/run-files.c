@@ -508,7 +508,9 @@ void run_files_free(RunFiles *files)
                 return;
         g_hash_table_unref(files->places);
         g_hash_table_unref(files->users);
-        g_thread_pool_free(files->pool, TRUE, FALSE);
+        /* Its threads still take what is left, and free it, since the post is closed. If the pool is freed at once, GLib
+         * loses a work that a thread is about to take. */
+        g_thread_pool_free(files->pool, FALSE, FALSE);
         post_unref(files->post);
         g_free(files);
 }

@@ -393,6 +393,7 @@ void runs_touch(Engine *engine, LiveRun *live)
         live->dirty = true;
         live->was = copy_state(live->record);
         live->read_was = live->read;
+        live->failed_was = live->failed;
         g_ptr_array_add(engine->batch.runs, live);
 }
 
@@ -622,6 +623,26 @@ typedef struct {
         LiveRun *live;
 } Storing;
 
+static bool is_dag(const LiveRun *live, const RunNode *node)
+{
+        const Definition *definition = live->plan->definition;
+
+        return definition->components[component_target(definition, node->component)].dag;
+}
+
+/* Why a node ended; the caller's, or NULL. A DAG that does not start has no job or worker to say it. */
+static char *message_of(const LiveRun *live, guint32 index)
+{
+        const char *message = g_hash_table_lookup(live->messages, GUINT_TO_POINTER(index));
+        const RunNode *node = run_node(live->machine, index);
+
+        if (message || !run_is_full(live->machine) || !is_dag(live, node) || node->state != NODE_FAILED ||
+            node->inner != (guint32)RUN_NONE)
+                return g_strdup(message);
+        return g_strdup_printf("the run would have more than %d nodes, or all runs of '%s' more than %d",
+                               RUN_NODES_MAX, live->record->user, RUN_NODES_OF_USER);
+}
+
 /* NODE_LOOKING, and NODE_STARTING without a job, are made again after a restart. */
 static void store_node(void *arg, guint32 index)
 {
@@ -646,8 +667,7 @@ static void store_node(void *arg, guint32 index)
                                 .job = node->job,
                                 .started = now,
                                 .finished = node_is_final(node->state) ? now : 0,
-                                .message = g_strdup(g_hash_table_lookup(storing->live->messages,
-                                                                        GUINT_TO_POINTER(index))) };
+                                .message = message_of(storing->live, index) };
         g_ptr_array_add(storing->engine->batch.run_nodes, row);
 }
 
@@ -679,38 +699,51 @@ static void store_child(void *arg, guint32 index)
         g_ptr_array_add(storing->engine->batch.run_children, row);
 }
 
-static bool is_dag(const LiveRun *live, const RunNode *node)
-{
-        const Definition *definition = live->plan->definition;
+/* ---- why a run failed ---- */
 
-        return definition->components[component_target(definition, node->component)].dag;
+static void add_reason(LiveRun *live, guint32 index)
+{
+        char *before = live->record->message;
+        g_autofree char *path = runs_node_path(live, index), *message = message_of(live, index);
+
+        live->record->message =
+                g_strdup_printf("%s%sstep '%s' %s%s%s", before ? before : "", before ? "; " : "", path,
+                                run_node(live->machine, index)->state == NODE_FAILED ? "failed"
+                                                                                     : "was stopped",
+                                message ? ": " : "", message ? message : "");
+        g_free(before);
 }
 
-/* Why a node ended; the caller's, or NULL. A DAG that does not start has no job or worker to say it. */
-static char *message_of(const LiveRun *live, guint32 index)
-{
-        const char *message = g_hash_table_lookup(live->messages, GUINT_TO_POINTER(index));
-
-        if (message || !run_is_full(live->machine) || !is_dag(live, run_node(live->machine, index)))
-                return g_strdup(message);
-        return g_strdup_printf("the run would have more than %d nodes, or all runs of '%s' more than %d",
-                               RUN_NODES_MAX, live->record->user, RUN_NODES_OF_USER);
-}
-
-/* A failed step gives the run its reason, if it has none. */
-static void find_reason(void *arg, guint32 index)
+static void note_failure(void *arg, guint32 index)
 {
         LiveRun *live = arg;
-        const RunNode *node = run_node(live->machine, index);
-        g_autofree char *path = NULL, *message = NULL;
 
-        if (live->record->message || !node->culprit || index <= RUN_POST || node->inner != (guint32)RUN_NONE)
+        if (live->failed++ < RUN_REASONS_MAX && !live->record->stopping)
+                add_reason(live, index);
+}
+
+/* Behind the reasons that are named; the caller's. */
+static char *rest_of_reasons(guint32 failed)
+{
+        return failed > RUN_REASONS_MAX ? g_strdup_printf("; and %u more", failed - RUN_REASONS_MAX)
+                                        : g_strdup("");
+}
+
+/* Failed steps are the reason of the run, unless a user stopped it. */
+static void say_failures(LiveRun *live)
+{
+        g_autofree char *before = rest_of_reasons(live->failed), *after = NULL;
+        char *message;
+
+        run_failed_leaves(live->machine, note_failure, live);
+        after = rest_of_reasons(live->failed);
+        message = live->record->message;
+        if (strcmp(before, after) == 0 || live->record->stopping || !message ||
+            !g_str_has_suffix(message, before))
                 return;
-        path = runs_node_path(live, index);
-        message = message_of(live, index);
-        live->record->message = g_strdup_printf("step '%s' %s%s%s", path,
-                                                node->state == NODE_FAILED ? "failed" : "was stopped",
-                                                message ? ": " : "", message ? message : "");
+        message[strlen(message) - strlen(before)] = '\0';
+        live->record->message = g_strconcat(message, after, NULL);
+        g_free(message);
 }
 
 static bool is_changed(const LiveRun *live)
@@ -729,7 +762,7 @@ void runs_store(Engine *engine)
                 Storing storing = { engine, live };
 
                 if (live->machine) {
-                        run_changed(live->machine, find_reason, live);
+                        say_failures(live);
                         run_changed(live->machine, store_node, &storing);
                         run_changed_children(live->machine, store_child, &storing);
                 }
@@ -842,6 +875,7 @@ static void restore_machine(LiveRun *live, gint64 now)
         g_array_set_size(live->reads, 0);
         g_array_set_size(live->asks, 0);
         live->read = live->read_was;
+        live->failed = live->failed_was;
         if (live->machine)
                 run_undo(live->machine);
         g_hash_table_foreach_remove(live->lists, is_undone, live);
@@ -888,6 +922,7 @@ typedef struct {
         GHashTable *dags;  /* node -> component */
         GHashTable *lists; /* child -> Items, of loops over artifacts */
         gsize *read;       /* bytes of these */
+        guint32 *failed;   /* leaves that failed */
 } Restoring;
 
 /* True if `component` lies in the DAG that node `dag` stands for: rows of another version of the language may not. */
@@ -944,6 +979,7 @@ static bool restore_node(const Restoring *restoring, const RunNodeRecord *row)
 
         if (!is_component_of(restoring, row->dag, row->component) || row->node > 2 * RUN_NODES_MAX)
                 return false;
+        *restoring->failed += row->culprit && !row->inner;
         if (row->inner)
                 g_hash_table_insert(restoring->dags, GUINT_TO_POINTER(row->node),
                                     GUINT_TO_POINTER(row->component));
@@ -954,7 +990,8 @@ static bool restore_node(const Restoring *restoring, const RunNodeRecord *row)
 bool runs_restore_rows(LiveRun *live, gint64 run, RunRows *nodes, RunRows *children)
 {
         g_autoptr(GHashTable) dags = g_hash_table_new(NULL, NULL);
-        const Restoring restoring = { live->machine, live->plan->definition, dags, live->lists, &live->read };
+        const Restoring restoring = { live->machine, live->plan->definition, dags, live->lists,
+                                      &live->read,   &live->failed };
 
         for (;;) {
                 const RunNodeRecord *node = next_row(nodes, run);

@@ -36,6 +36,7 @@ enum {
         RUN_READ_MAX = 64 << 20,     /* bytes of all lists that a run reads from artifacts: they are stored */
         RUN_LIST_MAX = (1 << 20) - 1, /* bytes of an artifact that is the list of a loop */
         RUN_WORD_MAX = 1023,          /* bytes of an artifact in a condition */
+        RUN_REASONS_MAX = 5,          /* failed steps that the message of a run names */
         RUN_PATH_MAX = 4096,          /* bytes of a path in a record of an artifact */
 };
 
@@ -75,10 +76,12 @@ typedef struct LiveRun {
         RunRecord *was;    /* as it was committed while dirty; NULL: the run is new */
         RunPlan *plan;
         RunOwner *owner;
-        guint32 counted;   /* in owner->nodes */
-        Run *machine;      /* NULL: it cannot go on (`broken`) */
-        char *broken;      /* why; or NULL */
-        GHashTable *lists; /* child -> Items: of loops, as far as they are needed */
+        guint32 counted; /* in owner->nodes */
+        guint32 failed; /* leaves, of run_failed_leaves: the message names the first ones, and counts the others */
+        guint32 failed_was; /* ... as it was committed */
+        Run *machine;       /* NULL: it cannot go on (`broken`) */
+        char *broken;       /* why; or NULL */
+        GHashTable *lists;  /* child -> Items: of loops, as far as they are needed */
         RenderMemo memo;
         GHashTable *messages; /* node -> char: why nodes ended in this batch */
         GArray *put_off; /* guint32: nodes whose job was refused by a limit; some may have gone on since */

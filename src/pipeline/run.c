@@ -682,6 +682,17 @@ void run_changed(const Run *run, void (*changed)(void *arg, guint32 node), void 
                 changed(arg, g_array_index(run->nodes.kept, guint32, i));
 }
 
+void run_failed_leaves(const Run *run, void (*failed)(void *arg, guint32 node), void *arg)
+{
+        for (guint i = 0; i < run->nodes.kept->len; i++) {
+                guint32 index = g_array_index(run->nodes.kept, guint32, i);
+                const RunNode *now = node_at(run, index), *was = undo_array_was(&run->nodes, i);
+
+                if (index > RUN_POST && now->culprit && !was->culprit && now->inner == (guint32)RUN_NONE)
+                        failed(arg, index);
+        }
+}
+
 bool run_child_is_loop(const Run *run, guint32 child)
 {
         return child_at(run, child)->first != (guint32)RUN_NONE && child_loops(run, child);

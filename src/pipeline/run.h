@@ -145,6 +145,9 @@ guint32 run_slots_used(const Run *run);
 
 /* Calls `changed` for each node that has changed since run_keep, once. */
 void run_changed(const Run *run, void (*changed)(void *arg, guint32 node), void *arg);
+/* The same for each node that failed, or was terminated without a stop, since run_keep, and is no DAG that had started: it
+ * is the deepest reason for a failure of the nodes above it. */
+void run_failed_leaves(const Run *run, void (*failed)(void *arg, guint32 node), void *arg);
 /* The same for each child that must be stored beside its nodes, and has changed: a loop whose length became known, and
  * a child whose nodes never will be made. */
 void run_changed_children(const Run *run, void (*changed)(void *arg, guint32 child), void *arg);
