@@ -42,6 +42,7 @@ bool pipeline_file_parse(const PipelineOptions *options, const char *path, Probl
                                       .disabled = options->disabled,
                                       .parameters = parameters,
                                       .json_body = options->runjson,
+                                      .image_optional = !options->runjson,
                                       .command_line = true,
                                       .warn = options->warn };
         g_autoptr(GError) cause = NULL;
