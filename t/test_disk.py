@@ -16,8 +16,8 @@ from test_files import digest, finish, put
 from test_packages import manifest_of, offer, tar_of
 
 
-@pytest.fixture
-def small():
+@contextlib.contextmanager
+def small_disk():
     """A server whose state directory is a tmpfs of 48 MB."""
     base = tempfile.mkdtemp(prefix="paddle-disk-")
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m,mode=0711", "tmpfs", base], check=True)
@@ -33,6 +33,12 @@ def small():
             wait_for(lambda: server.agent_pid() is None, 20, "the agent's end")
             subprocess.run(["umount", base], check=True)
             os.rmdir(base)
+
+
+@pytest.fixture
+def small():
+    with small_disk() as server:
+        yield server
 
 
 def fill_up(server, leave=0):
