@@ -13,7 +13,7 @@ import time
 
 from conftest import PATIENCE, wait_for
 from seeds import SOAK
-from test_disk import fill_up, full, small_disk
+from test_disk import fill_up, full, make_room, small_disk, take_files
 from test_kills import kill, pids, stat_of, strike
 
 KILLS = 200 if SOAK else 20
@@ -399,6 +399,8 @@ def fill_for_a_while(server, text, dice, dies):
     """A run begins, and the disk becomes full at some moment of it; `dies`: the server, too. The runs that were created."""
     runs = [create(server, text)]
     time.sleep(dice.uniform(0, 1))
+    take_files(server)
+    time.sleep(dice.uniform(0, 1))
     fill_up(server)
     time.sleep(dice.uniform(0, 1))
     runs += create_until_full(server, text)
@@ -408,7 +410,7 @@ def fill_for_a_while(server, text, dice, dies):
     if dies:
         kill(dice.choice((server.agent_pid(), None)))
         server.kill()
-    (server.state / "fill").unlink()
+    make_room(server)
     if dies:
         server.start()
     return runs
