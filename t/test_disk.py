@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -16,23 +17,29 @@ from test_files import digest, finish, put
 from test_packages import manifest_of, offer, tar_of
 
 
-@pytest.fixture
-def small():
-    """A server whose state directory is a tmpfs of 48 MB."""
+@contextlib.contextmanager
+def small_disk():
+    """A server whose state directory is a tmpfs of 48 MB and 5,000 files."""
     base = tempfile.mkdtemp(prefix="paddle-disk-")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m,mode=0711", "tmpfs", base], check=True)
+    options = "size=48m,nr_inodes=5000,mode=0711"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", base], check=True)
     server = Server(os.path.join(base, "state"), "--cpus", "4")
     try:
         yield server.start()
     finally:
-        fill = server.state / "fill"
-        fill.unlink(missing_ok=True)
+        make_room(server)
         try:
             server.destroy()
         finally:
             wait_for(lambda: server.agent_pid() is None, 20, "the agent's end")
             subprocess.run(["umount", base], check=True)
             os.rmdir(base)
+
+
+@pytest.fixture
+def small():
+    with small_disk() as server:
+        yield server
 
 
 def fill_up(server, leave=0):
@@ -46,6 +53,22 @@ def fill_up(server, leave=0):
                 fill.write(bytes(4096))
     if leave:
         os.truncate(server.state / "fill", max(0, os.path.getsize(server.state / "fill") - leave))
+
+
+def take_files(server):
+    """Takes all files that the disk may have: the database goes on, and no directory can be made. `fill_up` may follow."""
+    (server.state / "fill").touch()
+    places = server.state / "places"
+    places.mkdir(exist_ok=True)
+    with contextlib.suppress(OSError):
+        for number in range(5000):
+            (places / str(number)).touch()
+
+
+def make_room(server):
+    """Gives back what `fill_up` and `take_files` took."""
+    (server.state / "fill").unlink(missing_ok=True)
+    shutil.rmtree(server.state / "places", ignore_errors=True)
 
 
 def full(reply):
@@ -100,6 +123,17 @@ def test_an_end_on_a_full_disk_is_recorded_later(small, tmp_path):
     (small.state / "fill").unlink()
     done = small.wait(job)
     assert done["state"] == "failed" and "status 3" in done["reason"], done["reason"]
+
+
+def test_a_start_on_a_full_disk_is_repeated(small):
+    """The attempt did not run, and that was no fault of the job: it costs no retry."""
+    take_files(small)
+    job = small.submit(["true"], retries=0)["id"]
+    reason = wait_for(lambda: small.job(job)["reason"] if small.job(job)["attempt"] == 2 else None)
+    assert "No space left on device" in reason, reason
+    make_room(small)
+    done = small.wait(job)
+    assert (done["state"], done["failures"]) == ("succeeded", 0), done["reason"]
 
 
 def test_uploads_and_packages_on_a_full_disk(small):

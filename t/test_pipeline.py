@@ -37,6 +37,16 @@ def test_the_pipeline_of_the_guide_is_valid_and_drawn_as_it_says(tmp_path):
     assert pipeline(tmp_path, "show", definition).stdout == tree
 
 
+def test_all_pipelines_of_the_guide_are_valid(tmp_path):
+    """A run needs no image on one machine, so `lint` asks for none; PaddleFlow's interface does."""
+    page = (ROOT / "doc/guide/pipelines.md").read_text()
+    pipelines = [text for text in re.findall(r"^```yaml\n(.*?)^```", page, re.S | re.M) if "entry_points" in text]
+    assert len(pipelines) >= 3 and any("docker_env" not in text for text in pipelines)
+    for text in pipelines:
+        assert pipeline(tmp_path, "lint", text).stdout.startswith("p.yaml: valid (")
+        assert 'image: ""' not in pipeline(tmp_path, "render", text).stdout
+
+
 def test_lint_prints_all_errors_by_line(tmp_path):
     definition, _ = of_guide()
     wrong = definition.replace("deps: train", "deps: trian").replace("clean: {command", "clean: {comand")
@@ -132,8 +142,9 @@ def test_options_stand_for_what_a_request_sets(tmp_path):
     assert "b  after a; disabled" in pipeline(tmp_path, "show", bare, *options).stdout
     done = pipeline(tmp_path, "lint", bare, *options, "-p", "zz=1", check=1)
     assert done.stdout == "-p zz: no component has a parameter of this name (PE-32)\n"
-    without = pipeline(tmp_path, "lint", bare, "--name", "x").stdout
-    assert "the step has no image: it can run on the server's own machine, but not on Kubernetes" in without
+    body = '{"name": "x", "entryPoints": {"a": {"command": "c"}}}'
+    assert "or give --image" in pipeline(tmp_path, "lint", body, "--runjson", check=1).stdout
+    assert "valid (1 step)" in pipeline(tmp_path, "lint", body, "--runjson", "--image", "i").stdout
     done = pipeline(tmp_path, "render", bare, *options, "-p", "a.q=1", check=2)
     assert done.stderr.startswith("paddle: -p a.q: the component 'a' has no parameter 'q' (PE-32)")
     assert "is not NAME=VALUE" in pipeline(tmp_path, "lint", bare, "-p", "zz", check=2).stderr

@@ -177,8 +177,9 @@ static void end_with_text(Keep *keep, Task *task, EndKind kind, const char *text
 
 static const char *lost_text(const Task *task)
 {
-        return task->started ? "its keeper was killed, and the process with it"
-                             : "its keeper was killed before it could start the process";
+        return task->started
+                       ? "its keeper was killed, and the process with it"
+                       : "its keeper was killed, or the disk was full, before it could start the process";
 }
 
 /* The keeper died without a report. Kill its processes before the task is reported, so that ports and files
@@ -637,10 +638,10 @@ static void watch_ready(Keep *keep)
 
 /* ── the spawner ───────────────────────────────────────────────────────── */
 
-static void refused(Keep *keep, Task *task, const char *text)
+static void refused(Keep *keep, Task *task, const WireReply *reply)
 {
         leave_slot(keep, task, false); /* it has the limits of another task */
-        end_with_text(keep, task, END_FAILED, text);
+        end_with_text(keep, task, record_start_end(reply->err), reply->text);
 }
 
 static void on_reply(const WireReply *reply, int pidfd_received, void *arg)
@@ -657,7 +658,7 @@ static void on_reply(const WireReply *reply, int pidfd_received, void *arg)
                 watch_keeper(keep, task, fd_steal(&pidfd));
                 break;
         case WIRE_STARTED: set_started(keep, task, reply->member, reply->time_ms); break;
-        case WIRE_REFUSED: refused(keep, task, reply->text); break;
+        case WIRE_REFUSED: refused(keep, task, reply); break;
         default: /* a keeper has, or had, this task */
                 if (!settle(keep, task))
                         remove_task(keep, task);

@@ -59,6 +59,7 @@ typedef struct {
         LogClock log_clock;
         int64_t log_due, log_cap_due; /* monotonic ms: the next checks of the log */
         bool never_starts;            /* a retry would fail in the same way */
+        int start_err;                /* errno of a file that could not be made for the start, or 0 */
         Slot slot;
         SlotLimits limits;
         SlotUsage usage; /* of reaped processes; replaced by the slot's numbers at the end */
@@ -206,6 +207,7 @@ static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64
 
         keeper->log_fd = log_file_open(spawn->strings[WIRE_LOG], spawn->strings[WIRE_BANNER]);
         if (keeper->log_fd < 0) {
+                keeper->start_err = errno;
                 (void)snprintf(text, size, "cannot open the log '%s': %s", spawn->strings[WIRE_LOG],
                                strerrordesc_np(errno));
                 return false;
@@ -225,12 +227,14 @@ static bool start(Keeper *keeper, const Spawn *spawn, const char *boot_id, int64
         *ret_time = clock_ms(CLOCK_REALTIME);
         ok = slot_attach(&keeper->slot, &keeper->limits, keeper->child) &&
              enter_group(spawn->strings[WIRE_EGRESS], keeper->child);
-        if (!ok)
+        if (!ok) {
                 (void)snprintf(text, size, "cannot enter its cgroup: %s", strerrordesc_np(errno));
-        else if (!(ok = write_started(keeper, spawn, boot_id, *ret_time)))
+        } else if (!(ok = write_started(keeper, spawn, boot_id, *ret_time))) {
+                keeper->start_err = errno;
                 (void)snprintf(text, size, "cannot write its state file: %s", strerrordesc_np(errno));
-        else
+        } else {
                 ok = release(keeper, spawn, gate, &keeper->never_starts, text, size);
+        }
         close(gate); /* a member that still waits reads end of file and exits */
         return ok;
 }
@@ -405,7 +409,9 @@ static void finish_record(Keeper *keeper, RecordEnd *end)
 
 static _Noreturn void end_failed(Keeper *keeper, const char *text)
 {
-        RecordEnd end = { .kind = END_FAILED, .exit_code = -1, .permanent = keeper->never_starts };
+        RecordEnd end = { .kind = (int32_t)record_start_end(keeper->start_err),
+                          .exit_code = -1,
+                          .permanent = keeper->never_starts };
 
         keeper->phase = KILLING;
         while (reap(keeper)) {

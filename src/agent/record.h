@@ -5,6 +5,7 @@
  * errno. */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,6 +42,12 @@ typedef struct {
 /* `ready_file` may be NULL; it is written before the record that has its length. */
 bool record_write_started(int fd, RecordStarted *started, const char *ready_file);
 bool record_write_end(int fd, const RecordEnd *end);
+
+/* How a start ends that failed with this errno, or 0. A full disk is no fault of the task: it is lost before it ran. */
+static inline EndKind record_start_end(int err)
+{
+        return err == ENOSPC ? END_LOST : END_FAILED;
+}
 
 /* False if there is no valid record. */
 bool record_read_started(int fd, RecordStarted *ret);

@@ -36,7 +36,7 @@ static void reply(const WireReply *what, int pidfd)
 
 static void refuse(uint64_t id, const char *what, int err)
 {
-        WireReply refusal = { .id = id, .kind = WIRE_REFUSED };
+        WireReply refusal = { .id = id, .kind = WIRE_REFUSED, .err = err };
         const char *why = strerrordesc_np(err);
         size_t len = strnlen(what, sizeof refusal.text / 2);
 

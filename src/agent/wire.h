@@ -73,7 +73,7 @@ typedef struct {
         uint64_t id;
         int32_t kind;
         int32_t keeper, member;
-        int32_t reserved;
+        int32_t err; /* errno of WIRE_REFUSED */
         int64_t time_ms;
         char text[WIRE_TEXT_MAX];
 } WireReply;

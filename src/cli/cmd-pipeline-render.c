@@ -86,7 +86,8 @@ static void fill(const Walk *walk, json_t *object, guint32 component, const Rend
         set_unless_empty(object, "outputs", rendered->outputs);
         if (target->dag)
                 return;
-        json_object_set_new(object, "image", json_string(definition_text(definition, target->image)));
+        if (target->image)
+                json_object_set_new(object, "image", json_string(definition_text(definition, target->image)));
         json_object_set_new(object, "command", json_string(rendered->command));
         json_object_set(object, "env", rendered->env);
 }

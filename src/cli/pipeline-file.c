@@ -44,7 +44,7 @@ static bool text_parse(const PipelineOptions *options, const char *text, gsize l
                                       .disabled = options->disabled,
                                       .parameters = parameters,
                                       .json_body = options->runjson,
-                                      .image_optional = true,
+                                      .image_optional = !options->runjson,
                                       .command_line = true,
                                       .warn = options->warn };
 

@@ -305,21 +305,6 @@ static void warn_component(Draft *draft, guint32 i)
                 warn_post(draft, i);
 }
 
-/* Of the first such step: on the server's own machine none needs an image. */
-static void warn_images(Draft *draft)
-{
-        for (guint32 i = DEFINITION_FIRST; i < draft->definition.n_components; i++) {
-                const Component *component = draft_component(draft, i);
-
-                if (component->dag || component->disabled || component->image ||
-                    draft_keys(draft, i)[KEY_REFERENCE] || !draft_is_standalone(draft, i))
-                        continue;
-                warn(draft, draft_component_node(draft, i), i, "docker_env",
-                     "the step has no image: it can run on the server's own machine, but not on Kubernetes");
-                return;
-        }
-}
-
 void add_warnings(Draft *draft)
 {
         guint32 parallelism = draft->top[KEY_PARALLELISM];
@@ -330,8 +315,6 @@ void add_warnings(Draft *draft)
                 warn(draft, parallelism, (guint32)DEFINITION_NONE, "parallelism",
                      "a run has at most %d steps at one time, unless the administrator allows more", max);
         warn_literal(draft, draft->top[KEY_DOCKER_ENV], (guint32)DEFINITION_NONE, KEY_DOCKER_ENV);
-        if (draft->request->image_optional)
-                warn_images(draft);
         for (guint32 i = DEFINITION_FIRST; i < draft->definition.n_components; i++)
                 if (!draft_component(draft, i)->disabled)
                         warn_component(draft, i);

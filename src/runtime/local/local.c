@@ -104,7 +104,9 @@ void local_post_failure(LocalRuntime *local, const char *task, const GError *fai
 
         for (size_t i = 0; i < G_N_ELEMENTS(lasting); i++)
                 permanent |= err_is(failure, lasting[i]);
-        post(local, OBSERVED_START_FAILED, task, failure->message, permanent);
+        /* A full disk is no fault of the job: the attempt is repeated, like one that a restart ended. */
+        post(local, err_is(failure, ERR_NO_SPACE) ? OBSERVED_LOST : OBSERVED_START_FAILED, task,
+             failure->message, permanent);
 }
 
 char *local_attempt_of(const char *task)
