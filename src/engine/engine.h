@@ -181,7 +181,7 @@ typedef struct {
  * run; it comes when all that is kept has been copied. ERR_NOT_FOUND; ERR_CONFLICT: the run has not ended, or succeeded and
  * there is nothing to change; ERR_INVALID: `from` or a parameter is wrong; ERR_QUOTA as above. Reads all nodes of the run
  * on the caller's thread: up to some seconds for 1,000,000. */
-void engine_retry_run(Engine *engine, const EngineRetry *retry, EngineRunDone done, void *arg);
+void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone done, void *arg);
 /* Deletes a run that has ended, with its jobs. ERR_NOT_FOUND, ERR_CONFLICT: it has not ended, or, without `force`, another
  * run keeps results of it. Without its jobs and files such a run shows less, and steps of it that have not begun may fail. */
 void engine_delete_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,

@@ -34,7 +34,8 @@ typedef struct FilesTicket {
         RunActionKind what;
         guint32 index; /* a node, or a child for ACTION_EXPAND */
         /* NULL: runs_answered. Otherwise called once, also at the end of the server (`engine` NULL), for who is no run. */
-        void (*answered)(Engine *engine, const struct FilesTicket *ticket, const json_t *values, const GError *error);
+        void (*answered)(Engine *engine, const struct FilesTicket *ticket, const json_t *values,
+                         const GError *error);
         void *arg;
 } FilesTicket;
 

@@ -561,9 +561,9 @@ typedef struct {
         void (*use)(const RunActor *actor, guint32 index, const json_t *values, const GError *error);
 } AskRow;
 
-static void use_list(const RunActor *actor, guint32 child, const json_t *values, const GError *error);
-static void use_contents(const RunActor *actor, guint32 node, const json_t *values, const GError *error);
-static void use_prepared(const RunActor *actor, guint32 node, const json_t *values, const GError *error);
+static void use_list(const RunActor *actor, guint32 child, const json_t *values, const GError *failure);
+static void use_contents(const RunActor *actor, guint32 node, const json_t *values, const GError *failure);
+static void use_prepared(const RunActor *actor, guint32 node, const json_t *values, const GError *failure);
 
 static const AskRow ask_rows[] = {
         [ACTION_EXPAND] = { FILES_READ, RUN_LIST_MAX, paths_of_loop, use_list },
