@@ -8,34 +8,112 @@
 #include "cli/paint.h"
 #include "cli/table.h"
 
+typedef enum {
+        LINE_TREE, /* the states are in one column, and what follows in another */
+        LINE_PLAIN,
+        LINE_WHOLE, /* not cut: the terminal wraps it */
+} LineKind;
+
+typedef struct {
+        LineKind kind;
+        char *before, *state, *after;
+} Line;
+
 typedef struct {
         const RunPicture *picture;
         const Terminal *terminal;
-        GString *indent, *out;
+        GString *indent;
+        GArray *lines;
         int left;      /* lines that may follow; G_MAXINT: any number */
         gint64 hidden; /* lines that did not */
 } Drawing;
 
-/* A line of three parts, cut where the terminal ends; the state is in colour. */
-static void put_line(Drawing *drawing, const char *before, const char *state, const char *after)
+static void line_clear(void *data)
 {
-        g_autofree char *plain = g_strconcat(before, state, after, NULL);
-        g_autofree char *cut = drawing->terminal->out_is_terminal
+        Line *line = data;
+
+        g_free(line->before);
+        g_free(line->state);
+        g_free(line->after);
+}
+
+/* Takes `before` and `after`. */
+static void put_line(Drawing *drawing, LineKind kind, char *before, const char *state, char *after)
+{
+        Line line = { kind, before, g_strdup(state), after };
+
+        if (drawing->left > 0) {
+                drawing->left--;
+                g_array_append_val(drawing->lines, line);
+        } else {
+                drawing->hidden++;
+                line_clear(&line);
+        }
+}
+
+/* ---- columns ---- */
+
+enum { NAMES_MAX = 40 }; /* a longer name moves its own line only */
+
+static int width_of_names(const Drawing *drawing)
+{
+        int most = 0, max = NAMES_MAX;
+
+        if (drawing->terminal->out_is_terminal)
+                max = MIN(max, drawing->terminal->width / 2);
+        for (guint i = 0; i < drawing->lines->len; i++) {
+                const Line *line = &g_array_index(drawing->lines, Line, i);
+                int width = line->kind == LINE_TREE ? text_columns(line->before) : 0;
+
+                most = width <= max ? MAX(most, width) : most;
+        }
+        return most;
+}
+
+static int width_of_states(const Drawing *drawing)
+{
+        int most = 0;
+
+        for (guint i = 0; i < drawing->lines->len; i++) {
+                const Line *line = &g_array_index(drawing->lines, Line, i);
+
+                if (line->kind == LINE_TREE && *line->after)
+                        most = MAX(most, (int)strlen(line->state));
+        }
+        return most;
+}
+
+/* Cut where the terminal ends; the state is in colour. */
+static void write_line(const Drawing *drawing, const Line *line, int names, int states, GString *out)
+{
+        bool tree = line->kind == LINE_TREE;
+        int spaces = tree ? MAX(names - text_columns(line->before), 0) + 2 : 0;
+        int gap = tree && *line->after ? MAX(states - (int)strlen(line->state), 0) : 0;
+        g_autofree char *before = g_strdup_printf("%s%*s", line->before, spaces, "");
+        g_autofree char *plain = g_strdup_printf("%s%s%*s%s", before, line->state, gap, "", line->after);
+        g_autofree char *cut = drawing->terminal->out_is_terminal && line->kind != LINE_WHOLE
                                        ? text_cut(plain, drawing->terminal->width, drawing->terminal->utf8)
                                        : g_strdup(plain);
-        gsize from = strlen(before), to = from + strlen(state);
+        gsize from = strlen(before), to = from + strlen(line->state);
 
-        if (drawing->left <= 0) {
-                drawing->hidden++;
-                return;
-        }
-        drawing->left--;
         if (!drawing->terminal->out_colour || strlen(cut) < to || strncmp(cut, plain, to) != 0)
-                g_string_append_printf(drawing->out, "%s\n", cut);
+                g_string_append_printf(out, "%s\n", cut);
         else
-                g_string_append_printf(drawing->out, "%s%s%s%s%s\n", before, state_paint(state), state,
+                g_string_append_printf(out, "%s%s%s%s%s\n", before, state_paint(line->state), line->state,
                                        PAINT_END, cut + to);
 }
+
+static char *write_lines(const Drawing *drawing)
+{
+        GString *out = g_string_new(NULL);
+        int names = width_of_names(drawing), states = width_of_states(drawing);
+
+        for (guint i = 0; i < drawing->lines->len; i++)
+                write_line(drawing, &g_array_index(drawing->lines, Line, i), names, states, out);
+        return g_string_free(out, FALSE);
+}
+
+/* ---- parts of lines ---- */
 
 /* "  3.2 s"; "" before it begins. */
 static char *duration_of(const Drawing *drawing, const json_t *item, const char *from, const char *to)
@@ -138,11 +216,11 @@ static char *branch(const Drawing *drawing, bool last)
 static void draw_more(Drawing *drawing, gint64 more)
 {
         g_autofree char *before = branch(drawing, true);
-        g_autofree char *text = g_strdup_printf("%s%" G_GINT64_FORMAT " more ",
-                                                drawing->terminal->utf8 ? "… " : "... ", more);
-        g_autofree char *head = g_strconcat(before, text, NULL);
 
-        put_line(drawing, head, "failed", "");
+        put_line(drawing, LINE_TREE,
+                 g_strdup_printf("%s%s %" G_GINT64_FORMAT " more", before,
+                                 drawing->terminal->utf8 ? "…" : "...", more),
+                 "failed", g_strdup(""));
 }
 
 static void draw_children(Drawing *drawing, const json_t *item)
@@ -173,62 +251,70 @@ static char *details_of(const Drawing *drawing, const json_t *item)
 
 static void draw(Drawing *drawing, const json_t *item, bool last)
 {
-        g_autofree char *name = name_of(item), *start = branch(drawing, last),
-                        *after = details_of(drawing, item);
-        g_autofree char *before = g_strdup_printf("%s%s  ", start, name);
+        g_autofree char *name = name_of(item), *start = branch(drawing, last);
         gsize indent = drawing->indent->len;
 
-        put_line(drawing, before, text_of(item, "state"), after);
+        put_line(drawing, LINE_TREE, g_strconcat(start, name, NULL), text_of(item, "state"),
+                 details_of(drawing, item));
         g_string_append(drawing->indent, last ? "   " : drawing->terminal->utf8 ? "│  " : "|  ");
         draw_children(drawing, item);
         g_string_truncate(drawing->indent, indent);
 }
 
-static void draw_head(Drawing *drawing)
+/* The message has a line of its own: it names the step that failed, and must be legible on a narrow terminal, too. */
+static void draw_head(Drawing *drawing, bool whole)
 {
         const json_t *run = drawing->picture->run;
-        g_autofree char *name = text_visible(text_of(run, "name")),
-                        *message = text_visible(text_of(run, "message"));
-        g_autofree char *head = g_strdup_printf("%s (%s)  ", name, text_of(run, "id"));
+        g_autofree char *name = text_visible(text_of(run, "name"));
+        char *message = text_visible(text_of(run, "message"));
         g_autofree char *time = duration_of(drawing, run, "created_at", "finished_at");
         g_autofree char *retry = is_set(run, "retry_of")
                                          ? g_strdup_printf("  attempt %" G_GINT64_FORMAT " (retry of %s)",
                                                            int_of(run, "attempt"), text_of(run, "retry_of"))
                                          : g_strdup("");
-        g_autofree char *rest = g_strdup_printf("%s  by %s%s%s%s", time, text_of(run, "user"), retry,
-                                                *message ? "  " : "", message);
 
-        put_line(drawing, head, text_of(run, "state"), rest);
+        put_line(drawing, LINE_PLAIN, g_strdup_printf("%s (%s)  ", name, text_of(run, "id")),
+                 text_of(run, "state"), g_strdup_printf("%s  by %s%s", time, text_of(run, "user"), retry));
+        if (*message)
+                put_line(drawing, whole ? LINE_WHOLE : LINE_PLAIN, message, "", g_strdup(""));
+        else
+                g_free(message);
 }
 
 static void put_tail(Drawing *drawing)
 {
-        g_autofree char *hidden = NULL;
-
         drawing->left = G_MAXINT;
-        if (drawing->hidden > 0) {
-                hidden =
-                        g_strdup_printf("%s %" G_GINT64_FORMAT " more lines; `paddle run show %s` prints all",
-                                        drawing->terminal->utf8 ? "…" : "...", drawing->hidden,
-                                        text_of(drawing->picture->run, "id"));
-                put_line(drawing, hidden, "", "");
-        }
+        if (drawing->hidden > 0)
+                put_line(drawing, LINE_PLAIN,
+                         g_strdup_printf("%s %" G_GINT64_FORMAT
+                                         " more lines; `paddle run show %s` prints all",
+                                         drawing->terminal->utf8 ? "…" : "...", drawing->hidden,
+                                         text_of(drawing->picture->run, "id")),
+                         "", g_strdup(""));
         if (drawing->picture->trouble)
-                put_line(drawing, drawing->picture->trouble, "", "");
+                put_line(drawing, LINE_PLAIN, g_strdup(drawing->picture->trouble), "", g_strdup(""));
 }
 
 char *run_draw(const RunPicture *picture, const Terminal *terminal, int height)
 {
-        Drawing drawing = { picture, terminal, g_string_new(NULL), g_string_new(NULL), G_MAXINT, 0 };
+        Drawing drawing = { .picture = picture,
+                            .terminal = terminal,
+                            .indent = g_string_new(NULL),
+                            .lines = g_array_new(FALSE, FALSE, sizeof(Line)),
+                            .left = G_MAXINT };
         const json_t *items = json_object_get(picture->run, "items");
         gsize n = json_array_size(items);
+        char *text;
 
+        g_array_set_clear_func(drawing.lines, line_clear);
         if (height > 0) /* one line for what does not fit */
                 drawing.left = MAX(height - 1 - (picture->trouble ? 1 : 0), 1);
-        draw_head(&drawing);
+        draw_head(&drawing, height == 0);
         for (gsize i = 0; i < n; i++)
                 draw(&drawing, json_array_get(items, i), i + 1 == n);
         put_tail(&drawing);
+        text = write_lines(&drawing);
         g_string_free(drawing.indent, TRUE);
-        return g_string_free(drawing.out, FALSE);
+        g_array_unref(drawing.lines);
+        return text;
 }

@@ -30,25 +30,25 @@ static const Case cases[] = {
           false,
           "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
           "|- a  succeeded  2.0 s  job xxxxxxxxxxxxxxxx\n"
-          "`- b  running  2.0 s\n" },
+          "`- b  running    2.0 s\n" },
         { "a loop that runs shows what runs and what failed",
           RUN(LOOP("running", "'succeeded':128,'running':1,'failed':1,'pending':870",
                    ITEM("5", "failed") "," ITEM("129", "running"))),
           false,
           "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
-          "`- many  running  128 of 1000 succeeded, 1 running, 1 failed, 870 pending\n"
-          "   |- many-5  failed  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
+          "`- many         running  128 of 1000 succeeded, 1 running, 1 failed, 870 pending\n"
+          "   |- many-5    failed   2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
           "   `- many-129  running  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n" },
         { "a loop that has ended shows what failed",
           RUN(LOOP("failed", "'succeeded':997,'failed':3", ITEM("5", "failed") "," ITEM("6", "succeeded"))),
           false,
           "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
-          "`- many  failed  997 of 1000 succeeded, 3 failed\n"
-          "   |- many-5  failed  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
-          "   `- ... 2 more failed\n" },
+          "`- many           failed  997 of 1000 succeeded, 3 failed\n"
+          "   |- many-5      failed  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
+          "   `- ... 2 more  failed\n" },
         { "--all shows the rest", RUN(LOOP("succeeded", "'succeeded':1000", ITEM("6", "succeeded"))), true,
           "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
-          "`- many  succeeded  1000 of 1000 succeeded\n"
+          "`- many       succeeded  1000 of 1000 succeeded\n"
           "   `- many-6  succeeded  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n" },
         { "a retry",
           "{'id':'6rpyr77cvstaad5v','name':'train','state':'succeeded','user':'ann','message':'',"
@@ -57,6 +57,16 @@ static const Case cases[] = {
           false,
           "train (6rpyr77cvstaad5v)  succeeded  1.0 s  by ann  attempt 2 (retry of rrrrrrrrrrrrrrrr)\n"
           "`- a  succeeded  2.0 s  kept from run rrrrrrrrrrrrrrrr\n" },
+        { "the reason of a run has a line of its own",
+          "{'id':'6rpyr77cvstaad5v','name':'train','state':'failed','user':'ann','message':'step a failed: a reason that is wider than "
+          "a terminal of 80 columns',"
+          "'created_at':'2026-03-01T09:59:50.000Z','finished_at':'2026-03-01T09:59:51.000Z','attempt':1,'retry_of':null,"
+          "'items':[" STEP("a", "failed", "") ",{'name':'a-longer-name','type':'step','state':'cancelled'}]}",
+          false,
+          "train (6rpyr77cvstaad5v)  failed  1.0 s  by ann\n"
+          "step a failed: a reason that is wider than a terminal of 80 columns\n"
+          "|- a              failed  2.0 s\n"
+          "`- a-longer-name  cancelled\n" },
         { "a message cannot control the terminal", RUN(STEP("a", "failed", ",'message':'x\\u001b[2Jy'")),
           false,
           "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
