@@ -32,12 +32,12 @@ static const Option list_options[] = {
 };
 
 static const Column columns[] = {
-        { "RUN", .member = "run" },
-        { "NODE", .member = "node", .fit = { 3 } },
-        { "NAME", .member = "name", .fit = { 1, 12 } },
-        { "TYPE", .member = "type", .fit = { 4 } },
-        { "FS", .member = "filesystem", .fit = { 5 } },
-        { "PATH", .member = "path", .fit = { 2, 16 } },
+        { "RUN", .member = "run", .fit = { 2, TABLE_WHOLE } },
+        { "JOB", .member = "job", .fit = { 5, TABLE_WHOLE } },
+        { "NAME", .member = "name", .fit = { 0, 8 } },
+        { "TYPE", .member = "type", .fit = { 3, TABLE_WHOLE } },
+        { "FS", .member = "filesystem", .fit = { 4 } },
+        { "PATH", .member = "path", .fit = { 1, 24, .middle = true } },
         { 0 },
 };
 
