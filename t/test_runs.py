@@ -222,6 +222,24 @@ def test_the_verbs(server, tmp_path):
     assert "pipeline.yaml" in server.paddle("run", "create", "-f", tmp_path / "no" / "pipeline.yaml").stderr
 
 
+def test_a_file_is_checked_before_anything_is_sent(server, tmp_path):
+    """A file may be given with or without -f; its errors have its name."""
+    (tmp_path / "good.yaml").write_text("name: good\nentry_points: {a: {command: 'true'}}\n")
+    (tmp_path / "bad.yaml").write_text("name: bad\nentry_points: {a: {comand: x}, b: {deps: c, command: x}}\n")
+    assert server.paddle("run", "create", "good.yaml", "--follow", cwd=tmp_path).returncode == 0
+    for words in (
+        ["run", "create", "bad.yaml"],
+        ["run", "create", "-f", "bad.yaml"],
+        ["pipeline", "create", "bad.yaml"],
+    ):
+        done = server.paddle(*words, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        lines = done.stderr.splitlines()
+        assert lines[0] == "paddle: bad.yaml: line 2, column 20: entry_points.a: there is no key 'comand' here (PE-03)"
+        assert "'paddle pipeline lint' shows all" in lines[1] and "packed" not in done.stderr
+    assert "two pipelines" in server.paddle("run", "create", "good.yaml", "-f", "good.yaml", cwd=tmp_path).stderr
+
+
 def test_jobs_of_a_run_are_jobs(server):
     run = create(server, "name: x\nentry_points:\n  step: {command: 'echo hello'}\n")
     finish(server, run, "succeeded")

@@ -105,19 +105,13 @@ static bool show_stored(Cli *cli, const PipelineOptions *options, const char *te
         return true;
 }
 
-/* A word that could be a file, or is one, is a file: this verb has always shown files. */
-static bool is_file(const PipelineOptions *options, const char *word)
-{
-        return !options->stored &&
-               (strcmp(word, "-") == 0 || strpbrk(word, "/.") || g_file_test(word, G_FILE_TEST_EXISTS));
-}
-
 static bool run_show(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const PipelineOptions *options = target;
         g_autoptr(Definition) definition = NULL;
 
-        if (!is_file(options, words[0]))
+        /* this verb has always shown files */
+        if (options->stored || !(pipeline_is_file(words[0]) || g_file_test(words[0], G_FILE_TEST_EXISTS)))
                 return show_stored(cli, options, words[0], error);
         if (!pipeline_file_load(options, words[0], &definition, error))
                 return false;

@@ -32,7 +32,8 @@ typedef struct {
 static bool send_file(Cli *cli, const StoreOptions *options, const char *path, const char *file, json_t **ret,
                       GError **error)
 {
-        g_autoptr(json_t) body = pipeline_file_body(file, error);
+        const PipelineOptions about = { .fs = options->fs };
+        g_autoptr(json_t) body = pipeline_file_body(&about, file, error);
 
         if (!body || !cli_client(cli, error))
                 return false;
@@ -48,6 +49,7 @@ static void print_stored(Cli *cli, const json_t *pipeline)
         const json_t *version = json_object_get(pipeline, "version");
 
         printf("%s@%" G_GINT64_FORMAT "\n", text_of(pipeline, "name"), int_of(version, "version"));
+        fflush(stdout);
         cli_say(cli, "`paddle run create %s` runs it", text_of(pipeline, "name"));
 }
 

@@ -46,20 +46,12 @@ static const Option create_options[] = {
         { 0 },
 };
 
-/* The body: of the file, or of the stored pipeline that the word names. */
-static json_t *new_body(const RunOptions *options, const char *word, GError **error)
+/* The body of a stored pipeline. */
+static json_t *stored_body(const char *word, GError **error)
 {
         g_auto(PipelineWord) stored = { 0 };
         json_t *body;
 
-        if (!options->file == !word) {
-                err_set(error, ERR_USAGE,
-                        "%s\nGive a definition, paddle run create -f FILE, or a stored pipeline, paddle run create NAME.",
-                        word ? "--file and a stored pipeline are both given" : "the pipeline is missing");
-                return NULL;
-        }
-        if (options->file)
-                return pipeline_file_body(options->file, error);
         if (!pipeline_word_parse(word, &stored, error))
                 return NULL;
         body = json_pack("{s:s}", "pipeline", stored.name);
@@ -71,16 +63,24 @@ static json_t *new_body(const RunOptions *options, const char *word, GError **er
 static bool run_create(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const RunOptions *options = target;
+        const char *word = words[0], *file = word && pipeline_is_file(word) ? word : options->file;
         const PipelineOptions pipeline = { .name = options->name,
                                            .image = options->image,
                                            .disabled = options->disabled,
                                            .parameters = options->parameters };
-        const RunDirectory directory = { .file = options->file,
+        const RunDirectory directory = { .file = file,
                                          .package_path = options->package_path,
                                          .none = options->no_package,
                                          .allow_large = options->allow_large };
-        g_autoptr(json_t) body = new_body(options, words[0], error), run = NULL;
+        g_autoptr(json_t) body = NULL, run = NULL;
 
+        if (!options->file == !word)
+                return err_set(
+                        error, ERR_USAGE,
+                        "%s\nGive a definition, paddle run create -f FILE, or a stored pipeline, paddle run "
+                        "create NAME.",
+                        word ? "two pipelines are given" : "the pipeline is missing");
+        body = file ? pipeline_file_body(&pipeline, file, error) : stored_body(word, error);
         if (!body || !pipeline_add_request(&pipeline, body, error))
                 return false;
         if (options->description)
@@ -96,7 +96,7 @@ const Verb verb_run_create = {
         .summary = "Run a pipeline: its steps become jobs",
         .about =
                 "The pipeline is a definition in a file, or a stored pipeline (`paddle pipeline list`); without a version "
-                "its newest one.\n\n"
+                "its newest one. A word with a dot or a slash is a file, with or without -f.\n\n"
                 "The directory of the file is sent to the server, as `paddle submit` sends the current one, and the command of "
                 "each step begins in it. Packages of its requirements.txt are installed. With a stored pipeline only the "
                 "directory of --package-path is sent.\n\n"
@@ -136,9 +136,9 @@ static char *cell_time(const json_t *item, const Terminal *terminal)
 }
 
 static const Column columns[] = {
-        { "ID", .member = "id" },
-        { "NAME", .member = "name", .fit = { 1, 12 } },
-        { "STATE", .member = "state" },
+        { "ID", .member = "id", .fit = { 0, TABLE_WHOLE } },
+        { "NAME", .member = "name", .fit = { 1, 8 } },
+        { "STATE", .member = "state", .fit = { 0, TABLE_WHOLE } },
         { "USER", .member = "user", .fit = { 4 } },
         { "CREATED", .member = "created_at", .fit = { 5, 17 } },
         { ">TIME", .cell = cell_time, .fit = { 6 } },

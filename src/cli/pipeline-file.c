@@ -14,6 +14,11 @@ const char *pipeline_file_name(const char *path)
         return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+bool pipeline_is_file(const char *word)
+{
+        return strcmp(word, "-") == 0 || strpbrk(word, "/.");
+}
+
 json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error)
 {
         g_autoptr(json_t) parameters = json_object();
@@ -77,21 +82,6 @@ static void put_text(json_t *body, const char *key, const char *text)
                 json_object_set_new(body, key, json_string(text));
 }
 
-json_t *pipeline_file_body(const char *path, GError **error)
-{
-        g_autofree char *text = NULL;
-        json_t *definition;
-        gsize len;
-
-        if (!read_file(path, &text, &len, error))
-                return NULL;
-        definition = json_stringn(text, len);
-        if (definition)
-                return json_pack("{s:o}", "definition", definition);
-        err_set(error, ERR_INVALID, "%s: the text is not UTF-8", pipeline_file_name(path));
-        return NULL;
-}
-
 bool pipeline_add_request(const PipelineOptions *options, json_t *body, GError **error)
 {
         g_autoptr(json_t) parameters = pipeline_file_parameters(options, error);
@@ -138,4 +128,21 @@ bool pipeline_file_load(const PipelineOptions *options, const char *path, Defini
 
         return read_file(path, &text, &len, error) &&
                pipeline_text_load(options, pipeline_file_name(path), text, len, ret, error);
+}
+
+json_t *pipeline_file_body(const PipelineOptions *options, const char *path, GError **error)
+{
+        g_autoptr(Definition) definition = NULL;
+        g_autofree char *text = NULL;
+        json_t *value;
+        gsize len;
+
+        if (!read_file(path, &text, &len, error) ||
+            !pipeline_text_load(options, pipeline_file_name(path), text, len, &definition, error))
+                return NULL;
+        value = json_stringn(text, len);
+        if (value)
+                return json_pack("{s:o}", "definition", value);
+        err_set(error, ERR_INVALID, "%s: the text is not UTF-8", pipeline_file_name(path));
+        return NULL;
 }

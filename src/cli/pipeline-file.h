@@ -29,6 +29,9 @@ typedef struct {
           "FILE is the body of a run as JSON, with dockerEnv, entryPoints and so on" }
 /* clang-format on */
 
+/* A word that can only be a file: names of pipelines have no dot and no slash. */
+bool pipeline_is_file(const char *word);
+
 /* Reads FILE ("-": standard input) and adds its problems. *ret is NULL if there are any. False if the file
  * cannot be read or an option is wrong. */
 bool pipeline_file_parse(const PipelineOptions *options, const char *path, Problems *problems,
@@ -44,8 +47,9 @@ bool pipeline_text_load(const PipelineOptions *options, const char *label, const
 /* The parameters of the options, a new object; NULL with ERR_USAGE. */
 json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error);
 
-/* {"definition": the text of the file}; the caller's. NULL with an error. */
-json_t *pipeline_file_body(const char *path, GError **error);
+/* {"definition": the text of the file}; the caller's. NULL with an error, also the first of the definition: it is
+ * checked before anything is sent, and messages have the name of the file. */
+json_t *pipeline_file_body(const PipelineOptions *options, const char *path, GError **error);
 /* Adds what the options change to the body of a run (doc/guide/rest.md, "Runs of pipelines"). */
 bool pipeline_add_request(const PipelineOptions *options, json_t *body, GError **error);
 
