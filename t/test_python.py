@@ -711,6 +711,8 @@ def test_wrong_definitions_are_named(client, tmp_path):
         client.run_create(LOOP, {"nowhere.n": 1})
     with pytest.raises(FileNotFoundError):
         client.run_create(tmp_path / "not-there.yaml")
+    with pytest.raises(ValueError, match=r"pathlib.Path\('p.yaml'\)"):
+        client.run_create("p.yaml")
     with pytest.raises(paddlecloud.NotFound, match="no run"):
         list(client.run_nodes("0000000000000000"))
     with pytest.raises(ValueError, match="did not come from a client"):

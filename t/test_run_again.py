@@ -247,6 +247,24 @@ def test_the_log_of_a_run(server):
             assert lines_of(stream) == expected, step
 
 
+def test_a_step_that_has_written_nothing_is_there(server):
+    run = create(
+        server,
+        """name: silent
+entry_points:
+  a: {command: 'true'}
+  many: {command: 'true', loop_argument: [1, 2]}
+  d: {entry_points: {inner: {command: 'true'}}, loop_argument: [1, 2]}
+""",
+    )
+    finish(server, run, "succeeded")
+    for step in ("a", "many", "many-1", "d", "d-1", "d-1.inner", "d.inner"):
+        done = server.paddle("run", "logs", run, step, check=0)
+        assert f"'{step}' of run {run} has written nothing" in done.stderr, step
+    for step in ("b", "a-1", "many-x", "d-1.outer", "inner"):
+        assert f"has no step '{step}'" in server.paddle("run", "logs", run, step, check=1).stderr, step
+
+
 def test_a_log_resumes_without_loss(server):
     run = create(server, SPEAKS)
     finish(server, run, "succeeded")
@@ -336,7 +354,8 @@ def test_the_verbs(server, tmp_path, marks):
     logs = server.paddle("run", "logs", "again").stdout  # the newest of that name
     assert re.search(r"^a +\| said a$", logs, re.M) and re.search(r"^b +\| said 1$", logs, re.M), logs
     assert "said a" not in server.paddle("run", "logs", first, "b").stdout
-    assert "no output of 'x'" in server.paddle("run", "logs", first, "x").stderr
+    typo = server.paddle("run", "logs", first, "x")
+    assert typo.returncode == 1 and f"'{first}' has no step 'x'" in typo.stderr
     done = server.paddle("run", "retry", "again", "-p", "b.n=0", "--follow")
     assert done.returncode == 0, done.stderr
     second = done.stdout.split("\n")[0]

@@ -124,8 +124,11 @@ class Run:
 
 
 def text_of(definition: Definition) -> str:
-    """The text of a definition. Raises OSError if its file cannot be read, ValueError if it is not UTF-8."""
+    """The text of a definition. Raises OSError if its file cannot be read, ValueError if it is not UTF-8 or the name of a
+    file as a text."""
     if isinstance(definition, str):
+        if "\n" not in definition and definition.endswith((".yaml", ".yml", ".json")):
+            raise ValueError(f"a text is the definition itself; for the file give pathlib.Path({definition!r})")
         return definition
     if isinstance(definition, Mapping):
         return json.dumps(definition)

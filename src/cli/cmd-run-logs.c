@@ -159,14 +159,78 @@ static LogPrefixer *prefixer_of(const Cli *cli, const LogOptions *about)
         return prefixer;
 }
 
-static void say_nothing_heard(const RunLog *log)
+/* ---- a step that is not there ---- */
+
+/* "train", or "train-3" of a loop. The items of a loop that are not shown count by their number. */
+static bool is_named(const json_t *item, const char *name, gsize len)
 {
-        if (!log->heard && log->step)
-                cli_say(log->cli, "run %s has no output of '%s'; `paddle run show %s` shows its steps",
-                        log->id, log->step, log->id);
-        else if (!log->heard)
+        gsize own = strlen(text_of(item, "name"));
+
+        if (len < own || strncmp(text_of(item, "name"), name, own) != 0)
+                return false;
+        return len == own || (is_set(item, "count") && name[own] == '-' && len > own + 1 &&
+                              strspn(name + own + 1, "0123456789") == len - own - 1);
+}
+
+static bool has_step(const json_t *items, const char *path);
+
+/* Whether an item of this loop has a component of this path. */
+static bool loop_has_step(const json_t *loop, const char *path)
+{
+        const json_t *children = json_object_get(loop, "children"), *child;
+        size_t i;
+
+        json_array_foreach((json_t *)children, i, child)
+                if (has_step(json_object_get(child, "children"), path))
+                        return true;
+        return (gint64)json_array_size(children) <
+               int_of(loop, "count"); /* the tree has only a part of them */
+}
+
+/* Whether these components have one of this path: "dag.train". */
+static bool has_step(const json_t *items, const char *path)
+{
+        gsize len = strcspn(path, ".");
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach((json_t *)items, i, item)
+                if (is_named(item, path, len))
+                        return !path[len] ||
+                               (is_set(item, "count")
+                                        ? loop_has_step(item, path + len + 1)
+                                        : has_step(json_object_get(item, "children"), path + len + 1));
+        return false;
+}
+
+static bool check_step(RunLog *log, GError **error)
+{
+        g_autofree char *path = run_path(log->id, "/tree");
+        g_autoptr(json_t) tree = NULL;
+
+        if (!http_call_json(log->cli->client, "GET", path, NULL, &tree, error))
+                return false;
+        if (json_is_true(json_object_get(tree, "partial")) ||
+            has_step(json_object_get(tree, "items"), log->step))
+                return true;
+        return err_set(error, ERR_NOT_FOUND,
+                       "run '%s' has no step '%s'\n`paddle run show %s` shows its steps.", log->id, log->step,
+                       log->id);
+}
+
+static bool say_nothing_heard(RunLog *log, GError **error)
+{
+        if (log->heard)
+                return true;
+        if (log->step && !check_step(log, error))
+                return false;
+        if (log->step)
+                cli_say(log->cli, "'%s' of run %s has written nothing%s", log->step, log->id,
+                        log->options->follow ? "" : " yet");
+        else
                 cli_say(log->cli, "the steps of run %s have written nothing%s", log->id,
                         log->options->follow ? "" : " yet");
+        return true;
 }
 
 static bool run_logs(Cli *cli, const void *target, char *const *words, GError **error)
@@ -190,8 +254,7 @@ static bool run_logs(Cli *cli, const void *target, char *const *words, GError **
                 g_propagate_error(error, g_steal_pointer(&cause));
                 return false;
         }
-        say_nothing_heard(&log);
-        return true;
+        return say_nothing_heard(&log, error);
 }
 
 const Verb verb_run_logs = {
