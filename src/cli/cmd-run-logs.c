@@ -218,7 +218,7 @@ static bool check_step(RunLog *log, GError **error)
                        log->id);
 }
 
-static bool say_nothing_heard(RunLog *log, GError **error)
+static bool say_nothing_heard(RunLog *log, bool over, GError **error)
 {
         if (log->heard)
                 return true;
@@ -226,10 +226,9 @@ static bool say_nothing_heard(RunLog *log, GError **error)
                 return false;
         if (log->step)
                 cli_say(log->cli, "'%s' of run %s has written nothing%s", log->step, log->id,
-                        log->options->follow ? "" : " yet");
+                        over ? "" : " yet");
         else
-                cli_say(log->cli, "the steps of run %s have written nothing%s", log->id,
-                        log->options->follow ? "" : " yet");
+                cli_say(log->cli, "the steps of run %s have written nothing%s", log->id, over ? "" : " yet");
         return true;
 }
 
@@ -254,7 +253,7 @@ static bool run_logs(Cli *cli, const void *target, char *const *words, GError **
                 g_propagate_error(error, g_steal_pointer(&cause));
                 return false;
         }
-        return say_nothing_heard(&log, error);
+        return say_nothing_heard(&log, log.options->follow || run_is_final(run), error);
 }
 
 const Verb verb_run_logs = {

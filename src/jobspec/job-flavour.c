@@ -38,8 +38,8 @@ static json_t *named_flavour(const Catalog *catalog, const Queue *queue, const c
         const Flavour *flavour = catalog_flavour(catalog, name);
 
         if (!flavour || (flavour->cluster && g_strcmp0(flavour->cluster, queue->cluster) != 0)) {
-                err_set(error, ERR_NOT_FOUND, "there is no flavour '%.60s'%s%s", name,
-                        flavour ? " in cluster " : "", flavour ? queue->cluster : "");
+                err_set(error, ERR_NOT_FOUND, "there is no flavour '%.60s'%s%s\nSee `paddle flavour list`.",
+                        name, flavour ? " in cluster " : "", flavour ? queue->cluster : "");
                 return NULL;
         }
         return json_pack("{s:s, s:s, s:s, s:o}", "name", name, "cpu", flavour->cpu, "mem", flavour->memory,

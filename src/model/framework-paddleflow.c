@@ -61,6 +61,16 @@ char *paddleflow_framework_names(void)
         return g_string_free(g_steal_pointer(&names), FALSE);
 }
 
+char *paddleflow_framework_distributed(void)
+{
+        g_autoptr(GString) names = g_string_new(NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(flows); i++)
+                if (flows[i].collective && flows[i].rule != RULE_ONE_WORKER)
+                        g_string_append_printf(names, "%s%s", names->len ? ", " : "", flows[i].name);
+        return g_string_free(g_steal_pointer(&names), FALSE);
+}
+
 const char *paddleflow_framework_name(const PaddleFlowFramework *framework)
 {
         return framework->name;

@@ -132,8 +132,9 @@ typedef enum {
 typedef struct PaddleFlowFramework PaddleFlowFramework;
 
 const PaddleFlowFramework *
-paddleflow_framework_find(const char *name); /* NULL: unknown. The name is in lower case */
-char *paddleflow_framework_names(void);      /* "paddle, tensorflow, ..."; the caller's */
+paddleflow_framework_find(const char *name);  /* NULL: unknown. The name is in lower case */
+char *paddleflow_framework_names(void);       /* "paddle, tensorflow, ..."; the caller's */
+char *paddleflow_framework_distributed(void); /* of these, those of several members that can run here */
 const char *paddleflow_framework_name(const PaddleFlowFramework *framework);
 
 /* "PS" or "Collective"; NULL: the framework has no modes (plain, mpi, spark). */

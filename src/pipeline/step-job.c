@@ -100,7 +100,7 @@ static bool take_framework(Step *step, GError **error)
         static const int nobody[PADDLEFLOW_ROLES];
         const char *said = variable(step, "PF_JOB_FRAMEWORK"),
                    *name = *said || !has_mode(step) ? said : "paddle";
-        g_autofree char *lower = g_ascii_strdown(name, -1), *known = paddleflow_framework_names();
+        g_autofree char *lower = g_ascii_strdown(name, -1), *known = paddleflow_framework_distributed();
 
         step->request.framework = paddleflow_framework_find(lower);
         if (step->request.framework && strcmp(lower, "standalone") != 0)

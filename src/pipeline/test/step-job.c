@@ -120,7 +120,8 @@ static void test_forms(void)
                   "jobs of 'mxnet' cannot run here" },
                 { "PF_JOB_TYPE: distributed, PF_JOB_FRAMEWORK: standalone", "run", NULL,
                   "'standalone' is not a framework of distributed jobs" },
-                { "PF_JOB_TYPE: distributed", "run", NULL, "PF_JOB_FRAMEWORK is missing" },
+                { "PF_JOB_TYPE: distributed", "run", NULL,
+                  "PF_JOB_FRAMEWORK is missing. A distributed job has one of paddle, tensorflow, pytorch, spark, mpi." },
                 /* all together */
                 { "PF_JOB_QUEUE_NAME: default-queue, PF_JOB_TYPE: distributed, PF_JOB_MODE: PS, PF_JOB_WORKER_REPLICAS: 20",
                   "run", NULL, "21 of cpu are more than the 20 of queue 'default-queue'" },
