@@ -240,6 +240,14 @@ def test_a_file_is_checked_before_anything_is_sent(server, tmp_path):
     assert "two pipelines" in server.paddle("run", "create", "good.yaml", "-f", "good.yaml", cwd=tmp_path).stderr
 
 
+def test_a_run_is_no_job(server, tmp_path):
+    (tmp_path / "p.yaml").write_text("name: p\nentry_points: {a: {command: 'true'}}\n")
+    run = server.paddle("run", "create", "p.yaml", "--follow", cwd=tmp_path, check=0).stdout.split()[0]
+    for verb in ("logs", "status", "explain"):
+        done = server.paddle(verb, run, check=1)
+        assert f"'{run}' is a run, not a job" in done.stderr and f"`paddle run logs {run}`" in done.stderr, verb
+
+
 def test_jobs_of_a_run_are_jobs(server):
     run = create(server, "name: x\nentry_points:\n  step: {command: 'echo hello'}\n")
     finish(server, run, "succeeded")

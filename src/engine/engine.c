@@ -495,6 +495,19 @@ bool engine_no_job(const char *user, const char *name, GError **error)
                        name, user);
 }
 
+/* An error if the word is a run of this user: its steps are the jobs. */
+static bool no_run(Engine *engine, const char *user, const char *id, GError **error)
+{
+        g_autoptr(RunRecord) run =
+                user && id_is_valid(id) ? store_run_by_id(engine->store, id, false, NULL) : NULL;
+
+        return !run || strcmp(run->user, user) != 0 ||
+               err_set(error, ERR_NOT_FOUND,
+                       "'%s' is a run, not a job\n`paddle run show %s` shows the jobs of its steps, `paddle run logs "
+                       "%s` their output.",
+                       id, id, id);
+}
+
 /* Live first: a job that leaves the views is in the store before. An id may be another job's name, so ids
  * come first. */
 Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GError **error)
@@ -511,7 +524,7 @@ Job *engine_find(Engine *engine, const char *user, const char *id_or_name, GErro
                         job = store_job_by_name(engine->store, user, id_or_name, &failed);
         }
         if (!job && err_is(failed, ERR_NOT_FOUND))
-                (void)engine_no_job(user, id_or_name, error);
+                (void)(no_run(engine, user, id_or_name, error) && engine_no_job(user, id_or_name, error));
         else if (!job)
                 g_propagate_error(error, g_steal_pointer(&failed));
         return job;
