@@ -189,16 +189,16 @@ static json_t *shown_children(const Drawing *drawing, const json_t *item)
         return shown;
 }
 
-/* How many items of a loop failed that are not among those shown. */
-static gint64 more_failed(const json_t *item, const json_t *shown)
+/* How many items of a loop have this state that are not among those shown. */
+static gint64 more_of(const json_t *item, const json_t *shown, const char *state)
 {
-        const json_t *states = json_object_get(item, "states"), *child;
-        gint64 n = int_of(states, "failed") + int_of(states, "terminated");
+        gint64 n = int_of(json_object_get(item, "states"), state);
+        const json_t *child;
         size_t i;
 
         json_array_foreach((json_t *)shown, i, child)
-                n -= has_failed(child);
-        return n;
+                n -= is_state(child, state);
+        return MAX(n, 0);
 }
 
 /* ---- the tree ---- */
@@ -213,26 +213,29 @@ static char *branch(const Drawing *drawing, bool last)
                            NULL);
 }
 
-static void draw_more(Drawing *drawing, gint64 more)
+static void draw_more(Drawing *drawing, gint64 more, const char *state, bool last)
 {
-        g_autofree char *before = branch(drawing, true);
+        g_autofree char *before = branch(drawing, last);
 
-        put_line(drawing, LINE_TREE,
-                 g_strdup_printf("%s%s %" G_GINT64_FORMAT " more", before,
-                                 drawing->terminal->utf8 ? "…" : "...", more),
-                 "failed", g_strdup(""));
+        if (more > 0)
+                put_line(drawing, LINE_TREE,
+                         g_strdup_printf("%s%s %" G_GINT64_FORMAT " more", before,
+                                         drawing->terminal->utf8 ? "…" : "...", more),
+                         state, g_strdup(""));
 }
 
 static void draw_children(Drawing *drawing, const json_t *item)
 {
         g_autoptr(json_t) shown = shown_children(drawing, item);
-        gint64 more = is_set(item, "count") ? more_failed(item, shown) : 0;
+        bool loops = is_set(item, "count");
+        gint64 failed = loops ? more_of(item, shown, "failed") : 0;
+        gint64 terminated = loops ? more_of(item, shown, "terminated") : 0;
         gsize n = json_array_size(shown);
 
         for (gsize i = 0; i < n; i++)
-                draw(drawing, json_array_get(shown, i), i + 1 == n && more <= 0);
-        if (more > 0)
-                draw_more(drawing, more);
+                draw(drawing, json_array_get(shown, i), i + 1 == n && failed + terminated == 0);
+        draw_more(drawing, failed, "failed", terminated == 0);
+        draw_more(drawing, terminated, "terminated", true);
 }
 
 /* What follows the state. */

@@ -46,6 +46,16 @@ static const Case cases[] = {
           "`- many           failed  997 of 1000 succeeded, 3 failed\n"
           "   |- many-5      failed  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
           "   `- ... 2 more  failed\n" },
+        { "what is not shown is counted by its state",
+          RUN(LOOP("terminated", "'succeeded':900,'failed':2,'terminated':98",
+                   ITEM("5", "failed") "," ITEM("9", "terminated"))),
+          false,
+          "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
+          "`- many            terminated  900 of 1000 succeeded, 2 failed, 98 terminated\n"
+          "   |- many-5       failed      2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
+          "   |- many-9       terminated  2.0 s  job jjjjjjjjjjjjjjjj  exit 3\n"
+          "   |- ... 1 more   failed\n"
+          "   `- ... 97 more  terminated\n" },
         { "--all shows the rest", RUN(LOOP("succeeded", "'succeeded':1000", ITEM("6", "succeeded"))), true,
           "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
           "`- many       succeeded  1000 of 1000 succeeded\n"
