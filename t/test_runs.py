@@ -217,7 +217,9 @@ def test_the_verbs(server, tmp_path):
     assert server.paddle("run", "wait", run, other).returncode == 1
     assert server.paddle("run", "list", "-o", "name").stdout.split()[:2] == [other, run]
     assert server.paddle("run", "stop", other).returncode == 1  # it has ended
-    assert server.paddle("run", "delete", run, other).returncode == 0
+    newest = server.paddle("run", "delete", text.split()[1])  # by its name: the newest
+    assert newest.stdout == f"run {other} is deleted\n"
+    assert server.paddle("run", "delete", run).returncode == 0
     assert run not in server.paddle("run", "list", "-o", "name").stdout
     assert "pipeline.yaml" in server.paddle("run", "create", "-f", tmp_path / "no" / "pipeline.yaml").stderr
 

@@ -270,15 +270,19 @@ static const Option delete_options[] = {
         { 0 },
 };
 
+/* A name may mean another run a moment later, so the run is looked up first, and its id is said. */
 static bool delete_one(Cli *cli, const char *word, void *arg, GError **error)
 {
         const RunOptions *options = arg;
-        g_autofree char *path = run_path(word, options->force ? "?force=true" : "");
-        g_autoptr(json_t) reply = NULL;
+        g_autofree char *named = run_path(word, ""), *path = NULL;
+        g_autoptr(json_t) run = NULL, reply = NULL;
 
+        if (!http_call_json(cli->client, "GET", named, NULL, &run, error))
+                return false;
+        path = run_path(text_of(run, "id"), options->force ? "?force=true" : "");
         if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
                 return false;
-        printf("run %s is deleted\n", word);
+        printf("run %s is deleted\n", text_of(run, "id"));
         return true;
 }
 

@@ -275,9 +275,15 @@ static void draw_head(Drawing *drawing, bool whole)
                                          ? g_strdup_printf("  attempt %" G_GINT64_FORMAT " (retry of %s)",
                                                            int_of(run, "attempt"), text_of(run, "retry_of"))
                                          : g_strdup("");
+        g_autofree char *about = text_visible(text_of(run, "description"));
+        g_autofree char *version = is_set(run, "version") ? g_strdup_printf("  version %" G_GINT64_FORMAT,
+                                                                            int_of(run, "version"))
+                                                          : g_strdup("");
 
         put_line(drawing, LINE_PLAIN, g_strdup_printf("%s (%s)  ", name, text_of(run, "id")),
-                 text_of(run, "state"), g_strdup_printf("%s  by %s%s", time, text_of(run, "user"), retry));
+                 text_of(run, "state"),
+                 g_strdup_printf("%s  by %s%s%s%s%s", time, text_of(run, "user"), version, retry,
+                                 *about ? "  " : "", about));
         if (*message)
                 put_line(drawing, whole ? LINE_WHOLE : LINE_PLAIN, message, "", g_strdup(""));
         else

@@ -77,6 +77,11 @@ static const Case cases[] = {
           "step a failed: a reason that is wider than a terminal of 80 columns\n"
           "|- a              failed  2.0 s\n"
           "`- a-longer-name  cancelled\n" },
+        { "a stored pipeline, and what the run is for",
+          "{'id':'6rpyr77cvstaad5v','name':'train','state':'running','user':'ann','message':'','version':3,"
+          "'description':'with \\u001b more data','created_at':'2026-03-01T09:59:50.000Z','finished_at':null,'attempt':1,"
+          "'retry_of':null,'items':[]}",
+          false, "train (6rpyr77cvstaad5v)  running  10.0 s  by ann  version 3  with ? more data\n" },
         { "a message cannot control the terminal", RUN(STEP("a", "failed", ",'message':'x\\u001b[2Jy'")),
           false,
           "train (6rpyr77cvstaad5v)  running  10.0 s  by ann\n"
