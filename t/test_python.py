@@ -704,6 +704,23 @@ def test_a_run_is_stopped_and_deleted(client):
         run.refresh()
 
 
+def test_a_run_with_a_directory_and_a_retry(client, tmp_path):
+    (tmp_path / "say.sh").write_text("test $1 = good && echo said $1\n")
+    text = (
+        "name: sdk-retry\nentry_points:\n  a: {command: 'true'}\n"
+        "  b: {deps: a, parameters: {word: bad}, command: 'sh say.sh {{word}}'}\n"
+    )
+    failed = client.run_create(text, package=client.send_package(tmp_path)).wait(PATIENCE)
+    assert (failed.state, [node.path for node in failed.nodes(state="failed")]) == ("failed", ["b"])
+    again = failed.retry(parameters={"b.word": "good"}).wait(PATIENCE)
+    assert again.state == "succeeded" and again.id != failed.id
+    (step,) = [node for node in again.nodes() if node.path == "b"]
+    assert [line.text for line in client.logs(step.job)] == ["said good"]
+    with pytest.raises(paddlecloud.Conflict, match="nothing to retry"):
+        client.run_retry(again.id)
+    assert again.retry("b").wait(PATIENCE).state == "succeeded"
+
+
 def test_wrong_definitions_are_named(client, tmp_path):
     with pytest.raises(paddlecloud.Invalid, match="commando"):
         client.run_create("name: x\nentry_points:\n  a: {commando: c}\n")

@@ -611,16 +611,18 @@ class Client:
         disabled: Union[str, Sequence[str], None] = None,
         failure_strategy: Optional[str] = None,
         idempotency_key: Optional[str] = None,
+        package: Optional[str] = None,
     ) -> pipeline.Run:
         """Runs a pipeline (doc/reference/pipelines.md); returns the run, which has begun.
 
         `definition` is a text in YAML or JSON of at most 16 MiB, a dictionary with the same keys, or a pathlib.Path of a file.
         `parameters` replace those of the definition: "n" wherever it is, "train.n" of one step; values are numbers, texts or lists. `name`,
-        `image`, `disabled` (paths of components) and `failure_strategy` ("fail_fast" or "continue") replace those of the text. A repeat
+        `image`, `disabled` (paths of components) and `failure_strategy` ("fail_fast" or "continue") replace those of the text.
+        `package` is the hash that send_package returned: the command of each step begins in a copy of that directory. A repeat
         with the same key (1 to 128 printable bytes) returns the run that the first one made. Raises errors.Invalid with the first error of
         the definition and its line, errors.Unavailable (code "quota") above 100 runs of a user that have not ended, errors.Conflict if
         the key was used for another definition."""
-        body = pipeline.body_of(definition, parameters, name, image, disabled, failure_strategy)
+        body = pipeline.body_of(definition, parameters, name, image, disabled, failure_strategy, package)
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._run_of(self._transport.json("POST", "/v1/runs", body, headers, repeatable=True))
 
@@ -667,6 +669,23 @@ class Client:
             pause = min(pause * 1.5, RUN_PAUSE_MAX)
             run = self._patiently(functools.partial(self.run, run_id))
         return run
+
+    def run_retry(
+        self,
+        run_id: str,
+        from_step: Optional[str] = None,
+        parameters: Optional[Mapping[str, Any]] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> pipeline.Run:
+        """Runs again what did not succeed in a run that has ended; returns the new run, which has begun. `from_step` ("train", "dag.train")
+        and all that depends on it, and what uses one of `parameters`, runs again, too. A repeat with the same key returns the same run.
+        Raises errors.NotFound, errors.Conflict while the run has not ended or if nothing is left to do, errors.Gone if its package was
+        removed."""
+        body = {"from": from_step, "parameters": dict(parameters) if parameters else None}
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        said = {key: value for key, value in body.items() if value is not None}
+        path = f"/v1/runs/{_quote(run_id)}/retry"
+        return self._run_of(self._transport.json("POST", path, said, headers, repeatable=True))
 
     def run_stop(self, run_id: str, force: bool = False) -> pipeline.Run:
         """Stops a run: its jobs are cancelled, then its post_process runs, with `force` neither. The run returned is `stopping` or has

@@ -108,6 +108,10 @@ class Run:
         """As Client.run_stop of this run; returns this run, brought up to date."""
         return self._take(self._owner().run_stop(self.id, force))
 
+    def retry(self, from_step: Optional[str] = None, parameters: Optional[Mapping[str, Any]] = None) -> "Run":
+        """As Client.run_retry of this run; returns the new run."""
+        return self._owner().run_retry(self.id, from_step, parameters)
+
     def delete(self) -> None:
         """As Client.run_delete of this run."""
         self._owner().run_delete(self.id)
@@ -143,6 +147,7 @@ def body_of(
     image: Optional[str],
     disabled: Union[str, Sequence[str], None],
     failure_strategy: Optional[str],
+    package: Optional[str],
 ) -> Dict[str, Any]:
     """The body of POST /v1/runs."""
     values = {
@@ -152,5 +157,6 @@ def body_of(
         "image": image,
         "disabled": disabled if disabled is None or isinstance(disabled, str) else ",".join(disabled),
         "failure_strategy": failure_strategy,
+        "package": package,
     }
     return {key: value for key, value in values.items() if value is not None}
