@@ -685,8 +685,10 @@ def test_parameters_and_keys_of_runs(client):
     assert {node.path: node.state for node in run.nodes()} == {"a": "succeeded", "b": "skipped"}
     with pytest.raises(paddlecloud.Conflict, match="sdk-key"):
         client.run_create(text, idempotency_key="sdk-key")
-    failed = client.run_create(text).wait(PATIENCE)
+    failed = client.run_create(text, queue="default").wait(PATIENCE)
     assert failed.state == "failed" and "step 'a'" in failed.message
+    with pytest.raises(paddlecloud.NotFound, match="nowhere"):
+        client.run_create(text, queue="nowhere")
 
 
 def test_a_run_is_stopped_and_deleted(client):

@@ -255,3 +255,24 @@ def test_jobs_of_a_run_are_jobs(server):
     finish(server, run, "succeeded")
     job = server.job(nodes(server, run)["step"]["job"])
     assert job["state"] in FINAL and job["name"].startswith(run) and "step" in job["name"]
+
+
+def test_the_queue_of_steps_that_name_none(server, tmp_path):
+    """It must exist and be granted when the run is made; a step that names a queue of its own goes there."""
+    server.paddle("queue", "create", "lab", check=0)
+    text, _ = pipeline(tmp_path, "  a: {command: 'true'}\n  b: {command: 'true', env: {PF_JOB_QUEUE_NAME: default}}\n")
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(text)
+    run = server.paddle("run", "create", "-f", path, "--queue", "lab", "--no-package", check=0).stdout.split()[0]
+    finish(server, run, "succeeded")
+    queues = {path: server.job(node["job"])["queue"] for path, node in nodes(server, run).items()}
+    assert queues == {"a": "lab", "b": "default"}
+    reply = server.post("/v1/runs", {"definition": text, "queue": "nowhere"})
+    assert reply.status == 404 and "'nowhere'" in reply.json["message"], reply.body
+    assert server.post("/v1/users", {"name": "ann"}).status == 201
+    token = server.post("/v1/tokens", {"user": "ann"}).json["token"]
+    body, headers = {"definition": text, "queue": "lab"}, {"Authorization": f"Bearer {token}"}
+    reply = server.post("/v1/runs", body, headers=headers)
+    assert reply.status == 403 and "'lab'" in reply.json["message"], reply.body
+    assert server.post("/v1/grants", {"user": "ann", "resource": "lab"}).status == 201
+    assert server.post("/v1/runs", body, headers=headers).status == 201

@@ -612,17 +612,19 @@ class Client:
         failure_strategy: Optional[str] = None,
         idempotency_key: Optional[str] = None,
         package: Optional[str] = None,
+        queue: Optional[str] = None,
     ) -> pipeline.Run:
         """Runs a pipeline (doc/reference/pipelines.md); returns the run, which has begun.
 
         `definition` is a text in YAML or JSON of at most 16 MiB, a dictionary with the same keys, or a pathlib.Path of a file.
         `parameters` replace those of the definition: "n" wherever it is, "train.n" of one step; values are numbers, texts or lists. `name`,
         `image`, `disabled` (paths of components) and `failure_strategy` ("fail_fast" or "continue") replace those of the text.
-        `package` is the hash that send_package returned: the command of each step begins in a copy of that directory. A repeat
-        with the same key (1 to 128 printable bytes) returns the run that the first one made. Raises errors.Invalid with the first error of
-        the definition and its line, errors.Unavailable (code "quota") above 100 runs of a user that have not ended, errors.Conflict if
-        the key was used for another definition."""
-        body = pipeline.body_of(definition, parameters, name, image, disabled, failure_strategy, package)
+        `package` is the hash that send_package returned: the command of each step begins in a copy of that directory. Steps that name no
+        queue go to `queue`, or to "default". A repeat with the same key (1 to 128 printable bytes) returns the run that the first one
+        made. Raises errors.Invalid with the first error of the definition and its line, errors.NotFound and errors.Denied for a queue
+        that is not there or not granted, errors.Unavailable (code "quota") above 100 runs of a user that have not ended, errors.Conflict
+        if the key was used for another definition."""
+        body = pipeline.body_of(definition, parameters, name, image, disabled, failure_strategy, package, queue)
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._run_of(self._transport.json("POST", "/v1/runs", body, headers, repeatable=True))
 

@@ -148,6 +148,7 @@ def body_of(
     disabled: Union[str, Sequence[str], None],
     failure_strategy: Optional[str],
     package: Optional[str],
+    queue: Optional[str],
 ) -> Dict[str, Any]:
     """The body of POST /v1/runs."""
     values = {
@@ -158,5 +159,6 @@ def body_of(
         "disabled": disabled if disabled is None or isinstance(disabled, str) else ",".join(disabled),
         "failure_strategy": failure_strategy,
         "package": package,
+        "queue": queue,
     }
     return {key: value for key, value in values.items() if value is not None}

@@ -14,7 +14,8 @@
 
 typedef struct {
         Common common;
-        char *file, *format, *name, *image, *disabled, *user, *state, *key, *description, *package_path;
+        char *file, *format, *name, *image, *disabled, *user, *state, *key, *description, *package_path,
+                *queue;
         GPtrArray *parameters; /* "NAME=VALUE" */
         bool follow, force, all, no_package, allow_large;
         gint64 limit, timeout_ms;
@@ -28,6 +29,8 @@ static const Option create_options[] = {
         { "parameter", 'p', OPTION_LIST, offsetof(RunOptions, parameters), "NAME=VALUE",
           "set a parameter; STEP.NAME=VALUE sets that of one step" },
         { "image", 0, OPTION_STRING, offsetof(RunOptions, image), "IMAGE", "image for steps that have none" },
+        { "queue", 'q', OPTION_STRING, offsetof(RunOptions, queue), "NAME",
+          "queue of steps that name none (PF_JOB_QUEUE_NAME); otherwise default" },
         { "disabled", 0, OPTION_STRING, offsetof(RunOptions, disabled), "STEPS",
           "steps to skip, separated by commas" },
         { "name", 0, OPTION_STRING, offsetof(RunOptions, name), "NAME", "name of the run" },
@@ -85,6 +88,8 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
                 return false;
         if (options->description)
                 json_object_set_new(body, "description", json_string(options->description));
+        if (options->queue)
+                json_object_set_new(body, "queue", json_string(options->queue));
         return run_package_send(cli, &directory, body, error) &&
                run_post(cli, "/v1/runs", options->key, body, &run, error) &&
                run_begun(cli, run, options->follow, error);

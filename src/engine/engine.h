@@ -156,7 +156,8 @@ typedef struct {
         bool admin;
         const char *text; /* the definition, YAML or JSON */
         /* What the request changes: {"name", "image", "disabled", "failure_strategy", "parameters", "fs_id", "fs_name",
-         * "fs_default", "json_body", "package", "package_name", "requirements"}, each optional (DefinitionRequest); or NULL. */
+         * "fs_default", "json_body", "queue", "package", "package_name", "requirements"}, each optional (DefinitionRequest); or
+         * NULL. `queue` is for steps that name none. */
         const json_t *request;
         const char *idempotency_key; /* or NULL */
         /* The version of a stored pipeline from which `text` was read; it must still exist when the run begins. Or NULL. */

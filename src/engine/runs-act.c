@@ -687,7 +687,7 @@ static Live *submit(const RunActor *actor, guint32 node, Rendered *rendered, GEr
         guint32 component = run_node(live->machine, node)->component;
         const StepRun run = { .definition = definition,
                               .catalog = catalog,
-                              .queue = QUEUE_DEFAULT,
+                              .queue = live->plan->queue ? live->plan->queue : QUEUE_DEFAULT,
                               .package = live->plan->package,
                               .package_name = live->plan->package_name,
                               .requirements = live->plan->requirements,

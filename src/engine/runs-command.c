@@ -134,6 +134,13 @@ static bool check_filesystems(Engine *engine, const RunRecord *record, const Run
         return true;
 }
 
+/* That of steps that name none. The same is checked again for each job, and for other queues only then: their names may
+ * be parameters. */
+static bool check_queue(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+{
+        return !plan->queue || submit_queue(engine, plan->queue, record->user, record->admin, error);
+}
+
 bool run_command_fits(const Engine *engine, const RunPlan *plan)
 {
         return engine->batch.run_texts == 0 || engine->batch.run_texts + plan->text <= RUN_TEXTS_BATCH;
@@ -142,7 +149,8 @@ bool run_command_fits(const Engine *engine, const RunPlan *plan)
 bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
         return check_disk(engine, record, error) && check_key(engine, record, error) &&
-               check_filesystems(engine, record, plan, error) && check_open(engine, record, plan, error);
+               check_filesystems(engine, record, plan, error) && check_queue(engine, record, plan, error) &&
+               check_open(engine, record, plan, error);
 }
 
 static bool apply_create(Engine *engine, Command *command)

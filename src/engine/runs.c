@@ -93,6 +93,7 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         plan->filesystems = g_ptr_array_new();
         find_filesystems(plan);
         plan->artifacts = has_outputs(definition);
+        plan->queue = g_strdup(json_string_value(json_object_get(request, "queue")));
         plan->package = g_strdup(json_string_value(json_object_get(request, "package")));
         plan->package_name = g_strdup(json_string_value(json_object_get(request, "package_name")));
         plan->requirements = g_strdup(json_string_value(json_object_get(request, "requirements")));
@@ -111,6 +112,7 @@ static void clear_plan(gpointer data)
         g_hash_table_unref(plan->lists);
         g_ptr_array_unref(plan->filesystems);
         definition_free(plan->definition);
+        g_free(plan->queue);
         g_free(plan->package);
         g_free(plan->package_name);
         g_free(plan->requirements);

@@ -48,6 +48,7 @@ struct RunPlan {
         GPtrArray *
                 filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
         bool artifacts; /* a step has outputs */
+        char *queue;    /* of steps that name none; or NULL: QUEUE_DEFAULT */
         char *package, *package_name,
                 *requirements; /* of the directory that was sent with the run; or NULL */
 };

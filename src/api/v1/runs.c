@@ -157,9 +157,9 @@ static json_t *take_request(const json_t *body, GError **error)
         static const char *const known[] = { "definition", "pipeline", "version",      "name",
                                              "image",      "disabled", "description",  "failure_strategy",
                                              "parameters", "package",  "package_name", "requirements",
-                                             NULL };
-        static const char *const texts[] = { "name",    "image",        "disabled",    "failure_strategy",
-                                             "package", "package_name", "requirements" };
+                                             "queue",      NULL };
+        static const char *const texts[] = { "name",    "image",        "disabled",     "failure_strategy",
+                                             "package", "package_name", "requirements", "queue" };
         const json_t *parameters = json_object_get(body, "parameters");
         g_autoptr(json_t) request = json_object();
 
