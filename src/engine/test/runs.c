@@ -69,6 +69,8 @@ static const Scenario scenarios[] = {
           "stop, a fail, p is running, p ok, a is terminated, run is terminated, jobs 2" },
         { "C108 forced stop", POST TWO, "force, a fail, p is none, run is terminated, jobs 1" },
         { "C109 killed", TWO, "a cancel, a fail, a is terminated, run is failed, jobs 1" },
+        { "C110 post_process after the steps", POST TWO,
+          "a ok, b ok, p is running, p ok, a is succeeded, run is succeeded, jobs 3" },
         { "regular expression",
           "entry_points:\n  a: {command: c, condition: \"'abc' =~ 'a.c'\"}\n  b: {command: c, condition: \"'abc' =~ 'x'\"}\n",
           "b is skipped, a is running, a ok, run is succeeded, jobs 1" },
