@@ -155,14 +155,41 @@ def test_json(flow):
 
 
 def test_stop(flow):
+    """C112, C113: a run that goes on is neither deleted nor retried; one that has ended is not stopped."""
     run = create(flow, named(LONG))
     wait_for(lambda: show(flow, run)["runtime"].get("wait", [{}])[0].get("status") == "running", PATIENCE, "the step")
     refused(flow.delete(f"/run/{run}"), "ActionNotAllowed")
+    refused(flow.put(f"/run/{run}?action=retry"), "ActionNotAllowed")
     good(flow.put(f"/run/{run}?action=stop", {"stopForce": True}), empty=True)
     assert finish(flow, run)["status"] == "terminated"
     refused(flow.put(f"/run/{run}?action=stop"), "ActionNotAllowed")
     good(flow.call("DELETE", f"/run/{run}", {"checkCache": None}), empty=True)
     refused(flow.get(f"/run/{run}"), "RunNotFound")
+
+
+STUBBORN = """name: NAME
+entry_points:
+  wait:
+    parameters: {go: /}
+    command: "trap '' TERM; touch {{go}}.up; while [ ! -e {{go}} ]; do sleep 0.05; done"
+post_process:
+  last: {command: echo last}
+"""
+
+
+def test_a_second_stop(flow, tmp_path):
+    """C113: a run that is being stopped takes no second stop, unless it adds force; then post_process does not run."""
+    tmp_path.chmod(0o777)
+    go = tmp_path / "go"
+    run = create(flow, named(STUBBORN), parameters={"go": str(go)})
+    wait_for((tmp_path / "go.up").exists, PATIENCE, "the step")
+    good(flow.put(f"/run/{run}?action=stop"), empty=True)
+    assert show(flow, run)["status"] == "terminating"
+    refused(flow.put(f"/run/{run}?action=stop", {"stopForce": False}), "ActionNotAllowed")
+    good(flow.put(f"/run/{run}?action=stop", {"stopForce": True}), empty=True)
+    go.touch()
+    found = finish(flow, run)
+    assert found["status"] == "terminated" and found["postProcess"]["last"]["status"] == "cancelled", found
 
 
 MENDED = """name: NAME
@@ -173,6 +200,7 @@ entry_points:
 
 
 def test_retry(flow, tmp_path):
+    """C112; R-33: a run whose results another one keeps is deleted only without checkCache (C114)."""
     broken = tmp_path / "broken"
     broken.touch()
     stored = store(flow, named(MENDED))["pipelineID"]
