@@ -136,6 +136,15 @@ static void charge(const RunActor *actor, gsize steps)
                 *actor->budget = left > steps ? left - (guint)steps : MIN(left, 1);
 }
 
+/* For what was rendered since it was charged last. */
+static void charge_rendering(const RunActor *actor)
+{
+        RenderMemo *memo = &actor->live->memo;
+
+        charge(actor, RUN_RENDER_STEPS + memo->work / RUN_STEP_BYTES);
+        memo->work = 0;
+}
+
 /* What the question renders after the commit is counted now. */
 static void ask_files(const RunActor *actor, RunActionKind what, guint32 index)
 {
@@ -253,7 +262,7 @@ static void expand_value(const RunActor *actor, guint32 child)
         g_autoptr(json_t) value = loop_value(live, child, &error);
         g_autoptr(Items) items = NULL;
 
-        charge(actor, RUN_RENDER_STEPS + json_string_length(value) / RUN_STEP_BYTES);
+        charge_rendering(actor);
         if (json_string_length(value) > LIST_NOW_MAX) {
                 g_array_append_val(live->reads, child);
                 return;
@@ -362,12 +371,11 @@ static bool render(LiveRun *live, guint32 node, const json_t *contents, Rendered
         return render_instance(&context, dag, at->component, at->number, item, contents, ret, error);
 }
 
-/* A failure may have cost as much as the longest text, so that it uses up the run's part of the batch. */
 static bool render_node(const RunActor *actor, guint32 node, Rendered *ret, GError **error)
 {
         bool ok = render(actor->live, node, NULL, ret, error);
 
-        charge(actor, ok ? RUN_RENDER_STEPS + rendered_size(ret) / RUN_STEP_BYTES : RUN_STEPS);
+        charge_rendering(actor);
         return ok;
 }
 

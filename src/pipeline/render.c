@@ -30,28 +30,6 @@ void rendered_clear(Rendered *rendered)
         *rendered = (Rendered){ 0 };
 }
 
-static gsize texts_in(const json_t *object)
-{
-        const char *name;
-        json_t *value;
-        gsize ret = 0;
-
-        json_object_foreach((json_t *)object, name, value)
-                ret += strlen(name) + json_string_length(value);
-        return ret;
-}
-
-static gsize text_size(const char *text)
-{
-        return text ? strlen(text) : 0;
-}
-
-gsize rendered_size(const Rendered *rendered)
-{
-        return texts_in(rendered->parameters) + texts_in(rendered->inputs) + texts_in(rendered->outputs) +
-               texts_in(rendered->env) + text_size(rendered->command) + text_size(rendered->condition);
-}
-
 /* ---- values ---- */
 
 static json_t *json_of(const Definition *definition, const Value *value)
@@ -151,6 +129,21 @@ static bool fits(const GString *text, GError **error)
                        RENDER_TEXT_MAX);
 }
 
+/* Adds to what is counted together. `what`: the texts, for the message. */
+static bool all_fit(gsize *len, gsize more, const char *what, GError **error)
+{
+        *len += more;
+        return *len <= RENDER_ALL_MAX ||
+               err_set(error, ERR_INVALID, "RE-03: %s with their templates are longer than %d bytes", what,
+                       RENDER_ALL_MAX);
+}
+
+static void count_work(const RenderContext *context, gsize bytes)
+{
+        if (context->memo)
+                context->memo->work += bytes;
+}
+
 static const char *text_at(const RenderContext *context, guint32 text)
 {
         return definition_text(context->definition, text);
@@ -234,23 +227,16 @@ typedef struct {
         const RenderContext *context;
         GHashTable *known; /* Need * -> json_t * */
         GArray *stack;     /* Need */
-        gsize len;         /* of all texts with templates */
+        gsize len;         /* of all texts with templates, as RENDER_ALL_MAX counts */
 } Resolver;
 
-/* The text of a parameter. All of a component together are bounded, too. */
-static json_t *text_result(Resolver *resolver, const GString *text, GError **error)
+/* The text of a parameter. */
+static json_t *text_result(const GString *text, GError **error)
 {
         json_t *ret = json_stringn(text->str, text->len);
 
-        resolver->len += text->len;
-        if (resolver->len > RENDER_ALL_MAX) {
-                g_clear_pointer(&ret, json_decref);
-                err_set(error, ERR_INVALID,
-                        "RE-03: the parameters of a component with their templates are longer than %d bytes",
-                        RENDER_ALL_MAX);
-        } else if (!ret) {
+        if (!ret)
                 err_set(error, ERR_INVALID, "RE-03: a text with its templates is not UTF-8");
-        }
         return ret;
 }
 
@@ -305,12 +291,15 @@ static json_t *resolve_pieces(Resolver *resolver, const Text *text, const Need *
         out = g_string_new(NULL);
         for (;; piece++) {
                 g_autoptr(json_t) value = piece_value(resolver, piece, of);
+                gsize before = out->len;
 
                 write_text(out, value);
-                if (!fits(out, error))
+                if (!all_fit(&resolver->len, RENDER_TEMPLATE + out->len - before,
+                             "the parameters of a component", error) ||
+                    !fits(out, error))
                         return NULL;
                 if (piece->last)
-                        return text_result(resolver, out, error);
+                        return text_result(out, error);
         }
 }
 
@@ -351,18 +340,18 @@ static bool is_known(Resolver *resolver, const Need *need)
         return value != NULL;
 }
 
-/* True if another parameter has to be known first; it is then on the stack. */
+/* True if other parameters have to be known first; they are then on the stack. All at once, since the text is looked
+ * through again afterwards; one may be there twice. */
 static bool push_missing(Resolver *resolver, const Text *text, const Need *of)
 {
+        guint before = resolver->stack->len;
         Need need;
 
         for (const Piece *piece = &resolver->context->definition->pieces[text->pieces];; piece++) {
-                if (need_of(piece, of, &need) && !is_known(resolver, &need)) {
+                if (need_of(piece, of, &need) && !is_known(resolver, &need))
                         g_array_append_val(resolver->stack, need);
-                        return true;
-                }
                 if (piece->last)
-                        return false;
+                        return resolver->stack->len > before;
         }
 }
 
@@ -375,6 +364,10 @@ static bool resolve_top(Resolver *resolver, GError **error)
         bool templates = value && value->kind == VALUE_TEXT && value->text.pieces;
         json_t *result;
 
+        if (g_hash_table_contains(resolver->known, &need)) {
+                g_array_set_size(resolver->stack, resolver->stack->len - 1);
+                return true;
+        }
         if (templates && push_missing(resolver, &value->text, &need))
                 return true;
         if (!value)
@@ -442,6 +435,7 @@ json_t *render_parameters(const RenderContext *context, const RenderDag *dag, gu
         if (!resolve_all(&resolver, dag, component, parameters, error))
                 g_clear_pointer(&parameters, json_decref);
         begin_memo(&resolver);
+        count_work(context, resolver.len + (gsize)g_hash_table_size(resolver.known) * RENDER_VALUE);
         g_hash_table_unref(resolver.known);
         g_array_unref(resolver.stack);
         return parameters;
@@ -602,6 +596,13 @@ char *render_container_paths(const RenderContext *context, const char *paths)
         return g_string_free(out, FALSE);
 }
 
+/* Of the paths of all inputs of a component, or of all outputs. */
+static bool paths_fit(const RenderContext *context, gsize *len, const GString *paths, GError **error)
+{
+        count_work(context, paths->len + RENDER_VALUE);
+        return all_fit(len, paths->len, "the paths of artifacts", error);
+}
+
 static bool write_outputs(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
                           guint32 name, GError **error);
 
@@ -668,6 +669,7 @@ json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint3
 {
         const Definition *definition = context->definition;
         g_autoptr(json_t) inputs = json_object();
+        gsize len = 0;
 
         for (guint32 k = definition->components[component].variables;
              k < definition->components[component + 1].variables; k++) {
@@ -675,7 +677,8 @@ json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint3
 
                 if (definition->variables[k].role != ROLE_INPUT)
                         continue;
-                if (!write_input(paths, context, dag, component, definition->variables[k].name, error))
+                if (!write_input(paths, context, dag, component, definition->variables[k].name, error) ||
+                    !paths_fit(context, &len, paths, error))
                         return NULL;
                 json_object_set_new(inputs, definition_text(definition, definition->variables[k].name),
                                     json_string(paths->str));
@@ -689,6 +692,7 @@ static json_t *render_outputs(const RenderContext *context, const RenderDag *dag
         const Definition *definition = context->definition;
         guint32 target = component_target(definition, component);
         g_autoptr(json_t) outputs = json_object();
+        gsize len = 0;
 
         for (guint32 k = definition->components[target].variables;
              k < definition->components[target + 1].variables; k++) {
@@ -706,6 +710,8 @@ static json_t *render_outputs(const RenderContext *context, const RenderDag *dag
                         path = output_path(context, dag, component, seq, definition_text(definition, name));
                         g_string_append(paths, path);
                 }
+                if (!paths_fit(context, &len, paths, error))
+                        return NULL;
                 json_object_set_new(outputs, definition_text(definition, name), json_string(paths->str));
         }
         return g_steal_pointer(&outputs);
@@ -721,7 +727,14 @@ typedef struct {
         const json_t *contents; /* for a condition; otherwise artifacts are paths in the container */
         bool condition;
         bool unknown; /* set when a content is missing */
+        gsize len;    /* of its texts, as RENDER_ALL_MAX counts */
 } Instance;
+
+static bool texts_fit(Instance *instance, gsize more, GError **error)
+{
+        count_work(instance->context, more);
+        return all_fit(&instance->len, more, "the variables, the command and the condition of a step", error);
+}
 
 static void write_artifact(GString *out, const Instance *instance, const json_t *paths, const char *name)
 {
@@ -779,13 +792,17 @@ static void write_piece(GString *out, Instance *instance, const Piece *piece)
 
 static char *instance_text(Instance *instance, const Text *text, GError **error)
 {
-        g_autoptr(GString) out = g_string_new(NULL);
+        const char *plain = text_at(instance->context, text->text);
+        g_autoptr(GString) out = NULL;
 
         if (!text->pieces)
-                return g_strdup(text_at(instance->context, text->text));
+                return texts_fit(instance, strlen(plain), error) ? g_strdup(plain) : NULL;
+        out = g_string_new(NULL);
         for (const Piece *piece = &instance->context->definition->pieces[text->pieces];; piece++) {
+                gsize before = out->len;
+
                 write_piece(out, instance, piece);
-                if (!fits(out, error))
+                if (!texts_fit(instance, RENDER_TEMPLATE + out->len - before, error) || !fits(out, error))
                         return NULL;
                 if (piece->last)
                         return g_string_free(g_steal_pointer(&out), FALSE);
@@ -794,17 +811,21 @@ static char *instance_text(Instance *instance, const Text *text, GError **error)
 
 /* ---- variables ---- */
 
-static void set_system(const Instance *instance, json_t *env)
+static bool set_system(Instance *instance, json_t *env, GError **error)
 {
         for (SystemVariable i = 0; i < SYSTEM_VARIABLES; i++) {
                 g_autoptr(GString) text = g_string_new(NULL);
 
                 write_system(text, instance, i);
+                if (!texts_fit(instance, text->len, error))
+                        return false;
                 json_object_set_new(env, system_variables[i], json_string(text->str));
         }
+        return true;
 }
 
-static void set_artifacts(const Instance *instance, json_t *env, const json_t *paths, const char *prefix)
+static bool set_artifacts(Instance *instance, json_t *env, const json_t *paths, const char *prefix,
+                          GError **error)
 {
         const char *name;
         json_t *value;
@@ -815,8 +836,11 @@ static void set_artifacts(const Instance *instance, json_t *env, const json_t *p
                 g_autoptr(GString) text = g_string_new(NULL);
 
                 write_artifact(text, instance, paths, name);
+                if (!texts_fit(instance, text->len, error))
+                        return false;
                 json_object_set_new(env, variable, json_string(text->str));
         }
+        return true;
 }
 
 /* Variables that are not there yet. */
@@ -833,7 +857,7 @@ static bool set_variables(Instance *instance, json_t *env, guint32 component, GE
                 if (variable->role != ROLE_ENV || json_object_get(env, name))
                         continue;
                 text = instance_text(instance, &variable->text, error);
-                if (!text)
+                if (!text || !texts_fit(instance, RENDER_VALUE, error))
                         return false;
                 json_object_set_new(env, name, json_string(text));
         }
@@ -845,11 +869,10 @@ static json_t *render_env(Instance *instance, guint32 target, GError **error)
         g_autoptr(json_t) env = json_object();
 
         if (!set_variables(instance, env, target, error) ||
-            !set_variables(instance, env, DEFINITION_ROOT, error))
+            !set_variables(instance, env, DEFINITION_ROOT, error) || !set_system(instance, env, error) ||
+            !set_artifacts(instance, env, instance->rendered->inputs, "PF_INPUT_ARTIFACT_", error) ||
+            !set_artifacts(instance, env, instance->rendered->outputs, "PF_OUTPUT_ARTIFACT_", error))
                 return NULL;
-        set_system(instance, env);
-        set_artifacts(instance, env, instance->rendered->inputs, "PF_INPUT_ARTIFACT_");
-        set_artifacts(instance, env, instance->rendered->outputs, "PF_OUTPUT_ARTIFACT_");
         return g_steal_pointer(&env);
 }
 

@@ -9,8 +9,11 @@
 
 enum {
         RENDER_TEXT_MAX = 1024 * 1024, /* bytes of one resolved text */
-        RENDER_ALL_MAX =
-                16 * 1024 * 1024, /* of all parameters of a component, with those that they refer to */
+        /* Of all parameters of a component, with those that they refer to; of the other texts of an instance; and of
+         * the paths of its artifacts. Each template in a longer text counts as RENDER_TEMPLATE bytes. */
+        RENDER_ALL_MAX = 4 * 1024 * 1024,
+        RENDER_TEMPLATE = 16,
+        RENDER_VALUE = 64, /* bytes for which a value counts in RenderMemo.work */
 };
 
 /* An instance of a DAG, as the components in it see it. */
@@ -28,6 +31,7 @@ typedef struct RenderDag {
 typedef struct {
         GHashTable *values; /* NULL: no parameter was far away yet */
         gsize bytes;
+        gsize work; /* grows by about what was rendered with it, in bytes */
 } RenderMemo;
 void render_memo_clear(RenderMemo *memo);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RenderMemo, render_memo_clear)
@@ -62,8 +66,6 @@ typedef struct {
 } Rendered;
 void rendered_clear(Rendered *rendered);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Rendered, rendered_clear)
-/* Bytes of its texts: about what rendering it has cost. Lists, which are shared, do not count. */
-gsize rendered_size(const Rendered *rendered);
 
 /* The parameters of a component, before its loop. NULL with ERR_INVALID ("RE-03: ..."). */
 json_t *render_parameters(const RenderContext *context, const RenderDag *dag, guint32 component,

@@ -285,7 +285,6 @@ static void test_references(void)
         definition_free(run.definition);
 }
 
-/* A chain of values as long as the text needs no deep recursion; a value that doubles each time is bounded. */
 /* Each text is below its limit; all of a component together are not. */
 static void test_all_parameters_are_bounded(void)
 {
@@ -306,6 +305,117 @@ static void test_all_parameters_are_bounded(void)
         definition_free(run.definition);
 }
 
+/* As do its variables, its command and the paths of its artifacts: each is short enough. */
+static void test_texts_of_a_step_are_bounded(void)
+{
+        static const struct {
+                const char *each, *last; /* keys of the step; `each` has a number */
+                int n;
+                bool ok;
+        } cases[] = {
+                { "e%d: '{{a}}'", "env: {%s}", 4, true },
+                { "e%d: '{{a}}'", "env: {%s}", 5, false },
+                { "e%d: '{{short}}{{short}}'", "env: {%s}", 20, true },
+                { "i%d: '{{l.out}}'", "artifacts: {input: {%s}}", 1, true },
+                { "i%d: '{{l.out}}'", "artifacts: {input: {%s}}", 8, false },
+        };
+        g_autofree char *long_text = g_strnfill(900 * 1000, 'x'), *items = g_strnfill(16000, '1');
+
+        for (int i = 1; i < 16000; i += 2)
+                items[i] = ',';
+        items[15999] = '1';
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GString) list = g_string_new(NULL), body = g_string_new(NULL);
+                g_autofree char *keys = NULL;
+                g_auto(Rendered) rendered = { 0 };
+                g_autoptr(GError) error = NULL;
+                bool ok;
+                Run run;
+
+                for (int k = 0; k < cases[i].n; k++) {
+                        g_string_append(list, k ? ", " : "");
+                        g_string_append_printf(list, cases[i].each, k);
+                }
+                keys = g_strdup_printf(cases[i].last, list->str);
+                g_string_printf(
+                        body,
+                        "fs_options: {main_fs: {name: xd}}\n"
+                        "entry_points:\n"
+                        "  s: {command: c, parameters: {a: %s, short: y}}\n"
+                        "  l: {command: c, loop_argument: [%s], artifacts: {output: [out]}}\n"
+                        "  t: {command: c, deps: 's, l', parameters: {b: 1, a: '{{s.a}}', short: '{{s.short}}'}, %s}\n",
+                        long_text, items, keys);
+                run_init(&run, body->str);
+                ok = render_instance(&run.context, &run.root, component_named(run.definition, "t"), 0, NULL,
+                                     NULL, &rendered, &error);
+                g_test_message("case %zu: %s", i, error ? error->message : "");
+                g_assert_cmpint(ok, ==, cases[i].ok);
+                g_assert_true(ok || strstr(error->message, "RE-03: "));
+                definition_free(run.definition);
+        }
+}
+
+/* Also templates of short values cost time. */
+static void test_many_templates(void)
+{
+        static const struct {
+                const char *begin, *template;
+        } cases[] = {
+                { "env: {", "{{p}}" },
+                { "parameters: {", "{{d.p}}" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(GString) text = g_string_new(NULL), body = g_string_new(NULL);
+                g_auto(Rendered) rendered = { 0 };
+                g_autoptr(GError) error = NULL;
+                Run run;
+
+                for (int k = 0; k < 1000; k++)
+                        g_string_append(text, cases[i].template);
+                g_string_append(
+                        body,
+                        "entry_points: {d: {command: c, parameters: {p: 1}}, t: {command: c, deps: d, ");
+                g_string_append_printf(body, "%s%s", i == 0 ? "parameters: {p: 1}, " : "", cases[i].begin);
+                for (int k = 0; k < 300; k++)
+                        g_string_append_printf(body, "v%d: '%s', ", k, text->str);
+                g_string_append(body, "}}}");
+                run_init(&run, body->str);
+                g_assert_false(render_instance(&run.context, &run.root, component_named(run.definition, "t"),
+                                               0, NULL, NULL, &rendered, &error));
+                g_assert_nonnull(strstr(error->message, "RE-03: "));
+                definition_free(run.definition);
+        }
+}
+
+/* One text that refers to all parameters of many components: each is looked for once, not again for each one that is
+ * resolved. */
+static void test_a_text_of_many_parameters(void)
+{
+        g_autoptr(GString) body = g_string_new("entry_points: {"), all = g_string_new(NULL),
+                           deps = g_string_new(NULL);
+        g_auto(Rendered) rendered = { 0 };
+        g_autoptr(GError) error = NULL;
+        Run run;
+
+        for (int i = 0; i < 3; i++) {
+                g_string_append_printf(body, "s%d: {command: c, parameters: {", i);
+                g_string_append_printf(deps, "%ss%d", i ? ", " : "", i);
+                for (int k = 0; k < 10000; k++) {
+                        g_string_append_printf(body, "p%d: 1, ", k);
+                        g_string_append_printf(all, "{{s%d.p%d}}", i, k);
+                }
+                g_string_append(body, "}}, ");
+        }
+        g_string_append_printf(body, "t: {command: '{{q}}', deps: '%s', parameters: {q: '%s'}}}", deps->str,
+                               all->str);
+        run_init(&run, body->str);
+        rendered = render(&run, &run.root, "t", 0, NULL, NULL);
+        g_assert_cmpint(strspn(rendered.command, "1"), ==, 30000);
+        definition_free(run.definition);
+}
+
+/* A chain of values as long as the text needs no deep recursion; a value that doubles each time is bounded. */
 static void test_long_chains(void)
 {
         g_autoptr(GString) chain = g_string_new("entry_points:\n  s0: {parameters: {p: 7}}\n");
@@ -555,6 +665,9 @@ int main(int argc, char **argv)
         g_test_add_func("/render/references", test_references);
         g_test_add_func("/render/long-chains", test_long_chains);
         g_test_add_func("/render/bounded", test_all_parameters_are_bounded);
+        g_test_add_func("/render/texts-of-a-step", test_texts_of_a_step_are_bounded);
+        g_test_add_func("/render/many-templates", test_many_templates);
+        g_test_add_func("/render/many-parameters", test_a_text_of_many_parameters);
         g_test_add_func("/render/other-outputs", test_other_outputs);
         g_test_add_func("/render/three-steps", test_three_steps);
         g_test_add_func("/render/through-a-dag", test_through_a_dag);
