@@ -169,6 +169,38 @@ def test_one_queue(served, ann):
     served.paddle("cancel", other)
 
 
+def test_one_queue_and_runs(served, ann):
+    """Steps of a run may be in any queue, so such a token only looks at runs."""
+    text = "name: deep\nentry_points:\n  a:\n    command: exec sleep 600\n    env: {PF_JOB_QUEUE_NAME: speech}\n"
+    token = make(served, ann.token, queue="vision")["token"]
+    run = call(served, ann.token, "POST", "/v1/runs", {"definition": text}).json["id"]
+    number = flow(served, ann.token, "GET", "/run").json["runList"][0]["runID"]
+    requests = (
+        (call, "POST", "/v1/runs", {"definition": text}),
+        (call, "POST", f"/v1/runs/{run}/stop", {"force": True}),
+        (call, "POST", f"/v1/runs/{run}/retry", {}),
+        (call, "DELETE", f"/v1/runs/{run}", None),
+        (call, "DELETE", f"/v1/artifacts/{run}?fs=home&path=x", None),
+        (flow, "POST", "/run", {"runYamlRaw": "bmFtZTogeAo="}),
+        (flow, "PUT", f"/run/{number}?action=stop", {"stopForce": True}),
+        (flow, "PUT", f"/run/{number}?action=retry", {}),
+        (flow, "DELETE", f"/run/{number}", None),
+    )
+
+    def refused_all():
+        for ask, method, path, body in requests:
+            reply = ask(served, token, method, path, body)
+            assert reply.status in (400, 403) and "queue 'vision' only" in reply.json["message"], (path, reply.body)
+        for path in ("", "/nodes", "/tree", "/events?limit=1"):
+            assert call(served, token, "GET", f"/v1/runs/{run}{path}").status == 200, path
+
+    refused_all()
+    assert call(served, ann.token, "POST", f"/v1/runs/{run}/stop", {"force": True}).status == 200
+    wait_for(lambda: call(served, ann.token, "GET", f"/v1/runs/{run}").json["finished_at"], what="the run's end")
+    refused_all()
+    assert call(served, ann.token, "DELETE", f"/v1/runs/{run}").status == 204
+
+
 def test_one_queue_and_an_array_with_jobs_in_two(served, ann):
     """Whichever of its jobs stands for it."""
     token = make(served, ann.token, queue="vision")["token"]

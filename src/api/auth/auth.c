@@ -90,6 +90,15 @@ bool auth_check_queue(const HttpCaller *caller, const char *queue, GError **erro
                        caller->queue, queue);
 }
 
+bool auth_check_runs(const HttpCaller *caller, GError **error)
+{
+        return !caller->queue ||
+               err_set(error, ERR_DENIED,
+                       "the token is for jobs of queue '%s' only, and steps of a pipeline may use any queue\n"
+                       "Use a token without a queue.",
+                       caller->queue);
+}
+
 bool auth_may(const HttpCaller *caller, AccessKind kind, AccessVerb verb, bool owner, bool granted)
 {
         return access_allows(kind, verb, relations_of(caller->user != NULL, caller->admin, owner, granted));

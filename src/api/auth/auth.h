@@ -108,6 +108,8 @@ HttpAccess auth_access_from(const HttpRoute *route, bool near);
 bool auth_may(const HttpCaller *caller, AccessKind kind, AccessVerb verb, bool owner, bool granted);
 /* Checks that the caller's token may work with jobs of this queue. ERR_DENIED. */
 bool auth_check_queue(const HttpCaller *caller, const char *queue, GError **error);
+/* Checks that the caller's token may create and change runs. ERR_DENIED: it is of one queue. */
+bool auth_check_runs(const HttpCaller *caller, GError **error);
 /* True if grants allow this user to submit to the queue. */
 bool auth_is_granted(const Auth *auth, const Catalog *catalog, const char *user, const Queue *queue);
 bool auth_queues_are_open(const Auth *auth); /* submissions need no grants */

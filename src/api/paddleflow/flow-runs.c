@@ -50,6 +50,13 @@ static guint32 states_of(char **words)
 
 /* ---- which one ---- */
 
+static bool only_shows(const Call *call)
+{
+        const int verb = http_request_route(call->request)->verb;
+
+        return verb == VERB_SHOW || verb == VERB_LIST;
+}
+
 RunRecord *call_run(const Call *call, const char *id, GError **error)
 {
         g_autoptr(RunRecord) run = NULL;
@@ -65,7 +72,9 @@ RunRecord *call_run(const Call *call, const char *id, GError **error)
         } else {
                 http_request_set_owner(call->request, run->user);
                 http_request_set_subject(call->request, run->id);
-                return g_steal_pointer(&run);
+                if (only_shows(call) || auth_check_runs(http_request_caller(call->request), error))
+                        return g_steal_pointer(&run);
+                http_request_set_denied(call->request);
         }
         return NULL;
 }
@@ -159,7 +168,7 @@ static bool check_common(const Call *call, const char *name, const char *desc, G
                         name)) &&
                (strlen(desc) <= DESC_MAX ||
                 paddleflow_set(error, CODE_InvalidArguments, "desc is longer than %d bytes", DESC_MAX)) &&
-               auth_check_queue(http_request_caller(call->request), "", error);
+               auth_check_runs(http_request_caller(call->request), error);
 }
 
 static bool take_wish(const Call *call, const json_t *body, Wish *wish, GError **error)
@@ -494,8 +503,7 @@ static void retry(const Call *call, const RunRecord *run)
 {
         GError *error = NULL;
 
-        if (auth_check_queue(http_request_caller(call->request), "", &error) &&
-            run_package_use(call->flow->store, call->flow->packages, run, &error))
+        if (run_package_use(call->flow->store, call->flow->packages, run, &error))
                 engine_retry_run(call->flow->engine, &(EngineRetry){ .id = run->id }, retry_done,
                                  http_request_ref(call->request));
         else

@@ -89,11 +89,12 @@ RunRecord *api_find_run(Api *api, HttpRequest *request, const char *id, AccessVe
         if (allowed) {
                 http_request_set_owner(request, run->user);
                 http_request_set_subject(request, run->id);
-                return g_steal_pointer(&run);
+                if (verb == VERB_SHOW || verb == VERB_LIST || auth_check_runs(caller, &error))
+                        return g_steal_pointer(&run);
         }
         if (run)
                 http_request_set_denied(request);
-        if (run ||
+        if ((run && !allowed) ||
             err_is(error, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
                 g_clear_error(&error);
                 err_set(&error, ERR_NOT_FOUND,
@@ -178,15 +179,6 @@ static json_t *take_request(const json_t *body, GError **error)
         return g_steal_pointer(&request);
 }
 
-static bool check_token(const HttpCaller *caller, GError **error)
-{
-        return !caller->queue ||
-               err_set(error, ERR_DENIED,
-                       "this token is for jobs of queue '%s' only, and steps of a pipeline may use any queue\n"
-                       "Use a token without a queue.",
-                       caller->queue);
-}
-
 /* The stored pipeline that the body names. */
 static PipelineVersion *take_version(Api *api, HttpRequest *request, const json_t *body, GError **error)
 {
@@ -230,7 +222,7 @@ static bool take_run(HttpRequest *request, const json_t *body, EngineRun *run, j
 {
         const HttpCaller *caller = http_request_caller(request);
 
-        if (!check_token(caller, error) || !api_take_key(request, &run->idempotency_key, error) ||
+        if (!auth_check_runs(caller, error) || !api_take_key(request, &run->idempotency_key, error) ||
             !json_get_string(body, "", "description", NOTE_MAX, &run->note, error))
                 return false;
         *ret = take_request(body, error);
@@ -306,8 +298,7 @@ static void retry_run(HttpRequest *request, void *arg)
                 return;
         (void)http_request_body(request, &len);
         body = len > 0 ? http_request_json(request, &error) : json_object();
-        if (body && check_token(http_request_caller(request), &error) &&
-            run_package_use(api->store, api->packages, run, &error) &&
+        if (body && run_package_use(api->store, api->packages, run, &error) &&
             api_take_key(request, &retry.idempotency_key, &error) && read_retry(body, &retry, &error))
                 engine_retry_run(api->engine, &retry, change_done, change_new(request, 201));
         else
