@@ -473,6 +473,22 @@ static NodeState node_end(JobState state)
         return state == JOB_FAILED ? NODE_FAILED : NODE_TERMINATED;
 }
 
+/* Why the job of a step ended, where its hint names the log of the step, since people know no name of such a job. The log
+ * of its environment is only that of the job. */
+static char *reason_of_job(const LiveRun *live, guint32 node, const Job *job)
+{
+        g_autofree char *of_job = g_strdup_printf("`paddle logs %s --member ", job->name);
+        g_autofree char *path = NULL;
+        const char *begin = strstr(job->reason, of_job), *member = begin ? begin + strlen(of_job) : NULL;
+        const char *end = member ? strchr(member, '`') : NULL;
+
+        if (!end || g_str_has_prefix(member, "environment`"))
+                return g_strdup(job->reason);
+        path = runs_node_path(live, node);
+        return g_strdup_printf("%.*s`paddle run logs %s %s%s", (int)(begin - job->reason), job->reason,
+                               live->record->id, path, end);
+}
+
 void runs_job_ended(Engine *engine, const Job *job)
 {
         LiveRun *live = runs_find(engine, job->run_seq);
@@ -484,7 +500,7 @@ void runs_job_ended(Engine *engine, const Job *job)
                 return;
         runs_touch(engine, live);
         if (job->state != JOB_SUCCEEDED && job->reason)
-                runs_say(live, node, g_strdup(job->reason));
+                runs_say(live, node, reason_of_job(live, node, job));
         if (job->state == JOB_SUCCEEDED)
                 runs_record_outputs(engine, live, node);
         run_ended(live->machine, node, node_end((JobState)job->state));

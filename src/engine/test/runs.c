@@ -1304,6 +1304,24 @@ static void test_reasons(void)
         faulty_remove();
 }
 
+/* The hint of a job that failed is how people see the log of its step. */
+static void test_hint(void)
+{
+        static const char text[] = CONTINUE
+                "entry_points:\n  d:\n    loop_argument: [1]\n    entry_points:\n      x: {command: c}\n";
+        g_autoptr(GError) error = NULL;
+        g_autofree char *want = NULL;
+        Play play = play_new(house_new(), text);
+
+        play_end(&play, "d-0.x", 3, AS_IT_IS);
+        assert_is(&play, "run", "failed");
+        g_autoptr(GPtrArray) nodes = nodes_of(&play);
+        want = g_strdup_printf("worker-0 exited with status 3; see `paddle run logs %s d-0.x`", play.id);
+        g_assert_cmpstr(find_node(&play, nodes, "d-0.x")->message, ==, want);
+        play_clear(&play);
+        house_free(play.house);
+}
+
 /* ---- users ---- */
 
 /* A user with open jobs cannot be deleted. One whose steps wait for the limit of open jobs can, and submits no more. */
@@ -1573,6 +1591,7 @@ int main(int argc, char **argv)
         g_test_add_data_func("/engine/runs/scenarios-with-full-disks", GINT_TO_POINTER(WITH_FULL_DISKS),
                              test_scenarios);
         g_test_add_func("/engine/runs/reasons", test_reasons);
+        g_test_add_func("/engine/runs/hint", test_hint);
         g_test_add_func("/engine/runs/parameters", test_parameters);
         g_test_add_func("/engine/runs/content-limits", test_limits);
         g_test_add_func("/engine/runs/list-that-does-not-fit", test_list_that_does_not_fit);
