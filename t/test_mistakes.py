@@ -340,6 +340,17 @@ PIPELINES = [
     P("\tcommand: x\n", "steps.yaml:6:1", "a tab is not allowed", "spaces"),
     P("    command: {{n}}\n", "steps.yaml:6:15", "in quotes"),
     P("    command: x\n    deps: [b]\n", "names separated by commas, not a list"),
+    M("run create", 2, "the pipeline is missing", "paddle run create -f FILE"),
+    M("run create steps.yaml", 2, "'steps.yaml'"),
+    M("run create -f train.py", 2, "train.py: line 1", "PE-"),
+    M("run create steps", 1, "no stored pipeline 'steps'", "paddle pipeline list"),
+    M("run show nowhere", 1, "no run 'nowhere'", "paddle run list"),
+    M("run stop nowhere", 1, "no run 'nowhere'", "paddle run list"),
+    M("run retry nowhere", 1, "no run 'nowhere'", "paddle run list"),
+    M("run logs nowhere", 1, "no run 'nowhere'", "paddle run list"),
+    M("run list --state done", 2, "'done'", "succeeded"),
+    M("pipeline show nowhere", 1, "no stored pipeline 'nowhere'", "paddle pipeline list"),
+    M("artifact list --run nowhere", 1, "no run 'nowhere'", "paddle run list"),
 ]
 MISTAKES = [
     *VERBS,

@@ -156,6 +156,36 @@ static void write_scalar(GString *out, const json_t *value)
         g_string_append(out, text);
 }
 
+/* Text of several lines that every YAML reader reads as the same text in a literal block: its first line is not blank, no
+ * line begins with a tab or ends with a blank, and there is at most one line break at its end. */
+static bool is_literal_safe(const char *text)
+{
+        size_t len = strlen(text);
+
+        if (!strchr(text, '\n') || strchr("\n ", *text) || g_str_has_suffix(text, "\n\n"))
+                return false;
+        for (const char *at = text; *at; at = g_utf8_next_char(at)) {
+                gunichar c = g_utf8_get_char(at);
+                bool begins = at == text || at[-1] == '\n', ends = !at[1] || at[1] == '\n';
+
+                if (c == '\t' || c == ' ' ? (c == '\t' && begins) || ends : c != '\n' && !is_printable(c))
+                        return false;
+        }
+        return len > 1;
+}
+
+/* "|" keeps one line break at the end, "|-" none. */
+static void write_literal(GString *out, const char *text, int indent)
+{
+        bool ended = g_str_has_suffix(text, "\n");
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        guint n = g_strv_length(lines) - ended;
+
+        g_string_append(out, ended ? "|" : "|-");
+        for (guint i = 0; i < n; i++)
+                g_string_append_printf(out, "\n%*s%s", *lines[i] ? indent : 0, "", lines[i]);
+}
+
 static void write_block(GString *out, const json_t *value, int indent);
 
 /* After "key:" or "-": a scalar on the same line, a block on lines of its own, an empty one as [] or {}. */
@@ -166,10 +196,13 @@ static void write_after(GString *out, const json_t *value, int indent, bool in_l
         g_string_append_c(out, nests && !in_list ? '\n' : ' ');
         if (nests) {
                 write_block(out, value, indent + 2);
-        } else {
-                write_scalar(out, value);
-                g_string_append_c(out, '\n');
+                return;
         }
+        if (json_is_string(value) && is_literal_safe(json_string_value(value)))
+                write_literal(out, json_string_value(value), indent + 2);
+        else
+                write_scalar(out, value);
+        g_string_append_c(out, '\n');
 }
 
 /* The first line of a block in a list follows its dash, so it is not indented. */

@@ -1,169 +1,17 @@
-/* The live runs: the set of them, their part of a batch, and how they go on after a restart (see runs.h). */
+/* The live runs: the set of them, and their part of a batch (see runs.h). */
 #include "engine/runs.h"
 
 #include <string.h>
 
-#include "base/err.h"
 #include "base/keyed-hash.h"
-#include "base/log.h"
 #include "engine/run-files.h"
-#include "pipeline/render.h"
 
-/* ---- the compiled definition ---- */
-
-/* ---- its file systems ---- */
-
-static void add_filesystem(RunPlan *plan, GHashTable *seen, const StepMount *mount)
-{
-        const char *name = definition_text(plan->definition, mount->name);
-
-        if (mount->name && g_hash_table_add(seen, (char *)name))
-                g_ptr_array_add(plan->filesystems, (char *)name);
-}
-
-static void find_filesystems(RunPlan *plan)
-{
-        const Definition *definition = plan->definition;
-        g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash, g_str_equal);
-
-        add_filesystem(plan, seen, &definition->main_fs);
-        for (guint32 k = 0; k < definition->n_extra_mounts; k++)
-                add_filesystem(plan, seen, &definition->mounts[definition->extra_mounts + k]);
-        for (guint32 i = 0; i < definition->n_components; i++)
-                for (guint32 k = 0; k < component_extra(definition, i)->n_mounts; k++)
-                        add_filesystem(plan, seen,
-                                       &definition->mounts[component_extra(definition, i)->mounts + k]);
-}
-
-static bool has_outputs(const Definition *definition)
-{
-        guint32 end = definition->components[definition->n_components].variables;
-
-        for (guint32 k = 0; k < end; k++)
-                if (definition->variables[k].role == ROLE_OUTPUT)
-                        return true;
-        return false;
-}
-
-char *runs_use(const Engine *engine, const char *user, const char *fs)
-{
-        GHashTableIter iter;
-        gpointer value;
-
-        g_hash_table_iter_init(&iter, engine->runs);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                const LiveRun *live = value;
-
-                if (live->plan && strcmp(live->record->user, user) == 0 &&
-                    g_ptr_array_find_with_equal_func(live->plan->filesystems, fs, g_str_equal, NULL))
-                        return g_strdup_printf("used by run %s, which has not ended", live->record->id);
-        }
-        return NULL;
-}
-
-/* ---- a plan ---- */
-
-static bool refuse_problems(const Problems *problems, GError **error)
-{
-        g_autofree char *text = problem_format(problems_first(problems));
-        const char *hint = problem_hint(problems_first(problems));
-
-        return err_set(error, ERR_INVALID, "%s%s%s", text, hint ? "\n" : "", hint ? hint : "");
-}
-
-RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error)
-{
-        g_auto(Problems) problems = { 0 };
-        DefinitionRequest wanted;
-        Definition *definition;
-        RunPlan *plan;
-
-        problems_init(&problems);
-        definition_request_read(request, &wanted);
-        wanted.parallelism_max = engine->config.max_parallelism;
-        definition = definition_parse(text, strlen(text), &wanted, &problems);
-        if (!definition) {
-                (void)refuse_problems(&problems, error);
-                return NULL;
-        }
-        plan = g_atomic_rc_box_new0(RunPlan);
-        plan->definition = definition;
-        plan->lists = render_lists(definition);
-        plan->text = strlen(text);
-        plan->filesystems = g_ptr_array_new();
-        find_filesystems(plan);
-        plan->artifacts = has_outputs(definition);
-        plan->queue = g_strdup(json_string_value(json_object_get(request, "queue")));
-        plan->package = g_strdup(json_string_value(json_object_get(request, "package")));
-        plan->package_name = g_strdup(json_string_value(json_object_get(request, "package_name")));
-        plan->requirements = g_strdup(json_string_value(json_object_get(request, "requirements")));
-        return plan;
-}
-
-RunPlan *run_plan_ref(RunPlan *plan)
-{
-        return g_atomic_rc_box_acquire(plan);
-}
-
-static void clear_plan(gpointer data)
-{
-        RunPlan *plan = data;
-
-        g_hash_table_unref(plan->lists);
-        g_ptr_array_unref(plan->filesystems);
-        definition_free(plan->definition);
-        g_free(plan->queue);
-        g_free(plan->package);
-        g_free(plan->package_name);
-        g_free(plan->requirements);
-}
-
-void run_plan_unref(RunPlan *plan)
-{
-        g_atomic_rc_box_release_full(plan, clear_plan);
-}
-
-/* ---- for readers ---- */
+/* ---- the set ---- */
 
 static void plan_unref_p(gpointer plan)
 {
         run_plan_unref(plan);
 }
-
-/* NULL: none any more. */
-static void publish_plan(Engine *engine, const LiveRun *live, RunPlan *plan)
-{
-        pthread_mutex_lock(&engine->run_plans_lock);
-        if (plan)
-                g_hash_table_insert(engine->run_plans, g_strdup(live->record->id), run_plan_ref(plan));
-        else
-                g_hash_table_remove(engine->run_plans, live->record->id);
-        pthread_mutex_unlock(&engine->run_plans_lock);
-}
-
-RunPlan *engine_run_plan(Engine *engine, const char *id)
-{
-        RunPlan *plan;
-
-        pthread_mutex_lock(&engine->run_plans_lock);
-        plan = g_hash_table_lookup(engine->run_plans, id);
-        if (plan)
-                run_plan_ref(plan);
-        pthread_mutex_unlock(&engine->run_plans_lock);
-        return plan;
-}
-
-const Definition *engine_plan_definition(const RunPlan *plan)
-{
-        return plan->definition;
-}
-
-void engine_plan_unref(RunPlan *plan)
-{
-        run_plan_unref(plan);
-}
-
-/* ---- the set ---- */
 
 static void items_unref_p(gpointer items)
 {
@@ -276,6 +124,22 @@ const RunOwner *runs_owner(Engine *engine, const char *user)
         return g_hash_table_lookup(engine->run_owners, user);
 }
 
+char *runs_use(const Engine *engine, const char *user, const char *fs)
+{
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, engine->runs);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const LiveRun *live = value;
+
+                if (live->plan && strcmp(live->record->user, user) == 0 &&
+                    g_ptr_array_find_with_equal_func(live->plan->filesystems, fs, g_str_equal, NULL))
+                        return g_strdup_printf("used by run %s, which has not ended", live->record->id);
+        }
+        return NULL;
+}
+
 guint32 runs_more(const LiveRun *live)
 {
         return (guint32)MAX(RUN_NODES_OF_USER - live->owner->nodes, 0);
@@ -316,13 +180,12 @@ static void leave_owner(Engine *engine, const LiveRun *live)
                 g_hash_table_remove(engine->run_owners, owner->user);
 }
 
-/* Takes the record. */
 GHashTable *runs_new_lists(void)
 {
         return g_hash_table_new_full(NULL, NULL, NULL, items_unref_p);
 }
 
-static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
+LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan)
 {
         LiveRun *live = g_new0(LiveRun, 1);
 
@@ -339,7 +202,7 @@ static LiveRun *enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->reads = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->owner = join_owner(engine, live);
         if (plan)
-                publish_plan(engine, live, plan);
+                run_plan_publish(engine, record->id, plan);
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
         if (plan && plan->package)
@@ -354,7 +217,7 @@ static void leave(Engine *engine, LiveRun *live)
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
         leave_owner(engine, live);
-        publish_plan(engine, live, NULL);
+        run_plan_publish(engine, live->record->id, NULL);
         drop_remains(engine, live);
         g_hash_table_remove(engine->runs_by_id, live->record->id);
         g_hash_table_remove(engine->runs, &live->record->seq);
@@ -362,7 +225,7 @@ static void leave(Engine *engine, LiveRun *live)
 
 LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan)
 {
-        LiveRun *live = enter(engine, record, plan);
+        LiveRun *live = runs_enter(engine, record, plan);
 
         live->dirty = true;
         g_ptr_array_add(engine->batch.runs, live);
@@ -634,161 +497,6 @@ gint64 runs_due(const Engine *engine)
         return engine->runs_at && files ? MIN(engine->runs_at, files) : MAX(engine->runs_at, files);
 }
 
-/* ---- what is stored ---- */
-
-typedef struct {
-        Engine *engine;
-        LiveRun *live;
-} Storing;
-
-static bool is_dag(const LiveRun *live, const RunNode *node)
-{
-        const Definition *definition = live->plan->definition;
-
-        return definition->components[component_target(definition, node->component)].dag;
-}
-
-/* Why a node ended; the caller's, or NULL. A DAG that does not start has no job or worker to say it. */
-static char *message_of(const LiveRun *live, guint32 index)
-{
-        const char *message = g_hash_table_lookup(live->messages, GUINT_TO_POINTER(index));
-        const RunNode *node = run_node(live->machine, index);
-
-        if (message || !run_is_full(live->machine) || !is_dag(live, node) || node->state != NODE_FAILED ||
-            node->inner != (guint32)RUN_NONE)
-                return g_strdup(message);
-        return g_strdup_printf("the run would have more than %d nodes, or all runs of '%s' more than %d",
-                               RUN_NODES_MAX, live->record->user, RUN_NODES_OF_USER);
-}
-
-/* NODE_LOOKING, and NODE_STARTING without a job, are made again after a restart. */
-static void store_node(void *arg, guint32 index)
-{
-        const Storing *storing = arg;
-        const Run *machine = storing->live->machine;
-        const RunNode *node = run_node(machine, index);
-        gint64 now = storing->engine->batch.now;
-        RunNodeRecord *row;
-
-        if (index <= RUN_POST || node->state == NODE_NONE || node->state == NODE_LOOKING ||
-            node->state == NODE_STARTING)
-                return;
-        row = g_new0(RunNodeRecord, 1);
-        *row = (RunNodeRecord){ .run = storing->live->record->seq,
-                                .node = index,
-                                .dag = run_dag(machine, node->dag)->node,
-                                .component = node->component,
-                                .number = node->number,
-                                .state = node->state,
-                                .culprit = node->culprit,
-                                .inner = node->inner != (guint32)RUN_NONE,
-                                .job = node->job,
-                                .started = now,
-                                .finished = node_is_final(node->state) ? now : 0,
-                                .message = message_of(storing->live, index) };
-        g_ptr_array_add(storing->engine->batch.run_nodes, row);
-}
-
-/* The list of a loop that was read from an artifact: after a restart the file may be another one. */
-static char *list_text(const LiveRun *live, guint32 child)
-{
-        const Items *items = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
-
-        if (!items || items_count(items) != run_child(live->machine, child)->count)
-                return NULL; /* one node stands for an empty list, or for one that does not fit */
-        return runs_is_read_loop(live, child) ? g_strdup(items_text(items)) : NULL;
-}
-
-static void store_child(void *arg, guint32 index)
-{
-        const Storing *storing = arg;
-        const Run *machine = storing->live->machine;
-        const RunChild *child = run_child(machine, index);
-        bool loop = run_child_is_loop(machine, index);
-        RunChildRecord *row = g_new0(RunChildRecord, 1);
-
-        *row = (RunChildRecord){ .run = storing->live->record->seq,
-                                 .dag = run_dag(machine, child->dag)->node,
-                                 .component = run_child_component(machine, index),
-                                 .first = loop ? child->first : 0,
-                                 .count = loop ? child->count : 0,
-                                 .rest = child->rest,
-                                 .list = loop ? list_text(storing->live, index) : NULL };
-        g_ptr_array_add(storing->engine->batch.run_children, row);
-}
-
-/* ---- why a run failed ---- */
-
-static void add_reason(LiveRun *live, guint32 index)
-{
-        char *before = live->record->message;
-        g_autofree char *path = runs_node_path(live, index), *message = message_of(live, index);
-
-        live->record->message =
-                g_strdup_printf("%s%sstep '%s' %s%s%s", before ? before : "", before ? "; " : "", path,
-                                run_node(live->machine, index)->state == NODE_FAILED ? "failed"
-                                                                                     : "was stopped",
-                                message ? ": " : "", message ? message : "");
-        g_free(before);
-}
-
-static void note_failure(void *arg, guint32 index)
-{
-        LiveRun *live = arg;
-
-        if (live->failed++ < RUN_REASONS_MAX && !live->record->stopping)
-                add_reason(live, index);
-}
-
-/* Behind the reasons that are named; the caller's. */
-static char *rest_of_reasons(guint32 failed)
-{
-        return failed > RUN_REASONS_MAX ? g_strdup_printf("; and %u more", failed - RUN_REASONS_MAX)
-                                        : g_strdup("");
-}
-
-/* Failed steps are the reason of the run, unless a user stopped it. */
-static void say_failures(LiveRun *live)
-{
-        g_autofree char *before = rest_of_reasons(live->failed), *after = NULL;
-        char *message;
-
-        run_failed_leaves(live->machine, note_failure, live);
-        after = rest_of_reasons(live->failed);
-        message = live->record->message;
-        if (strcmp(before, after) == 0 || live->record->stopping || !message ||
-            !g_str_has_suffix(message, before))
-                return;
-        message[strlen(message) - strlen(before)] = '\0';
-        live->record->message = g_strconcat(message, after, NULL);
-        g_free(message);
-}
-
-static bool is_changed(const LiveRun *live)
-{
-        const RunRecord *now = live->record, *was = live->was;
-
-        return !was || now->state != was->state || now->stopping != was->stopping ||
-               now->forced != was->forced || now->revision != was->revision || now->dropped != was->dropped ||
-               g_strcmp0(now->message, was->message) != 0;
-}
-
-void runs_store(Engine *engine)
-{
-        for (guint i = 0; i < engine->batch.runs->len; i++) {
-                LiveRun *live = g_ptr_array_index(engine->batch.runs, i);
-                Storing storing = { engine, live };
-
-                if (live->machine) {
-                        say_failures(live);
-                        run_changed(live->machine, store_node, &storing);
-                        run_changed_children(live->machine, store_child, &storing);
-                }
-                if (is_changed(live))
-                        g_ptr_array_add(engine->batch.run_puts, live->record);
-        }
-}
-
 /* ---- after a commit ---- */
 
 static void drop_list(void *arg, guint32 index)
@@ -917,197 +625,4 @@ void runs_restore(Engine *engine)
                 runs_make_due(engine, live);
         }
         g_ptr_array_set_size(engine->batch.runs, 0);
-}
-
-/* ---- after a restart ---- */
-
-/* The next row of the run, or NULL. Rows of nodes and of children begin with the number of their run. */
-static gconstpointer next_row(RunRows *rows, gint64 run)
-{
-        for (; rows->at < rows->list->len; rows->at++) {
-                const gint64 *row = rows->list->pdata[rows->at];
-
-                if (*row >= run)
-                        return *row == run ? row : NULL;
-        }
-        return NULL;
-}
-G_STATIC_ASSERT(offsetof(RunNodeRecord, run) == 0 && offsetof(RunChildRecord, run) == 0);
-
-typedef struct {
-        Run *machine;
-        const Definition *definition;
-        GHashTable *dags;  /* node -> component */
-        GHashTable *lists; /* child -> Items, of loops over artifacts */
-        gsize *read;       /* bytes of these */
-        guint32 *failed;   /* leaves that failed */
-} Restoring;
-
-/* True if `component` lies in the DAG that node `dag` stands for: rows of another version of the language may not. */
-static bool is_component_of(const Restoring *restoring, guint32 dag, guint32 component)
-{
-        const Definition *definition = restoring->definition;
-        guint32 holder =
-                dag == RUN_ROOT ? (guint32)DEFINITION_ROOT
-                : dag == RUN_POST
-                        ? (guint32)DEFINITION_POST
-                        : GPOINTER_TO_UINT(g_hash_table_lookup(restoring->dags, GUINT_TO_POINTER(dag)));
-
-        if (dag > RUN_POST && holder == 0)
-                return false;
-        holder = component_target(definition, holder);
-        return component >= definition->components[holder].children &&
-               component < definition->components[holder + 1].children;
-}
-
-static bool restore_list(const Restoring *restoring, const RunChildRecord *row)
-{
-        guint32 dag = run_node(restoring->machine, row->dag)->inner;
-        guint32 child = run_child_of(restoring->machine, dag, row->component);
-        g_autoptr(json_t) text = json_string(row->list);
-        g_autoptr(Items) items = text ? items_new(text, RUN_NODES_MAX, NULL) : NULL;
-
-        if (!row->list)
-                return true;
-        if (!items || items_count(items) != row->count)
-                return false;
-        *restoring->read += strlen(row->list);
-        g_hash_table_insert(restoring->lists, GUINT_TO_POINTER(child), g_steal_pointer(&items));
-        return true;
-}
-
-static bool restore_loop(const Restoring *restoring, const RunChildRecord *row)
-{
-        if (row->count == 0)
-                return true;
-        if (!is_component_of(restoring, row->dag, row->component) || row->first <= RUN_POST ||
-            row->count > RUN_NODES_MAX || row->first > RUN_NODES_MAX)
-                return false;
-        run_restore_loop(restoring->machine, row->dag, row->component, row->first, row->count);
-        return restore_list(restoring, row);
-}
-
-static bool restore_node(const Restoring *restoring, const RunNodeRecord *row)
-{
-        const RunNode node = { .component = row->component,
-                               .number = row->number,
-                               .job = row->job,
-                               .state = row->state,
-                               .culprit = row->culprit };
-
-        if (!is_component_of(restoring, row->dag, row->component) || row->node > 2 * RUN_NODES_MAX)
-                return false;
-        *restoring->failed += row->culprit && !row->inner;
-        if (row->inner)
-                g_hash_table_insert(restoring->dags, GUINT_TO_POINTER(row->node),
-                                    GUINT_TO_POINTER(row->component));
-        run_restore_node(restoring->machine, row->node, row->dag, &node, row->inner);
-        return true;
-}
-
-bool runs_restore_rows(LiveRun *live, gint64 run, RunRows *nodes, RunRows *children)
-{
-        g_autoptr(GHashTable) dags = g_hash_table_new(NULL, NULL);
-        const Restoring restoring = { live->machine, live->plan->definition, dags, live->lists,
-                                      &live->read,   &live->failed };
-
-        for (;;) {
-                const RunNodeRecord *node = next_row(nodes, run);
-                const RunChildRecord *child = next_row(children, run);
-
-                if (!node && !child)
-                        return true;
-                if (child && (!node || child->first <= node->node)) {
-                        if (!restore_loop(&restoring, child))
-                                return false;
-                        children->at++;
-                } else {
-                        if (!restore_node(&restoring, node))
-                                return false;
-                        nodes->at++;
-                }
-        }
-}
-
-static gboolean is_of_done_child(gpointer child, gpointer list, gpointer machine)
-{
-        return run_child(machine, GPOINTER_TO_UINT(child))->done;
-}
-
-/* Those among the entry points are read now: a long text holds up nobody before the start. */
-void runs_keep_lists(LiveRun *live)
-{
-        const RunDag *root = run_dag(live->machine, 0);
-
-        g_hash_table_foreach_remove(live->lists, is_of_done_child, live->machine);
-        for (guint32 child = root->children; child < root->children + root->n_children; child++)
-                if (run_child_is_loop(live->machine, child) && !run_child(live->machine, child)->done)
-                        runs_read_list(live, child);
-}
-
-static void release_id(gpointer id)
-{
-        g_ref_string_release(id);
-}
-
-GHashTable *runs_makers(const GPtrArray *nodes, guint from, gint64 run)
-{
-        GHashTable *makers = NULL;
-
-        for (guint i = from; i < nodes->len; i++) {
-                const RunNodeRecord *row = nodes->pdata[i];
-
-                if (row->run > run)
-                        break;
-                if (row->run < run || !row->made_id)
-                        continue;
-                if (!makers)
-                        makers = g_hash_table_new_full(NULL, NULL, NULL, release_id);
-                g_hash_table_insert(makers, GUINT_TO_POINTER(row->node),
-                                    g_ref_string_new_intern(row->made_id));
-        }
-        return makers;
-}
-
-static LiveRun *load_run(Engine *engine, const RunRecord *stored, RunRows *nodes, RunRows *children)
-{
-        g_autoptr(json_t) request =
-                stored->request ? json_parse(stored->request, strlen(stored->request), NULL) : NULL;
-        g_autoptr(GError) error = NULL;
-        g_autoptr(RunPlan) plan = run_plan_new(engine, stored->text ? stored->text : "", request, &error);
-        RunRecord *record = copy_state(stored);
-        guint first = nodes->at;
-        LiveRun *live;
-
-        record->retry_id = g_strdup(stored->retry_id);
-        record->user = g_strdup(stored->user);
-        record->name = g_strdup(stored->name);
-        record->key = g_strdup(stored->key);
-        record->source = g_strdup(stored->source);
-        record->fs = g_strdup(stored->fs);
-        record->note = g_strdup(stored->note);
-        live = enter(engine, record, plan);
-        if (plan && runs_restore_rows(live, record->seq, nodes, children)) {
-                live->makers = runs_makers(nodes->list, first, record->seq);
-                run_restored(live->machine, record->stopping, record->forced);
-                run_keep(live->machine);
-                runs_count_nodes(live);
-                runs_keep_lists(live);
-                return live;
-        }
-        live->broken = g_strdup_printf("the server was updated, and cannot go on with this run%s%s",
-                                       error ? ": " : "", error ? error->message : "");
-        log_warning("a run cannot go on", "run", record->id, "reason", live->broken, NULL);
-        g_clear_pointer(&live->machine, run_free);
-        return live;
-}
-
-void runs_load(Engine *engine, const StoreState *state)
-{
-        const GPtrArray *runs = state->loaded[RECORD_RUN];
-        RunRows nodes = { state->loaded[RECORD_RUN_NODE], 0 },
-                children = { state->loaded[RECORD_RUN_CHILD], 0 };
-
-        for (guint i = 0; runs && i < runs->len; i++)
-                runs_make_due(engine, load_run(engine, runs->pdata[i], &nodes, &children));
 }

@@ -56,6 +56,8 @@ struct RunPlan {
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
 RunPlan *run_plan_ref(RunPlan *plan);
 void run_plan_unref(RunPlan *plan);
+/* Shows readers the plan of the live run `id`; NULL: it has none any more. */
+void run_plan_publish(Engine *engine, const char *id, RunPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunPlan, run_plan_unref)
 
 /* A question to the file workers, which is asked after the commit (run-files.h). */
@@ -114,6 +116,8 @@ const RunOwner *runs_owner(Engine *engine, const char *user);
 guint32 runs_more(const LiveRun *live);
 /* Counts what was added to it. */
 void runs_count_nodes(LiveRun *live);
+/* Adds a run that is stored, with a new machine for its plan, or none without a plan. Takes the record. */
+LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan);
 /* Adds a run; dirty. Takes the record. */
 LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan);
 /* The run is going to change. */

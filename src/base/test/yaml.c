@@ -341,7 +341,13 @@ static void test_format(void)
                 { "[\"\\u007f\\u0085\\u2028\\ufeff\\ufffe\U0001F600\"]",
                   "- \"\\u007f\\u0085\\u2028\\ufeff\\ufffe\U0001F600\"\n" },
                 { "[\"a b\",\"/pfs/x\",\"a:b\",\"4k2m\",\"K=V\",\"two\\nlines\",\"500m\"]",
-                  "- a b\n- /pfs/x\n- a:b\n- 4k2m\n- K=V\n- \"two\\nlines\"\n- 500m\n" },
+                  "- a b\n- /pfs/x\n- a:b\n- 4k2m\n- K=V\n- |-\n  two\n  lines\n- 500m\n" },
+                { "{\"a\":{\"c\":\"if x; then\\n  echo: y # z\\n\\nfi\\n\",\"d\":[\"a\\n---\\nb\"]}}",
+                  "a:\n  c: |\n    if x; then\n      echo: y # z\n\n    fi\n  d:\n    - |-\n      a\n      ---\n      b\n" },
+                { "[\"\\n\",\"a\\n\\n\",\" a\\nb\",\"\\na\",\"a \\nb\",\"a\\n\\tb\",\"a\\n \\nb\",\"a\\r\\nb\",\"a\\nb \"]",
+                  "- \"\\n\"\n- \"a\\n\\n\"\n- \" a\\nb\"\n- \"\\na\"\n- \"a \\nb\"\n- \"a\\n\\tb\"\n- \"a\\n \\nb\"\n"
+                  "- \"a\\r\\nb\"\n- \"a\\nb \"\n" },
+                { "{\"k\":\"a\\n\"}", "k: |\n  a\n" },
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -352,6 +358,27 @@ static void test_format(void)
 
                 g_assert_cmpstr(text, ==, cases[i].yaml);
                 back = yaml_parse(text, strlen(text), "f", &error);
+                g_assert_no_error(error);
+                g_assert_true(json_equal(value, back));
+        }
+}
+
+/* Any text of a few troublesome characters is read back as it was. */
+static void test_format_lines(void)
+{
+        static const char characters[] = "a\n\t -#:'|\r";
+
+        for (int i = 0; i < 20000; i++) {
+                char text[9] = "";
+                g_autoptr(GError) error = NULL;
+                g_autoptr(json_t) value = NULL, back = NULL;
+                g_autofree char *yaml = NULL;
+
+                for (int k = 0, n = g_test_rand_int_range(1, 9); k < n; k++)
+                        text[k] = characters[g_test_rand_int_range(0, sizeof(characters) - 1)];
+                value = json_pack("{s:[s, {s:s}], s:s}", "a", text, "b", text, "c", text);
+                yaml = yaml_format(value);
+                back = yaml_parse(yaml, strlen(yaml), "f", &error);
                 g_assert_no_error(error);
                 g_assert_true(json_equal(value, back));
         }
@@ -387,6 +414,7 @@ int main(int argc, char **argv)
         g_test_add_func("/yaml/directives", test_directives);
         g_test_add_func("/yaml/memory", test_memory);
         g_test_add_func("/yaml/format", test_format);
+        g_test_add_func("/yaml/format-lines", test_format_lines);
         g_test_add_func("/yaml/format-long-keys", test_format_long_keys);
         return g_test_run();
 }
