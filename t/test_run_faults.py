@@ -8,6 +8,7 @@ import collections
 import http.client
 import os
 import random
+import re
 import threading
 import time
 
@@ -21,43 +22,66 @@ FULL_DISKS = 30 if SOAK else 3
 END = {"succeeded", "failed", "terminated"}
 
 # Each attempt of a step appends one line, its number and its values, to a file of its job. MARK leaves the number in $a.
-MARK = 'a=${PWD%%/work}; a=${a##*/}; echo "$a" %s >> MARKS/$PADDLE_JOB_ID; '
+MARK = 'a=${PADDLE_PROGRESS_FILE%%%%/log/*}; a=${a##*/}; echo "$a" %s >> %s/$PADDLE_JOB_ID;'
 PIPELINE = """
 name: faults
 parallelism: 5
 failure_options: {strategy: continue}
 disabled: unwanted
+fs_options: {main_fs: {name: data}}
 components:
   score:
     parameters: {of: nothing, n: 0}
-    command: MARK(score {{of}} {{n}}) sleep 0.1
+    command: MARK score {{of}} {{n}}; sleep 0.1
 entry_points:
   prepare:
     parameters: {n: 3}
-    command: MARK(prepare {{n}})
+    command: MARK prepare {{n}};
   many:
     deps: prepare
     parameters: {n: "{{prepare.n}}"}
     loop_argument: [0, 1, 2, 3, 4, 5]
-    command: MARK(many {{n}} {{PF_LOOP_ARGUMENT}}) sleep 0.2
+    command: MARK many {{n}} {{PF_LOOP_ARGUMENT}}; sleep 0.2
   flaky:
     retries: 3
-    command: MARK(flaky) [ $a -ge 2 ]
+    command: MARK flaky; [ $a -ge 2 ]
   after-flaky:
     deps: flaky, prepare
     parameters: {of: flaky, n: "{{prepare.n}}"}
     reference: {component: score}
   broken:
     retries: 1
-    command: MARK(broken) exit 7
+    command: MARK broken; exit 7
   never:
     deps: broken
-    command: MARK(never)
+    command: MARK never;
   unwanted:
-    command: MARK(unwanted)
+    command: MARK unwanted;
   nothing:
     loop_argument: []
-    command: MARK(nothing)
+    command: MARK nothing;
+  write:
+    artifacts: {output: [list, word]}
+    command: MARK write; echo "[4, 5, 6]" > {{list}}; printf good > {{word}}
+  read:
+    deps: write
+    artifacts: {input: {list: "{{write.list}}"}, output: [square]}
+    loop_argument: "{{list}}"
+    command: MARK read {{PF_LOOP_ARGUMENT}}; echo $((PF_LOOP_ARGUMENT * PF_LOOP_ARGUMENT)) > {{square}}
+  sum:
+    deps: read
+    artifacts: {input: {all: "{{read.square}}"}}
+    command: MARK sum $(cat $(echo {{all}} | tr , " ")); sleep 0.1
+  if-good:
+    deps: write
+    artifacts: {input: {word: "{{write.word}}"}}
+    condition: "'{{word}}' =~ '^go+d$'"
+    command: MARK good;
+  if-bad:
+    deps: write
+    artifacts: {input: {word: "{{write.word}}"}}
+    condition: "'{{word}}' == 'bad'"
+    command: MARK bad;
   outer:
     deps: many, nothing, unwanted
     parameters: {n: "{{many.n}}"}
@@ -66,12 +90,12 @@ entry_points:
       inner:
         parameters: {p: "{{PF_PARENT.PF_LOOP_ARGUMENT}}", n: "{{PF_PARENT.n}}"}
         loop_argument: [1, 2]
-        command: MARK(inner {{p}} {{n}} {{PF_LOOP_ARGUMENT}}) sleep 0.1
+        command: MARK inner {{p}} {{n}} {{PF_LOOP_ARGUMENT}}; sleep 0.1
       first-only:
         deps: inner
         parameters: {p: "{{inner.p}}"}
         condition: "'{{p}}' == 'a'"
-        command: MARK(first {{p}})
+        command: MARK first {{p}};
       deep:
         deps: first-only
         parameters: {p: "{{PF_PARENT.PF_LOOP_ARGUMENT}}"}
@@ -79,23 +103,23 @@ entry_points:
         entry_points:
           only:
             parameters: {p: "{{PF_PARENT.p}}"}
-            command: MARK(only {{p}})
+            command: MARK only {{p}};
           fails:
             deps: only
             parameters: {p: "{{only.p}}"}
-            command: MARK(fails {{p}}) exit 3
+            command: MARK fails {{p}}; exit 3
           unreached:
             deps: fails
-            command: MARK(unreached)
+            command: MARK unreached;
           beside:
             loop_argument: [x, y]
-            command: MARK(beside {{PF_LOOP_ARGUMENT}}) sleep 0.1
+            command: MARK beside {{PF_LOOP_ARGUMENT}}; sleep 0.1
   last:
     deps: outer
-    command: MARK(last)
+    command: MARK last;
 post_process:
   clean:
-    command: MARK(clean)
+    command: MARK clean;
 """
 
 
@@ -124,6 +148,10 @@ STEPS = {
     "after-flaky": Step("score flaky 3"),
     "broken": Step("broken", lambda attempt: 7, retries=1),
     **{f"outer-{d}.inner-{i}": Step(f"inner {p} 3 {i + 1}") for d, p in enumerate("ab") for i in range(2)},
+    "write": Step("write"),
+    **{f"read-{i}": Step(f"read {i + 4}") for i in range(3)},
+    "sum": Step("sum 16 25 36"),
+    "if-good": Step("good"),
     "outer-0.first-only": Step("first a"),
     "outer-1.deep.only": Step("only b"),
     "outer-1.deep.fails": Step("fails b", lambda attempt: 3),
@@ -135,6 +163,7 @@ OTHERS = {
     "never": "cancelled",
     "unwanted": "skipped",
     "nothing-0": "skipped",
+    "if-bad": "skipped",
     "outer-0": "succeeded",
     "outer-0.deep": "skipped",
     "outer-1": "failed",
@@ -144,18 +173,21 @@ OTHERS = {
     "last": "cancelled",
 }
 
+# Where a retry may begin, and the steps that it runs again in any case.
+FROM = {
+    None: {"clean"},
+    "flaky": {"clean", "flaky", "after-flaky"},
+    "write": {"clean", "write", "read-0", "read-1", "read-2", "sum", "if-good"},
+}
 
-def definition(marks):
-    marks.mkdir(exist_ok=True)
-    marks.chmod(0o777)
-    marks.parent.chmod(0o711)
-    lines = PIPELINE.splitlines()
-    for number, line in enumerate(lines):
-        before, found, rest = line.partition("MARK(")
-        if found:
-            words, _, rest = rest.partition(")")
-            lines[number] = before + "'" + (MARK.replace("MARKS", str(marks)) % words + rest).strip() + "'"
-    return "\n".join(lines)
+
+def prepare(server, tmp_path):
+    """Makes the file system for the artifacts. (definition, directory of the files that the steps write)."""
+    marks, data = tmp_path / "marks", tmp_path / "data"
+    marks.mkdir()
+    data.mkdir()
+    assert server.post("/v1/filesystems", {"name": "data", "url": str(data)}).status == 201
+    return re.sub("MARK ([^;]*);(.*)", lambda found: f"'{MARK % (found[1], marks)}{found[2]}'", PIPELINE), marks
 
 
 # -- what must hold at the end
@@ -198,7 +230,8 @@ class Run:
     def read(self):
         self.found = self.server.get(f"/v1/runs/{self.id}/tree").json
         self.components = components_of(self.found["items"])
-        self.jobs = {item["job"] for item in self.components.values() if item.get("job")}
+        jobs = {item["job"]: item["run"] for item in self.components.values() if item.get("job")}
+        self.jobs = {job for job, maker in jobs.items() if not maker}  # without those that a retry kept
         assert not self.found["partial"]
 
     def check_job(self, path, id):
@@ -208,11 +241,13 @@ class Run:
         ends = [event["data"] for event in events if event["kind"] == "member.exited"]
         lost = {data["attempt"] for data in ends if data["lost"]}
         story = path, job["reason"], ends, ran
-        assert self.killed is None or all((id, attempt) in self.killed for attempt in lost), story
+        struck = {attempt for key, attempt in self.killed or () if key == id}
+        # else the disk was full, or the stop came before the agent knew the member: it never ran
+        assert lost <= struck or self.killed is None or job["state"] == "cancelled", story
         assert set(ran) <= {f"{attempt} {step.words}" for attempt in range(1, job["attempt"] + 1)}, story
         for attempt in range(1, job["attempt"] + 1):
             may_not = attempt in lost or job["state"] == "cancelled"
-            may = attempt not in lost or self.killed is not None
+            may = attempt not in lost or attempt in struck
             assert ran[f"{attempt} {step.words}"] in [0] * may_not + [1] * may, story
         if job["state"] != "cancelled":
             assert (job["state"], job["attempt"]) == step.end(lost), story
@@ -241,6 +276,16 @@ class Run:
                 job = self.check_job(path, item["job"])
                 assert states[path] == ("terminated" if job == "cancelled" else job), path
 
+    def check_kept(self, earlier, again):
+        """A retry kept the steps that had succeeded but those `again`, and made jobs of its own for the others."""
+        for path in STEPS:
+            item, before = self.components.get(path, {}), earlier.components.get(path, {})
+            if before.get("state") == "succeeded" and path not in again:
+                assert item["run"] and item["job"] == before["job"], (path, item, before)
+            else:
+                assert not item.get("run"), (path, item, before)
+        assert not self.jobs & earlier.jobs
+
 
 def create(server, text):
     reply = server.post("/v1/runs", {"definition": text})
@@ -254,7 +299,8 @@ def wait_for_end(server, runs):
 
 
 def test_undisturbed(server, tmp_path):
-    run = Run(server, tmp_path / "marks", create(server, definition(tmp_path / "marks")))
+    text, marks = prepare(server, tmp_path)
+    run = Run(server, marks, create(server, text))
     wait_for_end(server, [run.id])
     run.check()
     assert run.jobs == {job["id"] for job in pages(server, "/v1/jobs")}
@@ -264,12 +310,13 @@ def test_undisturbed(server, tmp_path):
 
 
 class Client(threading.Thread):
-    """Keeps two runs going, and stops some. It asks again until the server has acknowledged what it asks."""
+    """Keeps two runs going, stops some, and retries some that ended. It asks again until it has been answered."""
 
     def __init__(self, server, text, seed):
         super().__init__(daemon=True)
         self.server, self.text, self.random = server, text, random.Random(f"client {seed}")
-        self.runs, self.stopped, self.wrong, self.ending = [], set(), [], threading.Event()
+        self.runs, self.stopped, self.retried, self.wrong = [], set(), {}, []
+        self.ending = threading.Event()
 
     def ask(self, method, path, body=None, **headers):
         end = time.monotonic() + PATIENCE
@@ -286,11 +333,20 @@ class Client(threading.Thread):
     def open(self):
         return [run for run in self.runs if self.ask("GET", f"/v1/runs/{run}").json["state"] not in END]
 
-    def create(self):
-        key = f"run-{len(self.runs)}"
-        reply = self.ask("POST", "/v1/runs", {"definition": self.text}, **{"Idempotency-Key": key})
+    def post(self, path, body):
+        reply = self.ask("POST", path, body, **{"Idempotency-Key": f"run-{len(self.runs)}"})
         assert reply.status in (200, 201), reply.body
         self.runs.append(reply.json["id"])
+
+    def create(self, ended):
+        """A new run, or a retry of one that has ended."""
+        earlier = self.random.choice(ended) if ended and self.random.random() < 0.3 else None
+        if earlier:
+            start = self.random.choice(list(FROM))
+            self.post(f"/v1/runs/{earlier}/retry", {"from": start} if start else {})
+            self.retried[self.runs[-1]] = earlier, FROM[start]
+        else:
+            self.post("/v1/runs", {"definition": self.text})
 
     def stop(self, run):
         reply = self.ask("POST", f"/v1/runs/{run}/stop", {})
@@ -300,7 +356,7 @@ class Client(threading.Thread):
     def step(self):
         running = self.open()
         if len(running) < 2:
-            self.create()
+            self.create([run for run in self.runs if run not in running])
         elif self.random.random() < 0.1:
             self.stop(self.random.choice(running))
         self.ending.wait(self.random.uniform(0, 0.2))
@@ -356,15 +412,16 @@ def kill_some(server, dice, killed):
 
 
 def test_kills_change_no_run(make_server, tmp_path, seed):
-    dice, marks, killed = random.Random(seed), tmp_path / "marks", set()
+    dice, killed = random.Random(seed), set()
     server = make_server("--cpus", "64")
-    client = Client(server, definition(marks), seed)
+    text, marks = prepare(server, tmp_path)
+    client = Client(server, text, seed)
     client.start()
     try:
         for number in range(1, KILLS + 1):
             time.sleep(dice.choice((dice.uniform(0, 0.1), dice.uniform(0.1, 1))))
             if number % 3 == 0:  # on a busy machine the server may not have been up since the last kill
-                wait_for(lambda least=number // 3: len(os.listdir(marks)) >= least or client.wrong, what="some load")
+                wait_for(lambda least=6 * number: len(os.listdir(marks)) >= least or client.wrong, what="some load")
             assert server.process.poll() is None, server.log()
             kill_some(server, dice, killed)
     finally:
@@ -372,15 +429,19 @@ def test_kills_change_no_run(make_server, tmp_path, seed):
         client.join(2 * PATIENCE)
     assert client.wrong == [] and not client.is_alive()
     wait_for(lambda: server.get("/v1/info").json["jobs"]["open"] == 0, what="the end of all jobs")
-    jobs = set()
+    runs, jobs = {}, set()
     for id in client.runs:
-        run = Run(server, marks, id, killed)
+        run = runs[id] = Run(server, marks, id, killed)
         run.check_stopped() if id in client.stopped else run.check()
+        if id in client.retried:
+            earlier, again = client.retried[id]
+            run.check_kept(runs[earlier], again)
         jobs |= run.jobs
     assert jobs == {job["id"] for job in pages(server, "/v1/jobs")}  # each node made one job
     assert set(client.runs) == {run["id"] for run in pages(server, "/v1/runs")}  # each key made one run
     assert set(os.listdir(marks)) <= jobs
-    print(f"{len(client.runs)} runs, {len(client.stopped)} of them stopped, {len(jobs)} jobs, {len(killed)} keepers")
+    print(f"{len(runs)} runs, {len(client.stopped)} stopped, {len(client.retried)} retries,", end=" ")
+    print(f"{len(jobs)} jobs, {len(killed)} keepers killed")
 
 
 # -- a full disk
@@ -399,8 +460,9 @@ def fill_for_a_while(server, text, dice, dies):
     """A run begins, and the disk becomes full at some moment of it; `dies`: the server, too. The runs that were created."""
     runs = [create(server, text)]
     time.sleep(dice.uniform(0, 1))
-    take_files(server)
+    take_files(server)  # for a short time: a job is lost at most ten times
     time.sleep(dice.uniform(0, 1))
+    make_room(server)
     fill_up(server)
     time.sleep(dice.uniform(0, 1))
     runs += create_until_full(server, text)
@@ -418,9 +480,9 @@ def fill_for_a_while(server, text, dice, dies):
 
 def test_runs_on_a_full_disk(tmp_path, seed):
     """Runs stand still while the disk is full, and go on when there is space. A start that failed costs no retry."""
-    dice, marks = random.Random(seed), tmp_path / "marks"
-    text = definition(marks)
+    dice = random.Random(seed)
     with small_disk() as server:
+        text, marks = prepare(server, tmp_path)
         runs = sum((fill_for_a_while(server, text, dice, number % 2) for number in range(FULL_DISKS)), [])
         wait_for_end(server, runs)
         jobs = set()

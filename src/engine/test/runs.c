@@ -1398,6 +1398,37 @@ static void test_put_off(void)
         house_free(play.house);
 }
 
+/* The start of such a step cannot be committed: it is tried again when there is space. */
+static void test_put_off_on_full_disk(void)
+{
+        static const char text[] = "entry_points:\n  a: {command: c}\n  b: {command: c}\n";
+        g_autoptr(GError) error = NULL;
+        Play play = { .definition = compile(text) };
+
+        faulty_install();
+        play.house = house_new_cold();
+        play.house->config.max_open_per_user = 1;
+        play.house->config.max_open_jobs = 1;
+        house_open(play.house);
+        house_sync(play.house);
+        play.id = create(play.house, text, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        assert_is(&play, "a", "running");
+        end_job(&play, "a", 0);
+        faulty_set(FAULT_FULL, "-wal", 1, false);
+        house_pass(play.house, 1000);
+        assert_is(&play, "b", "none");
+        faulty_set(FAULT_NONE, NULL, 0, false);
+        house_pass(play.house, 5000);
+        assert_is(&play, "b", "running");
+        end_job(&play, "b", 0);
+        assert_is(&play, "run", "succeeded");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+        faulty_remove();
+}
+
 static bool metrics_have_jobs(House *house, gint64 jobs, EngineMetrics *ret)
 {
         engine_metrics(house->engine, ret);
@@ -1610,6 +1641,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/deleted-user", test_deleted_user);
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
         g_test_add_func("/engine/runs/put-off", test_put_off);
+        g_test_add_func("/engine/runs/put-off/full-disk", test_put_off_on_full_disk);
         g_test_add_func("/engine/runs/wide", test_wide);
         g_test_add_func("/engine/runs/jobs-of-a-batch", test_jobs_of_a_batch);
         g_test_add_func("/engine/runs/plan-for-readers", test_plan_for_readers);
