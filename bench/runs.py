@@ -148,17 +148,23 @@ def beside_jobs(bench):
     }
 
 
-def chain_of_steps(bench, server):
-    """Seconds of a step in a chain of `true` steps."""
-    steps = {"s0": {"command": "true"}}
+def chain_of_steps(bench, server, artifacts=False):
+    """Seconds of a step in a chain of `true` steps; with an artifact each, which the next one gets."""
+    steps = {f"s{i}": {"command": "true", "env": {"PF_JOB_FLAVOUR": FLAVOUR["name"]}} for i in range(CHAIN)}
     for i in range(1, CHAIN):
-        steps[f"s{i}"] = {"command": "true", "deps": f"s{i - 1}"}
-    for step in steps.values():
-        step["env"] = {"PF_JOB_FLAVOUR": FLAVOUR["name"]}
+        steps[f"s{i}"]["deps"] = f"s{i - 1}"
+    if artifacts:
+        for i, step in enumerate(steps.values()):
+            step["command"] = ": > {{o}}"
+            step["artifacts"] = {"output": ["o"], "input": {"i": f"{{{{s{i - 1}.o}}}}"} if i else {}}
     start = time.monotonic()
     run = create(server, json.dumps({"name": "chain", "entry_points": steps}))
     wait_for_run(bench, server, run, 300)
     return (time.monotonic() - start) / CHAIN
+
+
+def chain_with_artifacts(bench, server):
+    return chain_of_steps(bench, server, artifacts=True)
 
 
 def chain_of_jobs(bench, server):
@@ -174,17 +180,22 @@ def chain_of_jobs(bench, server):
 
 
 def chains(bench):
-    steps, jobs = [], []
+    steps, files, jobs = [], [], []
+    kinds = [(chain_of_steps, steps), (chain_with_artifacts, files), (chain_of_jobs, jobs)]
     with bench.Scratch("--cpus", "4") as server:
         assert server.post("/v1/flavours", FLAVOUR).status == 201
         for i in range(bench.ROUNDS):
-            for measure, seen in [(chain_of_steps, steps), (chain_of_jobs, jobs)][:: 1 if i % 2 == 0 else -1]:
+            for measure, seen in kinds[:: 1 if i % 2 == 0 else -1]:
                 seen.append(measure(bench, server) * 1000)
     return {
         "chain of 200 steps, ms a step": bench.spread(steps),
+        "chain of 200 steps with an artifact each, ms a step": bench.spread(files),
         "chain of 200 jobs by `after`, ms a job": bench.spread(jobs),
         "a step in a chain takes more than a job, ms (bar 1)": bench.spread(
             [a - b for a, b in zip(steps, jobs, strict=True)]
+        ),
+        "a step with an artifact in a chain takes more than a job, ms (bar 4)": bench.spread(
+            [a - b for a, b in zip(files, jobs, strict=True)]
         ),
     }
 
@@ -257,6 +268,27 @@ def pages(server, run):
     return times
 
 
+def status_kb(pid, field):
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def detail(server):
+    """The whole detail of the only run in PaddleFlow's interface: seconds, MiB of text, MiB that the server grew at most."""
+    secret = server.post("/v1/tokens", {"user": "root"}).json["token"]
+    login = server.post("/api/paddleflow/v1/login", {"username": "root", "password": secret})
+    headers = {"x-pf-authorization": login.json["authorization"]}
+    pid = server.process.pid
+    pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins again
+    before = status_kb(pid, "VmRSS")
+    start = time.monotonic()
+    reply = server.request("GET", "/api/paddleflow/v1/run/run-000001", headers=headers)
+    seconds = time.monotonic() - start
+    assert reply.status == 200, reply.body
+    assert len(reply.json["runtime"]) > 0
+    return seconds, len(reply.body) / 2**20, (status_kb(pid, "VmHWM") - before) / 1024
+
+
 def long_run(bench):
     """A run of NODES steps: memory, another user's submits, a kill in the middle, pages."""
     options = ("--listen", "127.0.0.1:0", "--cpus", "64", "--max-open-jobs-per-user", "1000000")
@@ -277,6 +309,7 @@ def long_run(bench):
         wait_for_run(bench, server, run, 1200)
         seconds = time.monotonic() - start - took
         page_ms = p99(pages(server, run))
+        detail_s, detail_mib, detail_grown = detail(server)
         server.stop()
         check_once(server, run, NODES)
         server.start()
@@ -288,6 +321,9 @@ def long_run(bench):
         "... restart in the middle, s (bar 5); no step ran twice": round(took, 3),
         "... private memory that a waiting node adds, bytes, with item and definition": round(grown * 1024 / NODES, 1),
         "... page of 100 nodes, p99 ms (bar 20)": page_ms,
+        "... its whole older detail: memory, MiB (bar 64)": round(detail_grown, 1),
+        "... its whole older detail: MiB of text": round(detail_mib, 1),
+        "... its whole older detail: s": round(detail_s, 2),
     }
 
 
