@@ -22,7 +22,6 @@ import kubernetes
 import paddlejobs
 import partial
 import pods
-import runs
 import sandbox
 import scheduler
 import tls
@@ -32,6 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "t"))
 os.environ.setdefault("PADDLE_BIN", str(ROOT / "build/bin"))
 import neighbour  # noqa: E402
+import runs  # noqa: E402
 from conftest import Server, wait_for  # noqa: E402
 
 BIN, TOOLS = ROOT / "build/bin", ROOT / "build/bench"
