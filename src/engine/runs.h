@@ -21,17 +21,19 @@
 #include "pipeline/run.h"
 
 enum {
-        RUN_STEPS = 256,             /* of one run in a batch */
-        RUN_STEPS_ALL = 1024,        /* of all runs in a batch */
-        RUN_JOB_STEPS = 16,          /* for which a job that is submitted or cancelled counts */
-        RUN_RENDER_STEPS = 4,        /* for which an instance counts that is rendered */
-        RUN_STEP_BYTES = 2048,       /* of texts that are rendered, for which they count as a step */
-        RUN_ROWS_PER_STEP = 4,       /* rows that a retry copies, for one of these steps */
-        RUNS_MAX = 2000,             /* that have not ended */
-        RUNS_OF_USER_MAX = 100,      /* ... of one user; administrators have no such limit */
-        RUN_NODES_MAX = 1000000,     /* of one run */
-        RUN_TEXTS_BATCH = 1 << 20,   /* of the definitions of new runs in a batch, unless it is one alone */
-        RUN_TEXTS_MAX = 64 << 20,    /* bytes of the definitions of one user's live runs */
+        RUN_STEPS = 256,           /* of one run in a batch */
+        RUN_STEPS_ALL = 1024,      /* of all runs in a batch */
+        RUN_JOB_STEPS = 16,        /* for which a job that is submitted or cancelled counts */
+        RUN_RENDER_STEPS = 4,      /* for which an instance counts that is rendered */
+        RUN_STEP_BYTES = 2048,     /* of texts that are rendered, for which they count as a step */
+        RUN_ROWS_PER_STEP = 4,     /* rows that a retry copies, for one of these steps */
+        RUNS_MAX = 2000,           /* that have not ended */
+        RUNS_OF_USER_MAX = 100,    /* ... of one user; administrators have no such limit */
+        RUN_NODES_MAX = 1000000,   /* of one run */
+        RUN_TEXTS_BATCH = 1 << 20, /* of the definitions of new runs in a batch, unless it is one alone */
+        RUN_TEXTS_MAX = 64 << 20,  /* bytes of the definitions of one user's live runs */
+        RUN_MEMORY_MAX =
+                256 << 20, /* bytes that these take in memory: a short text may stand for long lists */
         RUN_NODES_OF_USER = 2000000, /* of the live runs of one user */
         RUN_READ_MAX = 64 << 20,     /* bytes of all lists that a run reads from artifacts: they are stored */
         RUN_LIST_MAX = (1 << 20) - 1, /* bytes of an artifact that is the list of a loop */
@@ -45,6 +47,7 @@ struct RunPlan {
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         gsize text;        /* bytes of its text */
+        gsize memory;      /* about how many bytes it takes, with the lists */
         GPtrArray *
                 filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
         bool artifacts; /* a step has outputs */
@@ -72,6 +75,7 @@ typedef struct {
         guint runs;
         gint64 nodes; /* as counted in each run last */
         gsize texts;  /* bytes of their definitions */
+        gsize memory; /* ... in memory */
 } RunOwner;
 
 typedef struct LiveRun {

@@ -12,6 +12,8 @@
 
 enum {
         KEPT_MIN = 1024, /* bytes of a text that all instances share */
+        JSON_VALUE = 64, /* bytes of memory of a value in JSON, beside its text */
+        JSON_LIST = 192, /* ... of a list, with the place of its first items */
         MEMO_FROM = 64,  /* parameters that one component needed: from then on values are kept */
         MEMO_MAX = 1024, /* values that are kept; then they are dropped, and kept anew */
         MEMO_BYTES_MAX = 1024 * 1024,
@@ -82,6 +84,35 @@ GHashTable *render_lists(const Definition *definition)
                         keep_list(lists, definition, &component_extra(definition, i)->loop);
         }
         return lists;
+}
+
+static gsize json_size(const Definition *definition, const Value *value)
+{
+        if (value->kind == VALUE_TEXT)
+                return JSON_VALUE + strlen(definition_text(definition, value->text.text));
+        return value->kind == VALUE_LIST ? JSON_LIST : JSON_VALUE;
+}
+
+static gsize kept_size(const Definition *definition, const Value *value)
+{
+        return is_kept(definition, value) ? json_size(definition, value) : 0;
+}
+
+gsize render_lists_size(const Definition *definition)
+{
+        gsize ret = 0;
+
+        for (guint32 i = 0; i < definition->n_items; i++) /* each is in one list */
+                ret += json_size(definition, &definition->items[i]);
+        for (guint32 i = 0; i < definition->n_components; i++) {
+                const Component *component = &definition->components[i];
+
+                for (guint32 k = component->variables; k < component[1].variables; k++)
+                        ret += kept_size(definition, &definition->variables[k]);
+                if (component->extra)
+                        ret += kept_size(definition, &component_extra(definition, i)->loop);
+        }
+        return ret;
 }
 
 /* As json_of, but what is kept is not made again. */

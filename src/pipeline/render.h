@@ -54,6 +54,8 @@ typedef struct RenderContext {
 /* All lists and long texts of the definition as JSON, by their Value, so that instances share them; the caller's. One
  * thread at a time may use it. */
 GHashTable *render_lists(const Definition *definition);
+/* About how many bytes these take. */
+gsize render_lists_size(const Definition *definition);
 
 /* One instance of a component. */
 typedef struct {

@@ -157,7 +157,7 @@ RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GErr
                 return NULL;
         text = g_atomic_rc_box_new0(RunText);
         text->definition = text->own = definition;
-        text->size = strlen(whole->text);
+        text->size = definition->size;
         keep(texts, run->id, text);
         return text;
 }
