@@ -269,7 +269,7 @@ static void draw(Drawing *drawing, const json_t *item, bool last)
         g_string_truncate(drawing->indent, indent);
 }
 
-#define REASON "; step '"
+static const char between_reasons[] = "; step '";
 
 /* Each step that failed has a line of its own, which must be legible on a narrow terminal, too. */
 static void draw_head(Drawing *drawing, bool whole)
@@ -277,7 +277,7 @@ static void draw_head(Drawing *drawing, bool whole)
         const json_t *run = drawing->picture->run;
         g_autofree char *name = text_visible(text_of(run, "name"));
         g_autofree char *message = text_visible(text_of(run, "message"));
-        g_auto(GStrv) reasons = g_strsplit(message, REASON, -1);
+        g_auto(GStrv) reasons = g_strsplit(message, between_reasons, -1);
         g_autofree char *time = duration_of(drawing, run, "created_at", "finished_at");
         g_autofree char *retry = is_set(run, "retry_of")
                                          ? g_strdup_printf("  attempt %" G_GINT64_FORMAT " (retry of %s)",
@@ -294,7 +294,8 @@ static void draw_head(Drawing *drawing, bool whole)
                                  *about ? "  " : "", about));
         for (char **line = reasons; *line; line++)
                 put_line(drawing, whole ? LINE_WHOLE : LINE_PLAIN,
-                         g_strconcat(line == reasons ? "" : REASON + 2, *line, NULL), "", g_strdup(""));
+                         g_strconcat(line == reasons ? "" : between_reasons + 2, *line, NULL), "",
+                         g_strdup(""));
 }
 
 static void put_tail(Drawing *drawing)
