@@ -130,6 +130,16 @@ def test_names_are_unique_for_each_user(server, names):
     error(server.post("/v1/filesystems?user=ann", {"name": "data", "url": "/srv"}), 409, "exists already")
 
 
+def test_ids_are_unique_and_tell_nothing_of_others(server, names):
+    """fs-a-b-c is the id of a's b-c, and would be that of c of a-b."""
+    for user in ("a", "a-b"):
+        assert server.post("/v1/users", {"name": user}).status == 201
+    names("b-c", user="a")
+    reply = server.post("/v1/filesystems?user=a-b", {"name": "c", "url": "/srv"})
+    error(reply, 409, "its id would be 'fs-a-b-c', which is in use")
+    assert "a/b-c" not in reply.json["message"]
+
+
 def test_file_systems_go_with_their_user(server):
     assert server.post("/v1/users", {"name": "carl"}).status == 201
     assert server.post("/v1/filesystems?user=carl", {"name": "data", "url": "/srv"}).status == 201

@@ -297,7 +297,7 @@ def test_the_log_of_many_steps_opens_few_files(server):
             most = max(most, open_logs(server))
             found.append(event)
     assert sorted(lines_of(found)) == sorted((f"a-{n}", "x") for n in range(200))
-    assert most <= 2  # a log, and its directory
+    assert most <= 4  # a log and its directory, and those of the next one: descriptors are not listed at one moment
 
 
 def test_a_kept_step_shows_its_log(server, tmp_path):

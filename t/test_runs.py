@@ -120,6 +120,10 @@ def test_failure_strategies(server, tmp_path, strategy):
     assert found["message"].startswith("step 'two' failed: worker-0 exited with status 3"), found
     tree = {item["name"]: item["state"] for item in server.get(f"/v1/runs/{run}/tree").json["items"]}
     assert tree["three"] == "cancelled"
+    items = server.get(f"/v1/runs/{run}/tree").json["items"]
+    assert [item["name"] for item in items if item.get("post_process")] == ["last"]
+    shown = server.paddle("run", "show", run).stdout
+    assert re.search(r"\npost_process\n\S+ last +succeeded", shown), shown
 
 
 def test_stop(server, tmp_path):

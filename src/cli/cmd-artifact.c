@@ -1,6 +1,4 @@
 /* paddle artifact list, delete: files that steps of runs have written and read. */
-#include <string.h>
-
 #include "base/err.h"
 #include "cli/listing.h"
 #include "cli/verbs.h"
@@ -41,14 +39,6 @@ static const Column columns[] = {
         { 0 },
 };
 
-static void add_query(GString *path, const char *name, const char *value)
-{
-        g_autofree char *escaped = value ? url_escape(value) : NULL;
-
-        if (escaped)
-                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
-}
-
 static bool artifact_list(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const ArtifactOptions *options = target;
@@ -61,11 +51,11 @@ static bool artifact_list(Cli *cli, const void *target, char *const *words, GErr
                 return err_set(error, ERR_USAGE, "--run cannot be combined with --fs or --user");
         if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
                 return false;
-        add_query(path, "run", options->run);
-        add_query(path, "filesystem", options->fs);
-        add_query(path, "path", options->path);
-        add_query(path, "type", options->type);
-        add_query(path, "user", options->user);
+        url_add_query(path, "run", options->run);
+        url_add_query(path, "filesystem", options->fs);
+        url_add_query(path, "path", options->path);
+        url_add_query(path, "type", options->type);
+        url_add_query(path, "user", options->user);
         listing = listing_new(cli, format, columns, "path");
         if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
                 return false;

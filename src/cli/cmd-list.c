@@ -12,6 +12,7 @@
 #include "cli/summary.h"
 #include "cli/verbs.h"
 #include "model/job.h"
+#include "net/url.h"
 
 typedef struct {
         Common common;
@@ -122,28 +123,20 @@ static const Column columns[] = {
         { 0 },
 };
 
-static void add_query(GString *path, const char *name, const char *value)
-{
-        g_autofree char *escaped = value ? url_escape(value) : NULL;
-
-        if (value)
-                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
-}
-
 /* `states` NULL: all. */
 static char *list_path(const List *list, const char *states)
 {
         g_autoptr(GString) path = g_string_new("/v1/jobs");
 
-        add_query(path, "user", list->user);
-        add_query(path, "name", list->name);
-        add_query(path, "state", states);
-        add_query(path, "queue", list->queue);
-        add_query(path, "array", list->array);
+        url_add_query(path, "user", list->user);
+        url_add_query(path, "name", list->name);
+        url_add_query(path, "state", states);
+        url_add_query(path, "queue", list->queue);
+        url_add_query(path, "array", list->array);
         for (guint i = 0; list->labels && i < list->labels->len; i++)
-                add_query(path, "label", list->labels->pdata[i]);
-        add_query(path, "all", list->all ? "true" : NULL);
-        add_query(path, "collapse", list->elements || list->array ? NULL : "true");
+                url_add_query(path, "label", list->labels->pdata[i]);
+        url_add_query(path, "all", list->all ? "true" : NULL);
+        url_add_query(path, "collapse", list->elements || list->array ? NULL : "true");
         return g_string_free(g_steal_pointer(&path), FALSE);
 }
 

@@ -1,6 +1,4 @@
 /* paddle pipeline create, list, update, delete: stored pipelines. */
-#include <string.h>
-
 #include "base/err.h"
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
@@ -137,14 +135,6 @@ static const Column columns[] = {
         { 0 },
 };
 
-static void add_query(GString *path, const char *name, const char *value)
-{
-        g_autofree char *escaped = value ? url_escape(value) : NULL;
-
-        if (escaped)
-                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
-}
-
 static bool run_list(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const StoreOptions *options = target;
@@ -155,9 +145,9 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
 
         if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
                 return false;
-        add_query(path, "user", options->user);
-        add_query(path, "all", options->all ? "true" : NULL);
-        add_query(path, "name", options->name);
+        url_add_query(path, "user", options->user);
+        url_add_query(path, "all", options->all ? "true" : NULL);
+        url_add_query(path, "name", options->name);
         listing = listing_new(cli, format, columns, "name");
         if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
                 return false;

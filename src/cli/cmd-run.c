@@ -1,6 +1,4 @@
 /* paddle run create, list, wait, stop, delete: runs of pipelines. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
@@ -151,14 +149,6 @@ static const Column columns[] = {
         { 0 },
 };
 
-static void add_query(GString *path, const char *name, const char *value)
-{
-        g_autofree char *escaped = value ? url_escape(value) : NULL;
-
-        if (escaped)
-                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
-}
-
 static bool run_list(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const RunOptions *options = target;
@@ -169,10 +159,10 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
 
         if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
                 return false;
-        add_query(path, "user", options->user);
-        add_query(path, "all", options->all ? "true" : NULL);
-        add_query(path, "name", options->name);
-        add_query(path, "state", options->state);
+        url_add_query(path, "user", options->user);
+        url_add_query(path, "all", options->all ? "true" : NULL);
+        url_add_query(path, "name", options->name);
+        url_add_query(path, "state", options->state);
         listing = listing_new(cli, format, columns, "id");
         if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
                 return false;

@@ -23,6 +23,7 @@
 #include "cli/retry.h"
 #include "cli/summary.h"
 #include "cli/table.h"
+#include "net/url.h"
 
 /* The cursor of a stream that has sent nothing: before the first attempt (doc/guide/rest.md). */
 static const char before_all[] = "0.environment:0";
@@ -294,13 +295,6 @@ static bool on_event(const char *id, const char *event, const char *data, void *
 
 /* ---- the stream ---- */
 
-static void add_query(GString *path, const char *name, const char *value)
-{
-        g_autofree char *escaped = url_escape(value);
-
-        g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
-}
-
 static char *stream_path(const Follower *f)
 {
         g_autofree char *base = job_path(f->id, "/logs");
@@ -310,25 +304,25 @@ static char *stream_path(const Follower *f)
         g_autofree char *attempt = g_strdup_printf("%" G_GINT64_FORMAT, options->attempt);
 
         if (!options->follow)
-                add_query(path, "follow", "false");
+                url_add_query(path, "follow", "false");
         if (options->members)
-                add_query(path, "member", options->members);
+                url_add_query(path, "member", options->members);
         if (options->attempt > 0)
-                add_query(path, "attempt", attempt);
+                url_add_query(path, "attempt", attempt);
         if (options->raw)
-                add_query(path, "raw", "true");
+                url_add_query(path, "raw", "true");
         if (options->timestamps)
-                add_query(path, "timestamps", "true");
+                url_add_query(path, "timestamps", "true");
         if (f->live)
-                add_query(path, "partial", "true");
+                url_add_query(path, "partial", "true");
         if (options->terminal)
-                add_query(path, "terminal", "true");
+                url_add_query(path, "terminal", "true");
         if (f->cursor)
-                add_query(path, "cursor", f->cursor);
+                url_add_query(path, "cursor", f->cursor);
         else if (options->tail >= 0)
-                add_query(path, "tail", tail);
+                url_add_query(path, "tail", tail);
         if (options->since && (!f->cursor || strcmp(f->cursor, before_all) == 0))
-                add_query(path, "since", options->since);
+                url_add_query(path, "since", options->since);
         return g_string_free(g_steal_pointer(&path), FALSE);
 }
 

@@ -203,6 +203,11 @@ static gint64 more_of(const json_t *item, const json_t *shown, const char *state
 
 /* ---- the tree ---- */
 
+static bool is_post(const json_t *item)
+{
+        return json_is_true(json_object_get(item, "post_process"));
+}
+
 static void draw(Drawing *drawing, const json_t *item, bool last);
 
 static char *branch(const Drawing *drawing, bool last)
@@ -264,12 +269,15 @@ static void draw(Drawing *drawing, const json_t *item, bool last)
         g_string_truncate(drawing->indent, indent);
 }
 
-/* The message has a line of its own: it names the step that failed, and must be legible on a narrow terminal, too. */
+static const char between_reasons[] = "; step '";
+
+/* Each step that failed has a line of its own, which must be legible on a narrow terminal, too. */
 static void draw_head(Drawing *drawing, bool whole)
 {
         const json_t *run = drawing->picture->run;
         g_autofree char *name = text_visible(text_of(run, "name"));
-        char *message = text_visible(text_of(run, "message"));
+        g_autofree char *message = text_visible(text_of(run, "message"));
+        g_auto(GStrv) reasons = g_strsplit(message, between_reasons, -1);
         g_autofree char *time = duration_of(drawing, run, "created_at", "finished_at");
         g_autofree char *retry = is_set(run, "retry_of")
                                          ? g_strdup_printf("  attempt %" G_GINT64_FORMAT " (retry of %s)",
@@ -284,10 +292,10 @@ static void draw_head(Drawing *drawing, bool whole)
                  text_of(run, "state"),
                  g_strdup_printf("%s  by %s%s%s%s%s", time, text_of(run, "user"), version, retry,
                                  *about ? "  " : "", about));
-        if (*message)
-                put_line(drawing, whole ? LINE_WHOLE : LINE_PLAIN, message, "", g_strdup(""));
-        else
-                g_free(message);
+        for (char **line = reasons; *line; line++)
+                put_line(drawing, whole ? LINE_WHOLE : LINE_PLAIN,
+                         g_strconcat(line == reasons ? "" : between_reasons + 2, *line, NULL), "",
+                         g_strdup(""));
 }
 
 static void put_tail(Drawing *drawing)
@@ -319,8 +327,13 @@ char *run_draw(const RunPicture *picture, const Terminal *terminal, int height)
         if (height > 0) /* one line for what does not fit */
                 drawing.left = MAX(height - 1 - (picture->trouble ? 1 : 0), 1);
         draw_head(&drawing, height == 0);
-        for (gsize i = 0; i < n; i++)
-                draw(&drawing, json_array_get(items, i), i + 1 == n);
+        for (gsize i = 0; i < n; i++) {
+                const json_t *item = json_array_get(items, i), *next = json_array_get(items, i + 1);
+
+                if (is_post(item) && (i == 0 || !is_post(json_array_get(items, i - 1))))
+                        put_line(&drawing, LINE_PLAIN, g_strdup("post_process"), "", g_strdup(""));
+                draw(&drawing, item, !next || is_post(next) != is_post(item));
+        }
         put_tail(&drawing);
         text = write_lines(&drawing);
         g_string_free(drawing.indent, TRUE);

@@ -176,8 +176,7 @@ bool runs_find_directory(const Engine *engine, RunRecord *run, char **ret_fs, ch
 {
         g_autoptr(RunPlan) plan = NULL;
         g_autoptr(json_t) request = NULL;
-        const char *sub;
-        gsize len;
+        RenderContext context = { .run_id = run->id };
 
         if (!store_run_text(engine->store, run, NULL) || !run->text || !strstr(run->text, "artifacts"))
                 return false;
@@ -185,11 +184,9 @@ bool runs_find_directory(const Engine *engine, RunRecord *run, char **ret_fs, ch
         plan = run_plan_new(engine, run->text, request, NULL);
         if (!plan || !plan->artifacts || !plan->definition->has_main_fs)
                 return false;
-        sub = definition_text(plan->definition, plan->definition->main_fs.sub_path);
-        for (len = strlen(sub); len > 0 && sub[len - 1] == '/';)
-                len--;
         *ret_fs = g_strdup(definition_text(plan->definition, plan->definition->main_fs.name));
-        *ret_path = g_strdup_printf("%.*s%s.pipeline/%s", (int)len, sub, len > 0 ? "/" : "", run->id);
+        context.definition = plan->definition;
+        *ret_path = render_run_directory(&context);
         return true;
 }
 

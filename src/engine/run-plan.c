@@ -67,6 +67,7 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         plan->definition = definition;
         plan->lists = render_lists(definition);
         plan->text = strlen(text);
+        plan->memory = definition->size + render_lists_size(definition);
         plan->filesystems = g_ptr_array_new();
         find_filesystems(plan);
         plan->artifacts = has_outputs(definition);

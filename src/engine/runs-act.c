@@ -1,5 +1,5 @@
-/* What a run asks for: the lists of its loops, conditions, jobs of its steps, and their ends (see runs.h). Contents of
- * artifacts, and the directories of outputs, are asked of the file workers after the commit (run-files.h).
+/* What a run asks for: the lists of its loops, conditions, the jobs of its steps (runs-step.c), and its end (see runs.h).
+ * Contents of artifacts, and the directories of outputs, are asked of the file workers after the commit (run-files.h).
  *
  * Other lists and conditions follow from the definition. A condition with a regular expression and a list in a long text,
  * also that of an artifact, may take long, so a worker evaluates or reads them after the commit, and its answer comes back
@@ -11,124 +11,16 @@
 #include "base/err.h"
 #include "engine/run-files.h"
 #include "pipeline/condition.h"
-#include "pipeline/render.h"
-#include "pipeline/step-job.h"
 
 enum {
-        RETRY_MS = 1000,          /* after a limit refused a job */
         CONDITION_NOW_MAX = 4096, /* bytes of a condition that is evaluated at once */
         LIST_NOW_MAX = 16 * 1024, /* bytes of a list in JSON that is read at once */
-        REASON_MAX = 1000,
+        REASON_MAX = 1000,        /* bytes of a message of a node */
 };
-
-/* ---- where an instance stands ---- */
-
-/* An instance of a DAG, and those around it, with their items. */
-typedef struct {
-        RenderDag dags[DEFINITION_DEPTH_MAX + 2];
-        json_t *items[DEFINITION_DEPTH_MAX + 2];
-        guint n;
-} Chain;
-
-/* The instance of a DAG in the run, or RUN_NONE: it was never made. */
-static guint32 dag_of(const LiveRun *live, const RenderDag *dag)
-{
-        const RunChild *child;
-        guint32 outer;
-
-        if (!dag->parent)
-                return run_node(live->machine, dag->component == DEFINITION_POST ? RUN_POST : RUN_ROOT)
-                        ->inner;
-        outer = dag_of(live, dag->parent);
-        if (outer == (guint32)RUN_NONE)
-                return outer;
-        child = run_child(live->machine, run_child_of(live->machine, outer, dag->component));
-        if (child->first == (guint32)RUN_NONE || dag->seq >= child->count)
-                return (guint32)RUN_NONE;
-        return run_node(live->machine, child->first + dag->seq)->inner;
-}
-
-/* How many instances of a component have outputs. Only a loop without items has none: what has a condition or is disabled
- * gives no artifacts to others. */
-static guint32 instances_of(const RenderContext *context, const RenderDag *dag, guint32 component)
-{
-        const LiveRun *live = context->arg;
-        guint32 outer = dag_of(live, dag), child;
-
-        if (outer == (guint32)RUN_NONE)
-                return 1;
-        child = run_child_of(live->machine, outer, component);
-        if (!run_child_is_loop(live->machine, child))
-                return 1;
-        return run_state_of(live->machine, child, 0) == NODE_SKIPPED ? 0
-                                                                     : run_child(live->machine, child)->count;
-}
-
-/* Where the run has put an output whose results a retry kept. */
-static char *kept_output(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
-                         const char *name)
-{
-        const LiveRun *live = context->arg;
-        guint32 outer = live->makers ? dag_of(live, dag) : (guint32)RUN_NONE;
-        const RunChild *child =
-                outer == (guint32)RUN_NONE
-                        ? NULL
-                        : run_child(live->machine, run_child_of(live->machine, outer, component));
-        RenderContext maker = *context;
-
-        if (!child || child->first == (guint32)RUN_NONE || seq >= child->count)
-                return NULL;
-        maker.run_id = runs_maker(live, child->first + seq);
-        return maker.run_id ? render_output_path(&maker, dag, component, seq, name) : NULL;
-}
-
-static void chain_clear(Chain *chain)
-{
-        for (guint i = 0; i < chain->n; i++)
-                json_decref(chain->items[i]);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Chain, chain_clear)
-
-static RenderContext context_of(LiveRun *live)
-{
-        return (RenderContext){ .definition = live->plan->definition,
-                                .run_id = live->record->id,
-                                .user = live->record->user,
-                                .instances = instances_of,
-                                .output = kept_output,
-                                .arg = live,
-                                .lists = live->plan->lists,
-                                .memo = &live->memo };
-}
-
-static json_t *item_of(LiveRun *live, guint32 node);
-
-/* The one of the instance, or NULL: it is nested too deep. */
-static const RenderDag *chain_add(Chain *chain, LiveRun *live, guint32 dag)
-{
-        guint32 node = run_dag(live->machine, dag)->node;
-        const RunNode *at = run_node(live->machine, node);
-        bool top = node == RUN_ROOT || node == RUN_POST;
-        const RenderDag *parent = top ? NULL : chain_add(chain, live, at->dag);
-        guint n = chain->n;
-
-        if ((!top && !parent) || n == G_N_ELEMENTS(chain->dags))
-                return NULL;
-        chain->items[n] = top ? NULL : item_of(live, node);
-        if (top)
-                chain->dags[n] =
-                        (RenderDag){ .component = node == RUN_ROOT ? DEFINITION_ROOT : DEFINITION_POST,
-                                     .id = dag + 1 };
-        else
-                chain->dags[n] = (RenderDag){ parent, at->component, at->number, chain->items[n], dag + 1 };
-        chain->n++;
-        return &chain->dags[n];
-}
 
 /* ---- what it costs ---- */
 
-/* run_work counts the step itself. */
-static void charge(const RunActor *actor, gsize steps)
+void runs_charge(const RunActor *actor, gsize steps)
 {
         guint left = actor->budget ? *actor->budget : 0;
 
@@ -141,69 +33,19 @@ static void charge_rendering(const RunActor *actor)
 {
         RenderMemo *memo = &actor->live->memo;
 
-        charge(actor, RUN_RENDER_STEPS + memo->work / RUN_STEP_BYTES);
+        runs_charge(actor, RUN_RENDER_STEPS + memo->work / RUN_STEP_BYTES);
         memo->work = 0;
 }
 
-/* What the question renders after the commit is counted now. */
-static void ask_files(const RunActor *actor, RunActionKind what, guint32 index)
+void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index)
 {
         const RunAsk ask = { what, index };
 
-        charge(actor, RUN_RENDER_STEPS);
+        runs_charge(actor, RUN_RENDER_STEPS);
         g_array_append_val(actor->live->asks, ask);
 }
 
 /* ---- loops ---- */
-
-bool runs_is_read_loop(const LiveRun *live, guint32 child)
-{
-        return render_loop_input(live->plan->definition, run_child_component(live->machine, child)) != NULL;
-}
-
-/* An array, or a text; a new reference. NULL without an error: the list is that of an artifact. */
-static json_t *loop_value(LiveRun *live, guint32 child, GError **error)
-{
-        const RenderContext context = context_of(live);
-        guint32 component = run_child_component(live->machine, child);
-        g_auto(Chain) chain = { .n = 0 };
-        const RenderDag *dag = chain_add(&chain, live, run_child(live->machine, child)->dag);
-        g_autoptr(json_t) parameters = dag ? render_parameters(&context, dag, component, error) : NULL;
-        const char *input = NULL;
-
-        return parameters ? render_loop_value(&context, component, parameters, &input) : NULL;
-}
-
-static void keep_items(LiveRun *live, guint32 child, const Items *items)
-{
-        g_hash_table_replace(live->lists, GUINT_TO_POINTER(child), items_ref((Items *)items));
-}
-
-/* Borrowed; NULL with an error. Items are kept as long as the loop runs. */
-static const Items *items_of(LiveRun *live, guint32 child, GError **error)
-{
-        const Items *known = g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child));
-        g_autoptr(json_t) value = known ? NULL : loop_value(live, child, error);
-        g_autoptr(Items) items = value ? items_new(value, RUN_NODES_MAX, error) : NULL;
-
-        if (items)
-                keep_items(live, child, items);
-        return known ? known : items ? g_hash_table_lookup(live->lists, GUINT_TO_POINTER(child)) : NULL;
-}
-
-void runs_read_list(LiveRun *live, guint32 child)
-{
-        (void)items_of(live, child, NULL); /* its nodes will say why it is none */
-}
-
-/* Of the loop whose node this is: a new reference, or NULL. */
-static json_t *item_of(LiveRun *live, guint32 node)
-{
-        guint32 child = run_node_child(live->machine, node);
-        const Items *items = run_child_is_loop(live->machine, child) ? items_of(live, child, NULL) : NULL;
-
-        return items ? items_get(items, run_node(live->machine, node)->number) : NULL;
-}
 
 static void explain_full(const LiveRun *live, gsize count, GError **error)
 {
@@ -250,7 +92,7 @@ static void take_list(LiveRun *live, guint32 child, const Items *items, GError *
         else
                 live->read += stored;
         if (items && !run_child(live->machine, child)->done) /* it was not stopped meanwhile */
-                keep_items(live, child, items);
+                runs_keep_items(live, child, items);
         answer_expand(live, child, items, error);
 }
 
@@ -259,7 +101,7 @@ static void expand_value(const RunActor *actor, guint32 child)
 {
         LiveRun *live = actor->live;
         g_autoptr(GError) error = NULL;
-        g_autoptr(json_t) value = loop_value(live, child, &error);
+        g_autoptr(json_t) value = runs_loop_value(live, child, &error);
         g_autoptr(Items) items = NULL;
 
         charge_rendering(actor);
@@ -274,7 +116,7 @@ static void expand_value(const RunActor *actor, guint32 child)
 static void expand(const RunActor *actor, guint32 child)
 {
         if (runs_is_read_loop(actor->live, child))
-                ask_files(actor, ACTION_EXPAND, child);
+                runs_ask_files(actor, ACTION_EXPAND, child);
         else
                 expand_value(actor, child);
 }
@@ -349,7 +191,7 @@ static void read_text(Engine *engine, const LiveRun *live, guint32 child, json_t
 
 static void ask_list(Engine *engine, LiveRun *live, guint32 child)
 {
-        json_t *text = run_child(live->machine, child)->asked ? loop_value(live, child, NULL) : NULL;
+        json_t *text = run_child(live->machine, child)->asked ? runs_loop_value(live, child, NULL) : NULL;
 
         if (text)
                 read_text(engine, live, child, text);
@@ -357,23 +199,9 @@ static void ask_list(Engine *engine, LiveRun *live, guint32 child)
 
 /* ---- conditions ---- */
 
-/* `contents`: the texts of artifacts for its condition; or NULL. */
-static bool render(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error)
+bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GError **error)
 {
-        const RenderContext context = context_of(live);
-        const RunNode *at = run_node(live->machine, node);
-        g_auto(Chain) chain = { .n = 0 };
-        const RenderDag *dag = chain_add(&chain, live, at->dag);
-        g_autoptr(json_t) item = item_of(live, node);
-
-        if (!dag)
-                return err_set(error, ERR_INVALID, "it is nested too deep");
-        return render_instance(&context, dag, at->component, at->number, item, contents, ret, error);
-}
-
-static bool render_node(const RunActor *actor, guint32 node, Rendered *ret, GError **error)
-{
-        bool ok = render(actor->live, node, NULL, ret, error);
+        bool ok = runs_render(actor->live, node, NULL, ret, error);
 
         charge_rendering(actor);
         return ok;
@@ -405,10 +233,10 @@ static void look(const RunActor *actor, guint32 node)
         g_auto(Rendered) rendered = { 0 };
         bool holds = false;
 
-        if (!render_node(actor, node, &rendered, &error)) {
+        if (!runs_render_charged(actor, node, &rendered, &error)) {
                 fail_node(actor, node, error);
         } else if (!rendered.condition_known) {
-                ask_files(actor, ACTION_LOOK, node);
+                runs_ask_files(actor, ACTION_LOOK, node);
         } else if (is_slow(rendered.condition)) {
                 g_array_append_val(actor->live->looks, node); /* after the commit */
         } else {
@@ -487,7 +315,7 @@ static void ask(Engine *engine, LiveRun *live, guint32 node)
         g_auto(Rendered) rendered = { 0 };
 
         if (run_node(live->machine, node)->state == NODE_LOOKING &&
-            render(live, node, NULL, &rendered, &error))
+            runs_render(live, node, NULL, &rendered, &error))
                 evaluate_slowly(engine, live, node, g_steal_pointer(&rendered.condition));
 }
 
@@ -512,13 +340,9 @@ static bool add_readable(json_t *paths, const json_t *inputs, const char *name, 
 
 static json_t *paths_of_loop(LiveRun *live, guint32 child, GError **error)
 {
-        const RenderContext context = context_of(live);
-        guint32 component = run_child_component(live->machine, child);
-        const char *input = render_loop_input(live->plan->definition, component);
-        g_auto(Chain) chain = { .n = 0 };
-        const RenderDag *dag = chain_add(&chain, live, run_child(live->machine, child)->dag);
-        g_autoptr(json_t) inputs = dag ? render_inputs(&context, dag, component, error) : NULL;
-        g_autoptr(json_t) paths = json_object();
+        const char *input =
+                render_loop_input(live->plan->definition, run_child_component(live->machine, child));
+        g_autoptr(json_t) inputs = runs_loop_inputs(live, child, error), paths = json_object();
 
         return inputs && add_readable(paths, inputs, input, error) ? g_steal_pointer(&paths) : NULL;
 }
@@ -530,7 +354,7 @@ static json_t *paths_of_condition(LiveRun *live, guint32 node, GError **error)
         g_autoptr(json_t) paths = json_object();
         g_auto(Rendered) rendered = { 0 };
 
-        if (!render(live, node, NULL, &rendered, error))
+        if (!runs_render(live, node, NULL, &rendered, error))
                 return NULL;
         for (guint i = 0; i < names->len; i++)
                 if (!add_readable(paths, rendered.inputs, names->pdata[i], error))
@@ -542,7 +366,7 @@ static json_t *paths_of_outputs(LiveRun *live, guint32 node, GError **error)
 {
         g_auto(Rendered) rendered = { 0 };
 
-        return render(live, node, NULL, &rendered, error) ? g_steal_pointer(&rendered.outputs) : NULL;
+        return runs_render(live, node, NULL, &rendered, error) ? g_steal_pointer(&rendered.outputs) : NULL;
 }
 
 /* It may have been stopped since it asked. */
@@ -635,8 +459,7 @@ void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *valu
 
 /* ---- their answers ---- */
 
-/* "RE-06: ..." unless the error has a class already; the caller's. */
-static char *reason_of(const char *class, const GError *error)
+char *runs_reason(const char *class, const GError *error)
 {
         g_autofree char *line = err_line(error->message);
 
@@ -660,7 +483,7 @@ static void use_list(const RunActor *actor, guint32 child, const json_t *values,
                 read_text(actor->engine, actor->live, child, json_incref(only_text(values)));
                 return;
         }
-        reason = reason_of("RE-06: ", failure);
+        reason = runs_reason("RE-06: ", failure);
         err_set(&error, ERR_INVALID, "%s", reason);
         answer_expand(actor->live, child, NULL, &error);
 }
@@ -673,131 +496,15 @@ static void use_contents(const RunActor *actor, guint32 node, const json_t *valu
         bool holds = false;
 
         if (failure) {
-                runs_say(live, node, reason_of("RE-06: ", failure));
+                runs_say(live, node, runs_reason("RE-06: ", failure));
                 run_ended(live->machine, node, NODE_FAILED);
-        } else if (!render(live, node, values, &rendered, &error)) {
+        } else if (!runs_render(live, node, values, &rendered, &error)) {
                 fail_node(actor, node, error);
         } else if (is_slow(rendered.condition)) {
                 evaluate_slowly(actor->engine, live, node, g_steal_pointer(&rendered.condition));
         } else {
                 (void)condition_eval(rendered.condition, &holds, &error);
                 answer_look(live, node, holds, error);
-        }
-}
-
-/* ---- jobs ---- */
-
-static Live *submit(const RunActor *actor, guint32 node, Rendered *rendered, GError **error)
-{
-        LiveRun *live = actor->live;
-        const Definition *definition = live->plan->definition;
-        const Catalog *catalog = actor->engine->batch.catalog;
-        guint32 component = run_node(live->machine, node)->component;
-        const StepRun run = { .definition = definition,
-                              .catalog = catalog,
-                              .queue = live->plan->queue ? live->plan->queue : QUEUE_DEFAULT,
-                              .package = live->plan->package,
-                              .package_name = live->plan->package_name,
-                              .requirements = live->plan->requirements,
-                              .image_optional = true };
-        g_autofree char *name = step_job_name(live->record->id, component_name(definition, component), node);
-        g_autoptr(Spec) spec = NULL;
-
-        charge(actor, RUN_JOB_STEPS);
-        if (render_node(actor, node, rendered, error))
-                spec = step_job(&run, component, name, rendered, error);
-        return spec ? submit_step(actor->engine, live->record, node, spec, error) : NULL;
-}
-
-static void retry_at(const RunActor *actor, gint64 at)
-{
-        Engine *engine = actor->engine;
-
-        actor->live->retry_at = at;
-        engine->runs_at = engine->runs_at ? MIN(engine->runs_at, at) : at;
-}
-
-static void put_off(const RunActor *actor, guint32 node)
-{
-        LiveRun *live = actor->live;
-        bool there = false;
-
-        for (guint i = 0; i < live->put_off->len; i++)
-                there |= g_array_index(live->put_off, guint32, i) == node;
-        if (!there)
-                g_array_append_val(live->put_off, node);
-        retry_at(actor, actor->engine->batch.now + RETRY_MS);
-}
-
-/* Paths of a long loop are cut behind one of them. */
-static char *short_path(const char *paths)
-{
-        gsize len = strlen(paths);
-
-        if (len <= RUN_PATH_MAX)
-                return g_strdup(paths);
-        for (len = RUN_PATH_MAX; len > 0 && paths[len] != ',';)
-                len--;
-        return g_strndup(paths, len);
-}
-
-static void record_artifacts(Engine *engine, LiveRun *live, guint32 node, bool output, json_t *paths)
-{
-        const Definition *definition = live->plan->definition;
-        const char *name;
-        json_t *path;
-
-        json_object_foreach(paths, name, path) {
-                ArtifactRecord *row = g_new0(ArtifactRecord, 1);
-
-                *row = (ArtifactRecord){ .run = live->record->seq,
-                                         .node = node,
-                                         .output = output,
-                                         .name = g_strdup(name),
-                                         .user = g_strdup(live->record->user),
-                                         .fs = g_strdup(
-                                                 definition_text(definition, definition->main_fs.name)),
-                                         .path = short_path(json_string_value(path)),
-                                         .created = engine->batch.now };
-                g_ptr_array_add(engine->batch.artifacts, row);
-        }
-}
-
-static bool has_outputs(const LiveRun *live, guint32 node)
-{
-        const Definition *definition = live->plan->definition;
-        guint32 target = component_target(definition, run_node(live->machine, node)->component);
-
-        for (guint32 k = definition->components[target].variables;
-             k < definition->components[target + 1].variables; k++)
-                if (definition->variables[k].role == ROLE_OUTPUT)
-                        return true;
-        return false;
-}
-
-void runs_record_outputs(Engine *engine, LiveRun *live, guint32 node)
-{
-        g_auto(Rendered) rendered = { 0 };
-
-        if (has_outputs(live, node) && render(live, node, NULL, &rendered, NULL))
-                record_artifacts(engine, live, node, true, rendered.outputs);
-}
-
-/* A limit of open jobs passes: the step waits. */
-static void submit_or_wait(const RunActor *actor, guint32 node)
-{
-        g_autoptr(GError) error = NULL;
-        g_auto(Rendered) rendered = { 0 };
-        const Live *job = submit(actor, node, &rendered, &error);
-
-        if (job) {
-                run_started(actor->live->machine, node, job->job->seq);
-                record_artifacts(actor->engine, actor->live, node, false, rendered.inputs);
-        } else if (err_is(error, ERR_QUOTA)) {
-                put_off(actor, node);
-        } else {
-                runs_say(actor->live, node, reason_of("RE-05: ", error)); /* the submission was refused */
-                run_ended(actor->live->machine, node, NODE_FAILED);
         }
 }
 
@@ -808,77 +515,8 @@ static void use_prepared(const RunActor *actor, guint32 node, const json_t *valu
                 g_array_append_val(actor->live->prepared, node);
                 return;
         }
-        runs_say(actor->live, node, reason_of("RE-05: ", failure));
+        runs_say(actor->live, node, runs_reason("RE-05: ", failure));
         run_ended(actor->live->machine, node, NODE_FAILED);
-}
-
-/* The directories of its outputs are made first. */
-static void start(const RunActor *actor, guint32 node)
-{
-        if (has_outputs(actor->live, node))
-                ask_files(actor, ACTION_START, node);
-        else
-                submit_or_wait(actor, node);
-}
-
-/* It may have been stopped, or started, since it came into a list. */
-static void start_again(const RunActor *actor, guint32 node)
-{
-        const RunNode *at = run_node(actor->live->machine, node);
-
-        if (at->state == NODE_STARTING && at->job == 0)
-                submit_or_wait(actor, node);
-}
-
-/* What is left uses up the run's part of the batch, so that it comes first in the next one. */
-void runs_start_prepared(const RunActor *actor)
-{
-        LiveRun *live = actor->live;
-        guint *budget = actor->budget;
-
-        for (; *budget > 0 && live->prepared_at < live->prepared->len; live->prepared_at++) {
-                if (*budget <= RUN_JOB_STEPS) {
-                        *budget = 0;
-                        return;
-                }
-                start_again(actor, g_array_index(live->prepared, guint32, live->prepared_at));
-        }
-}
-
-/* Each that is tried goes to the end of the list. If all that the budget allowed could start, the rest need not wait for
- * another second. */
-void runs_start_again(const RunActor *actor)
-{
-        LiveRun *live = actor->live;
-        guint left = live->put_off->len;
-
-        live->retry_at = 0;
-        for (; left > 0 && *actor->budget > RUN_JOB_STEPS; left--) {
-                guint32 node = g_array_index(live->put_off, guint32, 0);
-
-                g_array_remove_index(live->put_off, 0);
-                g_array_append_val(live->put_off, node);
-                start_again(actor, node);
-        }
-        if (left > 0 && live->retry_at == 0)
-                retry_at(actor, actor->engine->batch.now + 1);
-}
-
-static void stop(const RunActor *actor, guint32 node)
-{
-        LiveRun *live = actor->live;
-        gint64 seq = run_node(live->machine, node)->job;
-        Live *job = seq ? live_by_seq(actor->engine, seq) : NULL;
-        Life life;
-
-        if (!job) {
-                run_ended(live->machine, node, NODE_TERMINATED);
-                return;
-        }
-        charge(actor, RUN_JOB_STEPS);
-        life = batch_life(actor->engine, job);
-        (void)life_cancel(&life, false, live->record->stopping ? live->record->user : "its run", NULL);
-        batch_end_life(actor->engine, job, &life);
 }
 
 static void end(const RunActor *actor)
@@ -899,8 +537,8 @@ void runs_act(void *arg, RunActionKind kind, guint32 index)
         switch (kind) {
         case ACTION_EXPAND: expand(actor, index); break;
         case ACTION_LOOK: look(actor, index); break;
-        case ACTION_START: start(actor, index); break;
-        case ACTION_STOP: stop(actor, index); break;
+        case ACTION_START: runs_start_step(actor, index); break;
+        case ACTION_STOP: runs_stop_step(actor, index); break;
         case ACTION_END: end(actor); break;
         }
 }

@@ -45,6 +45,22 @@ typedef struct {
         RunPlan *plan;
 } CreateRun;
 
+/* Also of one run alone: aliases make a short text long. */
+static bool check_memory(const RunRecord *record, const RunOwner *open, const RunPlan *plan, GError **error)
+{
+        if (plan->memory > RUN_MEMORY_MAX)
+                return err_set(error, ERR_TOO_LARGE,
+                               "the definition has %" G_GSIZE_FORMAT
+                               " MiB with its lists, and the limit is %d\n"
+                               "Make its lists shorter, or let fewer steps repeat them.",
+                               plan->memory >> 20, RUN_MEMORY_MAX >> 20);
+        return open->memory + plan->memory <= RUN_MEMORY_MAX ||
+               err_set(error, ERR_QUOTA,
+                       "the definitions of the runs of '%s' would have more than %d MiB together with their lists\n"
+                       "Try again when some of the runs have ended.",
+                       record->user, RUN_MEMORY_MAX >> 20);
+}
+
 static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
         const RunOwner none = { 0 }, *open = runs_owner(engine, record->user);
@@ -69,7 +85,7 @@ static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *p
                         "the definitions of the runs of '%s' would be longer than %d MiB together\nTry again "
                         "when some of the runs have ended.",
                         record->user, RUN_TEXTS_MAX >> 20);
-        return true;
+        return check_memory(record, open, plan, error);
 }
 
 /* One that was created since the key was looked up. */

@@ -167,6 +167,7 @@ static RunOwner *join_owner(Engine *engine, const LiveRun *live)
         }
         owner->runs++;
         owner->texts += live->plan ? live->plan->text : 0;
+        owner->memory += live->plan ? live->plan->memory : 0;
         return owner;
 }
 
@@ -176,6 +177,7 @@ static void leave_owner(Engine *engine, const LiveRun *live)
 
         owner->nodes -= live->counted;
         owner->texts -= live->plan ? live->plan->text : 0;
+        owner->memory -= live->plan ? live->plan->memory : 0;
         if (--owner->runs == 0)
                 g_hash_table_remove(engine->run_owners, owner->user);
 }

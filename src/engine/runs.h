@@ -21,17 +21,19 @@
 #include "pipeline/run.h"
 
 enum {
-        RUN_STEPS = 256,             /* of one run in a batch */
-        RUN_STEPS_ALL = 1024,        /* of all runs in a batch */
-        RUN_JOB_STEPS = 16,          /* for which a job that is submitted or cancelled counts */
-        RUN_RENDER_STEPS = 4,        /* for which an instance counts that is rendered */
-        RUN_STEP_BYTES = 2048,       /* of texts that are rendered, for which they count as a step */
-        RUN_ROWS_PER_STEP = 4,       /* rows that a retry copies, for one of these steps */
-        RUNS_MAX = 2000,             /* that have not ended */
-        RUNS_OF_USER_MAX = 100,      /* ... of one user; administrators have no such limit */
-        RUN_NODES_MAX = 1000000,     /* of one run */
-        RUN_TEXTS_BATCH = 1 << 20,   /* of the definitions of new runs in a batch, unless it is one alone */
-        RUN_TEXTS_MAX = 64 << 20,    /* bytes of the definitions of one user's live runs */
+        RUN_STEPS = 256,           /* of one run in a batch */
+        RUN_STEPS_ALL = 1024,      /* of all runs in a batch */
+        RUN_JOB_STEPS = 16,        /* for which a job that is submitted or cancelled counts */
+        RUN_RENDER_STEPS = 4,      /* for which an instance counts that is rendered */
+        RUN_STEP_BYTES = 2048,     /* of texts that are rendered, for which they count as a step */
+        RUN_ROWS_PER_STEP = 4,     /* rows that a retry copies, for one of these steps */
+        RUNS_MAX = 2000,           /* that have not ended */
+        RUNS_OF_USER_MAX = 100,    /* ... of one user; administrators have no such limit */
+        RUN_NODES_MAX = 1000000,   /* of one run */
+        RUN_TEXTS_BATCH = 1 << 20, /* of the definitions of new runs in a batch, unless it is one alone */
+        RUN_TEXTS_MAX = 64 << 20,  /* bytes of the definitions of one user's live runs */
+        RUN_MEMORY_MAX =
+                256 << 20, /* bytes that these take in memory: a short text may stand for long lists */
         RUN_NODES_OF_USER = 2000000, /* of the live runs of one user */
         RUN_READ_MAX = 64 << 20,     /* bytes of all lists that a run reads from artifacts: they are stored */
         RUN_LIST_MAX = (1 << 20) - 1, /* bytes of an artifact that is the list of a loop */
@@ -45,6 +47,7 @@ struct RunPlan {
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         gsize text;        /* bytes of its text */
+        gsize memory;      /* about how many bytes it takes, with the lists */
         GPtrArray *
                 filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
         bool artifacts; /* a step has outputs */
@@ -72,6 +75,7 @@ typedef struct {
         guint runs;
         gint64 nodes; /* as counted in each run last */
         gsize texts;  /* bytes of their definitions */
+        gsize memory; /* ... in memory */
 } RunOwner;
 
 typedef struct LiveRun {
@@ -199,15 +203,43 @@ typedef struct {
 
 /* A RunAction; `arg` is a RunActor. */
 void runs_act(void *arg, RunActionKind kind, guint32 index);
+/* Takes `steps` off the budget. run_work counts the step itself. */
+void runs_charge(const RunActor *actor, gsize steps);
+/* Renders a node, without the content of artifacts, and takes what that cost off the budget. */
+bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GError **error);
+/* Asks the file workers after the commit: what the question renders then is taken off the budget now. */
+void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index);
+/* Gives the workers what is in `looks`, `reads` and `asks`. */
+void runs_ask(Engine *engine, LiveRun *live);
+/* Why a node failed, in one line: "RE-06: ..." with `class` "RE-06: ", unless the error has a class already; the
+ * caller's. */
+char *runs_reason(const char *class, const GError *error);
+
+/* ---- runs-render.c: what an instance is given ---- */
+
+/* A node; `contents`: the texts of artifacts by name, for its condition; NULL: unknown. */
+bool runs_render(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error);
+/* The value of a loop: an array, or a text that is one in JSON; a new reference. NULL without an error: its list is the
+ * content of an artifact. */
+json_t *runs_loop_value(LiveRun *live, guint32 child, GError **error);
+/* The paths of the input artifacts of a loop's component, by name; a new object. */
+json_t *runs_loop_inputs(LiveRun *live, guint32 child, GError **error);
+/* True if its loop is over the content of an artifact: its list cannot be made of the definition. */
+bool runs_is_read_loop(const LiveRun *live, guint32 child);
+/* Keeps the items of a loop while it runs. */
+void runs_keep_items(LiveRun *live, guint32 child, const Items *items);
 /* Reads the list of a loop that had begun before a restart. */
 void runs_read_list(LiveRun *live, guint32 child);
+
+/* ---- runs-step.c: jobs of steps ---- */
+
+/* ACTION_START: submits the job of a node, or asks for the directories of its outputs first. */
+void runs_start_step(const RunActor *actor, guint32 node);
+/* ACTION_STOP: cancels its job. */
+void runs_stop_step(const RunActor *actor, guint32 node);
 /* Tries again to start the nodes in `put_off`, as many as the budget allows; the others are tried the next time. */
 void runs_start_again(const RunActor *actor);
 /* Submits the jobs of the nodes in `prepared`, as many as the budget allows. */
 void runs_start_prepared(const RunActor *actor);
-/* Gives the workers what is in `looks`, `reads` and `asks`. */
-void runs_ask(Engine *engine, LiveRun *live);
-/* True if its loop is over the content of an artifact: its list cannot be made of the definition. */
-bool runs_is_read_loop(const LiveRun *live, guint32 child);
 /* Records the outputs of a node, whose job has succeeded. Its inputs were recorded when the job was submitted. */
 void runs_record_outputs(Engine *engine, LiveRun *live, guint32 node);

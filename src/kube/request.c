@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "net/client.h"
+#include "net/url.h"
 
 static const char *const methods[] = {
         [KUBE_GET] = "GET",     [KUBE_LIST] = "GET",    [KUBE_CREATE] = "POST",
@@ -20,10 +21,8 @@ static const char *const patch_types[] = {
 
 void kube_query_add(GString *path, const char *name, const char *value)
 {
-        if (!value || !*value)
-                return;
-        g_autofree char *escaped = url_escape(value);
-        g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
+        if (value && *value)
+                url_add_query(path, name, value);
 }
 
 static void add_read(GString *path, const KubeRequest *request)

@@ -559,8 +559,9 @@ static bool check_new_filesystem(const Change *change, const Filesystem *filesys
                 const Filesystem *other = all->pdata[i];
 
                 if (same(other->object.id, filesystem->object.id))
-                        return err_set(error, ERR_EXISTS, "its id '%s' is that of '%s'\nChoose another name.",
-                                       filesystem->object.id, other->object.name);
+                        return err_set(error, ERR_EXISTS, /* perhaps another user's, whose name is not told */
+                                       "its id would be '%s', which is in use\nChoose another name.",
+                                       filesystem->object.id);
                 n += same(other->user, user);
         }
         return n < FILESYSTEMS_PER_USER ||

@@ -231,3 +231,11 @@ char *url_escape(const char *text)
 {
         return g_uri_escape_string(text, NULL, FALSE);
 }
+
+void url_add_query(GString *path, const char *name, const char *value)
+{
+        g_autofree char *escaped = value ? url_escape(value) : NULL;
+
+        if (value)
+                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
+}

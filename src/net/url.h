@@ -39,5 +39,8 @@ GArray *url_query_parse(const char *raw, GError **error);
  * that are not UTF-8 become U+FFFD. */
 GArray *url_query_parse_exact(const char *raw);
 
+/* Adds "?name=value" or "&name=value" to a path, with the value encoded. NULL adds nothing. */
+void url_add_query(GString *path, const char *name, const char *value);
+
 /* The value of the first pair of that name, or NULL. */
 const char *url_query_get(const GArray *query, const char *name);

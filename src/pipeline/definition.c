@@ -205,6 +205,7 @@ static Definition *pack(Draft *draft)
         definition->components = parts[0];
         definition->variables = parts[1];
         definition->items = parts[2];
+        definition->n_items = draft->items->len;
         definition->pieces = parts[3];
         definition->links = parts[4];
         definition->extras = parts[5];

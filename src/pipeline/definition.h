@@ -168,7 +168,7 @@ typedef struct {
         const CacheScope *scopes;
         const guint32 *disabled; /* paths through references: definition_is_disabled() */
         const char *texts;
-        guint32 n_components;
+        guint32 n_components, n_items;
         guint32 name, image; /* texts */
         int parallelism;
         bool continues; /* failure strategy `continue` */

@@ -8,16 +8,17 @@
 
 #include "base/err.h"
 #include "base/keyed-hash.h"
+#include "pipeline/render-internal.h"
 #include "pipeline/value.h"
 
 enum {
         KEPT_MIN = 1024, /* bytes of a text that all instances share */
+        JSON_VALUE = 64, /* bytes of memory of a value in JSON, beside its text */
+        JSON_LIST = 192, /* ... of a list, with the place of its first items */
         MEMO_FROM = 64,  /* parameters that one component needed: from then on values are kept */
         MEMO_MAX = 1024, /* values that are kept; then they are dropped, and kept anew */
         MEMO_BYTES_MAX = 1024 * 1024,
 };
-
-#define DEFAULT_MOUNT "/home/paddleflow/storage/mnt/"
 
 void rendered_clear(Rendered *rendered)
 {
@@ -84,6 +85,35 @@ GHashTable *render_lists(const Definition *definition)
         return lists;
 }
 
+static gsize json_size(const Definition *definition, const Value *value)
+{
+        if (value->kind == VALUE_TEXT)
+                return JSON_VALUE + strlen(definition_text(definition, value->text.text));
+        return value->kind == VALUE_LIST ? JSON_LIST : JSON_VALUE;
+}
+
+static gsize kept_size(const Definition *definition, const Value *value)
+{
+        return is_kept(definition, value) ? json_size(definition, value) : 0;
+}
+
+gsize render_lists_size(const Definition *definition)
+{
+        gsize ret = 0;
+
+        for (guint32 i = 0; i < definition->n_items; i++) /* each is in one list */
+                ret += json_size(definition, &definition->items[i]);
+        for (guint32 i = 0; i < definition->n_components; i++) {
+                const Component *component = &definition->components[i];
+
+                for (guint32 k = component->variables; k < component[1].variables; k++)
+                        ret += kept_size(definition, &definition->variables[k]);
+                if (component->extra)
+                        ret += kept_size(definition, &component_extra(definition, i)->loop);
+        }
+        return ret;
+}
+
 /* As json_of, but what is kept is not made again. */
 static json_t *value_of(const RenderContext *context, const Value *value)
 {
@@ -122,15 +152,14 @@ char *render_text(const json_t *value)
         return g_string_free(out, FALSE);
 }
 
-static bool fits(const GString *text, GError **error)
+bool render_fits(const GString *text, GError **error)
 {
         return text->len <= RENDER_TEXT_MAX ||
                err_set(error, ERR_INVALID, "RE-03: a text with its templates is longer than %d bytes",
                        RENDER_TEXT_MAX);
 }
 
-/* Adds to what is counted together. `what`: the texts, for the message. */
-static bool all_fit(gsize *len, gsize more, const char *what, GError **error)
+bool render_all_fit(gsize *len, gsize more, const char *what, GError **error)
 {
         *len += more;
         return *len <= RENDER_ALL_MAX ||
@@ -138,15 +167,10 @@ static bool all_fit(gsize *len, gsize more, const char *what, GError **error)
                        RENDER_ALL_MAX);
 }
 
-static void count_work(const RenderContext *context, gsize bytes)
+void render_count_work(const RenderContext *context, gsize bytes)
 {
         if (context->memo)
                 context->memo->work += bytes;
-}
-
-static const char *text_at(const RenderContext *context, guint32 text)
-{
-        return definition_text(context->definition, text);
 }
 
 /* ---- parameters ---- */
@@ -294,9 +318,9 @@ static json_t *resolve_pieces(Resolver *resolver, const Text *text, const Need *
                 gsize before = out->len;
 
                 write_text(out, value);
-                if (!all_fit(&resolver->len, RENDER_TEMPLATE + out->len - before,
-                             "the parameters of a component", error) ||
-                    !fits(out, error))
+                if (!render_all_fit(&resolver->len, RENDER_TEMPLATE + out->len - before,
+                                    "the parameters of a component", error) ||
+                    !render_fits(out, error))
                         return NULL;
                 if (piece->last)
                         return text_result(out, error);
@@ -435,7 +459,7 @@ json_t *render_parameters(const RenderContext *context, const RenderDag *dag, gu
         if (!resolve_all(&resolver, dag, component, parameters, error))
                 g_clear_pointer(&parameters, json_decref);
         begin_memo(&resolver);
-        count_work(context, resolver.len + (gsize)g_hash_table_size(resolver.known) * RENDER_VALUE);
+        render_count_work(context, resolver.len + (gsize)g_hash_table_size(resolver.known) * RENDER_VALUE);
         g_hash_table_unref(resolver.known);
         g_array_unref(resolver.stack);
         return parameters;
@@ -494,229 +518,6 @@ json_t *render_loop(const RenderContext *context, guint32 component, const json_
         return value ? list_of(value, error) : NULL;
 }
 
-/* The items of a component's loop, as far as the definition has them; NULL: it has no loop, or only the run knows. */
-static json_t *items_of(const RenderContext *context, const RenderDag *dag, guint32 component)
-{
-        guint32 target = component_target(context->definition, component);
-        g_autoptr(json_t) parameters = NULL;
-        const char *input;
-
-        if (!context->definition->components[target].loops)
-                return NULL;
-        parameters = render_parameters(context, dag, component, NULL);
-        return parameters ? render_loop(context, component, parameters, &input, NULL) : NULL;
-}
-
-/* ---- artifacts ---- */
-
-static void write_runtime(GString *out, const RenderContext *context, const RenderDag *dag)
-{
-        const Definition *definition = context->definition;
-
-        if (!dag->parent) {
-                g_string_append_printf(out, "%s.%s", definition_text(definition, definition->name),
-                                       dag->component == DEFINITION_POST ? "post_process" : "entry_points");
-                return;
-        }
-        write_runtime(out, context, dag->parent);
-        g_string_append_printf(out, ".%s", component_name(definition, dag->component));
-        if (dag->seq)
-                g_string_append_printf(out, "-%u", dag->seq);
-}
-
-char *render_runtime_name(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq)
-{
-        GString *out = g_string_new(NULL);
-
-        write_runtime(out, context, dag);
-        g_string_append_printf(out, ".%s", component_name(context->definition, component));
-        if (seq)
-                g_string_append_printf(out, "-%u", seq);
-        return g_string_free(out, FALSE);
-}
-
-/* The sub path of the main file system without slashes at its end. */
-static char *sub_path_of(const RenderContext *context)
-{
-        char *path = g_strdup(text_at(context, context->definition->main_fs.sub_path));
-        gsize len = strlen(path);
-
-        while (len && path[len - 1] == '/')
-                path[--len] = '\0';
-        return path;
-}
-
-char *render_output_path(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
-                         const char *name)
-{
-        const Definition *definition = context->definition;
-        g_autofree char *runtime = render_runtime_name(context, dag, component, seq),
-                        *sub = sub_path_of(context);
-        g_autofree char *md5 = g_compute_checksum_for_string(G_CHECKSUM_MD5, runtime, -1);
-
-        return g_strdup_printf("%s%s.pipeline/%s/%s/%s-%u-%s/%s", sub, *sub ? "/" : "", context->run_id,
-                               definition_text(definition, definition->name),
-                               component_name(definition, component), seq, md5, name);
-}
-
-static char *output_path(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
-                         const char *name)
-{
-        char *other = context->output ? context->output(context, dag, component, seq, name) : NULL;
-
-        return other ? other : render_output_path(context, dag, component, seq, name);
-}
-
-static char *mount_path_of(const RenderContext *context)
-{
-        const StepMount *main_fs = &context->definition->main_fs;
-
-        if (main_fs->mount_path)
-                return g_strdup(text_at(context, main_fs->mount_path));
-        return g_strdup_printf(DEFAULT_MOUNT "fs-%s-%s", context->user, text_at(context, main_fs->name));
-}
-
-char *render_container_paths(const RenderContext *context, const char *paths)
-{
-        g_autofree char *mount = mount_path_of(context), *sub = sub_path_of(context);
-        g_auto(GStrv) parts = g_strsplit(paths, ",", -1);
-        gsize len = strlen(sub);
-        GString *out = g_string_new(NULL);
-
-        for (int i = 0; parts[i]; i++) {
-                const char *path = parts[i];
-
-                g_string_append(out, i ? "," : "");
-                if (!*path)
-                        continue;
-                if (len && g_str_has_prefix(path, sub) && path[len] == '/')
-                        path += len + 1;
-                g_string_append_printf(out, "%s%s%s", mount, g_str_has_suffix(mount, "/") ? "" : "/", path);
-        }
-        return g_string_free(out, FALSE);
-}
-
-/* Of the paths of all inputs of a component, or of all outputs. */
-static bool paths_fit(const RenderContext *context, gsize *len, const GString *paths, GError **error)
-{
-        count_work(context, paths->len + RENDER_VALUE);
-        return all_fit(len, paths->len, "the paths of artifacts", error);
-}
-
-static bool write_outputs(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
-                          guint32 name, GError **error);
-
-/* Paths of a DAG's output: those of the child that it names, in one instance of the DAG. */
-static bool write_child(GString *out, const RenderContext *context, const RenderDag *dag, guint32 target,
-                        guint32 name, GError **error)
-{
-        const Definition *definition = context->definition;
-        guint32 at = component_find(definition, target, ROLE_OUTPUT, name);
-        const Piece *piece;
-
-        if (at == (guint32)DEFINITION_NONE)
-                return err_set(error, ERR_INVALID, "RE-03: '%s' has no output '%s'",
-                               component_name(definition, target), definition_text(definition, name));
-        piece = &definition->pieces[definition->variables[at].text.pieces];
-        return write_outputs(out, context, dag, piece->component, piece->name, error);
-}
-
-/* All instances of a component, in the order of their numbers. */
-static bool write_outputs(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
-                          guint32 name, GError **error)
-{
-        g_autoptr(json_t) items = context->instances ? NULL : items_of(context, dag, component);
-        guint32 n = items ? (guint32)json_array_size(items) : 1;
-        guint32 target = component_target(context->definition, component);
-
-        if (context->instances)
-                n = context->instances(context, dag, component);
-        for (guint32 seq = 0; seq < n; seq++) {
-                RenderDag inner = { dag, component, seq, json_array_get(items, seq) };
-                g_autofree char *path = NULL;
-
-                g_string_append(out, seq ? "," : "");
-                if (context->definition->components[target].dag) {
-                        if (!write_child(out, context, &inner, target, name, error))
-                                return false;
-                } else {
-                        path = output_path(context, dag, component, seq, text_at(context, name));
-                        g_string_append(out, path);
-                }
-                if (!fits(out, error))
-                        return false;
-        }
-        return true;
-}
-
-/* The input `name` of a component; that of the nearest reference counts. */
-static bool write_input(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
-                        guint32 name, GError **error)
-{
-        const Definition *definition = context->definition;
-        guint32 at = component_find(definition, component, ROLE_INPUT, name);
-        const Piece *piece;
-
-        if (at == (guint32)DEFINITION_NONE || !definition->variables[at].text.pieces)
-                return true; /* an input of the library that nobody gives */
-        piece = &definition->pieces[definition->variables[at].text.pieces];
-        if (piece->kind == PIECE_PARENT_INPUT)
-                return write_input(out, context, dag->parent, dag->component, piece->name, error);
-        return write_outputs(out, context, dag, piece->component, piece->name, error);
-}
-
-json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint32 component, GError **error)
-{
-        const Definition *definition = context->definition;
-        g_autoptr(json_t) inputs = json_object();
-        gsize len = 0;
-
-        for (guint32 k = definition->components[component].variables;
-             k < definition->components[component + 1].variables; k++) {
-                g_autoptr(GString) paths = g_string_new(NULL);
-
-                if (definition->variables[k].role != ROLE_INPUT)
-                        continue;
-                if (!write_input(paths, context, dag, component, definition->variables[k].name, error) ||
-                    !paths_fit(context, &len, paths, error))
-                        return NULL;
-                json_object_set_new(inputs, definition_text(definition, definition->variables[k].name),
-                                    json_string(paths->str));
-        }
-        return g_steal_pointer(&inputs);
-}
-
-static json_t *render_outputs(const RenderContext *context, const RenderDag *dag, guint32 component,
-                              guint32 seq, GError **error)
-{
-        const Definition *definition = context->definition;
-        guint32 target = component_target(definition, component);
-        g_autoptr(json_t) outputs = json_object();
-        gsize len = 0;
-
-        for (guint32 k = definition->components[target].variables;
-             k < definition->components[target + 1].variables; k++) {
-                RenderDag inner = { dag, component, seq, NULL };
-                guint32 name = definition->variables[k].name;
-                g_autoptr(GString) paths = g_string_new(NULL);
-                g_autofree char *path = NULL;
-
-                if (definition->variables[k].role != ROLE_OUTPUT)
-                        continue;
-                if (definition->components[target].dag) {
-                        if (!write_child(paths, context, &inner, target, name, error))
-                                return NULL;
-                } else {
-                        path = output_path(context, dag, component, seq, definition_text(definition, name));
-                        g_string_append(paths, path);
-                }
-                if (!paths_fit(context, &len, paths, error))
-                        return NULL;
-                json_object_set_new(outputs, definition_text(definition, name), json_string(paths->str));
-        }
-        return g_steal_pointer(&outputs);
-}
-
 /* ---- texts of one instance ---- */
 
 typedef struct {
@@ -732,8 +533,9 @@ typedef struct {
 
 static bool texts_fit(Instance *instance, gsize more, GError **error)
 {
-        count_work(instance->context, more);
-        return all_fit(&instance->len, more, "the variables, the command and the condition of a step", error);
+        render_count_work(instance->context, more);
+        return render_all_fit(&instance->len, more, "the variables, the command and the condition of a step",
+                              error);
 }
 
 static void write_artifact(GString *out, const Instance *instance, const json_t *paths, const char *name)
@@ -802,7 +604,8 @@ static char *instance_text(Instance *instance, const Text *text, GError **error)
                 gsize before = out->len;
 
                 write_piece(out, instance, piece);
-                if (!texts_fit(instance, RENDER_TEMPLATE + out->len - before, error) || !fits(out, error))
+                if (!texts_fit(instance, RENDER_TEMPLATE + out->len - before, error) ||
+                    !render_fits(out, error))
                         return NULL;
                 if (piece->last)
                         return g_string_free(g_steal_pointer(&out), FALSE);

@@ -54,6 +54,8 @@ typedef struct RenderContext {
 /* All lists and long texts of the definition as JSON, by their Value, so that instances share them; the caller's. One
  * thread at a time may use it. */
 GHashTable *render_lists(const Definition *definition);
+/* About how many bytes these take. */
+gsize render_lists_size(const Definition *definition);
 
 /* One instance of a component. */
 typedef struct {
@@ -97,6 +99,9 @@ bool render_instance(const RenderContext *context, const RenderDag *dag, guint32
 
 /* "a.entry_points.outer-1.leaf", of which the path of an artifact has the MD5; the caller's. */
 char *render_runtime_name(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq);
+
+/* The directory of all artifacts of a run on the main file system; the caller's. Needs the definition and the id. */
+char *render_run_directory(const RenderContext *context);
 
 /* The usual path of an output of a step on the main file system: where its own job puts it. The caller's. */
 char *render_output_path(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,

@@ -157,7 +157,7 @@ RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GErr
                 return NULL;
         text = g_atomic_rc_box_new0(RunText);
         text->definition = text->own = definition;
-        text->size = strlen(whole->text);
+        text->size = definition->size;
         keep(texts, run->id, text);
         return text;
 }
@@ -476,7 +476,11 @@ static json_t *format_all(Tree *tree)
         NodeState state = (NodeState)tree->run->state;
         json_t *list = format_children(tree, ROOT, DEFINITION_ROOT, state);
         g_autoptr(json_t) post = format_children(tree, POST, DEFINITION_POST, state);
+        json_t *item;
+        size_t i;
 
+        json_array_foreach(post, i, item)
+                json_object_set_new(item, "post_process", json_true());
         json_array_extend(list, post);
         return list;
 }

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "net/url.h"
 
 #define BASE "/api/paddleflow/v1"
 
@@ -166,9 +167,8 @@ static void append_query(GString *path, const json_t *values)
         json_object_foreach((json_t *)values, name, value) {
                 g_autofree char *text =
                         json_is_string(value) ? g_strdup(json_string_value(value)) : json_format(value);
-                g_autofree char *escaped = url_escape(text);
 
-                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
+                url_add_query(path, name, text);
         }
 }
 

@@ -77,6 +77,18 @@ static const Case cases[] = {
           "step a failed: a reason that is wider than a terminal of 80 columns\n"
           "|- a              failed  2.0 s\n"
           "`- a-longer-name  cancelled\n" },
+        { "each step that failed has a line; post_process is set apart",
+          "{'id':'6rpyr77cvstaad5v','name':'train','state':'failed','user':'ann','message':'step \\u0027a\\u0027 failed: exit 1; "
+          "see x; step \\u0027tidy\\u0027 failed: exit 2',"
+          "'created_at':'2026-03-01T09:59:50.000Z','finished_at':'2026-03-01T09:59:51.000Z','attempt':1,'retry_of':null,"
+          "'items':[" STEP("a", "failed", "") "," STEP("tidy", "failed", ",'post_process':true") "]}",
+          false,
+          "train (6rpyr77cvstaad5v)  failed  1.0 s  by ann\n"
+          "step 'a' failed: exit 1; see x\n"
+          "step 'tidy' failed: exit 2\n"
+          "`- a     failed  2.0 s\n"
+          "post_process\n"
+          "`- tidy  failed  2.0 s\n" },
         { "a stored pipeline, and what the run is for",
           "{'id':'6rpyr77cvstaad5v','name':'train','state':'running','user':'ann','message':'','version':3,"
           "'description':'with \\u001b more data','created_at':'2026-03-01T09:59:50.000Z','finished_at':null,'attempt':1,"

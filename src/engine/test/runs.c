@@ -1371,6 +1371,40 @@ static void test_open_runs(void)
         house_free(house);
 }
 
+/* A definition with a list of `n` times a list of 1,000 values: a short text. */
+static char *with_lists(int n, const char *value)
+{
+        GString *text = g_string_new("entry_points:\n  a:\n    command: c\n    parameters:\n      p: &p [");
+
+        for (int i = 0; i < 1000; i++)
+                g_string_append_printf(text, "%s%s", i ? "," : "", value);
+        g_string_append(text, "]\n      q: [");
+        for (int i = 0; i < n; i++)
+                g_string_append(text, i ? ",*p" : "*p");
+        g_string_append(text, "]\n");
+        return g_string_free(text, FALSE);
+}
+
+/* What the definitions of a user's runs take in memory is bounded, beside their texts. */
+static void test_memory_of_definitions(void)
+{
+        g_autofree char *large = with_lists(1000, "1"), *largest = with_lists(1900, "[]");
+        House *house = house_new();
+        GError *error = NULL;
+        int runs = 0;
+
+        assert_error(create(house, largest, NULL, NULL, NULL, &error) != NULL, &error, ERR_TOO_LARGE,
+                     "with its lists");
+        while (!error) {
+                g_autofree char *id = create(house, large, NULL, NULL, NULL, &error);
+
+                runs += id != NULL;
+        }
+        g_assert_true(runs >= 2 && runs < 20);
+        assert_error(false, &error, ERR_QUOTA, "more than 256 MiB together");
+        house_free(house);
+}
+
 /* A step that a limit of open jobs refuses waits until there is place. */
 static void test_put_off(void)
 {
@@ -1640,6 +1674,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/conditions", test_conditions);
         g_test_add_func("/engine/runs/deleted-user", test_deleted_user);
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
+        g_test_add_func("/engine/runs/memory", test_memory_of_definitions);
         g_test_add_func("/engine/runs/put-off", test_put_off);
         g_test_add_func("/engine/runs/put-off/full-disk", test_put_off_on_full_disk);
         g_test_add_func("/engine/runs/wide", test_wide);

@@ -164,6 +164,17 @@ static void test_escape(void)
         g_assert_cmpstr(text, ==, "a%20b%2Fc%3Fd%3D%C3%A4~");
 }
 
+static void test_add_query(void)
+{
+        g_autoptr(GString) path = g_string_new("/v1/runs");
+
+        url_add_query(path, "user", NULL);
+        g_assert_cmpstr(path->str, ==, "/v1/runs");
+        url_add_query(path, "name", "a b&c");
+        url_add_query(path, "state", "");
+        g_assert_cmpstr(path->str, ==, "/v1/runs?name=a%20b%26c&state=");
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -174,5 +185,6 @@ int main(int argc, char **argv)
         g_test_add_func("/net/url/query", test_query);
         g_test_add_func("/net/url/query-bound", test_query_bound);
         g_test_add_func("/net/url/escape", test_escape);
+        g_test_add_func("/net/url/add-query", test_add_query);
         return g_test_run();
 }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "net/client.h"
+#include "net/url.h"
 
 enum {
         TIMEOUT_MS = 15000,
@@ -132,14 +133,6 @@ static char *parameter(const char *text, const char *name)
         return end ? g_strndup(at + strlen(key), (gsize)(end - at) - strlen(key)) : NULL;
 }
 
-static void put_query(GString *path, const char *name, const char *value)
-{
-        g_autofree char *escaped = value ? url_escape(value) : NULL;
-
-        if (escaped)
-                g_string_append_printf(path, "%c%s=%s", strchr(path->str, '?') ? '&' : '?', name, escaped);
-}
-
 typedef struct {
         char *scheme, *user, *host, *path, *query;
         int port;
@@ -206,8 +199,8 @@ bool registry_challenge_parse(const char *text, const SettingRegistry *registry,
         made = g_string_new(*realm.path ? realm.path : "/");
         if (realm.query)
                 g_string_append_printf(made, "?%s", realm.query);
-        put_query(made, "service", service);
-        put_query(made, "scope", scope);
+        url_add_query(made, "service", service);
+        url_add_query(made, "scope", scope);
         *ret_origin =
                 g_uri_join(G_URI_FLAGS_NONE, realm.scheme, NULL, realm.host, realm.port, "", NULL, NULL);
         *ret_path = g_string_free(made, FALSE);

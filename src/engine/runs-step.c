@@ -1,0 +1,192 @@
+/* The jobs of steps: submitted, put off while a limit refuses them, stopped; and the artifacts that are recorded with them
+ * (see runs.h). */
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/runs.h"
+#include "pipeline/step-job.h"
+
+enum { RETRY_MS = 1000 }; /* after a limit refused a job */
+
+static Live *submit(const RunActor *actor, guint32 node, Rendered *rendered, GError **error)
+{
+        LiveRun *live = actor->live;
+        const Definition *definition = live->plan->definition;
+        const Catalog *catalog = actor->engine->batch.catalog;
+        guint32 component = run_node(live->machine, node)->component;
+        const StepRun run = { .definition = definition,
+                              .catalog = catalog,
+                              .queue = live->plan->queue ? live->plan->queue : QUEUE_DEFAULT,
+                              .package = live->plan->package,
+                              .package_name = live->plan->package_name,
+                              .requirements = live->plan->requirements,
+                              .image_optional = true };
+        g_autofree char *name = step_job_name(live->record->id, component_name(definition, component), node);
+        g_autoptr(Spec) spec = NULL;
+
+        runs_charge(actor, RUN_JOB_STEPS);
+        if (runs_render_charged(actor, node, rendered, error))
+                spec = step_job(&run, component, name, rendered, error);
+        return spec ? submit_step(actor->engine, live->record, node, spec, error) : NULL;
+}
+
+static void retry_at(const RunActor *actor, gint64 at)
+{
+        Engine *engine = actor->engine;
+
+        actor->live->retry_at = at;
+        engine->runs_at = engine->runs_at ? MIN(engine->runs_at, at) : at;
+}
+
+static void put_off(const RunActor *actor, guint32 node)
+{
+        LiveRun *live = actor->live;
+        bool there = false;
+
+        for (guint i = 0; i < live->put_off->len; i++)
+                there |= g_array_index(live->put_off, guint32, i) == node;
+        if (!there)
+                g_array_append_val(live->put_off, node);
+        retry_at(actor, actor->engine->batch.now + RETRY_MS);
+}
+
+/* Paths of a long loop are cut behind one of them. */
+static char *short_path(const char *paths)
+{
+        gsize len = strlen(paths);
+
+        if (len <= RUN_PATH_MAX)
+                return g_strdup(paths);
+        for (len = RUN_PATH_MAX; len > 0 && paths[len] != ',';)
+                len--;
+        return g_strndup(paths, len);
+}
+
+static void record_artifacts(Engine *engine, LiveRun *live, guint32 node, bool output, json_t *paths)
+{
+        const Definition *definition = live->plan->definition;
+        const char *name;
+        json_t *path;
+
+        json_object_foreach(paths, name, path) {
+                ArtifactRecord *row = g_new0(ArtifactRecord, 1);
+
+                *row = (ArtifactRecord){ .run = live->record->seq,
+                                         .node = node,
+                                         .output = output,
+                                         .name = g_strdup(name),
+                                         .user = g_strdup(live->record->user),
+                                         .fs = g_strdup(
+                                                 definition_text(definition, definition->main_fs.name)),
+                                         .path = short_path(json_string_value(path)),
+                                         .created = engine->batch.now };
+                g_ptr_array_add(engine->batch.artifacts, row);
+        }
+}
+
+static bool has_outputs(const LiveRun *live, guint32 node)
+{
+        const Definition *definition = live->plan->definition;
+        guint32 target = component_target(definition, run_node(live->machine, node)->component);
+
+        for (guint32 k = definition->components[target].variables;
+             k < definition->components[target + 1].variables; k++)
+                if (definition->variables[k].role == ROLE_OUTPUT)
+                        return true;
+        return false;
+}
+
+void runs_record_outputs(Engine *engine, LiveRun *live, guint32 node)
+{
+        g_auto(Rendered) rendered = { 0 };
+
+        if (has_outputs(live, node) && runs_render(live, node, NULL, &rendered, NULL))
+                record_artifacts(engine, live, node, true, rendered.outputs);
+}
+
+/* A limit of open jobs passes: the step waits. */
+static void submit_or_wait(const RunActor *actor, guint32 node)
+{
+        g_autoptr(GError) error = NULL;
+        g_auto(Rendered) rendered = { 0 };
+        const Live *job = submit(actor, node, &rendered, &error);
+
+        if (job) {
+                run_started(actor->live->machine, node, job->job->seq);
+                record_artifacts(actor->engine, actor->live, node, false, rendered.inputs);
+        } else if (err_is(error, ERR_QUOTA)) {
+                put_off(actor, node);
+        } else {
+                runs_say(actor->live, node, runs_reason("RE-05: ", error)); /* the submission was refused */
+                run_ended(actor->live->machine, node, NODE_FAILED);
+        }
+}
+
+/* The directories of its outputs are made first. */
+void runs_start_step(const RunActor *actor, guint32 node)
+{
+        if (has_outputs(actor->live, node))
+                runs_ask_files(actor, ACTION_START, node);
+        else
+                submit_or_wait(actor, node);
+}
+
+/* It may have been stopped, or started, since it came into a list. */
+static void start_again(const RunActor *actor, guint32 node)
+{
+        const RunNode *at = run_node(actor->live->machine, node);
+
+        if (at->state == NODE_STARTING && at->job == 0)
+                submit_or_wait(actor, node);
+}
+
+/* What is left uses up the run's part of the batch, so that it comes first in the next one. */
+void runs_start_prepared(const RunActor *actor)
+{
+        LiveRun *live = actor->live;
+        guint *budget = actor->budget;
+
+        for (; *budget > 0 && live->prepared_at < live->prepared->len; live->prepared_at++) {
+                if (*budget <= RUN_JOB_STEPS) {
+                        *budget = 0;
+                        return;
+                }
+                start_again(actor, g_array_index(live->prepared, guint32, live->prepared_at));
+        }
+}
+
+/* Each that is tried goes to the end of the list. If all that the budget allowed could start, the rest need not wait for
+ * another second. */
+void runs_start_again(const RunActor *actor)
+{
+        LiveRun *live = actor->live;
+        guint left = live->put_off->len;
+
+        live->retry_at = 0;
+        for (; left > 0 && *actor->budget > RUN_JOB_STEPS; left--) {
+                guint32 node = g_array_index(live->put_off, guint32, 0);
+
+                g_array_remove_index(live->put_off, 0);
+                g_array_append_val(live->put_off, node);
+                start_again(actor, node);
+        }
+        if (left > 0 && live->retry_at == 0)
+                retry_at(actor, actor->engine->batch.now + 1);
+}
+
+void runs_stop_step(const RunActor *actor, guint32 node)
+{
+        LiveRun *live = actor->live;
+        gint64 seq = run_node(live->machine, node)->job;
+        Live *job = seq ? live_by_seq(actor->engine, seq) : NULL;
+        Life life;
+
+        if (!job) {
+                run_ended(live->machine, node, NODE_TERMINATED);
+                return;
+        }
+        runs_charge(actor, RUN_JOB_STEPS);
+        life = batch_life(actor->engine, job);
+        (void)life_cancel(&life, false, live->record->stopping ? live->record->user : "its run", NULL);
+        batch_end_life(actor->engine, job, &life);
+}
