@@ -246,6 +246,17 @@ def test_a_file_is_checked_before_anything_is_sent(server, tmp_path):
     assert "two pipelines" in server.paddle("run", "create", "good.yaml", "-f", "good.yaml", cwd=tmp_path).stderr
 
 
+def test_a_large_run_is_followed_by_its_counts(server, tmp_path):
+    items = list(range(1200))
+    (tmp_path / "p.yaml").write_text(
+        f"name: large\nentry_points:\n  many: {{condition: 1 > 2, command: x, loop_argument: {items}}}\n"
+        "  last: {command: sleep 3}\n"
+    )
+    done = server.paddle("run", "create", "p.yaml", "--follow", cwd=tmp_path, check=0)
+    assert re.search(r"^large: .*\b1\d{3} skipped", done.stdout, re.M), done.stdout[-2000:]
+    assert "more than 1000 steps" in done.stderr
+
+
 def test_a_run_is_no_job(server, tmp_path):
     (tmp_path / "p.yaml").write_text("name: p\nentry_points: {a: {command: 'true'}}\n")
     run = server.paddle("run", "create", "p.yaml", "--follow", cwd=tmp_path, check=0).stdout.split()[0]
