@@ -219,6 +219,15 @@ void engine_delete_pipeline(Engine *engine, gint64 seq, int version, const char 
 void engine_delete_artifact(Engine *engine, const char *run_id, const char *path, EngineRunDone done,
                             void *arg);
 
+/* `text`: UTF-8, borrowed; NULL with an error. */
+typedef void (*EngineTextDone)(const char *text, const GError *error, void *arg);
+/* Reads a text of at most `max` bytes at a path of a user's file system, with the rights of the user's Unix user; by the
+ * file workers, whose deadline it has. `done` is called once, by the engine's thread or at its end, and must not block.
+ * ERR_NOT_FOUND: the file or file system; ERR_DENIED; ERR_INVALID: it is no text, or the path leaves the file system;
+ * ERR_TOO_LARGE; ERR_CONFLICT: no driver for its kind; ERR_UNAVAILABLE: no answer in time, or the server ends. */
+void engine_read_file(Engine *engine, const char *user, const char *fs, const char *path, gsize max,
+                      EngineTextDone done, void *arg);
+
 /* ---- the catalog ---- */
 
 /* Puts a new object (seq 0), or the changed copy of one. The version of a copy must be the current one, else
