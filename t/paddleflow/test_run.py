@@ -406,21 +406,22 @@ def test_a_stored_pipeline_from_a_file_system(flow, make_fs):
     refused(flow.post("/pipeline", {"fsname": "none"}), "ReadYamlFileFailed")
 
 
-def test_rights_to_a_definition(flow, alice):
+def test_rights_to_a_definition(flow):
     """It is read as the jobs of the owner would read it. Root may name a user, and a user may name no other one."""
+    ruth = flow.make_user("ruth")  # lists of alice's runs are counted
     with tempfile.TemporaryDirectory(dir="/mnt", prefix="paddle-test-") as made:
         path, name = pathlib.Path(made), fresh("fs")
         path.chmod(0o755)
-        good(flow.post("/fs", {"name": name, "url": f"local:/{path}"}, who=alice), 201)
+        good(flow.post("/fs", {"name": name, "url": f"local:/{path}"}, who=ruth), 201)
         (path / "run.yaml").write_text(named(SHORT))
         (path / "run.yaml").chmod(0o644)
-        assert finish(flow, create_at(flow, fsname=name, username=alice))["username"] == alice
-        assert create_at(flow, alice, fsname=name)
+        assert finish(flow, create_at(flow, fsname=name, username=ruth))["username"] == ruth
+        finish(flow, create_at(flow, ruth, fsname=name))
         refused(flow.post("/run", {"fsname": name}), "ReadYamlFileFailed")  # root has none of this name
-        refused(flow.post("/run", {"fsname": name, "username": "root"}, who=alice), "AuthIllegalUser")
+        refused(flow.post("/run", {"fsname": name, "username": "root"}, who=ruth), "AuthIllegalUser")
         if os.geteuid() == 0:
             (path / "run.yaml").chmod(0o600)
-            refused(flow.post("/run", {"fsname": name}, who=alice), "ReadYamlFileFailed")
+            refused(flow.post("/run", {"fsname": name}, who=ruth), "ReadYamlFileFailed")
 
 
 # -- lists and logs
