@@ -198,6 +198,8 @@ typedef struct {
         const char *note; /* what it is for; NULL: none, or that of before; at most 256 bytes */
         const char *fs;   /* the main file system of its runs, if the text names none; or NULL */
         const char *path; /* of the file on `fs` from which the text was read; or NULL */
+        /* A file system for a text with artifacts that names none, as its runs will have one; not stored; or NULL. */
+        const char *fs_default;
 } EnginePipeline;
 /* Called once, as EngineRunDone. All is borrowed; NULL with an error. After a deletion there is no version. */
 typedef void (*EnginePipelineDone)(const PipelineRecord *pipeline, const PipelineVersion *version,

@@ -416,7 +416,8 @@ static bool check_note(const char *note, GError **error)
 /* The definition is compiled as that of a run: what is stored can run. */
 static char *name_of(Engine *engine, const EnginePipeline *pipeline, GError **error)
 {
-        g_autoptr(json_t) request = json_pack("{s:s*}", "fs_name", pipeline->fs);
+        g_autoptr(json_t) request =
+                json_pack("{s:s*, s:s*}", "fs_name", pipeline->fs, "fs_default", pipeline->fs_default);
         g_autoptr(RunPlan) plan = run_plan_new(engine, pipeline->text, request, error);
 
         return plan ? g_strdup(definition_text(plan->definition, plan->definition->name)) : NULL;
