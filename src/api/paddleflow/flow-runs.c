@@ -23,9 +23,9 @@ static const CodeMap change_codes[] = { { ERR_NOT_FOUND, CODE_RunNotFound }, COD
 
 const char *run_word(const RunRecord *run)
 {
-        return run->stopping && !node_is_final((NodeState)run->state)
-                       ? "terminating"
-                       : node_state_name((NodeState)run->state);
+        NodeState state = run_record_state(run);
+
+        return state == NODE_STOPPING ? "terminating" : node_state_name(state);
 }
 
 /* The states of the store that a word can stand for. A run begins at once: none is initiating or pending. */
@@ -35,7 +35,7 @@ static guint32 states_of(char **words)
                 const char *word;
                 NodeState state;
         } known[] = { { "running", NODE_RUNNING },
-                      { "terminating", NODE_RUNNING },
+                      { "terminating", NODE_STOPPING },
                       { "succeeded", NODE_SUCCEEDED },
                       { "failed", NODE_FAILED },
                       { "terminated", NODE_TERMINATED } };
