@@ -99,12 +99,17 @@ static void keep(RunTexts *texts, const char *id, RunText *text)
 
 static Definition *compile(const RunRecord *run, GError **error)
 {
-        g_autoptr(json_t) request = json_parse(run->request, strlen(run->request), NULL);
+        g_autoptr(json_t) request = NULL;
         DefinitionRequest wanted;
         g_auto(Problems) problems = { 0 };
         g_autofree char *problem = NULL;
         Definition *ret;
 
+        if (!run->text || !run->request) { /* its rows are read one after the other */
+                err_set(error, ERR_NOT_FOUND, "run '%s' was just deleted", run->id);
+                return NULL;
+        }
+        request = json_parse(run->request, strlen(run->request), NULL);
         problems_init(&problems);
         definition_request_read(request, &wanted);
         ret = definition_parse(run->text, strlen(run->text), &wanted, &problems);
@@ -143,7 +148,7 @@ RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GErr
         if (text)
                 return text;
         whole = store_run_by_id(store, run->id, true, error);
-        definition = whole && whole->text && whole->request ? compile(whole, error) : NULL;
+        definition = whole ? compile(whole, error) : NULL;
         if (!definition)
                 return NULL;
         text = g_atomic_rc_box_new0(RunText);
