@@ -224,7 +224,6 @@ void paddleflow_hash(const PaddleFlow *flow, const char *purpose, const void *da
 const char *job_word(const Job *job);
 /* The states that a word can stand for; 0: none. Among their jobs job_word tells. */
 guint32 job_word_states(const char *word);
-bool job_word_is_final(const char *word);
 
 /* The id that a job has here; the caller's. And the engine's for it: a name of ID_LEN. */
 char *job_flow_id(const Job *job);

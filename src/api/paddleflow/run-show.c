@@ -6,11 +6,10 @@
 #include "api/paddleflow/internal.h"
 #include "pipeline/definition.h"
 #include "pipeline/render.h"
+#include "pipeline/run.h"
 #include "pipeline/step-job.h"
 
 enum {
-        ROOT = 0, /* nodes that hold the entry points and post_process */
-        POST = 1,
         ROWS = 20000, /* nodes that are read at once */
         CHILDREN_MAX = 100000,
         PAGE_NODES = 256,   /* nodes whose texts are read at once */
@@ -106,11 +105,6 @@ static bool read_nodes(Show *show, GError **error)
         return true;
 }
 
-static gint64 key_of(guint32 dag, guint32 component)
-{
-        return (gint64)((guint64)dag << 32 | component);
-}
-
 static bool read_rests(Show *show, GError **error)
 {
         g_autoptr(GPtrArray) children =
@@ -118,7 +112,7 @@ static bool read_rests(Show *show, GError **error)
 
         for (guint i = 0; children && i < children->len; i++) {
                 const RunChildRecord *child = children->pdata[i];
-                gint64 key = key_of(child->dag, child->component);
+                gint64 key = run_child_key(child->dag, child->component);
 
                 if (child->rest)
                         g_hash_table_insert(show->rests, g_memdup2(&key, sizeof key),
@@ -205,7 +199,7 @@ static bool node_of(const Show *show, const RenderDag *dag, guint32 *ret)
         const Entry *entry;
         guint32 outer;
 
-        *ret = dag->component == DEFINITION_POST ? POST : ROOT;
+        *ret = dag->component == DEFINITION_POST ? RUN_POST : RUN_ROOT;
         if (!dag->parent)
                 return true;
         entry = node_of(show, dag->parent, &outer) ? entry_of(show, outer, dag->component, dag->seq) : NULL;
@@ -436,7 +430,7 @@ static void pop(Show *show)
 /* One that has no node: it was cancelled, or stopped while it waited. Nothing: it may still begin. */
 static bool make_rest(const Show *show, const Level *level, Entry *ret)
 {
-        gint64 key = key_of(level->node, level->at);
+        gint64 key = run_child_key(level->node, level->at);
         int rest = GPOINTER_TO_INT(g_hash_table_lookup(show->rests, &key));
 
         *ret = (Entry){ .dag = level->node, .component = level->at, .state = (guint8)rest };
@@ -559,7 +553,7 @@ static void write_head(Show *show, GString *out)
 
         write_open(out, head);
         g_string_append(out, ",\"runtime\":{");
-        push(show, ROOT, DEFINITION_ROOT, (RenderDag){ .component = DEFINITION_ROOT });
+        push(show, RUN_ROOT, DEFINITION_ROOT, (RenderDag){ .component = DEFINITION_ROOT });
         show->stage = RUNTIME;
 }
 
@@ -570,7 +564,7 @@ static void end_level(Show *show, GString *out)
                 g_string_append(out, "}}");
         } else if (show->stage == RUNTIME) {
                 g_string_append(out, "},\"postProcess\":{");
-                push(show, POST, DEFINITION_POST, (RenderDag){ .component = DEFINITION_POST });
+                push(show, RUN_POST, DEFINITION_POST, (RenderDag){ .component = DEFINITION_POST });
                 show->stage = POST_PROCESS;
         } else {
                 g_string_append(out, "}}");
