@@ -822,6 +822,7 @@ def test_stored_pipelines(client, monkeypatch):
         made.delete(version=1)
     assert made.update(text.replace("code: 0", "code: 3")) is made and made.newest.version == 2
     assert client.pipeline("sdk-stored") == made == client.pipeline(made.id)
+    assert repr(made) == f"<Pipeline sdk-stored@2 ({made.id})>"
     assert [item.version for item in made.versions()] == [1, 2]
     assert client.pipeline_version("sdk-stored", 1).definition == text
     assert client.pipeline_version("sdk-stored", 1).size == len(text)

@@ -75,7 +75,7 @@ class PipelineVersion:
     raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class Pipeline:
     """A stored pipeline: `id` ("ppl-000001") and `name`, which is that of its definition. Times are RFC 3339 text. `newest` is its newest
     version; None in a pipeline that came from Client.pipelines(). Two are equal when they are the same pipeline. `raw` is the whole reply.
@@ -89,14 +89,17 @@ class Pipeline:
     created_at: Optional[str] = None
     updated_at: Optional[str] = None
     newest: Optional[PipelineVersion] = None
-    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
-    _client: Optional["Client"] = dataclasses.field(default=None, init=False, repr=False)
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    _client: Optional["Client"] = dataclasses.field(default=None, init=False)
 
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, Pipeline) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"<Pipeline {self.name}{f'@{self.newest.version}' if self.newest else ''} ({self.id})>"
 
     def _owner(self) -> "Client":
         if self._client is None:
