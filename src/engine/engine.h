@@ -167,7 +167,7 @@ typedef struct {
 } EngineRun;
 /* Creates a run and begins it. ERR_INVALID: the definition has errors, the first of which is given; ERR_QUOTA: the user,
  * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run; ERR_NOT_FOUND: the
- * version was deleted. Compiles the text on the caller's thread: up to a second for 16 MiB. */
+ * version was deleted, or there is no such file system; ERR_CONFLICT also: sub_path of the main file system is a file. Compiles the text on the caller's thread: up to a second for 16 MiB. */
 void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done, void *arg);
 /* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
 void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,

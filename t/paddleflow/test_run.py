@@ -424,6 +424,19 @@ def test_rights_to_a_definition(flow):
             refused(flow.post("/run", {"fsname": name}, who=ruth), "ReadYamlFileFailed")
 
 
+def test_file_systems_of_a_definition(flow, make_fs):
+    name, path = make_fs()
+    (path / "file").touch()
+    text = named(SHORT) + "fs_options: {main_fs: {name: FS, sub_path: file}}\n"
+
+    def failed(code, text, **about):
+        refused(flow.post("/run", {"runYamlRaw": coded(text), **about}), code)
+
+    failed("InvalidArguments", text.replace("FS", name))
+    failed("InvalidArguments", text.replace("FS", "none"))
+    finish(flow, create(flow, text.replace("FS", name).replace("file}", "other}")))
+
+
 # -- lists and logs
 
 

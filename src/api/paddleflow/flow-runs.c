@@ -15,8 +15,14 @@ enum {
 };
 
 static const CodeMap codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
-                                 { ERR_NOT_FOUND, CODE_PipelineNotFound },
+                                 { ERR_NOT_FOUND,
+                                   CODE_InvalidArguments }, /* a file system that its text names */
+                                 { ERR_CONFLICT, CODE_InvalidArguments },
                                  CODE_MAP_END };
+static const CodeMap stored_codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
+                                        { ERR_NOT_FOUND, CODE_PipelineNotFound },
+                                        { ERR_CONFLICT, CODE_InvalidArguments },
+                                        CODE_MAP_END };
 static const CodeMap change_codes[] = { { ERR_NOT_FOUND, CODE_RunNotFound }, CODE_MAP_END };
 
 /* ---- states ---- */
@@ -200,15 +206,23 @@ static void reply_id(HttpRequest *request, int status, const RunRecord *run)
         http_reply_json(request, status, reply);
 }
 
-static void create_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+static void reply_created(HttpRequest *request, const RunRecord *run, const GError *error, const CodeMap *map)
 {
-        HttpRequest *request = arg;
-
         if (error)
-                paddleflow_fail(request, g_error_copy(error), codes);
+                paddleflow_fail(request, g_error_copy(error), map);
         else
                 reply_id(request, 201, run);
         http_request_unref(request);
+}
+
+static void create_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+{
+        reply_created(arg, run, error, codes);
+}
+
+static void create_stored_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+{
+        reply_created(arg, run, error, stored_codes);
 }
 
 static void begin(const Call *call, Wish *wish, const char *note)
@@ -225,7 +239,7 @@ static void begin(const Call *call, Wish *wish, const char *note)
                                         .version = wish->version,
                                         .source = wish->source,
                                         .note = note },
-                          create_done, http_request_ref(call->request));
+                          wish->version ? create_stored_done : create_done, http_request_ref(call->request));
 }
 
 /* `read`: the file that the request names, in a second pass through it; NULL: the first one. */
