@@ -222,12 +222,13 @@ static bool add(Listing *listing, Shown *shown, const RunRecord *run, const Arti
 static bool add_run(Listing *listing, const RunRecord *run, const ArtifactRecord *after, GError **error)
 {
         g_auto(Shown) shown = { 0 };
-        g_autoptr(GPtrArray) found = NULL;
+        g_autoptr(GPtrArray) found = NULL, before = NULL; /* `after` is in `before` */
 
         do {
-                g_autoptr(GPtrArray) before = g_steal_pointer(&found); /* `after` is in it */
                 const ArtifactQuery query = { .run = run->seq, .after = after, .limit = READ_MAX };
 
+                g_clear_pointer(&before, g_ptr_array_unref);
+                before = g_steal_pointer(&found);
                 found = store_artifacts(listing->call->flow->store, &query, error);
                 for (guint i = 0; found && i < found->len; i++)
                         if (is_wanted(&listing->filter, found->pdata[i]) &&
