@@ -122,13 +122,6 @@ static bool check_version(Engine *engine, const RunRecord *record, GError **erro
                        record->version, record->name);
 }
 
-static bool check_disk(Engine *engine, const RunRecord *record, GError **error)
-{
-        const EngineConfig *config = &engine->config;
-
-        return !config->may_write || config->may_write(record->user, config->may_write_arg, error);
-}
-
 /* The user's own file systems, whose kinds can be used. The same is checked again for each job. */
 static bool check_filesystems(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
@@ -166,7 +159,7 @@ bool run_command_fits(const Engine *engine, const RunPlan *plan)
 
 bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
-        return check_disk(engine, record, error) && check_key(engine, record, error) &&
+        return engine_may_write(engine, record->user, error) && check_key(engine, record, error) &&
                check_filesystems(engine, record, plan, error) && check_queue(engine, record, plan, error) &&
                check_open(engine, record, plan, error);
 }
