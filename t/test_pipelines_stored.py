@@ -85,6 +85,17 @@ def test_runs_with_other_parameters_and_by_version(server):
     assert newest["pipeline"] == server.get("/v1/pipelines/runs").json["id"]
 
 
+def test_artifacts_need_no_set_up(server):
+    """What `paddle run create -f FILE` takes can be stored: files lie in the home, unless the definition says where."""
+    text = 'name: filed\nentry_points:\n  a: {command: "echo x > {{out}}", artifacts: {output: [out]}}\n'
+    assert store(server, "filed", text)["version"]["fs"] is None
+    update(server, "filed", text)
+    made = finish(server, run(server, pipeline="filed")["id"])
+    assert made["state"] == "succeeded", made
+    (artifact,) = server.get(f"/v1/artifacts?run={made['id']}").json["items"]
+    assert artifact["filesystem"] == "home"
+
+
 def test_deleted_pipeline_leaves_its_runs(server):
     store(server, "gone", 'name: gone\nentry_points:\n  wait: {command: "sleep 600"}\n')
     began = run(server, pipeline="gone")["id"]

@@ -352,6 +352,10 @@ for line in job.logs(follow=True):
 again: pc.Job = pc.dist.train(lambda: None, cpu=2, memory="4Gi", gpus=1, time_limit="2h").wait()
 run: pc.Run = client.run_create({"name": "p"}, {"n": 1}, disabled=["a"]).wait(60.0)
 jobs = [node.job for node in run.nodes(state="failed") if node.job is not None]
+stored: pc.Pipeline = client.pipeline_create("name: p").update({"name": "p"})
+again_too: pc.Run = stored.run({"n": 2}, version=1, directory=".").retry(from_step="a", parameters={"n": 3})
+steps = [line.step.upper() for line in again_too.logs(step="a", follow=True)]
+paths = [artifact.path.upper() for artifact in client.artifacts(filesystem="home", path="x")]
 """
 
 
@@ -362,6 +366,7 @@ jobs = [node.job for node in run.nodes(state="failed") if node.job is not None]
         ('client.submit({"comand": "x"})', "comand"),
         ("job.wiat()", "wiat"),
         ("run.nodez()", "nodez"),
+        ("run.retry(from_='a')", "from_"),
         ("pc.dist.train(print, gpu=1)", "gpu"),
     ],
 )
@@ -706,6 +711,52 @@ def test_a_run_is_stopped_and_deleted(client):
         run.refresh()
 
 
+def test_logs_events_and_artifacts_of_a_run(client, tmp_path):
+    """Two steps that pass on a file; what they print; where the file lies; and how it is deleted."""
+    text = """name: sdk-files
+entry_points:
+  make: {command: "echo made > {{out}}; echo making", artifacts: {output: [out]}}
+  use: {deps: make, loop_argument: [1, 2], command: "cat {{it}}; printf end", artifacts: {input: {it: "{{make.out}}"}}}
+"""
+    run = client.run_create(text)
+    with pytest.raises(paddlecloud.NotFound, match="'x'"):
+        client.artifact_delete(run.id, "x")
+    lines = [(line.step, line.text) for line in run.logs(follow=True)]
+    assert sorted(lines) == [
+        ("make", "making"),
+        ("use-0", "end"),
+        ("use-0", "made"),
+        ("use-1", "end"),
+        ("use-1", "made"),
+    ]
+    assert run.wait(PATIENCE).state == "succeeded", run.message
+    assert sorted(lines) == sorted((line.step, line.text) for line in run.logs())
+    (first, *_) = client.run_logs(run.id, step="use-1", timestamps=True)
+    assert (first.step, first.member, first.attempt) == ("use-1", "worker-0", 1) and first.time > run.created_at
+    assert client.job(first.job).state == "succeeded"
+    events = list(run.events())
+    assert [event.kind for event in events] == ["run.created", "run.succeeded"] and {e.run for e in events} == {run.id}
+    assert [event.kind for event in run.events(since=events[0].revision)] == ["run.succeeded"]
+    every = list(run.artifacts())
+    assert sorted((item.name, item.type) for item in every) == [("it", "input"), ("it", "input"), ("out", "output")]
+    (made,) = run.artifacts(type="output")
+    assert made.run == run.id and made.filesystem == "home" and client.job(made.job).state == "succeeded"
+    assert list(client.artifacts(path=made.path, type="output")) == [made]
+    assert list(client.artifacts(filesystem="home", path=made.path + "/x")) == []
+    client.download(made.path, str(tmp_path / "made"))
+    assert (tmp_path / "made").read_text() == "made\n"
+    client.artifact_delete(run.id, made.path)
+    assert list(run.artifacts(type="output")) == []
+    with pytest.raises(paddlecloud.NotFound):
+        client.download(made.path, str(tmp_path / "gone"))
+    with pytest.raises(paddlecloud.NotFound):
+        client.artifact_delete(run.id, made.path)
+    with pytest.raises(paddlecloud.Invalid, match="neither input nor output"):
+        list(client.artifacts(run.id, type="both"))
+    with pytest.raises(paddlecloud.NotFound, match="no run"):
+        list(client.run_logs("0000000000000000"))
+
+
 def test_a_run_with_a_directory_and_a_retry(client, tmp_path):
     (tmp_path / "say.sh").write_text("test $1 = good && echo said $1\n")
     text = (
@@ -723,6 +774,91 @@ def test_a_run_with_a_directory_and_a_retry(client, tmp_path):
     assert again.retry("b").wait(PATIENCE).state == "succeeded"
 
 
+def test_a_run_is_retried(client):
+    text = """name: sdk-retry
+entry_points:
+  good: {command: "true"}
+  bad: {deps: good, parameters: {code: 1}, command: "exit {{code}}"}
+"""
+    first = client.run_create(text).wait(PATIENCE)
+    assert first.state == "failed" and (first.attempt, first.retry_of) == (1, None)
+    mended = first.retry(parameters={"bad.code": 0}, idempotency_key="sdk-retry")
+    assert first.retry(parameters={"bad.code": 0}, idempotency_key="sdk-retry") == mended != first
+    assert mended.wait(PATIENCE).state == "succeeded" and (mended.attempt, mended.retry_of) == (2, first.id)
+    nodes = {node.path: node for node in mended.nodes()}
+    assert nodes["good"].run == first.id and nodes["bad"].run is None
+    with pytest.raises(paddlecloud.Conflict, match="nothing to retry"):
+        mended.retry()
+    with pytest.raises(paddlecloud.Invalid, match="nowhere"):
+        mended.retry(from_step="nowhere")
+    anew = client.run_retry(mended.id, from_step="good").wait(PATIENCE)
+    assert anew.state == "succeeded" and {node.run for node in anew.nodes()} == {None}
+    with pytest.raises(paddlecloud.Conflict, match="keeps"):
+        first.delete()
+    first.delete(force=True)
+
+
+def test_a_directory_is_sent_with_a_run(client, tmp_path):
+    (tmp_path / "say.sh").write_text("echo said by $1\n")
+    (tmp_path / "pipeline.yaml").write_text(
+        "name: sdk-sent\nentry_points:\n  a: {command: 'sh say.sh {{PF_STEP_NAME}}'}\n"
+    )
+    run = client.run_create(tmp_path / "pipeline.yaml", directory=tmp_path, description="of Monday")
+    assert [line.text for line in run.logs(follow=True)] == ["said by a"]
+    assert run.wait(PATIENCE).state == "succeeded" and run.description == "of Monday"
+    with pytest.raises(ValueError, match="home directory"):
+        client.run_create(tmp_path / "pipeline.yaml", directory=os.path.expanduser("~"))
+
+
+def test_stored_pipelines(client, monkeypatch):
+    """Versions, runs of them by number, what is found by name, and what is deleted."""
+    monkeypatch.setattr(client_module, "PAGE", 1)
+    text = "name: sdk-stored\nentry_points:\n  a: {parameters: {code: 0}, command: 'exit {{code}}'}\n"
+    made = client.pipeline_create(text, description="first")
+    assert (made.name, made.description, made.newest.version) == ("sdk-stored", "first", 1)
+    with pytest.raises(paddlecloud.Conflict, match="sdk-stored"):
+        client.pipeline_create(text)
+    with pytest.raises(paddlecloud.Conflict, match="the only one"):
+        made.delete(version=1)
+    assert made.update(text.replace("code: 0", "code: 3")) is made and made.newest.version == 2
+    assert client.pipeline("sdk-stored") == made == client.pipeline(made.id)
+    assert repr(made) == f"<Pipeline sdk-stored@2 ({made.id})>"
+    assert [item.version for item in made.versions()] == [1, 2]
+    assert client.pipeline_version("sdk-stored", 1).definition == text
+    assert client.pipeline_version("sdk-stored", 1).size == len(text)
+    assert list(client.pipelines(name="sdk-stored")) == [made] and made in client.pipelines()
+    newest, older = made.run().wait(PATIENCE), client.run_create(pipeline="sdk-stored", version=1).wait(PATIENCE)
+    assert (newest.state, newest.pipeline, newest.version) == ("failed", made.id, 2)
+    assert (older.state, older.pipeline, older.version) == ("succeeded", made.id, 1)
+    other = made.run({"a.code": 0}, name="sdk-other").wait(PATIENCE)
+    assert other.state == "succeeded" and other.name == "sdk-other"
+    assert list(made.runs()) == [other, older, newest] == list(client.runs(pipeline="sdk-stored"))
+    assert list(client.runs(pipeline=made.id, state="failed")) == [newest]
+    assert list(made.runs(state="running,stopping")) == []
+    made.delete(version=1)
+    assert [item.version for item in client.pipeline_versions(made.id)] == [2]
+    made.delete()
+    with pytest.raises(paddlecloud.NotFound, match="sdk-stored"):
+        client.run_create(pipeline="sdk-stored")
+    with pytest.raises(paddlecloud.NotFound, match="sdk-stored"):
+        list(client.runs(pipeline="sdk-stored"))
+    assert len(list(client.runs(pipeline=made.id))) == 3  # they stay, and so does the id
+
+
+@pytest.mark.parametrize(
+    "keywords, says",
+    [
+        ({}, "either a definition or"),
+        ({"definition": LOOP, "pipeline": "x"}, "either a definition or"),
+        ({"definition": LOOP, "version": 2}, "only a stored pipeline"),
+        ({"definition": LOOP, "directory": ".", "package": "0" * 64}, "give one of them"),
+    ],
+)
+def test_a_run_has_one_source(client, keywords, says):
+    with pytest.raises(ValueError, match=says):
+        client.run_create(**keywords)
+
+
 def test_wrong_definitions_are_named(client, tmp_path):
     with pytest.raises(paddlecloud.Invalid, match="commando"):
         client.run_create("name: x\nentry_points:\n  a: {commando: c}\n")
@@ -736,6 +872,8 @@ def test_wrong_definitions_are_named(client, tmp_path):
         list(client.run_nodes("0000000000000000"))
     with pytest.raises(ValueError, match="did not come from a client"):
         paddlecloud.Run("0000000000000000", "x", "ann", "running").wait()
+    with pytest.raises(ValueError, match="did not come from a client"):
+        paddlecloud.Pipeline("ppl-000001", "x", "ann").run()
 
 
 def test_secrets(client):

@@ -8,8 +8,7 @@ import re
 import pytest
 from conftest import PATIENCE, Server, wait_for
 from sse import follow_run
-
-END = ("succeeded", "failed", "terminated")
+from test_runs import create, finish, nodes, show, states
 
 
 @pytest.fixture(scope="module")
@@ -19,37 +18,10 @@ def server(tmp_path_factory):
     made.destroy()
 
 
-def create(server, text, **request):
-    reply = server.post("/v1/runs", {"definition": text, **request})
-    assert reply.status == 201, reply.body
-    return reply.json["id"]
-
-
 def retry(server, run, status=201, **body):
     reply = server.post(f"/v1/runs/{run}/retry", body)
     assert reply.status == status, reply.body
     return reply.json["id"] if status == 201 else reply.json["message"]
-
-
-def show(server, run):
-    return server.get(f"/v1/runs/{run}").json
-
-
-def finish(server, run, state):
-    wait_for(lambda: show(server, run)["state"] in END, PATIENCE, "the run's end")
-    found = show(server, run)
-    assert found["state"] == state, found
-    return found
-
-
-def nodes(server, run):
-    reply = server.get(f"/v1/runs/{run}/nodes?limit=1000")
-    assert reply.status == 200, reply.body
-    return {item["path"]: item for item in reply.json["items"]}
-
-
-def states(server, run):
-    return {path: item["state"] for path, item in nodes(server, run).items()}
 
 
 @pytest.fixture

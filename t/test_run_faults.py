@@ -460,9 +460,8 @@ def fill_for_a_while(server, text, dice, dies):
     """A run begins, and the disk becomes full at some moment of it; `dies`: the server, too. The runs that were created."""
     runs = [create(server, text)]
     time.sleep(dice.uniform(0, 1))
-    take_files(server)  # for a short time: a job is lost at most ten times
+    take_files(server)
     time.sleep(dice.uniform(0, 1))
-    make_room(server)
     fill_up(server)
     time.sleep(dice.uniform(0, 1))
     runs += create_until_full(server, text)

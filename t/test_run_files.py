@@ -132,6 +132,28 @@ entry_points:
     finish(server, run, "succeeded")
 
 
+def test_a_sub_path_that_is_a_file(server, ann, machine):
+    """1.7: refused when the run is created; a directory, and what does not exist yet, are not."""
+    machine.chmod(0o777)
+    assert post(ann, "/v1/filesystems", {"name": "parts", "url": str(machine)}).status == 201
+    (machine / "file").touch()
+    (machine / "dir").mkdir(mode=0o777)
+    (machine / "dir").chmod(0o777)
+    text = """name: part
+fs_options: {main_fs: {name: parts, sub_path: PART}}
+entry_points:
+  a: {command: "echo > {{f}}", artifacts: {output: [f]}}
+"""
+    reply = post(ann, "/v1/runs", {"definition": text.replace("PART", "file")})
+    assert reply.status == 409, reply.body
+    assert "sub_path 'file' is a file, and must be a directory" in reply.json["message"]
+    for part in ("dir", "new"):
+        run = create(ann, text.replace("PART", part))
+        finish(server, run, "succeeded")
+        (made,) = artifacts(ann, f"run={run}")
+        assert made["path"].startswith(f"{part}/.pipeline/{run}/") and (machine / made["path"]).exists()
+
+
 def test_a_named_file_system(server, ann, machine):
     """C064: main_fs with a sub path; the commands begin there."""
     machine.chmod(0o777)

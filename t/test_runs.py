@@ -203,6 +203,41 @@ def test_pages(server):
     assert (loop["type"], loop["count"], loop["states"]) == ("loop", 25, {"succeeded": 25})
 
 
+def test_filters_of_the_list(server, tmp_path):
+    """State, name and stored pipeline, by the route and by `paddle run list`; a run that is being stopped does not run."""
+
+    def found(query):
+        reply = server.get(f"/v1/runs?{query}")
+        assert reply.status == 200, reply.body
+        return [item["id"] for item in reply.json["items"]]
+
+    def listed(*words):
+        return server.paddle("run", "list", "-o", "name", *words).stdout.split()
+
+    text = "name: kept\nentry_points:\n  a: {command: sleep 600}\npost_process:\n  z: {command: sleep 600}\n"
+    pipeline = server.post("/v1/pipelines", {"definition": text}).json["id"]
+    stored = server.post("/v1/runs", {"pipeline": "kept", "name": "filtered"}).json["id"]
+    alone = create(server, text, name="filtered")
+    assert found("name=filtered") == listed("--name", "filtered") == [alone, stored]
+    assert found("name=kept") == []
+    assert found("pipeline=kept") == found(f"pipeline={pipeline}") == listed("--pipeline", "kept") == [stored]
+    assert found("pipeline=kept&name=other") == []
+    running(server, alone, "a")
+    assert server.post(f"/v1/runs/{alone}/stop", {}).json["state"] == "stopping"
+    assert found("name=filtered&state=running") == listed("--name", "filtered", "-s", "running") == [stored]
+    assert found("name=filtered&state=stopping") == listed("--name", "filtered", "-s", "stopping") == [alone]
+    assert found("name=filtered&state=running,stopping") == [alone, stored]
+    for run in (alone, stored):
+        server.post(f"/v1/runs/{run}/stop", {"force": True})
+        finish(server, run, "terminated")
+    assert found("name=filtered&state=running,stopping,failed") == []
+    assert found("name=filtered&state=terminated") == [alone, stored]
+    wrong = server.get("/v1/runs?state=skipped")  # of nodes
+    assert wrong.status == 400 and "terminated." in wrong.json["hint"]
+    assert server.get("/v1/runs?pipeline=none").status == 404
+    assert "'none'" in server.paddle("run", "list", "--pipeline", "none", check=1).stderr
+
+
 def test_the_verbs(server, tmp_path):
     text, _ = pipeline(tmp_path, "  a: {parameters: {n: 1}, command: 'exit {{n}}'}\n  b: {command: 'true', deps: a}\n")
     path = tmp_path / "pipeline.yaml"
@@ -244,6 +279,17 @@ def test_a_file_is_checked_before_anything_is_sent(server, tmp_path):
         assert lines[0] == "paddle: bad.yaml: line 2, column 20: entry_points.a: there is no key 'comand' here (PE-03)"
         assert "'paddle pipeline lint' shows all" in lines[1] and "packed" not in done.stderr
     assert "two pipelines" in server.paddle("run", "create", "good.yaml", "-f", "good.yaml", cwd=tmp_path).stderr
+
+
+def test_a_large_run_is_followed_by_its_counts(server, tmp_path):
+    items = list(range(1200))
+    (tmp_path / "p.yaml").write_text(
+        f"name: large\nentry_points:\n  many: {{condition: 1 > 2, command: x, loop_argument: {items}}}\n"
+        "  last: {command: sleep 3}\n"
+    )
+    done = server.paddle("run", "create", "p.yaml", "--follow", cwd=tmp_path, check=0)
+    assert re.search(r"^large: .*\b1\d{3} skipped", done.stdout, re.M), done.stdout[-2000:]
+    assert "more than 1000 steps" in done.stderr
 
 
 def test_a_run_is_no_job(server, tmp_path):

@@ -10,12 +10,13 @@ from . import dist, errors, job
 from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, Member, Reason
 from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
 from .job import PaddleJob
-from .pipeline import Node, Run
+from .pipeline import Artifact, Node, Pipeline, PipelineVersion, Run
 from .report import report
 from .spec import Mount, Role, Spec
 
 __all__ = [
     "ApiError",
+    "Artifact",
     "Client",
     "Conflict",
     "Denied",
@@ -33,6 +34,8 @@ __all__ = [
     "NotFound",
     "PaddleError",
     "PaddleJob",
+    "Pipeline",
+    "PipelineVersion",
     "Reason",
     "Role",
     "Run",

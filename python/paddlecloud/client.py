@@ -10,9 +10,10 @@ import os
 import time
 import urllib.parse
 import uuid
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
-from . import config, downloads, errors, files, package, pipeline
+from . import config, downloads, errors, files, package
+from .pipeline import Artifact, Definition, Node, Pipeline, PipelineVersion, Run, body_of, joined, source_of, text_of
 from .spec import Spec
 from .transport import ServerEvent, Transport
 
@@ -279,12 +280,13 @@ def _index_of(job: Job) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """One change; `kind` such as "job.running", `data` by kind."""
+    """One change; `kind` such as "job.running", `data` by kind. `job` is the id of its job, `run` that of its run; "" and None otherwise."""
 
     revision: int
     time: str
     kind: str
     job: str = ""
+    run: Optional[str] = None
     user: Optional[str] = None
     data: Dict[str, Any] = dataclasses.field(default_factory=dict)
     raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
@@ -296,7 +298,7 @@ class LogLine:
 
     `redrawn`: the program redrew it, as progress bars do; `text` is what it showed at last. `time` is when it was written (RFC 3339, UTC),
     if that was asked for. `partial`: it has no end yet; the member's next line replaces it. `job` names the element, "sw[3]", in the log of a
-    whole array.
+    whole array. In the log of a run `step` is the path of the step, "dag.train-3", and `job` the id of its job.
     """
 
     member: str
@@ -306,6 +308,7 @@ class LogLine:
     time: Optional[str] = None
     partial: bool = False
     job: str = ""
+    step: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -528,19 +531,19 @@ class Client:
         }
         whole = self.job(id_or_name)
         if not whole.is_array:
-            yield from self._logs_of(whole.id, query)
+            yield from self._logs_of(f"/v1/jobs/{whole.id}/logs", query)
             return
         for job in sorted(self.jobs(array=whole.id), key=_index_of):
-            for line in self._logs_of(job.id, query):
+            for line in self._logs_of(f"/v1/jobs/{job.id}/logs", query):
                 yield dataclasses.replace(line, job=f"{whole.name}[{_index_of(job)}]")
 
-    def _logs_of(self, id_or_name: str, query: Mapping[str, Any]) -> Iterator[LogLine]:
-        begun: Dict[Tuple[int, str], str] = {}  # lines without their end so far, by attempt and member
-        for event in self._resumed(f"/v1/jobs/{_quote(id_or_name)}/logs", query):
+    def _logs_of(self, path: str, query: Mapping[str, Any]) -> Iterator[LogLine]:
+        begun: Dict[LogLine, str] = {}  # lines without their end so far, by where they come from
+        for event in self._resumed(path, query):
             if event.kind not in ("log", "partial"):
                 continue
             data = json.loads(event.data)
-            source = (data["attempt"], data["member"])
+            source = LogLine(data["member"], data["attempt"], "", job=data.get("job", ""), step=data.get("step", ""))
             if event.kind == "partial":
                 yield _line_of(source, begun.get(source, "") + data["text"], None, partial=True)
                 continue
@@ -563,10 +566,12 @@ class Client:
             for event in self._resumed("/v1/events", query):
                 yield _fields_of(Event, json.loads(event.data))
             return
-        since = since or 0
+        yield from self._events_of(f"/v1/jobs/{_quote(job)}/events", since or 0)
+
+    def _events_of(self, path: str, since: int) -> Iterator[Event]:
         while True:
             query = {"since": since, "limit": EVENTS_PAGE}
-            items = self._transport.json("GET", f"/v1/jobs/{_quote(job)}/events?{_query(query)}")["items"]
+            items = self._transport.json("GET", f"{path}?{_query(query)}")["items"]
             yield from (_fields_of(Event, item) for item in items)
             if len(items) < EVENTS_PAGE:
                 return
@@ -597,14 +602,14 @@ class Client:
 
     # -- runs of pipelines
 
-    def _run_of(self, body: Dict[str, Any]) -> pipeline.Run:
-        run = _fields_of(pipeline.Run, body)
+    def _run_of(self, body: Dict[str, Any]) -> Run:
+        run = _fields_of(Run, body)
         run._client = self
         return run
 
     def run_create(
         self,
-        definition: pipeline.Definition,
+        definition: Optional[Definition] = None,
         parameters: Optional[Mapping[str, Any]] = None,
         name: Optional[str] = None,
         image: Optional[str] = None,
@@ -613,23 +618,73 @@ class Client:
         idempotency_key: Optional[str] = None,
         package: Optional[str] = None,
         queue: Optional[str] = None,
-    ) -> pipeline.Run:
+        *,
+        pipeline: Optional[str] = None,
+        version: Optional[int] = None,
+        directory: Union[str, "os.PathLike[str]", None] = None,
+        description: Optional[str] = None,
+    ) -> Run:
         """Runs a pipeline (doc/reference/pipelines.md); returns the run, which has begun.
 
-        `definition` is a text in YAML or JSON of at most 16 MiB, a dictionary with the same keys, or a pathlib.Path of a file.
+        `definition` is a text in YAML or JSON of at most 16 MiB, a dictionary with the same keys, or a pathlib.Path of a file. Instead of
+        it, `pipeline` is the name or id of a stored pipeline, and `version` (from 1) one of its versions; without it the newest runs.
+
         `parameters` replace those of the definition: "n" wherever it is, "train.n" of one step; values are numbers, texts or lists. `name`,
         `image`, `disabled` (paths of components) and `failure_strategy` ("fail_fast" or "continue") replace those of the text.
-        `package` is the hash that send_package returned: the command of each step begins in a copy of that directory. Steps that name no
-        queue go to `queue`, or to "default". A repeat with the same key (1 to 128 printable bytes) returns the run that the first one
-        made. Raises errors.Invalid with the first error of the definition and its line, errors.NotFound and errors.Denied for a queue
-        that is not there or not granted, errors.Unavailable (code "quota") above 100 runs of a user that have not ended, errors.Conflict
-        if the key was used for another definition."""
-        body = pipeline.body_of(definition, parameters, name, image, disabled, failure_strategy, package, queue)
+        `description` says what the run is for (at most 1,024 bytes).
+
+        `directory` is sent as send_package sends one, and the command of each step begins in it; packages of its requirements.txt are
+        installed. `package`, the hash that send_package returned, means one that was sent before. Without both nothing is sent, and steps
+        begin in an empty directory or on their main file system. Steps that name no queue go to `queue`, or to "default".
+
+        A repeat with the same key (1 to 128 printable bytes) returns the run that the first one made. Raises errors.Invalid with the first
+        error of the definition and its line, errors.NotFound for a stored pipeline, version, file system or queue that does not exist,
+        errors.Denied for a queue that is not granted, errors.Unavailable (code "quota") above 100 runs of a user that have not ended,
+        errors.Conflict if the key was used for another definition, ValueError unless there is either a definition or a stored pipeline, for
+        both `directory` and `package`, and for what a package cannot hold."""
+        if directory is not None and package is not None:
+            raise ValueError("directory and package both say where steps begin: give one of them")
+        body = body_of(
+            {
+                **source_of(definition, pipeline, version),
+                "parameters": dict(parameters) if parameters else None,
+                "name": name,
+                "image": image,
+                "disabled": joined(disabled),
+                "failure_strategy": failure_strategy,
+                "description": description,
+                "package": package,
+                "queue": queue,
+            }
+        )
+        if directory is not None:
+            body["package"] = self.send_package(os.fspath(directory))
+            body["package_name"] = os.path.basename(os.path.abspath(directory))
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._run_of(self._transport.json("POST", "/v1/runs", body, headers, repeatable=True))
 
-    def run(self, run_id: str) -> pipeline.Run:
-        """One run, with the number of its nodes in each state. Raises errors.NotFound."""
+    def run_retry(
+        self,
+        run_id: str,
+        from_step: Optional[str] = None,
+        parameters: Optional[Mapping[str, Any]] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> Run:
+        """Retries a run that has ended; returns a new run, which keeps what succeeded or was skipped and runs the rest.
+
+        `from_step` is a component ("train", "dag.train") that runs again with all that depends on it, `parameters` are other values, as in
+        run_create: what uses them, and what depends on that, runs again. A repeat with the same key (1 to 128 printable bytes) returns the
+        run that the first one made. Raises errors.Conflict if the run has not ended, or if it succeeded and nothing changes, errors.Gone if
+        the directory that was sent with it was removed since, errors.Invalid for a component or parameter that there is not,
+        errors.NotFound."""
+        body = body_of({"from": from_step, "parameters": dict(parameters) if parameters else None})
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        path = f"/v1/runs/{_quote(run_id)}/retry"
+        return self._run_of(self._transport.json("POST", path, body, headers, repeatable=True))
+
+    def run(self, run_id: str) -> Run:
+        """One run, with the number of its nodes in each state. Here and below `run_id` may also be a name: the caller's newest run of that
+        name. Raises errors.NotFound."""
         return self._run_of(self._transport.json("GET", f"/v1/runs/{_quote(run_id)}"))
 
     def runs(
@@ -638,18 +693,21 @@ class Client:
         name: Optional[str] = None,
         user: Optional[str] = None,
         all_users: bool = False,
-    ) -> Iterator[pipeline.Run]:
-        """Runs, newest first, fetched page by page. `state` is one word or several separated by commas, `name` that of the pipeline. Only
-        administrators may ask for another `user` or for all; others raise errors.Denied."""
+        pipeline: Optional[str] = None,
+    ) -> Iterator[Run]:
+        """Runs, newest first, fetched page by page. `state` is one word or several separated by commas, `name` that of the run, `pipeline`
+        the name or id of the stored pipeline that they were made of. Only administrators may ask for another `user` or for all; others
+        raise errors.Denied. Raises errors.NotFound for a stored pipeline that does not exist, errors.Invalid for a wrong state."""
         query = {"limit": PAGE, "state": state, "name": name, "user": user, "all": "true" if all_users else None}
+        query["pipeline"] = pipeline
         for item in self._pages("/v1/runs", query):
             yield self._run_of(item)
 
-    def run_nodes(self, run_id: str, state: Optional[str] = None) -> Iterator[pipeline.Node]:
+    def run_nodes(self, run_id: str, state: Optional[str] = None) -> Iterator[Node]:
         """The nodes of a run that have begun, in the order in which they did, fetched page by page; a run may have 1,000,000. `state` is one
         word or several separated by commas. Raises errors.NotFound."""
         for item in self._pages(f"/v1/runs/{_quote(run_id)}/nodes", {"limit": PAGE, "state": state}):
-            yield _fields_of(pipeline.Node, item)
+            yield _fields_of(Node, item)
 
     def run_tree(self, run_id: str) -> List[Dict[str, Any]]:
         """The components of a run in the order of the definition, each with its `children`, also those that wait ("pending"). Of a loop
@@ -657,7 +715,7 @@ class Client:
         items: List[Dict[str, Any]] = self._transport.json("GET", f"/v1/runs/{_quote(run_id)}/tree")["items"]
         return items
 
-    def run_wait(self, run_id: str, timeout: Optional[float] = None) -> pipeline.Run:
+    def run_wait(self, run_id: str, timeout: Optional[float] = None) -> Run:
         """Waits until the run has ended, and returns it, whatever its end; TimeoutError after `timeout` seconds. Outlives restarts of the
         server of up to a minute."""
         end = None if timeout is None else time.monotonic() + timeout
@@ -672,32 +730,125 @@ class Client:
             run = self._patiently(functools.partial(self.run, run_id))
         return run
 
-    def run_retry(
-        self,
-        run_id: str,
-        from_step: Optional[str] = None,
-        parameters: Optional[Mapping[str, Any]] = None,
-        idempotency_key: Optional[str] = None,
-    ) -> pipeline.Run:
-        """Runs again what did not succeed in a run that has ended; returns the new run, which has begun. `from_step` ("train", "dag.train")
-        and all that depends on it, and what uses one of `parameters`, runs again, too. A repeat with the same key returns the same run.
-        Raises errors.NotFound, errors.Conflict while the run has not ended or if nothing is left to do, errors.Gone if its package was
-        removed."""
-        body = {"from": from_step, "parameters": dict(parameters) if parameters else None}
-        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        said = {key: value for key, value in body.items() if value is not None}
-        path = f"/v1/runs/{_quote(run_id)}/retry"
-        return self._run_of(self._transport.json("POST", path, said, headers, repeatable=True))
-
-    def run_stop(self, run_id: str, force: bool = False) -> pipeline.Run:
+    def run_stop(self, run_id: str, force: bool = False) -> Run:
         """Stops a run: its jobs are cancelled, then its post_process runs, with `force` neither. The run returned is `stopping` or has
         ended. A repeat does nothing. Raises errors.NotFound, errors.Conflict if the run had ended before."""
         path = f"/v1/runs/{_quote(run_id)}/stop"
         return self._run_of(self._transport.json("POST", path, {"force": force}, repeatable=False))
 
-    def run_delete(self, run_id: str) -> None:
-        """Deletes a run that has ended, with its jobs and their logs. Raises errors.NotFound, errors.Conflict while it runs."""
-        self._transport.request("DELETE", f"/v1/runs/{_quote(run_id)}", repeatable=False)
+    def run_delete(self, run_id: str, force: bool = False) -> None:
+        """Deletes a run that has ended, with its jobs and their logs. Raises errors.NotFound, errors.Conflict while it runs, and while
+        another run keeps results of it, unless `force`: then the later run shows no logs of these steps."""
+        query = _query({"force": "true" if force else None})
+        self._transport.request("DELETE", f"/v1/runs/{_quote(run_id)}?{query}", repeatable=False)
+
+    def run_logs(
+        self, run_id: str, step: Optional[str] = None, follow: bool = False, timestamps: bool = False
+    ) -> Iterator[LogLine]:
+        """Lines of the steps of a run, each with its `step`; with `follow` until the run ends, across restarts of the server.
+
+        Steps come in the order of the definition and of its loops, one after the other; with `follow` up to 32 that run at the same time
+        side by side. `step` is one component: "train-3" an item of a loop, "train" all of them, "dag" all in a DAG. With `timestamps`
+        lines have their `time`. Raises errors.NotFound."""
+        query = {
+            "step": step,
+            "follow": "true" if follow else "false",
+            "timestamps": "true" if timestamps else None,
+        }
+        return self._logs_of(f"/v1/runs/{_quote(run_id)}/logs", query)
+
+    def run_events(self, run_id: str, since: int = 0) -> Iterator[Event]:
+        """The events of a run itself ("run.created", "run.succeeded" and so on, doc/guide/rest.md) with a larger revision than `since`; those
+        of its jobs are events of the jobs. Raises errors.NotFound."""
+        return self._events_of(f"/v1/runs/{_quote(run_id)}/events", since)
+
+    # -- artifacts of runs
+
+    def artifacts(
+        self,
+        run: Optional[str] = None,
+        *,
+        filesystem: Optional[str] = None,
+        path: Optional[str] = None,
+        type: Optional[str] = None,
+        user: Optional[str] = None,
+    ) -> Iterator[Artifact]:
+        """What steps have written and read, fetched page by page: of one run (id or name), or, without `run`, on a file system of the caller
+        ("home" unless `filesystem` names another). `path` leaves only paths that begin so, `type` only "output" or "input". `user` is whose
+        file system (administrators). Raises errors.NotFound, errors.Invalid for another `type`."""
+        query = {"limit": PAGE, "run": run, "filesystem": filesystem, "path": path, "type": type, "user": user}
+        for item in self._pages("/v1/artifacts", query):
+            yield _fields_of(Artifact, item)
+
+    def artifact_delete(self, run_id: str, path: str) -> None:
+        """Removes an output of a run that has ended: what lies at `path`, as it is listed, and its record. Raises errors.NotFound if no step
+        has written there, errors.Conflict while the run goes on."""
+        self._transport.request("DELETE", f"/v1/artifacts/{_quote(run_id)}?{_query({'path': path})}", repeatable=False)
+
+    # -- stored pipelines
+
+    def _pipeline_of(self, body: Dict[str, Any]) -> Pipeline:
+        pipeline = _fields_of(Pipeline, body)
+        version = body.get("version")
+        pipeline.newest = _fields_of(PipelineVersion, version) if version else None
+        pipeline._client = self
+        return pipeline
+
+    def _pipeline_put(
+        self, path: str, definition: Definition, description: Optional[str], filesystem: Optional[str]
+    ) -> Pipeline:
+        body = body_of({"definition": text_of(definition), "description": description, "fs": filesystem})
+        return self._pipeline_of(self._transport.json("POST", path, body, repeatable=False))
+
+    def pipeline_create(
+        self, definition: Definition, description: Optional[str] = None, filesystem: Optional[str] = None
+    ) -> Pipeline:
+        """Stores a definition (a text of at most 16 MiB, a dictionary, or a pathlib.Path) as version 1 of a pipeline of its name.
+
+        `description` says what it is for (at most 256 bytes), `filesystem` is the main file system of its runs if the definition names
+        none. Raises errors.Invalid with the first error of the definition, errors.Conflict if the user has a pipeline of this name,
+        errors.Unavailable (code "quota") above 1,000 pipelines of a user or 64 MiB of all versions."""
+        return self._pipeline_put("/v1/pipelines", definition, description, filesystem)
+
+    def pipeline_update(
+        self,
+        pipeline: str,
+        definition: Definition,
+        description: Optional[str] = None,
+        filesystem: Optional[str] = None,
+    ) -> Pipeline:
+        """Stores another version of a pipeline, by name or id; runs that have begun go on with their version. A `description` of None stays
+        what it is. Raises what pipeline_create raises, errors.NotFound, and errors.Conflict if the definition has another name."""
+        return self._pipeline_put(f"/v1/pipelines/{_quote(pipeline)}/versions", definition, description, filesystem)
+
+    def pipeline(self, pipeline: str) -> Pipeline:
+        """A stored pipeline, by name or id, with its newest version. Raises errors.NotFound."""
+        return self._pipeline_of(self._transport.json("GET", f"/v1/pipelines/{_quote(pipeline)}"))
+
+    def pipelines(
+        self, name: Optional[str] = None, user: Optional[str] = None, all_users: bool = False
+    ) -> Iterator[Pipeline]:
+        """Stored pipelines, oldest first, fetched page by page, without their versions. Only administrators may ask for another `user` or for
+        all; others raise errors.Denied."""
+        query = {"limit": PAGE, "name": name, "user": user, "all": "true" if all_users else None}
+        for item in self._pages("/v1/pipelines", query):
+            yield self._pipeline_of(item)
+
+    def pipeline_versions(self, pipeline: str) -> Iterator[PipelineVersion]:
+        """The versions of a stored pipeline, by name or id, oldest first, without their texts. Raises errors.NotFound."""
+        for item in self._pages(f"/v1/pipelines/{_quote(pipeline)}/versions", {"limit": PAGE}):
+            yield _fields_of(PipelineVersion, item)
+
+    def pipeline_version(self, pipeline: str, version: int) -> PipelineVersion:
+        """A version of a stored pipeline, by name or id, with its `definition`. Raises errors.NotFound."""
+        path = f"/v1/pipelines/{_quote(pipeline)}/versions/{version}"
+        return _fields_of(PipelineVersion, self._transport.json("GET", path))
+
+    def pipeline_delete(self, pipeline: str, version: Optional[int] = None) -> None:
+        """Deletes a stored pipeline, by name or id, with all versions, or one of them; its runs stay. Raises errors.NotFound, errors.Conflict
+        for the only version of a pipeline."""
+        what = "" if version is None else f"/versions/{version}"
+        self._transport.request("DELETE", f"/v1/pipelines/{_quote(pipeline)}{what}", repeatable=False)
 
     def _pages(self, path: str, query: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
         """The items of a list, page by page; a page may be empty before the last one."""
@@ -807,10 +958,12 @@ def _merged(have: Mapping[str, str], changes: Mapping[str, Optional[str]]) -> Di
     return {key: value for key, value in {**have, **changes}.items() if value is not None}
 
 
-def _line_of(source: Tuple[int, str], text: str, when: Optional[str], partial: bool = False) -> LogLine:
-    """A carriage return within the line marks what follows it as the last state of a redrawn one (doc/guide/rest.md)."""
+def _line_of(source: LogLine, text: str, when: Optional[str], partial: bool = False) -> LogLine:
+    """A line from where `source` is. A carriage return within it marks what follows as the last state of a redrawn one
+    (doc/guide/rest.md)."""
     _, redrawn, state = text.rstrip("\r").rpartition("\r")
-    return LogLine(source[1], source[0], state if redrawn else text, bool(redrawn), when, partial)
+    shown = state if redrawn else text
+    return dataclasses.replace(source, text=shown, redrawn=bool(redrawn), time=when, partial=partial)
 
 
 def _quote(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs of pipelines: what a client gets of them, and the requests behind Client.run and its siblings (doc/guide/pipelines.md)."""
+"""Stored pipelines, runs and artifacts: what a client gets of them, and the bodies of its requests (doc/guide/pipelines.md)."""
 
 import dataclasses
 import html
@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .client import Client, Event, LogLine
 
 # A definition: its text in YAML or JSON, a mapping with the same keys, or the path of a file (pathlib.Path).
 Definition = Union[str, Mapping[str, Any], "os.PathLike[str]"]
@@ -21,8 +21,9 @@ class Node:
 
     `path` is its place, "outer-1.train", `number` its number in its loop from 0 (None: it has no loop), `parent` the `node` of the DAG
     around it (None: the entry points). `type` is "step" or "dag", `state` one of "running", "stopping", "succeeded", "failed",
-    "terminated", "skipped". `job` is the id of its job (None: it has none, or it was deleted). Times are RFC 3339 text. `message` says
-    why it failed or was skipped. `raw` is the whole reply."""
+    "terminated", "cancelled", "skipped". `job` is the id of its job (None: it has none, or it was deleted), `run` that of the run whose
+    result a retry kept (None: it ran in this run). Times are RFC 3339 text. `message` says why it failed or was skipped. `raw` is the
+    whole reply."""
 
     node: int
     path: str
@@ -32,10 +33,105 @@ class Node:
     parent: Optional[int] = None
     number: Optional[int] = None
     job: Optional[str] = None
+    run: Optional[str] = None
     started_at: Optional[str] = None
     finished_at: Optional[str] = None
     message: Optional[str] = None
     raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Artifact:
+    """A file or directory that a step of `run` (an id) wrote ("output") or read ("input", its `type`) under this name.
+
+    `path` lies below the root of `filesystem` (a name) of `user`; those of all items of a loop are joined by commas. `node` is the step in
+    its run, `job` the id of its job (None: it was deleted). `raw` is the whole reply."""
+
+    run: str
+    node: int
+    name: str
+    type: str
+    filesystem: str
+    path: str
+    user: str
+    job: Optional[str] = None
+    created_at: Optional[str] = None
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class PipelineVersion:
+    """A version of a stored pipeline, counted from 1: `hash` (SHA-256 in hexadecimal) and `size` (bytes) of its text, `user` who stored it,
+    `fs` the main file system of its runs (None: the definition says it). `definition` is the text, only from Client.pipeline_version.
+    `raw` is the whole reply."""
+
+    version: int
+    hash: str
+    size: int
+    user: str
+    fs: Optional[str] = None
+    created_at: Optional[str] = None
+    definition: Optional[str] = dataclasses.field(default=None, repr=False)
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclasses.dataclass(eq=False, repr=False)
+class Pipeline:
+    """A stored pipeline: `id` ("ppl-000001") and `name`, which is that of its definition. Times are RFC 3339 text. `newest` is its newest
+    version; None in a pipeline that came from Client.pipelines(). Two are equal when they are the same pipeline. `raw` is the whole reply.
+
+    The methods use the client that the pipeline came from, so they belong to that client's thread, and raise what its methods raise."""
+
+    id: str
+    name: str
+    user: str
+    description: str = ""
+    created_at: Optional[str] = None
+    updated_at: Optional[str] = None
+    newest: Optional[PipelineVersion] = None
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    _client: Optional["Client"] = dataclasses.field(default=None, init=False)
+
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, Pipeline) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"<Pipeline {self.name}{f'@{self.newest.version}' if self.newest else ''} ({self.id})>"
+
+    def _owner(self) -> "Client":
+        if self._client is None:
+            raise ValueError(f"pipeline '{self.id}' did not come from a client; get it by Client.pipeline('{self.id}')")
+        return self._client
+
+    def run(
+        self, parameters: Optional[Mapping[str, Any]] = None, version: Optional[int] = None, **keywords: Any
+    ) -> "Run":
+        """As Client.run_create of this pipeline, with its other keywords; without `version` the newest runs."""
+        return self._owner().run_create(None, parameters, pipeline=self.id, version=version, **keywords)
+
+    def runs(self, state: Optional[str] = None) -> Iterator["Run"]:
+        """The caller's runs of this pipeline, newest first, as Client.runs gives them."""
+        return self._owner().runs(state, pipeline=self.id)
+
+    def versions(self) -> Iterator[PipelineVersion]:
+        """As Client.pipeline_versions of this pipeline."""
+        return self._owner().pipeline_versions(self.id)
+
+    def update(
+        self, definition: Definition, description: Optional[str] = None, filesystem: Optional[str] = None
+    ) -> "Pipeline":
+        """As Client.pipeline_update of this pipeline; returns this pipeline, brought up to date."""
+        other = self._owner().pipeline_update(self.id, definition, description, filesystem)
+        for field in dataclasses.fields(self):
+            setattr(self, field.name, getattr(other, field.name))
+        return self
+
+    def delete(self, version: Optional[int] = None) -> None:
+        """As Client.pipeline_delete of this pipeline, or of one of its versions."""
+        self._owner().pipeline_delete(self.id, version)
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -44,7 +140,8 @@ class Run:
 
     `state` is "running", "stopping", "succeeded", "failed" or "terminated" (a user stopped it), `message` says why it failed. `nodes_in`
     has the number of its nodes in each state, `{"running": 2, "succeeded": 40, ...}`; it is empty in a run that came from Client.runs()
-    or from a change. Times are RFC 3339 text. `raw` is the whole reply.
+    or from a change. `attempt` is 1, of a retry one more than that of the run `retry_of` (an id). `pipeline` (an id) and `version` are those
+    of the stored pipeline that it was made of; None of a definition. Times are RFC 3339 text. `raw` is the whole reply.
 
     The methods use the client that the run came from, so they belong to that client's thread, and raise what its methods raise."""
 
@@ -53,6 +150,11 @@ class Run:
     user: str
     state: str
     message: str = ""
+    description: str = ""
+    attempt: int = 1
+    retry_of: Optional[str] = None
+    pipeline: Optional[str] = None
+    version: Optional[int] = None
     revision: int = 0
     created_at: Optional[str] = None
     finished_at: Optional[str] = None
@@ -104,17 +206,40 @@ class Run:
         """As Client.run_tree of this run."""
         return self._owner().run_tree(self.id)
 
+    def logs(self, step: Optional[str] = None, follow: bool = False, timestamps: bool = False) -> Iterator["LogLine"]:
+        """As Client.run_logs of this run."""
+        return self._owner().run_logs(self.id, step, follow, timestamps)
+
+    def follow(self) -> "Run":
+        """Prints the lines of all steps until the run has ended; returns this run, brought up to date."""
+        for line in self.logs(follow=True):
+            print(f"{line.step} | {line.text}", flush=True)
+        return self.wait()
+
+    def events(self, since: int = 0) -> Iterator["Event"]:
+        """As Client.run_events of this run."""
+        return self._owner().run_events(self.id, since)
+
+    def artifacts(self, type: Optional[str] = None) -> Iterator[Artifact]:
+        """What its steps have written and read, or only "output" or "input"; as Client.artifacts gives it."""
+        return self._owner().artifacts(self.id, type=type)
+
+    def retry(
+        self,
+        from_step: Optional[str] = None,
+        parameters: Optional[Mapping[str, Any]] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> "Run":
+        """As Client.run_retry of this run: returns the new run, this one stays as it is."""
+        return self._owner().run_retry(self.id, from_step, parameters, idempotency_key)
+
     def stop(self, force: bool = False) -> "Run":
         """As Client.run_stop of this run; returns this run, brought up to date."""
         return self._take(self._owner().run_stop(self.id, force))
 
-    def retry(self, from_step: Optional[str] = None, parameters: Optional[Mapping[str, Any]] = None) -> "Run":
-        """As Client.run_retry of this run; returns the new run."""
-        return self._owner().run_retry(self.id, from_step, parameters)
-
-    def delete(self) -> None:
+    def delete(self, force: bool = False) -> None:
         """As Client.run_delete of this run."""
-        self._owner().run_delete(self.id)
+        self._owner().run_delete(self.id, force)
 
     @property
     def nodes_in(self) -> Dict[str, int]:
@@ -140,25 +265,22 @@ def text_of(definition: Definition) -> str:
         return file.read()
 
 
-def body_of(
-    definition: Definition,
-    parameters: Optional[Mapping[str, Any]],
-    name: Optional[str],
-    image: Optional[str],
-    disabled: Union[str, Sequence[str], None],
-    failure_strategy: Optional[str],
-    package: Optional[str],
-    queue: Optional[str],
-) -> Dict[str, Any]:
-    """The body of POST /v1/runs."""
-    values = {
-        "definition": text_of(definition),
-        "parameters": dict(parameters) if parameters else None,
-        "name": name,
-        "image": image,
-        "disabled": disabled if disabled is None or isinstance(disabled, str) else ",".join(disabled),
-        "failure_strategy": failure_strategy,
-        "package": package,
-        "queue": queue,
-    }
+def source_of(definition: Optional[Definition], pipeline: Optional[str], version: Optional[int]) -> Dict[str, Any]:
+    """The part of a body that says what runs. Raises ValueError unless it is either a definition or a stored pipeline."""
+    if (definition is None) == (pipeline is None):
+        raise ValueError('a run needs either a definition or the name of a stored pipeline, pipeline="NAME"')
+    if definition is None:
+        return {"pipeline": pipeline, "version": version}
+    if version is not None:
+        raise ValueError(f"version {version}: only a stored pipeline has versions; give pipeline= without a definition")
+    return {"definition": text_of(definition)}
+
+
+def joined(names: Union[str, Sequence[str], None]) -> Optional[str]:
+    """Names separated by commas."""
+    return names if names is None or isinstance(names, str) else ",".join(names)
+
+
+def body_of(values: Mapping[str, Any]) -> Dict[str, Any]:
+    """A body: the values without those that are None."""
     return {key: value for key, value in values.items() if value is not None}

@@ -164,15 +164,20 @@ static int open_state(Keep *keep, const Task *task)
         return openat(keep->tasks_fd, task->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 }
 
-static void end_with_text(Keep *keep, Task *task, EndKind kind, const char *text)
+static void end_unstarted(Keep *keep, Task *task, EndKind kind, bool permanent, const char *text)
 {
-        RecordEnd end = { .kind = kind, .exit_code = -1, .time_ms = clock_now_ms() };
+        RecordEnd end = { .kind = kind, .exit_code = -1, .permanent = permanent, .time_ms = clock_now_ms() };
         fd_auto int fd = open_state(keep, task);
 
         g_strlcpy(end.text, text, sizeof end.text);
         if (fd >= 0)
                 (void)record_write_end(fd, &end); /* else the next agent comes to the same conclusion */
         end_task(keep, task, &end);
+}
+
+static void end_with_text(Keep *keep, Task *task, EndKind kind, const char *text)
+{
+        end_unstarted(keep, task, kind, false, text);
 }
 
 static const char *lost_text(const Task *task)
@@ -641,7 +646,7 @@ static void watch_ready(Keep *keep)
 static void refused(Keep *keep, Task *task, const WireReply *reply)
 {
         leave_slot(keep, task, false); /* it has the limits of another task */
-        end_with_text(keep, task, record_start_end(reply->err), reply->text);
+        end_unstarted(keep, task, record_start_end(reply->err), reply->err == ENOSPC, reply->text);
 }
 
 static void on_reply(const WireReply *reply, int pidfd_received, void *arg)

@@ -411,7 +411,7 @@ static _Noreturn void end_failed(Keeper *keeper, const char *text)
 {
         RecordEnd end = { .kind = (int32_t)record_start_end(keeper->start_err),
                           .exit_code = -1,
-                          .permanent = keeper->never_starts };
+                          .permanent = keeper->never_starts || keeper->start_err == ENOSPC };
 
         keeper->phase = KILLING;
         while (reap(keeper)) {

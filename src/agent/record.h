@@ -33,8 +33,8 @@ typedef struct {
         int32_t kind; /* EndKind */
         int32_t exit_code, signal;
         int32_t oom;
-        int32_t clean;     /* its slot was empty and is reset */
-        int32_t permanent; /* of END_FAILED: a retry would fail as well */
+        int32_t clean; /* its slot was empty and is reset */
+        int32_t permanent; /* of END_FAILED: a retry would fail as well; of END_LOST: a full disk prevented the start */
         int64_t time_ms, peak_memory, cpu_us;
         char text[RECORD_TEXT_MAX]; /* the reason, for END_FAILED and END_LOST */
 } RecordEnd;

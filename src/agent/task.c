@@ -53,18 +53,19 @@ void task_format_failed(const char *name, const char *text, bool permanent, GStr
         g_string_append_printf(line, ",\"permanent\":%s}\n", permanent ? "true" : "false");
 }
 
-static void format_lost(const char *name, const char *text, gint64 time, GString *line)
+static void format_lost(const char *name, const char *text, bool no_space, gint64 time, GString *line)
 {
         g_string_append(line, "{\"op\":\"lost\",\"task\":");
         json_quote(line, name);
         g_string_append(line, ",\"text\":");
         json_quote(line, text);
-        g_string_append_printf(line, ",\"time\":%" G_GINT64_FORMAT "}\n", time);
+        g_string_append_printf(line, ",\"no_space\":%s,\"time\":%" G_GINT64_FORMAT "}\n",
+                               no_space ? "true" : "false", time);
 }
 
 void task_format_unknown(const char *name, gint64 now, GString *line)
 {
-        format_lost(name, "the agent does not know this task", now, line);
+        format_lost(name, "the agent does not know this task", false, now, line);
 }
 
 void task_format_end(const Task *task, GString *line)
@@ -74,7 +75,7 @@ void task_format_end(const Task *task, GString *line)
         if (end->kind == END_FAILED) {
                 task_format_failed(task->name, end->text, end->permanent, line);
         } else if (end->kind == END_LOST) {
-                format_lost(task->name, end->text, end->time_ms, line);
+                format_lost(task->name, end->text, end->permanent, end->time_ms, line);
         } else {
                 g_string_append_printf(
                         line,

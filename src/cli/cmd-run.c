@@ -12,8 +12,8 @@
 
 typedef struct {
         Common common;
-        char *file, *format, *name, *image, *disabled, *user, *state, *key, *description, *package_path,
-                *queue;
+        char *file, *format, *name, *image, *disabled, *user, *state, *stored, *key, *description,
+                *package_path, *queue;
         GPtrArray *parameters; /* "NAME=VALUE" */
         bool follow, force, all, no_package, allow_large;
         gint64 limit, timeout_ms;
@@ -120,10 +120,11 @@ static const Option list_options[] = {
         { "user", 'u', OPTION_STRING, offsetof(RunOptions, user), "NAME",
           "runs of this user (administrators)" },
         { "all", 'a', OPTION_BOOL, offsetof(RunOptions, all), NULL, "runs of all users (administrators)" },
-        { "name", 0, OPTION_STRING, offsetof(RunOptions, name), "NAME",
-          "only runs of pipelines with this name" },
+        { "name", 0, OPTION_STRING, offsetof(RunOptions, name), "NAME", "only runs with this name" },
+        { "pipeline", 0, OPTION_STRING, offsetof(RunOptions, stored), "PIPELINE",
+          "only runs of this stored pipeline, by name or id" },
         { "state", 's', OPTION_STRING, offsetof(RunOptions, state), "STATES",
-          "only runs in these states, separated by commas: running, succeeded, failed, terminated" },
+          "only runs in these states, separated by commas: running, stopping, succeeded, failed, terminated" },
         { "limit", 'l', OPTION_INT, offsetof(RunOptions, limit), "N", "at most N, the newest",
           .fallback = "20", .min = 1, .max = 1000000 },
         FORMAT_OPTION(offsetof(RunOptions, format)),
@@ -162,6 +163,7 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         url_add_query(path, "user", options->user);
         url_add_query(path, "all", options->all ? "true" : NULL);
         url_add_query(path, "name", options->name);
+        url_add_query(path, "pipeline", options->stored);
         url_add_query(path, "state", options->state);
         listing = listing_new(cli, format, columns, "id");
         if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))

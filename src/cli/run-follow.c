@@ -17,7 +17,8 @@
 enum {
         PAUSE_MS = 100,
         PAUSE_MAX_MS = 2000,
-        NODES_MAX = 1000, /* steps of a run with more nodes are not shown one by one */
+        NODES_MAX = 1000,  /* steps of a run with more nodes are not shown one by one, */
+        COUNTS_MS = 10000, /* but how many are in which state, at most this often */
 };
 
 char *run_path(const char *run, const char *suffix)
@@ -47,6 +48,7 @@ static char *took(const json_t *item, const char *from, const char *to)
 typedef struct {
         Cli *cli;
         GHashTable *states; /* node -> its state, as it was printed */
+        gint64 counts_due;  /* 0: no counts were printed */
 } Steps;
 
 static void print_step(const Steps *steps, const json_t *node)
@@ -75,9 +77,29 @@ static void note_step(Steps *steps, const json_t *node)
         print_step(steps, node);
 }
 
-static bool show_steps(Steps *steps, const char *run, GError **error)
+/* "train: 1040 succeeded, 20 running" */
+static void print_counts(Steps *steps, const json_t *run)
 {
-        g_autofree char *path = g_strdup_printf("%s?limit=%d", run, NODES_MAX);
+        const json_t *counts = json_object_get(run, "nodes"), *count;
+        g_autoptr(GString) text = g_string_new(NULL);
+        const char *state;
+
+        if (clock_monotonic_ms() < steps->counts_due)
+                return;
+        if (!steps->counts_due)
+                cli_say(steps->cli, "there are more than %d steps: how many are in which state follows",
+                        NODES_MAX);
+        steps->counts_due = clock_monotonic_ms() + COUNTS_MS;
+        json_object_foreach((json_t *)counts, state, count)
+                if (json_integer_value(count) > 0)
+                        g_string_append_printf(text, "%s%" JSON_INTEGER_FORMAT " %s", text->len ? ", " : "",
+                                               json_integer_value(count), state);
+        printf("%s: %s\n", text_of(run, "name"), text->str);
+}
+
+static bool show_steps(Steps *steps, const char *nodes, const json_t *run, GError **error)
+{
+        g_autofree char *path = g_strdup_printf("%s?limit=%d", nodes, NODES_MAX);
         g_autoptr(json_t) reply = NULL;
         const json_t *item;
         size_t i;
@@ -85,9 +107,10 @@ static bool show_steps(Steps *steps, const char *run, GError **error)
         if (!http_call_json(steps->cli->client, "GET", path, NULL, &reply, error))
                 return false;
         if (is_set(reply, "next"))
-                return true;
-        json_array_foreach(json_object_get(reply, "items"), i, item)
-                note_step(steps, item);
+                print_counts(steps, run);
+        else
+                json_array_foreach(json_object_get(reply, "items"), i, item)
+                        note_step(steps, item);
         fflush(stdout);
         return true;
 }
@@ -115,7 +138,7 @@ static bool look(Steps *steps, const char *run, bool show, char **known, json_t 
         if (!http_call_json(steps->cli->client, "GET", path, NULL, ret, error))
                 return false;
         *ret_news = take_news(known, *ret);
-        return !*ret_news || !show || show_steps(steps, nodes, error);
+        return !*ret_news || !show || show_steps(steps, nodes, *ret, error);
 }
 
 static bool is_late(const char *run, gint64 deadline, GError **error)
@@ -163,7 +186,7 @@ static bool wait(Steps *steps, const char *word, bool show, gint64 deadline, jso
 
 bool run_follow(Cli *cli, const char *run, bool show, gint64 deadline, json_t **ret, GError **error)
 {
-        Steps steps = { cli, g_hash_table_new_full(NULL, NULL, NULL, g_free) };
+        Steps steps = { .cli = cli, .states = g_hash_table_new_full(NULL, NULL, NULL, g_free) };
         bool ok = wait(&steps, run, show, deadline, ret, error);
 
         g_hash_table_unref(steps.states);

@@ -134,10 +134,8 @@ static void limit_priority(Engine *engine, Life *life, const char *by)
 /* A user over the disk limit may not release jobs; an administrator may release them. */
 static bool may_release(const Engine *engine, const Job *job, Act *act)
 {
-        const EngineConfig *config = &engine->config;
-
-        return act->action != ACT_RELEASE || act->admin || !config->may_write ||
-               config->may_write(job->user, config->may_write_arg, &act->command.error);
+        return act->action != ACT_RELEASE || act->admin ||
+               engine_may_write(engine, job->user, &act->command.error);
 }
 
 bool act_on_live(Engine *engine, Live *live, Act *act)

@@ -30,6 +30,13 @@ gint64 engine_now(const Engine *engine)
         return engine->config.now ? engine->config.now(engine->config.now_arg) : clock_now_ms();
 }
 
+bool engine_may_write(const Engine *engine, const char *user, GError **error)
+{
+        const EngineConfig *config = &engine->config;
+
+        return !config->may_write || config->may_write(user, config->may_write_arg, error);
+}
+
 void engine_new_id(Engine *engine, char ret[ID_LEN + 1])
 {
         if (engine->config.new_id) {

@@ -167,7 +167,7 @@ typedef struct {
 } EngineRun;
 /* Creates a run and begins it. ERR_INVALID: the definition has errors, the first of which is given; ERR_QUOTA: the user,
  * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run; ERR_NOT_FOUND: the
- * version was deleted. Compiles the text on the caller's thread: up to a second for 16 MiB. */
+ * version was deleted, or there is no such file system; ERR_CONFLICT also: sub_path of the main file system is a file. Compiles the text on the caller's thread: up to a second for 16 MiB. */
 void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done, void *arg);
 /* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
 void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
@@ -198,6 +198,8 @@ typedef struct {
         const char *note; /* what it is for; NULL: none, or that of before; at most 256 bytes */
         const char *fs;   /* the main file system of its runs, if the text names none; or NULL */
         const char *path; /* of the file on `fs` from which the text was read; or NULL */
+        /* A file system for a text with artifacts that names none, as its runs will have one; not stored; or NULL. */
+        const char *fs_default;
 } EnginePipeline;
 /* Called once, as EngineRunDone. All is borrowed; NULL with an error. After a deletion there is no version. */
 typedef void (*EnginePipelineDone)(const PipelineRecord *pipeline, const PipelineVersion *version,
@@ -218,6 +220,15 @@ void engine_delete_pipeline(Engine *engine, gint64 seq, int version, const char 
  * ERR_NOT_FOUND, ERR_CONFLICT: the run has not ended; or why the file cannot be removed. */
 void engine_delete_artifact(Engine *engine, const char *run_id, const char *path, EngineRunDone done,
                             void *arg);
+
+/* `text`: UTF-8, borrowed; NULL with an error. */
+typedef void (*EngineTextDone)(const char *text, const GError *error, void *arg);
+/* Reads a text of at most `max` bytes at a path of a user's file system, with the rights of the user's Unix user; by the
+ * file workers, whose deadline it has. `done` is called once, by the engine's thread or at its end, and must not block.
+ * ERR_NOT_FOUND: the file or file system; ERR_DENIED; ERR_INVALID: it is no text, or the path leaves the file system;
+ * ERR_TOO_LARGE; ERR_CONFLICT: no driver for its kind; ERR_UNAVAILABLE: no answer in time, or the server ends. */
+void engine_read_file(Engine *engine, const char *user, const char *fs, const char *path, gsize max,
+                      EngineTextDone done, void *arg);
 
 /* ---- the catalog ---- */
 

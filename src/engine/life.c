@@ -480,9 +480,10 @@ static char *say_exit(const Job *job, const Member *member)
         return g_strdup_printf("%s exited with status %d; %s", name, member->exit_code, see);
 }
 
-static int after_loss(Job *job)
+/* One that did not run because of a full disk does not count: it is tried again until there is space. */
+static int after_loss(Job *job, const MemberEnd *end)
 {
-        job->losses++;
+        job->losses += !end->no_space;
         return job->spec->restart_lost && job->losses <= LIFE_LOST_MAX ? (int)LIFE_RETRY : (int)JOB_FAILED;
 }
 
@@ -522,7 +523,7 @@ static void attempt_failed(Life *life, const Member *member, const MemberEnd *en
         char *why = with_last_line(say_exit(life->job, member), life->job, member, end->last_line);
 
         if (member->state == MEMBER_LOST) {
-                life_stop(life, after_loss(life->job), why);
+                life_stop(life, after_loss(life->job, end), why);
                 return;
         }
         if (life->job->spec->tty && end->hung_up) {

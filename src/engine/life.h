@@ -67,6 +67,7 @@ typedef struct {
         const char *note;      /* EXITED: Observation.note */
         const char *last_line; /* EXITED: Observation.last_line, without secrets */
         bool permanent;        /* the start failed, and would fail again */
+        bool no_space;         /* LOST: it did not run, since a disk was full */
         bool rebooted;         /* reported as left over from before a restart of the machine */
 } MemberEnd;
 

@@ -44,6 +44,7 @@ static MemberEnd end_of(const Engine *engine, const RuntimeSlot *slot, const Obs
                             .text = observed->text,
                             .note = observed->note,
                             .permanent = observed->permanent,
+                            .no_space = observed->no_space,
                             .rebooted = is_rebooted(engine, slot) };
 }
 

@@ -338,19 +338,12 @@ static void store_version(Engine *engine, PutPipeline *put, StoredPipeline *now,
         replace(engine, record->seq, now);
 }
 
-static bool check_disk(Engine *engine, const char *user, GError **error)
-{
-        const EngineConfig *config = &engine->config;
-
-        return !config->may_write || config->may_write(user, config->may_write_arg, error);
-}
-
 static bool apply_create(Engine *engine, Command *command)
 {
         PutPipeline *put = (PutPipeline *)command;
         StoredPipeline *now;
 
-        if (!check_disk(engine, put->record->user, &command->error) ||
+        if (!engine_may_write(engine, put->record->user, &command->error) ||
             !check_new(engine, put, &command->error))
                 return true;
         now = stored_new(pipeline_record_copy(put->record));
@@ -367,7 +360,7 @@ static bool apply_update(Engine *engine, Command *command)
 
         if (!stored)
                 (void)no_pipeline(put->record->seq, &command->error);
-        else if (check_disk(engine, stored->record->user, &command->error) &&
+        else if (engine_may_write(engine, stored->record->user, &command->error) &&
                  check_change(engine, put, stored, &command->error))
                 store_version(engine, put, stored_copy(stored), "pipeline.updated");
         return true;
@@ -416,7 +409,8 @@ static bool check_note(const char *note, GError **error)
 /* The definition is compiled as that of a run: what is stored can run. */
 static char *name_of(Engine *engine, const EnginePipeline *pipeline, GError **error)
 {
-        g_autoptr(json_t) request = json_pack("{s:s*}", "fs_name", pipeline->fs);
+        g_autoptr(json_t) request =
+                json_pack("{s:s*, s:s*}", "fs_name", pipeline->fs, "fs_default", pipeline->fs_default);
         g_autoptr(RunPlan) plan = run_plan_new(engine, pipeline->text, request, error);
 
         return plan ? g_strdup(definition_text(plan->definition, plan->definition->name)) : NULL;

@@ -39,6 +39,7 @@ typedef struct {
         gint64 user_seq;
         json_t *paths;
         gsize max;
+        bool unnamed;
         Post *post;
         gint64 asked, begun_at; /* ms; begun_at 0: not seen to have begun */
         Place *place;           /* the engine's thread: NULL once it is counted as answered */
@@ -174,7 +175,8 @@ static void do_all(FileWork *work, Vfs *vfs)
                         return;
                 value = do_one(vfs, work, json_string_value(path), &work->failure);
                 if (!value) {
-                        (void)err_prefix(&work->failure, "artifact '%s': ", name);
+                        if (!work->unnamed)
+                                (void)err_prefix(&work->failure, "artifact '%s': ", name);
                         g_clear_pointer(&work->values, json_decref);
                         return;
                 }
@@ -453,6 +455,7 @@ void run_files_ask(RunFiles *files, const FilesRequest *request)
         work->kind = request->kind;
         work->paths = request->paths;
         work->max = request->max;
+        work->unnamed = request->unnamed;
         work->post = g_atomic_rc_box_acquire(files->post);
         if (!catalog_filesystem_place(files->engine->catalog, files->engine->config.homes, request->user,
                                       request->fs, &work->at, &work->failure)) {
@@ -467,6 +470,78 @@ void run_files_ask(RunFiles *files, const FilesRequest *request)
         if (!files->check_at)
                 files->check_at = work->asked + CHECK_MS;
         serve_place(files, work->place);
+}
+
+typedef struct {
+        Command command;
+        FilesRequest request; /* `paths` NULL: it was passed on */
+        char *user, *fs;
+} AskFiles;
+
+static bool apply_ask(Engine *engine, Command *command)
+{
+        AskFiles *ask = (AskFiles *)command;
+
+        if (ask->request.paths) /* else it is applied again */
+                run_files_ask(engine->files, &ask->request);
+        ask->request.paths = NULL;
+        return true;
+}
+
+static void free_ask(Command *command)
+{
+        AskFiles *ask = (AskFiles *)command;
+
+        if (ask->request.paths)
+                answer_end(&ask->request.ticket);
+        json_decref(ask->request.paths);
+        g_free(ask->user);
+        g_free(ask->fs);
+}
+
+static const CommandOps ask_ops = {
+        .name = "question to a file system", .size = sizeof(AskFiles), .apply = apply_ask, .free = free_ask
+};
+
+void run_files_post(Engine *engine, const FilesRequest *request)
+{
+        AskFiles *ask = command_new(&ask_ops, NULL, NULL);
+
+        ask->user = g_strdup(request->user);
+        ask->fs = g_strdup(request->fs);
+        ask->request = *request;
+        ask->request.user = ask->user;
+        ask->request.fs = ask->fs;
+        inbox_put(&engine->inbox, &ask->command);
+}
+
+/* ---- texts ---- */
+
+typedef struct {
+        EngineTextDone done;
+        void *arg;
+} Reader;
+
+static void note_text(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)
+{
+        g_autofree Reader *reader = ticket->arg;
+
+        reader->done(json_string_value(json_object_get(values, "text")), error, reader->arg);
+}
+
+void engine_read_file(Engine *engine, const char *user, const char *fs, const char *path, gsize max,
+                      EngineTextDone done, void *arg)
+{
+        Reader *reader = g_new0(Reader, 1);
+
+        *reader = (Reader){ done, arg };
+        run_files_post(engine, &(FilesRequest){ .ticket = { .answered = note_text, .arg = reader },
+                                                .kind = FILES_READ,
+                                                .user = user,
+                                                .fs = fs,
+                                                .paths = json_pack("{s:s}", "text", path),
+                                                .max = max,
+                                                .unnamed = true });
 }
 
 /* ---- begin and end ---- */

@@ -45,6 +45,7 @@ typedef struct {
         const char *user, *fs; /* the owner, and the name among their file systems */
         json_t *paths;         /* name -> path on the file system; taken */
         gsize max;
+        bool unnamed; /* errors do not say the name of what failed */
 } FilesRequest;
 
 typedef struct RunFiles RunFiles;
@@ -56,6 +57,8 @@ void run_files_free(RunFiles *files); /* NULL is a no-op */
 
 /* Never blocks. One answer follows for each request, also if the file system does not exist. */
 void run_files_ask(RunFiles *files, const FilesRequest *request);
+/* The same from any thread, for who is no run. */
+void run_files_post(Engine *engine, const FilesRequest *request);
 /* The same answer for a request that cannot be made. */
 void run_files_refuse(RunFiles *files, const FilesTicket *ticket, const GError *error);
 /* Answers what has waited too long. */

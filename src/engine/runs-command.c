@@ -1,5 +1,6 @@
 /* The commands on runs of pipelines: create, stop, delete (see runs.h). */
 #include "engine/pipelines.h"
+#include "engine/run-files.h"
 #include "engine/runs.h"
 
 #include <string.h>
@@ -43,6 +44,7 @@ typedef struct {
         RunCommand run;
         RunRecord *record; /* with text and request; stored by the batch */
         RunPlan *plan;
+        GError *failure; /* of its sub path */
 } CreateRun;
 
 /* Also of one run alone: aliases make a short text long. */
@@ -120,13 +122,6 @@ static bool check_version(Engine *engine, const RunRecord *record, GError **erro
                        record->version, record->name);
 }
 
-static bool check_disk(Engine *engine, const RunRecord *record, GError **error)
-{
-        const EngineConfig *config = &engine->config;
-
-        return !config->may_write || config->may_write(record->user, config->may_write_arg, error);
-}
-
 /* The user's own file systems, whose kinds can be used. The same is checked again for each job. */
 static bool check_filesystems(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
@@ -164,7 +159,7 @@ bool run_command_fits(const Engine *engine, const RunPlan *plan)
 
 bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
-        return check_disk(engine, record, error) && check_key(engine, record, error) &&
+        return engine_may_write(engine, record->user, error) && check_key(engine, record, error) &&
                check_filesystems(engine, record, plan, error) && check_queue(engine, record, plan, error) &&
                check_open(engine, record, plan, error);
 }
@@ -175,6 +170,10 @@ static bool apply_create(Engine *engine, Command *command)
         RunRecord *record = create->record;
         LiveRun *live;
 
+        if (create->failure) {
+                command->error = g_error_copy(create->failure);
+                return true;
+        }
         if (!run_command_fits(engine, create->plan))
                 return false;
         if (!run_command_check(engine, record, create->plan, &command->error) ||
@@ -198,6 +197,7 @@ static void free_create(Command *command)
         run_record_free(create->run.answer);
         run_record_free(create->record);
         g_clear_pointer(&create->plan, run_plan_unref);
+        g_clear_error(&create->failure);
 }
 
 static const CommandOps create_ops = { .name = "create run",
@@ -205,6 +205,47 @@ static const CommandOps create_ops = { .name = "create run",
                                        .apply = apply_create,
                                        .answer = run_command_answer,
                                        .free = free_create };
+
+/* ---- the sub path of its main file system ---- */
+
+static const char *sub_path_of(const CreateRun *create)
+{
+        const Definition *definition = create->plan->definition;
+
+        return definition->has_main_fs ? definition_text(definition, definition->main_fs.sub_path) : "";
+}
+
+/* Once. `engine` NULL: the server ends. What cannot be looked at is the first step's to say. */
+static void note_sub_path(Engine *engine, const FilesTicket *ticket, const json_t *values,
+                          const GError *error)
+{
+        CreateRun *create = ticket->arg;
+        const json_t *found = json_object_get(values, "sub_path");
+
+        if (!engine) {
+                command_answer(NULL, &create->run.command, error);
+                return;
+        }
+        if (json_is_true(json_object_get(found, "exists")) && !json_is_true(json_object_get(found, "is_dir")))
+                err_set(&create->failure, ERR_CONFLICT,
+                        "fs_options.main_fs: sub_path '%.300s' is a file, and must be a directory\n"
+                        "Name another sub_path, or remove the file.",
+                        sub_path_of(create));
+        inbox_put(&engine->inbox, &create->run.command);
+}
+
+/* Without holding the engine's thread. */
+static void look_at_sub_path(Engine *engine, CreateRun *create)
+{
+        const Definition *definition = create->plan->definition;
+
+        run_files_post(engine,
+                       &(FilesRequest){ .ticket = { .answered = note_sub_path, .arg = create },
+                                        .kind = FILES_STAT,
+                                        .user = create->record->user,
+                                        .fs = definition_text(definition, definition->main_fs.name),
+                                        .paths = json_pack("{s:s}", "sub_path", sub_path_of(create)) });
+}
 
 /* Whether a main file system was at hand is not the caller's: servers before this version had none. */
 static json_t *read_wish(const char *request)
@@ -289,7 +330,10 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
         create->run.run_done = done;
         create->record = g_steal_pointer(&record);
         create->plan = g_steal_pointer(&plan);
-        inbox_put(&engine->inbox, &create->run.command);
+        if (*sub_path_of(create))
+                look_at_sub_path(engine, create);
+        else
+                inbox_put(&engine->inbox, &create->run.command);
 }
 
 /* ---- stop ---- */

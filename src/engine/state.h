@@ -435,6 +435,8 @@ gint64 retain_due(const Engine *engine); /* when something may be due next, ms; 
 /* ---- engine.c ---- */
 
 gint64 engine_now(const Engine *engine);
+/* EngineConfig.may_write. */
+bool engine_may_write(const Engine *engine, const char *user, GError **error);
 /* An id for a job. Its start is that of the ids before it, for some hundred of them: rows of an index that are close
  * together share a page of the database, so a commit of several new jobs writes fewer pages. */
 void engine_new_id(Engine *engine, char ret[ID_LEN + 1]);

@@ -103,9 +103,7 @@ static bool check_count(Submission *submission)
                 return err_set(&submission->submit->command.error, ERR_INVALID,
                                "%" G_GINT64_FORMAT " jobs in one submission: at most %d", submission->n_jobs,
                                MAX_JOBS);
-        if (engine->config.may_write &&
-            !engine->config.may_write(submission->submit->user, engine->config.may_write_arg,
-                                      &submission->submit->command.error))
+        if (!engine_may_write(engine, submission->submit->user, &submission->submit->command.error))
                 return false;
         if (g_hash_table_size(engine->by_id) + submission->n_jobs <= max)
                 return check_user_count(submission, max);

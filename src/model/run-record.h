@@ -60,6 +60,11 @@ typedef struct {
 } RunRecord;
 void run_record_free(RunRecord *record);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunRecord, run_record_free)
+/* NODE_STOPPING for one that a user stops, else its state. */
+static inline NodeState run_record_state(const RunRecord *run)
+{
+        return run->state == NODE_RUNNING && run->stopping ? NODE_STOPPING : (NodeState)run->state;
+}
 
 /* An instance of a component: a row for each that has run, was skipped, or failed. */
 typedef struct {

@@ -257,11 +257,6 @@ void view_free(View *view)
         g_free(view);
 }
 
-bool view_is_synced(const View *view)
-{
-        return view->synced;
-}
-
 const json_t *view_find(const View *view, const KubeKind *kind, const char *namespace, const char *name)
 {
         for (Seen seen = SEEN_JOBS; seen < SEEN_KINDS; seen++)

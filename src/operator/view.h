@@ -24,7 +24,6 @@ typedef struct {
 View *view_new(KubeClient *client, const char *namespace, bool volcano, const ViewEvents *events);
 void view_free(View *view);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(View, view_free)
-bool view_is_synced(const View *view);
 
 /* Of any kind that is looked at. NULL: not there; borrowed, as in kube/cache.h. */
 const json_t *view_find(const View *view, const KubeKind *kind, const char *namespace, const char *name);

@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "pipeline/run.h"
 
 enum {
-        ROOT = 0, /* nodes, as in run.h */
-        POST = 1,
         MARK_AGAIN = 1,   /* made again, with all that is in it */
         MARK_CHANGED = 2, /* something in it is made again */
 };
@@ -229,7 +228,7 @@ static void add_dag(Plan *plan, guint32 node, guint32 component, guint32 outer)
 
 static void find_dags(Plan *plan)
 {
-        add_dag(plan, ROOT, DEFINITION_ROOT, 0);
+        add_dag(plan, RUN_ROOT, DEFINITION_ROOT, 0);
         for (guint i = 0; i < plan->retry->nodes->len; i++) {
                 const RunNodeRecord *row = plan->retry->nodes->pdata[i];
                 guint32 outer = dag_of(plan, row->dag);
@@ -326,7 +325,7 @@ typedef struct {
 
 static gint64 *key_new(guint32 dag, guint32 component)
 {
-        gint64 key = (gint64)((guint64)dag << 32 | component);
+        gint64 key = run_child_key(dag, component);
 
         return g_memdup2(&key, sizeof key);
 }
@@ -345,8 +344,8 @@ static void find_loops(Renumber *renumber)
 
 static guint32 number_of_dag(const Renumber *renumber, guint32 node)
 {
-        return node == ROOT
-                       ? ROOT
+        return node == RUN_ROOT
+                       ? RUN_ROOT
                        : GPOINTER_TO_UINT(g_hash_table_lookup(renumber->numbers, GUINT_TO_POINTER(node)));
 }
 
@@ -428,7 +427,7 @@ static void free_child(gpointer child)
 
 static void take_rows(const Plan *plan, RunKept *ret)
 {
-        Renumber renumber = { .plan = plan, .kept = ret, .next = POST + 1 };
+        Renumber renumber = { .plan = plan, .kept = ret, .next = RUN_POST + 1 };
         const GPtrArray *nodes = plan->retry->nodes;
 
         ret->nodes = g_ptr_array_new_with_free_func(free_node);

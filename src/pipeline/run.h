@@ -68,6 +68,12 @@ typedef struct {
         bool touched;
 } RunChild;
 
+/* A key for a component in the instance of a DAG that node `dag` stands for. */
+static inline gint64 run_child_key(guint32 dag, guint32 component)
+{
+        return (gint64)((guint64)dag << 32 | component);
+}
+
 /* An instance of a DAG. */
 typedef struct {
         guint32 node;     /* its own */

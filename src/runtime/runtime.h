@@ -88,8 +88,9 @@ typedef struct {
 typedef enum {
         OBSERVED_STARTED, /* pid, time */
         OBSERVED_READY,
-        OBSERVED_EXITED,       /* exit and usage; repeated until forget() */
-        OBSERVED_LOST,         /* its keeper is gone and left no record; repeated until forget() */
+        OBSERVED_EXITED, /* exit and usage; repeated until forget() */
+        OBSERVED_LOST, /* its keeper is gone and left no record, or a full disk prevented the start (no_space);
+                          repeated until forget() */
         OBSERVED_START_FAILED, /* text: why; permanent: whether the same start would fail again; repeated
                                   until forget() */
         OBSERVED_SYNCED, /* all tasks that the runtime knows were reported since it (re)connected: a task that
@@ -114,6 +115,7 @@ typedef struct {
         bool oom;
         bool hung_up;       /* EXITED: its terminal was closed and none was connected in time */
         bool permanent;     /* the same start would fail again: no such program, not permitted, ... */
+        bool no_space;      /* LOST: it did not run, since a disk was full */
         gint64 time;        /* ms since 1970, when it happened */
         gint64 peak_memory; /* bytes; 0: unknown */
         gint64 cpu_us;

@@ -352,13 +352,6 @@ static gboolean account_equal(gconstpointer a, gconstpointer b)
         return x->queue == y->queue && x->user == y->user;
 }
 
-const Account *account_find(const Scheduler *s, int queue, int user)
-{
-        Account key = { .queue = queue, .user = user };
-
-        return g_hash_table_lookup(s->accounts, &key);
-}
-
 Account *account_get(Scheduler *s, int queue, int user)
 {
         Account key = { .queue = queue, .user = user }, *account = g_hash_table_lookup(s->accounts, &key);

@@ -31,7 +31,6 @@ typedef struct {
 } Array;
 
 Account *account_get(Scheduler *s, int queue, int user); /* created if missing; borrowed */
-const Account *account_find(const Scheduler *s, int queue, int user);
 GPtrArray *accounts_sorted(const Scheduler *s);
 
 gint64 usage_at(const Scheduler *s, const Usage *usage, gint64 now);

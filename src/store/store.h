@@ -145,7 +145,8 @@ RunRecord *store_run_by_key(Store *store, const char *user, const char *idempote
 typedef struct {
         const char *user;  /* NULL: of all users */
         const char *name;  /* exact, or NULL */
-        guint32 states;    /* bit set of 1u << NodeState; 0: all */
+        gint64 pipeline;   /* seq of the stored pipeline that they were made of; 0: of any, or of none */
+        guint32 states;    /* bit set of 1u << NodeState, of run_record_state; 0: all */
         gint64 before_seq; /* runs with a smaller seq; 0: start with the newest */
         bool oldest_first; /* `before_seq` does not count, but: */
         gint64 after_seq;  /* runs with a larger seq; 0: all */

@@ -106,6 +106,7 @@ STATUS = {
             "RecordNotFound",
             "ResourceNotFound",
             "RunNotFound",
+            "ArtifactEventNotFound",
             "PipelineNotFound",
             "FlavourNotFound",
             "JobNotFound",

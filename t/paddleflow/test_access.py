@@ -89,6 +89,8 @@ WHO = {
     "GET /run/{runID}": ("owner", "", None),
     "PUT /run/{runID}": ("owner", "?action=stop", None),
     "DELETE /run/{runID}": ("owner", "", None),
+    "GET /artifact": ("user", "", None),
+    "DELETE /artifact": ("owner", "?username={username}&fsname={fsName}&runID={runID}&path=x", None),
     "POST /pipeline": ("user", "", {"yamlRaw": "{yaml}"}),
     "GET /pipeline": ("user", "", None),
     "POST /pipeline/{pipelineID}": ("owner", "", {"yamlRaw": "{yaml}"}),

@@ -732,6 +732,26 @@ def test_run(cli, flow, tmp_path):
     cli.fails("run", "show", run, code="RunNotFound")
 
 
+WRITES = """name: NAME
+entry_points:
+  a: {command: "echo > {{file}}", artifacts: {output: [file]}}
+"""
+
+
+def test_definitions_and_artifacts_on_a_file_system(cli, flow, tmp_path):
+    fs, name = fresh("fs"), fresh("on")
+    good(flow.post("/fs", {"name": fs, "url": f"local:/{tmp_path}"}), 201)
+    (tmp_path / "run.yaml").write_text(WRITES.replace("NAME", name))
+    run = said_id(cli.out("run", "create", "-f", fs, "-yp", "run.yaml"))
+    wait_for(lambda: "succeeded" in cells(cli.out("run", "list", "-r", run)), PATIENCE, "the run's end")
+    (row,) = cli.json("run", "listartifact", "-r", run, "-f", fs, "-t", "output")
+    assert (row["run id"], row["fs name"], row["step"], row["artifact name"]) == (run, fs, "a", "file")
+    assert (tmp_path / row["artifact path"]).exists()
+    assert cli.json("run", "listartifact", "-r", run, "-p", "none") == []
+    assert f"pipeline[{name}] create success" in cli.out("pipeline", "create", fs, "-yp", "./run.yaml")
+    cli.fails("run", "create", "-f", fs, "-yp", "none", code="ReadYamlFileFailed")
+
+
 def test_pipeline(cli, flow):
     name = fresh("kept")
     yaml = base64.b64encode(PIPELINE.replace("NAME", name).encode()).decode()

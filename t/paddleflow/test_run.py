@@ -2,8 +2,12 @@
 
 import base64
 import hashlib
+import os
+import pathlib
 import re
+import tempfile
 
+import pytest
 from conftest import PATIENCE, wait_for
 
 from paddleflow.client import LOCAL_TIME, case, check, fresh, good, has_keys, matches, pages, refused, table
@@ -223,6 +227,217 @@ def test_retry(flow, tmp_path):
     refused(flow.call("DELETE", f"/run/{first}", {"checkCache": True}), "ActionNotAllowed")
     good(flow.call("DELETE", f"/run/{first}", {"checkCache": False}), empty=True)
     assert show(flow, second)["runYaml"] == found["runYaml"]
+
+
+# -- files
+
+
+@pytest.fixture
+def make_fs(flow, tmp_path):
+    """A file system of root's; its name and directory."""
+
+    def make(who="root"):
+        name = fresh("fs")
+        (tmp_path / name).mkdir()
+        good(flow.post("/fs", {"name": name, "url": f"local:/{tmp_path / name}"}, who=who), 201)
+        return name, tmp_path / name
+
+    return make
+
+
+ARTIFACT = "md5 runID fsname username artifactPath step jobID type artifactName meta createTime updateTime"
+FILES = """name: NAME
+entry_points:
+  make:
+    command: "echo 1 > {{one}}; mkdir {{two}}; echo 2 > {{two}}/2"
+    artifacts: {output: [one, two]}
+  use:
+    deps: make
+    artifacts: {input: {got: "{{make.one}}"}, output: [sum]}
+    command: "test ! -e {{broken}} && cat {{got}} > {{sum}}"
+    parameters: {broken: /}
+"""
+
+
+def listed(flow, query, who="root"):
+    reply = good(flow.get(f"/artifact?maxKeys=1000&{query}", who=who)).json
+    return [(item["step"], item["type"], item["artifactName"]) for item in reply["artifactEventList"]]
+
+
+def test_artifacts(flow, alice, make_fs):
+    name, path = make_fs()
+    run = create(flow, named(FILES), fsname=name, parameters={"broken": "/none"}, name=fresh("other"))
+    found = finish(flow, run)
+    assert found["status"] == "succeeded", found
+    make, use = (found["runtime"][step][0] for step in ("make", "use"))
+    assert use["artifacts"]["input"] == {"got": make["artifacts"]["output"]["one"]}
+    assert (path / use["artifacts"]["output"]["sum"]).read_text() == "1\n"  # shown where it is
+    items = good(flow.get(f"/artifact?runFilter={run}")).json["artifactEventList"]
+    for item in items:
+        has_keys(item, ARTIFACT)
+        assert (item["runID"], item["fsname"], item["username"]) == (run, name, "root")
+        matches(LOCAL_TIME, item["createTime"])
+    assert [(item["step"], item["type"], item["artifactName"]) for item in items] == [
+        ("make", "output", "one"),
+        ("make", "output", "two"),
+        ("use", "input", "got"),
+        ("use", "output", "sum"),
+    ]
+    assert [item["artifactPath"] for item in items[:3]] == [
+        *make["artifacts"]["output"].values(),
+        make["artifacts"]["output"]["one"],
+    ]
+    assert [item["jobID"] for item in items] == [make["jobID"]] * 2 + [use["jobID"]] * 2
+    again = create(flow, named(FILES), fsname=name, parameters={"broken": "/none"})
+    finish(flow, again)
+    every = pages(flow, f"/artifact?fsFilter={name}", "artifactEventList", "artifactPath")
+    assert len(every) == 8 and every[:4] == [item["artifactPath"] for item in items]
+    assert listed(flow, f"fsFilter={name}&typeFilter=input") == [("use", "input", "got")] * 2
+    assert listed(flow, f"userFilter=root&pathFilter={items[0]['artifactPath']}") == [
+        ("make", "output", "one"),
+        ("use", "input", "got"),
+    ]
+    below = items[0]["artifactPath"].rpartition("/")[0]
+    assert listed(flow, f"pathFilter={below}/") == [
+        ("make", "output", "one"),
+        ("make", "output", "two"),
+        ("use", "input", "got"),
+    ]
+    assert listed(flow, f"pathFilter={below}/on") == []
+    assert listed(flow, f"runFilter={run},{again}&typeFilter=output&userFilter={alice}") == []
+    assert listed(flow, f"userFilter=root&runFilter={run}", who=alice) == []  # replaced by the caller
+
+
+def test_an_artifact_is_deleted(flow, alice, make_fs):
+    name, path = make_fs()
+    run = create(flow, named(FILES), fsname=name, parameters={"broken": "/none"})
+    two = finish(flow, run)["runtime"]["make"][0]["artifacts"]["output"]["two"]
+    query = f"/artifact?fsname={name}&runID={run}&path={two}"
+    for part in (f"fsname={name}", f"runID={run}", f"path={two}"):
+        refused(flow.delete(query.replace(part, "other=1")), "InvalidURI")
+    refused(flow.delete(query, who=alice), "AccessDenied")
+    refused(flow.delete(query + "&username=root", who=alice), "AuthIllegalUser")
+    refused(flow.delete(query + f"&username={alice}"), "ArtifactEventNotFound")
+    refused(flow.delete(query.replace(name, "other")), "ArtifactEventNotFound")
+    refused(flow.delete(query + "/2"), "ArtifactEventNotFound")
+    refused(flow.delete(query.replace(run, "run-999999")), "RunNotFound")
+    assert (path / two / "2").exists()
+    good(flow.delete(query), empty=True)
+    assert not (path / two).exists() and (path / two).parent.exists()
+    assert ("make", "output", "two") not in listed(flow, f"runFilter={run}")
+    refused(flow.delete(query), "ArtifactEventNotFound")
+
+
+def test_artifacts_of_a_retry(flow, make_fs):
+    """What a retry keeps is shown where the earlier run has put it."""
+    name, path = make_fs()
+    broken = path / "broken"
+    broken.touch()
+    first = create(flow, named(FILES), fsname=name, parameters={"broken": str(broken)})
+    earlier = finish(flow, first)
+    assert earlier["status"] == "failed"
+    broken.unlink()
+    second = good(flow.put(f"/run/{first}?action=retry")).json["runID"]
+    found = finish(flow, second)
+    assert found["status"] == "succeeded", found
+    kept, use = (found["runtime"][step][0] for step in ("make", "use"))
+    before = earlier["runtime"]["make"][0]
+    assert (kept["artifacts"], kept["command"]) == (before["artifacts"], before["command"])
+    assert use["artifacts"]["input"] == {"got": before["artifacts"]["output"]["one"]}
+    assert (path / use["artifacts"]["output"]["sum"]).read_text() == "1\n"
+    assert use["artifacts"]["output"] != earlier["runtime"]["use"][0]["artifacts"]["output"]
+    assert listed(flow, f"runFilter={second}") == [("use", "input", "got"), ("use", "output", "sum")]
+
+
+def test_a_definition_on_a_file_system(flow, make_fs):
+    name, path = make_fs()
+    (path / "run.yaml").write_text(named(SHORT))
+    (path / "sub").mkdir()
+    (path / "sub/other.yaml").write_text(named(SHORT).replace("code: 0", "code: 3"))
+    run = create_at(flow, fsname=name)
+    found = finish(flow, run)
+    assert (found["status"], found["source"], found["fsName"]) == ("succeeded", "./run.yaml", name)
+    assert found["runYaml"] == (path / "run.yaml").read_text()
+    other = finish(flow, create_at(flow, fsname=name, runYamlPath="sub/other.yaml"))
+    assert (other["status"], other["source"]) == ("failed", "sub/other.yaml")
+
+    def failed(code, **about):
+        refused(flow.post("/run", {"fsname": name, **about}), code)
+
+    failed("ReadYamlFileFailed", runYamlPath="none.yaml")
+    failed("ReadYamlFileFailed", runYamlPath="sub")
+    failed("ReadYamlFileFailed", runYamlPath="../" + name + "/run.yaml")
+    failed("ReadYamlFileFailed", fsname="none")
+    (path / "large").write_bytes(b"#" * (16 * 1024 * 1024 + 1))
+    failed("ReadYamlFileFailed", runYamlPath="large")
+    (path / "binary").write_bytes(b"\xff")
+    failed("ReadYamlFileFailed", runYamlPath="binary")
+    (path / "outside").symlink_to("/etc/hostname")
+    failed("ReadYamlFileFailed", runYamlPath="outside")
+    (path / "wrong").write_text("name: x\n")
+    failed("InvalidPipeline", runYamlPath="wrong")
+    failed("InvalidNamePattern", runYamlPath="none.yaml", name="1x")
+
+
+def create_at(flow, who="root", **about):
+    return good(flow.post("/run", about, who=who), 201).json["runID"]
+
+
+def test_a_stored_pipeline_from_a_file_system(flow, make_fs):
+    name, path = make_fs()
+    stored = fresh("p")
+    (path / "run.yaml").write_text(named(FILES, stored))
+    made = good(flow.post("/pipeline", {"fsname": name}), 201).json
+    assert made["name"] == stored
+    one = f"/pipeline/{made['pipelineID']}"
+    (path / "next.yaml").write_text(named(FILES, stored) + "# next\n")
+    again = good(flow.post(one, {"fsname": name, "yamlPath": "next.yaml"}), 201).json
+    assert again["pipelineVersionID"] == "2"
+    version = good(flow.get(one + "/2")).json["pipelineVersion"]
+    assert (version["fsName"], version["yamlPath"]) == (name, "next.yaml")
+    assert version["pipelineYaml"] == (path / "next.yaml").read_text()
+    first = good(flow.get(f"{one}?fsFilter={name}")).json["pplVersions"]["pplVersionList"][0]
+    assert first["yamlPath"] == "./run.yaml"
+    run = create_at(flow, pipelineID=made["pipelineID"], parameters={"broken": "/none"})
+    found = finish(flow, run)
+    assert (found["status"], found["fsName"], found["source"]) == ("succeeded", name, f"{made['pipelineID']}-2")
+    refused(flow.post("/pipeline", {"fsname": name, "yamlPath": "none"}), "ReadYamlFileFailed")
+    refused(flow.post(one, {"fsname": name, "yamlPath": "none"}), "ReadYamlFileFailed")
+    refused(flow.post("/pipeline", {"fsname": "none"}), "ReadYamlFileFailed")
+
+
+def test_rights_to_a_definition(flow):
+    """It is read as the jobs of the owner would read it. Root may name a user, and a user may name no other one."""
+    ruth = flow.make_user("ruth")  # lists of alice's runs are counted
+    with tempfile.TemporaryDirectory(dir="/mnt", prefix="paddle-test-") as made:
+        path, name = pathlib.Path(made), fresh("fs")
+        path.chmod(0o755)
+        good(flow.post("/fs", {"name": name, "url": f"local:/{path}"}, who=ruth), 201)
+        (path / "run.yaml").write_text(named(SHORT))
+        (path / "run.yaml").chmod(0o644)
+        assert finish(flow, create_at(flow, fsname=name, username=ruth))["username"] == ruth
+        finish(flow, create_at(flow, ruth, fsname=name))
+        refused(flow.post("/run", {"fsname": name}), "ReadYamlFileFailed")  # root has none of this name
+        refused(flow.post("/run", {"fsname": name, "username": "root"}, who=ruth), "AuthIllegalUser")
+        if os.geteuid() == 0:
+            (path / "run.yaml").chmod(0o600)
+            refused(flow.post("/run", {"fsname": name}, who=ruth), "ReadYamlFileFailed")
+
+
+def test_file_systems_of_a_definition(flow, make_fs):
+    name, path = make_fs()
+    (path / "file").touch()
+    text = named(SHORT) + "fs_options: {main_fs: {name: FS, sub_path: file}}\n"
+
+    def failed(code, text, **about):
+        refused(flow.post("/run", {"runYamlRaw": coded(text), **about}), code)
+
+    failed("InvalidArguments", text.replace("FS", name))
+    failed("InvalidArguments", text.replace("FS", "none"))
+    finish(flow, create(flow, text.replace("FS", name).replace("file}", "other}")))
+
+
+# -- lists and logs
 
 
 def test_lists(flow, alice):

@@ -148,29 +148,32 @@ static bool check_body(const Call *call, const json_t *body, GError **error)
                 return paddleflow_set(error, CODE_InvalidArguments, "yamlRaw excludes fsName and yamlPath");
         if (!raw && !fs)
                 return paddleflow_set(error, CODE_InvalidArguments, "either yamlRaw or fsName is needed");
-        if (!yaml_check_fs(call, go_text(body, "username"), go_text(body, "fsName"), error))
-                return false;
-        return raw || paddleflow_set(error, CODE_ReadYamlFileFailed,
-                                     "'%.200s': the server reads no definitions from file systems yet\n"
-                                     "Send its text as yamlRaw.",
-                                     path ? go_text(body, "yamlPath") : "./run.yaml");
+        return yaml_check_fs(call, go_text(body, "username"), go_text(body, "fsName"),
+                             CODE_ReadYamlFileFailed, error);
 }
 
-/* `record`: the one that is changed; NULL: a new one. */
-static void put_pipeline(const Call *call, const PipelineRecord *record, const json_t *body)
+/* `record`: the one that is changed; NULL: a new one. `read`: the file that the body names, in a second pass through it;
+ * NULL: the first one, which goes on with `then`. */
+static void put_pipeline(const Call *call, const PipelineRecord *record, const json_t *body, const char *read,
+                         YamlThen then)
 {
         GError *error = NULL;
-        g_autofree char *text = check_body(call, body, &error)
-                                        ? yaml_take(go_text(body, "yamlRaw"), CODE_DecodeBase64, &error)
-                                        : NULL;
+        const char *raw = go_text(body, "yamlRaw"), *user = go_text(body, "username"),
+                   *fs = go_text(body, "fsName"), *path = yaml_path(go_text(body, "yamlPath"));
+        bool ok = check_body(call, body, &error);
+        g_autofree char *text = !ok ? NULL : *fs ? g_strdup(read) : yaml_take(raw, CODE_DecodeBase64, &error);
         const EnginePipeline pipeline = { .user = record ? record->user : call->user,
                                           .by = call->user,
                                           .admin = call->root,
                                           .text = text,
-                                          .note = go_text(body, "desc") };
+                                          .note = go_text(body, "desc"),
+                                          .fs = *fs ? fs : NULL,
+                                          .path = *fs ? path : NULL };
 
-        if (!text)
+        if (error)
                 call_fail(call, error);
+        else if (!text)
+                yaml_read(call, *user ? user : call->user, fs, path, then);
         else if (record)
                 engine_update_pipeline(call->flow->engine, record->seq, &pipeline, change_done,
                                        change_new(call, update_codes, false));
@@ -179,36 +182,46 @@ static void put_pipeline(const Call *call, const PipelineRecord *record, const j
                                        change_new(call, codes, true));
 }
 
-static void create_now(HttpRequest *request, void *arg)
+static void create(HttpRequest *request, PaddleFlow *flow, const char *read)
 {
         g_auto(Call) call;
         g_autoptr(json_t) body = NULL;
         GError *error = NULL;
 
-        if (!call_begin(&call, request, arg))
+        if (!call_begin(&call, request, flow))
                 return;
         body = take_body(&call, &error);
         if (body)
-                put_pipeline(&call, NULL, body);
+                put_pipeline(&call, NULL, body, read, create);
         else
                 call_fail(&call, error);
 }
 
-static void update_now(HttpRequest *request, void *arg)
+static void create_now(HttpRequest *request, void *arg)
+{
+        create(request, arg, NULL);
+}
+
+static void update(HttpRequest *request, PaddleFlow *flow, const char *read)
 {
         g_auto(Call) call;
         g_autoptr(PipelineRecord) pipeline = NULL;
         g_autoptr(json_t) body = NULL;
         GError *error = NULL;
 
-        if (!call_begin(&call, request, arg))
+        if (!call_begin(&call, request, flow))
                 return;
         body = take_body(&call, &error);
         pipeline = body ? call_pipeline(&call, call_param(&call, "pipelineID"), &error) : NULL;
         if (pipeline)
-                put_pipeline(&call, pipeline, body);
+                put_pipeline(&call, pipeline, body, read, update);
         else
                 call_fail(&call, error);
+}
+
+static void update_now(HttpRequest *request, void *arg)
+{
+        update(request, arg, NULL);
 }
 
 /* A definition is compiled, which may take a second. */

@@ -15,17 +15,23 @@ enum {
 };
 
 static const CodeMap codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
-                                 { ERR_NOT_FOUND, CODE_PipelineNotFound },
+                                 { ERR_NOT_FOUND,
+                                   CODE_InvalidArguments }, /* a file system that its text names */
+                                 { ERR_CONFLICT, CODE_InvalidArguments },
                                  CODE_MAP_END };
+static const CodeMap stored_codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
+                                        { ERR_NOT_FOUND, CODE_PipelineNotFound },
+                                        { ERR_CONFLICT, CODE_InvalidArguments },
+                                        CODE_MAP_END };
 static const CodeMap change_codes[] = { { ERR_NOT_FOUND, CODE_RunNotFound }, CODE_MAP_END };
 
 /* ---- states ---- */
 
 const char *run_word(const RunRecord *run)
 {
-        return run->stopping && !node_is_final((NodeState)run->state)
-                       ? "terminating"
-                       : node_state_name((NodeState)run->state);
+        NodeState state = run_record_state(run);
+
+        return state == NODE_STOPPING ? "terminating" : node_state_name(state);
 }
 
 /* The states of the store that a word can stand for. A run begins at once: none is initiating or pending. */
@@ -35,7 +41,7 @@ static guint32 states_of(char **words)
                 const char *word;
                 NodeState state;
         } known[] = { { "running", NODE_RUNNING },
-                      { "terminating", NODE_RUNNING },
+                      { "terminating", NODE_STOPPING },
                       { "succeeded", NODE_SUCCEEDED },
                       { "failed", NODE_FAILED },
                       { "terminated", NODE_TERMINATED } };
@@ -84,7 +90,8 @@ RunRecord *call_run(const Call *call, const char *id, GError **error)
 /* What a request asks for. */
 typedef struct {
         const char *user; /* the effective one */
-        char *text;       /* the definition, if it came with the request */
+        char *text;       /* the definition: of the request, or of the file; NULL: stored, or not read yet */
+        const char *path; /* of the file; NULL: it comes from elsewhere */
         char *source;
         PipelineVersion *version; /* of a stored pipeline */
         json_t *request;          /* EngineRun's */
@@ -108,10 +115,16 @@ static bool take_stored(const Call *call, const json_t *body, Wish *wish, GError
         return wish->version != NULL;
 }
 
-/* The first source that the body has: a text, a stored pipeline, a file. */
-static bool take_source(const Call *call, const json_t *body, Wish *wish, GError **error)
+static bool is_on_file_system(const json_t *body)
 {
-        const char *raw = go_text(body, "runYamlRaw"), *path = go_text(body, "runYamlPath");
+        return !*go_text(body, "runYamlRaw") && !*go_text(body, "pipelineID");
+}
+
+/* The first source that the body has: a text, a stored pipeline, a file. `read`: what is in the file; NULL: it has not been
+ * read. */
+static bool take_source(const Call *call, const json_t *body, const char *read, Wish *wish, GError **error)
+{
+        const char *raw = go_text(body, "runYamlRaw");
 
         if (*raw) {
                 wish->text = yaml_take(raw, CODE_MalformedYaml, error);
@@ -122,10 +135,9 @@ static bool take_source(const Call *call, const json_t *body, Wish *wish, GError
         if (!*go_text(body, "fsName"))
                 return paddleflow_set(error, CODE_InvalidArguments,
                                       "one of runYamlRaw, pipelineID and fsName is needed");
-        return paddleflow_set(error, CODE_ReadYamlFileFailed,
-                              "'%.200s': the server reads no definitions from file systems yet\n"
-                              "Send its text as runYamlRaw.",
-                              *path ? path : "./run.yaml");
+        wish->path = yaml_path(go_text(body, "runYamlPath"));
+        wish->text = g_strdup(read);
+        return true;
 }
 
 static bool is_name(const char *name)
@@ -171,13 +183,14 @@ static bool check_common(const Call *call, const char *name, const char *desc, G
                auth_check_runs(http_request_caller(call->request), error);
 }
 
-static bool take_wish(const Call *call, const json_t *body, Wish *wish, GError **error)
+static bool take_wish(const Call *call, const json_t *body, const char *read, Wish *wish, GError **error)
 {
         const char *user = go_text(body, "username");
+        Code missing = is_on_file_system(body) ? CODE_ReadYamlFileFailed : CODE_InvalidArguments;
 
         if (!check_common(call, go_text(body, "name"), go_text(body, "desc"), error) ||
-            !yaml_check_fs(call, user, go_text(body, "fsName"), error) ||
-            !take_source(call, body, wish, error))
+            !yaml_check_fs(call, user, go_text(body, "fsName"), missing, error) ||
+            !take_source(call, body, read, wish, error))
                 return false;
         wish->user = *user && call->root ? user : call->user;
         wish->request = overrides(body, wish);
@@ -193,15 +206,23 @@ static void reply_id(HttpRequest *request, int status, const RunRecord *run)
         http_reply_json(request, status, reply);
 }
 
-static void create_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+static void reply_created(HttpRequest *request, const RunRecord *run, const GError *error, const CodeMap *map)
 {
-        HttpRequest *request = arg;
-
         if (error)
-                paddleflow_fail(request, g_error_copy(error), codes);
+                paddleflow_fail(request, g_error_copy(error), map);
         else
                 reply_id(request, 201, run);
         http_request_unref(request);
+}
+
+static void create_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+{
+        reply_created(arg, run, error, codes);
+}
+
+static void create_stored_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+{
+        reply_created(arg, run, error, stored_codes);
 }
 
 static void begin(const Call *call, Wish *wish, const char *note)
@@ -209,7 +230,7 @@ static void begin(const Call *call, Wish *wish, const char *note)
         const char *text = wish->version ? wish->version->text : wish->text;
 
         if (!wish->version)
-                wish->source = definition_source(text, strlen(text));
+                wish->source = wish->path ? g_strdup(wish->path) : definition_source(text, strlen(text));
         engine_create_run(call->flow->engine,
                           &(EngineRun){ .user = wish->user,
                                         .admin = call->root,
@@ -218,23 +239,31 @@ static void begin(const Call *call, Wish *wish, const char *note)
                                         .version = wish->version,
                                         .source = wish->source,
                                         .note = note },
-                          create_done, http_request_ref(call->request));
+                          wish->version ? create_stored_done : create_done, http_request_ref(call->request));
 }
 
-static void create_now(HttpRequest *request, void *arg)
+/* `read`: the file that the request names, in a second pass through it; NULL: the first one. */
+static void create(HttpRequest *request, PaddleFlow *flow, const char *read)
 {
         g_auto(Call) call;
         g_auto(Wish) wish = { 0 };
         g_autoptr(json_t) body = NULL;
         GError *error = NULL;
 
-        if (!call_begin(&call, request, arg))
+        if (!call_begin(&call, request, flow))
                 return;
         body = call_body(&call, run_create_body, &error);
-        if (body && take_wish(&call, body, &wish, &error))
-                begin(&call, &wish, go_text(body, "desc"));
-        else
+        if (!body || !take_wish(&call, body, read, &wish, &error))
                 call_fail(&call, error);
+        else if (wish.path && !wish.text)
+                yaml_read(&call, wish.user, go_text(body, "fsName"), wish.path, create);
+        else
+                begin(&call, &wish, go_text(body, "desc"));
+}
+
+static void create_now(HttpRequest *request, void *arg)
+{
+        create(request, arg, NULL);
 }
 
 /* A definition is compiled, which may take a second. */
@@ -265,7 +294,7 @@ static bool take_json(const Call *call, Wish *wish, GError **error)
         if (!json_is_object(call->body))
                 return paddleflow_set(error, CODE_MalformedJSON, "the body is not an object");
         if (!check_common(call, "", member_text(call->body, "description"), error) ||
-            !yaml_check_fs(call, user, "", error))
+            !yaml_check_fs(call, user, "", CODE_InvalidArguments, error))
                 return false;
         wish->user = *user && call->root ? user : call->user;
         wish->text = g_strndup(text, len);

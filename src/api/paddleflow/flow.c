@@ -30,6 +30,7 @@ PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error)
                 return NULL;
         flow->threads = pool_new("answers", THREADS);
         flow->askers = pool_new("questions to clusters", ASKERS);
+        flow->way = yaml_way_new(flow->threads);
         flow->feed = feed_new(flow);
         flow->sampler = sampler_new(flow);
         return g_steal_pointer(&flow);
@@ -37,6 +38,7 @@ PaddleFlow *paddleflow_new(const PaddleFlowConfig *config, GError **error)
 
 void paddleflow_stop(PaddleFlow *flow)
 {
+        yaml_way_close(flow->way);
         thread_pool_stop(flow->threads);
         thread_pool_stop(flow->askers);
         feed_stop(flow->feed);
@@ -47,6 +49,7 @@ void paddleflow_free(PaddleFlow *flow)
 {
         if (!flow)
                 return;
+        yaml_way_unref(flow->way);
         thread_pool_free(flow->threads);
         thread_pool_free(flow->askers);
         feed_free(flow->feed);
@@ -60,10 +63,11 @@ void paddleflow_free(PaddleFlow *flow)
 /* One table, since a face has one. */
 static HttpRoute *join(void)
 {
-        static const HttpRoute *const parts[] = { user_rows,    grant_rows, queue_rows,      flavour_rows,
-                                                  cluster_rows, node_rows,  pool_rows,       fs_rows,
-                                                  job_rows,     run_rows,   run_log_rows,    pipeline_rows,
-                                                  feed_rows,    log_rows,   statistics_rows, about_rows };
+        static const HttpRoute *const parts[] = { user_rows,     grant_rows, queue_rows,   flavour_rows,
+                                                  cluster_rows,  node_rows,  pool_rows,    fs_rows,
+                                                  job_rows,      run_rows,   run_log_rows, artifact_rows,
+                                                  pipeline_rows, feed_rows,  log_rows,     statistics_rows,
+                                                  about_rows };
         GArray *all = g_array_new(TRUE, FALSE, sizeof(HttpRoute));
 
         for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)

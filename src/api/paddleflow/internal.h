@@ -7,6 +7,8 @@
 #include "api/paddleflow/go.h"
 #include "api/paddleflow/templates.h"
 
+#include "pipeline/definition.h"
+
 #define PADDLEFLOW_BASE "/api/paddleflow/v1"
 
 enum {
@@ -19,6 +21,7 @@ enum {
 
 typedef struct Feed Feed;
 typedef struct Sampler Sampler;
+typedef struct YamlWay YamlWay;
 
 struct PaddleFlow {
         Engine *engine;
@@ -31,6 +34,7 @@ struct PaddleFlow {
         guint8 key[PADDLEFLOW_KEY_LEN];
         ThreadPool *threads; /* for answers that read much */
         ThreadPool *askers;  /* for answers that clusters are asked for */
+        YamlWay *way;        /* of yaml_read */
         Feed *feed;
         Sampler *sampler;
         Templates *templates;     /* or NULL */
@@ -39,8 +43,8 @@ struct PaddleFlow {
 };
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
-        pool_rows[], fs_rows[], job_rows[], run_rows[], run_log_rows[], pipeline_rows[], feed_rows[],
-        log_rows[], statistics_rows[], about_rows[];
+        pool_rows[], fs_rows[], job_rows[], run_rows[], run_log_rows[], artifact_rows[], pipeline_rows[],
+        feed_rows[], log_rows[], statistics_rows[], about_rows[];
 /* All of them as one table. Each may come with a body: of PADDLEFLOW_BODY_MAX bytes where its row does not say. */
 const HttpRoute *paddleflow_routes(void);
 
@@ -114,9 +118,13 @@ typedef struct {
 } Page;
 /* maxKeys and marker of a list that is called `list`. */
 bool page_take(const Call *call, const char *list, Page *ret, GError **error);
+/* The same for a list whose places are texts. *ret_after: NULL: from the beginning; the caller's. */
+bool page_take_text(const Call *call, const char *list, gint64 *ret_max, char **ret_after, GError **error);
 /* {"maxKeys", "isTruncated", "nextMarker"?, name: items}; `next` 0: it was the last. Takes items. */
 json_t *page_format(const Call *call, const char *list, const Page *page, gint64 next, const char *name,
                     json_t *items);
+/* The same; `next` NULL: it was the last. The list is called `list`, and so is its member. */
+json_t *page_format_text(const Call *call, const char *list, gint64 max, const char *next, json_t *items);
 /* A page of objects of the catalog for which `keep` is true (NULL: all). */
 typedef bool (*PageKeep)(const Call *call, const Object *object, void *arg);
 typedef json_t *(*PageShow)(PaddleFlow *flow, const Catalog *catalog, const Object *object);
@@ -193,6 +201,9 @@ bool key_open(PaddleFlow *flow, const char *state_dir, GError **error);
 /* A marker for position `at` of a list, and back; false: it is none of this list. */
 char *marker_format(const PaddleFlow *flow, const char *list, gint64 at);
 bool marker_parse(const PaddleFlow *flow, const char *list, const char *marker, gint64 *ret);
+/* The same for a place that is a text; the caller's. NULL: it is none of this list. */
+char *marker_format_text(const PaddleFlow *flow, const char *list, const char *at);
+char *marker_parse_text(const PaddleFlow *flow, const char *list, const char *marker);
 /* The token of a log-in: a token of auth.h with its user and expiry, signed. */
 char *login_format(const PaddleFlow *flow, const AuthLogin *login);
 bool login_check(PaddleFlow *flow, const char *token, char **ret_user, HttpRight *ret_right, GError **error);
@@ -213,7 +224,6 @@ void paddleflow_hash(const PaddleFlow *flow, const char *purpose, const void *da
 const char *job_word(const Job *job);
 /* The states that a word can stand for; 0: none. Among their jobs job_word tells. */
 guint32 job_word_states(const char *word);
-bool job_word_is_final(const char *word);
 
 /* The id that a job has here; the caller's. And the engine's for it: a name of ID_LEN. */
 char *job_flow_id(const Job *job);
@@ -266,8 +276,21 @@ PipelineVersion *call_version(const Call *call, const PipelineRecord *pipeline, 
                               GError **error);
 /* The text in base64, UTF-8; NULL with `wrong`. The caller's. */
 char *yaml_take(const char *base64, Code wrong, GError **error);
-/* Whose file system a request means, and that it is there: InvalidArguments, UserNotExist. */
-bool yaml_check_fs(const Call *call, const char *user, const char *fs, GError **error);
+/* Whose file system a request means, and that it is there: UserNotExist, `missing`. */
+bool yaml_check_fs(const Call *call, const char *user, const char *fs, Code missing, GError **error);
+
+/* The path of a definition of which the request says `path`: "" is the usual one. */
+const char *yaml_path(const char *path);
+/* Reads the definition at a path of a user's file system, with the rights of the user's Unix user, and goes on with `then`
+ * on a thread of the thread pool. If it cannot be read, it answers ReadYamlFileFailed. */
+typedef void (*YamlThen)(HttpRequest *request, PaddleFlow *flow, const char *text);
+void yaml_read(const Call *call, const char *user, const char *fs, const char *path, YamlThen then);
+/* The way back of what is read, which the engine may do until it is freed. Closed: the request is answered with an error. */
+YamlWay *yaml_way_new(ThreadPool *threads);
+void yaml_way_close(YamlWay *way);
+void yaml_way_unref(YamlWay *way); /* NULL is a no-op */
+/* The definition as the run has it; the run was read with its text. NULL with an error. The caller's. */
+Definition *run_compile(const RunRecord *run, GError **error);
 /* The whole run: answers, as a stream if it is large. On a thread of the thread pool. */
 void run_show(const Call *call, const RunRecord *run);
 

@@ -11,30 +11,64 @@ const HttpParameter page_query[] = {
         { 0 },
 };
 
+static bool take_max(const Call *call, gint64 *ret, GError **error)
+{
+        return call_query_int(call, "maxKeys", 1, PADDLEFLOW_KEYS_MAX, PADDLEFLOW_KEYS, ret, error);
+}
+
+static void refuse_marker(const char *marker, GError **error)
+{
+        paddleflow_set(error, CODE_InvalidMarker, "marker: '%.80s' is none that this list gave", marker);
+}
+
 bool page_take(const Call *call, const char *list, Page *ret, GError **error)
 {
         const char *marker = call_query(call, "marker");
 
         *ret = (Page){ .max = PADDLEFLOW_KEYS };
-        if (!call_query_int(call, "maxKeys", 1, PADDLEFLOW_KEYS_MAX, PADDLEFLOW_KEYS, &ret->max, error))
+        if (!take_max(call, &ret->max, error))
                 return false;
-        return !*marker || marker_parse(call->flow, list, marker, &ret->after) ||
-               paddleflow_set(error, CODE_InvalidMarker, "marker: '%.80s' is none that this list gave",
-                              marker);
+        if (!*marker || marker_parse(call->flow, list, marker, &ret->after))
+                return true;
+        refuse_marker(marker, error);
+        return false;
+}
+
+bool page_take_text(const Call *call, const char *list, gint64 *ret_max, char **ret_after, GError **error)
+{
+        const char *marker = call_query(call, "marker");
+
+        *ret_after = NULL;
+        if (!take_max(call, ret_max, error))
+                return false;
+        if (*marker && !(*ret_after = marker_parse_text(call->flow, list, marker))) {
+                refuse_marker(marker, error);
+                return false;
+        }
+        return true;
+}
+
+/* Takes both; `marker` NULL: it was the last page. */
+static json_t *format(gint64 max, char *marker, const char *name, json_t *items)
+{
+        json_t *reply = json_pack("{s:I, s:b}", "maxKeys", (json_int_t)max, "isTruncated", marker != NULL);
+
+        if (marker)
+                json_object_set_new(reply, "nextMarker", json_string(marker));
+        json_object_set_new(reply, name, items);
+        g_free(marker);
+        return reply;
 }
 
 json_t *page_format(const Call *call, const char *list, const Page *page, gint64 next, const char *name,
                     json_t *items)
 {
-        json_t *reply = json_pack("{s:I, s:b}", "maxKeys", (json_int_t)page->max, "isTruncated", next != 0);
+        return format(page->max, next ? marker_format(call->flow, list, next) : NULL, name, items);
+}
 
-        if (next) {
-                g_autofree char *marker = marker_format(call->flow, list, next);
-
-                json_object_set_new(reply, "nextMarker", json_string(marker));
-        }
-        json_object_set_new(reply, name, items);
-        return reply;
+json_t *page_format_text(const Call *call, const char *list, gint64 max, const char *next, json_t *items)
+{
+        return format(max, next ? marker_format_text(call->flow, list, next) : NULL, list, items);
 }
 
 void page_reply(const Call *call, ObjectKind kind, const char *name, PageKeep keep, void *arg, PageShow show)

@@ -6,11 +6,10 @@
 #include "api/paddleflow/internal.h"
 #include "pipeline/definition.h"
 #include "pipeline/render.h"
+#include "pipeline/run.h"
 #include "pipeline/step-job.h"
 
 enum {
-        ROOT = 0, /* nodes that hold the entry points and post_process */
-        POST = 1,
         ROWS = 20000, /* nodes that are read at once */
         CHILDREN_MAX = 100000,
         PAGE_NODES = 256,   /* nodes whose texts are read at once */
@@ -22,8 +21,9 @@ enum {
 typedef struct {
         guint32 node, dag, component, number;
         gint64 started, finished;
-        guint8 state; /* NodeState */
-        bool inner;   /* a DAG that has begun */
+        const char *maker; /* id of the run whose result a retry kept, in Show.makers; NULL: the run's own */
+        guint8 state;      /* NodeState */
+        bool inner;        /* a DAG that has begun */
 } Entry;
 
 /* An instance of a DAG whose components are being written. */
@@ -46,7 +46,8 @@ typedef struct {
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         RenderContext context;
-        GArray *entries;   /* Entry, by DAG, component, number */
+        GArray *entries; /* Entry, by DAG, component, number */
+        GStringChunk *makers;
         GHashTable *rests; /* (dag, component) -> NodeState of nodes that never were made */
         GPtrArray *page;   /* RunNodeRecord: some nodes with their texts */
         Level levels[LEVELS];
@@ -75,6 +76,9 @@ static void add_entry(Show *show, const RunNodeRecord *node)
                               .number = node->number,
                               .started = node->started,
                               .finished = node->finished,
+                              .maker = node->made_id
+                                               ? g_string_chunk_insert_const(show->makers, node->made_id)
+                                               : NULL,
                               .state = node->state,
                               .inner = node->inner };
 
@@ -101,11 +105,6 @@ static bool read_nodes(Show *show, GError **error)
         return true;
 }
 
-static gint64 key_of(guint32 dag, guint32 component)
-{
-        return (gint64)((guint64)dag << 32 | component);
-}
-
 static bool read_rests(Show *show, GError **error)
 {
         g_autoptr(GPtrArray) children =
@@ -113,7 +112,7 @@ static bool read_rests(Show *show, GError **error)
 
         for (guint i = 0; children && i < children->len; i++) {
                 const RunChildRecord *child = children->pdata[i];
-                gint64 key = key_of(child->dag, child->component);
+                gint64 key = run_child_key(child->dag, child->component);
 
                 if (child->rest)
                         g_hash_table_insert(show->rests, g_memdup2(&key, sizeof key),
@@ -179,6 +178,64 @@ static const json_t *item_of(Show *show, Level *level, const Entry *entry)
         bool loops = show->definition->components[component_target(show->definition, entry->component)].loops;
 
         return loops ? json_array_get(list_of(show, level, entry->component), entry->number) : NULL;
+}
+
+/* ---- paths of artifacts ---- */
+
+/* NULL: it was never made. */
+static const Entry *entry_of(const Show *show, guint32 dag, guint32 component, guint32 number)
+{
+        const Entry wanted = { .dag = dag, .component = component, .number = number };
+        guint at;
+
+        return g_array_binary_search(show->entries, &wanted, compare, &at)
+                       ? &g_array_index(show->entries, Entry, at)
+                       : NULL;
+}
+
+/* The node of an instance of a DAG. False: it was never made. */
+static bool node_of(const Show *show, const RenderDag *dag, guint32 *ret)
+{
+        const Entry *entry;
+        guint32 outer;
+
+        *ret = dag->component == DEFINITION_POST ? RUN_POST : RUN_ROOT;
+        if (!dag->parent)
+                return true;
+        entry = node_of(show, dag->parent, &outer) ? entry_of(show, outer, dag->component, dag->seq) : NULL;
+        if (entry)
+                *ret = entry->node;
+        return entry != NULL;
+}
+
+/* How many instances of a component have outputs: a loop without items is one node, which was skipped. */
+static guint32 instances_of(const RenderContext *context, const RenderDag *dag, guint32 component)
+{
+        const Show *show = context->arg;
+        guint32 target = component_target(show->definition, component), node, n;
+        guint first;
+
+        if (!show->definition->components[target].loops || !node_of(show, dag, &node))
+                return 1;
+        first = find_entry(show, node, component);
+        n = find_entry(show, node, component + 1) - first;
+        return n == 1 && g_array_index(show->entries, Entry, first).state == NODE_SKIPPED ? 0 : MAX(n, 1);
+}
+
+/* A result that a retry kept is where the run that made it has put it. */
+static char *kept_output(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
+                         const char *name)
+{
+        const Show *show = context->arg;
+        RenderContext maker = *context;
+        const Entry *entry;
+        guint32 node;
+
+        entry = node_of(show, dag, &node) ? entry_of(show, node, component, seq) : NULL;
+        if (!entry || !entry->maker)
+                return NULL;
+        maker.run_id = entry->maker;
+        return render_output_path(&maker, dag, component, seq, name);
 }
 
 /* ---- the objects ---- */
@@ -373,7 +430,7 @@ static void pop(Show *show)
 /* One that has no node: it was cancelled, or stopped while it waited. Nothing: it may still begin. */
 static bool make_rest(const Show *show, const Level *level, Entry *ret)
 {
-        gint64 key = key_of(level->node, level->at);
+        gint64 key = run_child_key(level->node, level->at);
         int rest = GPOINTER_TO_INT(g_hash_table_lookup(show->rests, &key));
 
         *ret = (Entry){ .dag = level->node, .component = level->at, .state = (guint8)rest };
@@ -387,10 +444,13 @@ static void write_entry(Show *show, const Entry *entry, GString *out)
         guint32 target = component_target(show->definition, entry->component);
         bool dag = show->definition->components[target].dag;
         const json_t *item = item_of(show, level, entry);
+        RenderContext context = show->context;
         g_auto(Rendered) rendered = { 0 };
         g_autoptr(json_t) object = NULL;
 
-        (void)render_instance(&show->context, &level->render, entry->component, entry->number, item, NULL,
+        if (entry->maker) /* as it ran */
+                context.run_id = entry->maker;
+        (void)render_instance(&context, &level->render, entry->component, entry->number, item, NULL,
                               &rendered, NULL);
         object = dag ? show_dag(show, entry, &rendered) : show_step(show, entry, &rendered);
         write_open(out, object);
@@ -493,7 +553,7 @@ static void write_head(Show *show, GString *out)
 
         write_open(out, head);
         g_string_append(out, ",\"runtime\":{");
-        push(show, ROOT, DEFINITION_ROOT, (RenderDag){ .component = DEFINITION_ROOT });
+        push(show, RUN_ROOT, DEFINITION_ROOT, (RenderDag){ .component = DEFINITION_ROOT });
         show->stage = RUNTIME;
 }
 
@@ -504,7 +564,7 @@ static void end_level(Show *show, GString *out)
                 g_string_append(out, "}}");
         } else if (show->stage == RUNTIME) {
                 g_string_append(out, "},\"postProcess\":{");
-                push(show, POST, DEFINITION_POST, (RenderDag){ .component = DEFINITION_POST });
+                push(show, RUN_POST, DEFINITION_POST, (RenderDag){ .component = DEFINITION_POST });
                 show->stage = POST_PROCESS;
         } else {
                 g_string_append(out, "}}");
@@ -536,6 +596,7 @@ static void show_free(void *arg)
         g_clear_pointer(&show->lists, g_hash_table_unref);
         g_hash_table_unref(show->rests);
         g_array_unref(show->entries);
+        g_string_chunk_free(show->makers);
         definition_free(show->definition);
         json_decref(show->request);
         run_record_free(show->run);
@@ -543,27 +604,28 @@ static void show_free(void *arg)
         g_free(show);
 }
 
-/* As the run has it. */
-static Definition *compile(const Show *show, GError **error)
+Definition *run_compile(const RunRecord *run, GError **error)
 {
-        const json_t *request = show->request;
-        const DefinitionRequest wanted = { .image_optional = true,
-                                           .json_body = json_is_true(json_object_get(request, "json_body")),
-                                           .docker_env = said(show, "image", NULL),
-                                           .fs_name = said(show, "fs_name", NULL),
-                                           .fs_id = said(show, "fs_id", NULL),
-                                           .parameters = json_object_get(request, "parameters") };
-        g_auto(Problems) problems = { 0 };
+        g_autofree char *id = numbered_id_format("run", run->seq);
         g_autofree char *problem = NULL;
+        g_autoptr(json_t) request = NULL;
+        g_auto(Problems) problems = { 0 };
+        DefinitionRequest wanted;
         Definition *ret;
 
+        if (!run->text || !run->request) {
+                paddleflow_set(error, CODE_RunNotFound, "run '%s' was just deleted", id);
+                return NULL;
+        }
+        request = json_parse(run->request, strlen(run->request), NULL);
+        definition_request_read(request, &wanted);
         problems_init(&problems);
-        ret = definition_parse(show->run->text, strlen(show->run->text), &wanted, &problems);
+        ret = definition_parse(run->text, strlen(run->text), &wanted, &problems);
         if (ret)
                 return ret;
         problem = problem_format(problems_first(&problems));
         paddleflow_set(error, CODE_InternalError, "the definition of run '%s' is not understood any more: %s",
-                       show->id, problem);
+                       id, problem);
         return NULL;
 }
 
@@ -576,6 +638,7 @@ static Show *show_new(PaddleFlow *flow, RunRecord *run)
         show->run = run;
         show->id = numbered_id_format("run", run->seq);
         show->request = json_parse(run->request, strlen(run->request), NULL);
+        show->makers = g_string_chunk_new(256);
         show->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
         show->rests = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         return show;
@@ -583,13 +646,16 @@ static Show *show_new(PaddleFlow *flow, RunRecord *run)
 
 static bool prepare(Show *show, GError **error)
 {
-        show->definition = compile(show, error);
+        show->definition = run_compile(show->run, error);
         if (!show->definition)
                 return false;
         show->lists = render_lists(show->definition);
         show->context = (RenderContext){ .definition = show->definition,
                                          .run_id = show->run->id,
                                          .user = show->run->user,
+                                         .instances = instances_of,
+                                         .output = kept_output,
+                                         .arg = show,
                                          .lists = show->lists };
         return read_nodes(show, error) && read_rests(show, error);
 }

@@ -29,11 +29,127 @@ char *yaml_take(const char *base64, Code wrong, GError **error)
         return g_strndup((const char *)bytes, len);
 }
 
-bool yaml_check_fs(const Call *call, const char *user, const char *fs, GError **error)
+bool yaml_check_fs(const Call *call, const char *user, const char *fs, Code missing, GError **error)
 {
         if (*user && !catalog_user(call->catalog, user))
                 return paddleflow_set(error, CODE_UserNotExist, "there is no user '%.60s'", user);
         return !*fs || catalog_filesystem(call->catalog, *user ? user : call->user, fs) ||
-               paddleflow_set(error, CODE_InvalidArguments, "user '%.60s' has no file system '%.80s'",
+               paddleflow_set(error, missing, "user '%.60s' has no file system '%.80s'",
                               *user ? user : call->user, fs);
+}
+
+/* ---- definitions on file systems ---- */
+
+enum { READ_MAX = 16 * 1024 * 1024 };
+
+struct YamlWay {
+        GMutex lock;
+        ThreadPool *threads; /* NULL: closed */
+};
+
+typedef struct {
+        HttpRequest *request;
+        PaddleFlow *flow;
+        YamlWay *way;
+        YamlThen then;
+        char *path, *text;
+} Reading;
+
+YamlWay *yaml_way_new(ThreadPool *threads)
+{
+        YamlWay *way = g_atomic_rc_box_new0(YamlWay);
+
+        g_mutex_init(&way->lock);
+        way->threads = threads;
+        return way;
+}
+
+void yaml_way_close(YamlWay *way)
+{
+        g_mutex_lock(&way->lock);
+        way->threads = NULL;
+        g_mutex_unlock(&way->lock);
+}
+
+static void clear_way(gpointer way)
+{
+        g_mutex_clear(&((YamlWay *)way)->lock);
+}
+
+void yaml_way_unref(YamlWay *way)
+{
+        if (way)
+                g_atomic_rc_box_release_full(way, clear_way);
+}
+
+static void reading_free(Reading *reading)
+{
+        http_request_unref(reading->request);
+        yaml_way_unref(reading->way);
+        g_free(reading->path);
+        g_free(reading->text);
+        g_free(reading);
+}
+
+static void go_on(bool stopped, void *arg)
+{
+        Reading *reading = arg;
+        GError *error = NULL;
+
+        if (stopped) {
+                err_set(&error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+                paddleflow_fail(reading->request, error, NULL);
+        } else {
+                reading->then(reading->request, reading->flow, reading->text);
+        }
+        reading_free(reading);
+}
+
+static bool push(Reading *reading, GError **error)
+{
+        const char *user = http_request_caller(reading->request)->user;
+        YamlWay *way = reading->way;
+        bool pushed;
+
+        g_mutex_lock(&way->lock);
+        pushed = way->threads
+                         ? thread_pool_push(way->threads, user, go_on, reading, error)
+                         : err_set(error, ERR_UNAVAILABLE, "the server is stopping\nTry again in a moment.");
+        g_mutex_unlock(&way->lock);
+        return pushed;
+}
+
+/* On the engine's thread. */
+static void note_text(const char *text, const GError *failure, void *arg)
+{
+        Reading *reading = arg;
+        GError *error = NULL;
+
+        if (failure) {
+                paddleflow_set(&error, CODE_ReadYamlFileFailed, "the definition '%.300s' cannot be read: %s",
+                               reading->path, failure->message);
+        } else {
+                reading->text = g_strdup(text);
+                if (push(reading, &error))
+                        return;
+        }
+        paddleflow_fail(reading->request, error, NULL);
+        reading_free(reading);
+}
+
+const char *yaml_path(const char *path)
+{
+        return *path ? path : "./run.yaml";
+}
+
+void yaml_read(const Call *call, const char *user, const char *fs, const char *path, YamlThen then)
+{
+        Reading *reading = g_new0(Reading, 1);
+
+        *reading = (Reading){ .request = http_request_ref(call->request),
+                              .flow = call->flow,
+                              .way = g_atomic_rc_box_acquire(call->flow->way),
+                              .then = then,
+                              .path = g_strdup(path) };
+        engine_read_file(call->flow->engine, user, fs, path, READ_MAX, note_text, reading);
 }

@@ -108,6 +108,30 @@ bool marker_parse(const PaddleFlow *flow, const char *list, const char *marker, 
         return sodium_memcmp(sign, bytes, SIGN) == 0;
 }
 
+/* Not hidden: it says no more than the page before it. */
+char *marker_format_text(const PaddleFlow *flow, const char *list, const char *at)
+{
+        guint8 sign[SIGN];
+        g_autofree char *text = to_hex((const guint8 *)at, strlen(at)), *head = NULL;
+
+        paddleflow_hash(flow, list, at, strlen(at), sign, sizeof sign);
+        head = to_hex(sign, sizeof sign);
+        return g_strconcat(head, text, NULL);
+}
+
+char *marker_parse_text(const PaddleFlow *flow, const char *list, const char *marker)
+{
+        gsize hex = strlen(marker), len = hex > 2 * SIGN ? (hex - 2 * SIGN) / 2 : 0;
+        g_autofree char *text = g_malloc0(len + 1);
+        guint8 said[SIGN], sign[SIGN];
+
+        if (hex != 2 * (SIGN + len) || !from_hex(marker, SIGN, said) ||
+            !from_hex(marker + 2 * SIGN, len, (guint8 *)text))
+                return NULL;
+        paddleflow_hash(flow, list, text, len, sign, sizeof sign);
+        return sodium_memcmp(sign, said, SIGN) == 0 ? g_steal_pointer(&text) : NULL;
+}
+
 /* ---- log-ins ---- */
 
 static char *signature(const PaddleFlow *flow, const char *text, gsize len)

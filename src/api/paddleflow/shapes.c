@@ -349,6 +349,22 @@ static const GoField run_shown[] = { TEXT("runID"),
                                      TEXT("activateTime"),
                                      TEXT("updateTime"),
                                      END };
+static const GoField artifact_shown[] = { TEXT("runID"),
+                                          TEXT("fsname"),
+                                          TEXT("username"),
+                                          TEXT("artifactPath"),
+                                          TEXT("step"),
+                                          TEXT("jobID"),
+                                          TEXT("type"),
+                                          TEXT("artifactName"),
+                                          TEXT("md5"),
+                                          TEXT("meta"),
+                                          TEXT("createTime"),
+                                          TEXT("updateTime"),
+                                          END };
+static const GoField artifact_list[] = { PAGE,
+                                         { "artifactEventList", GO_STRUCTS, artifact_shown, true },
+                                         END };
 static const GoField run_log[] = {
         TEXT("submitLog"), { "runLog", GO_STRUCTS, job_log, true }, TEXT("runID"), END
 };
@@ -431,6 +447,7 @@ const Shape shapes[] = {
         { "RunShown", run_shown },
         { "RunStop", run_stop_body },
         { "RunLog", run_log },
+        { "ArtifactList", artifact_list },
         { "NewPipeline", pipeline_body },
         { "PipelineMade", pipeline_made },
         { "PipelineList", pipeline_list },

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "model/filesystem.h"
 
 enum {
         BODY_MAX = 36 * 1024 * 1024, /* a text of 16 MiB, of which a character may be written as two */
@@ -155,7 +156,10 @@ static json_t *take_body(HttpRequest *request, EnginePipeline *ret)
         g_autoptr(json_t) body = http_request_json(request, &error);
         const json_t *text = json_object_get(body, "definition");
 
-        *ret = (EnginePipeline){ .user = caller->user, .by = caller->user, .admin = caller->admin };
+        *ret = (EnginePipeline){ .user = caller->user,
+                                 .by = caller->user,
+                                 .admin = caller->admin,
+                                 .fs_default = FILESYSTEM_HOME };
         if (body && !json_is_string(text))
                 err_set(&error, ERR_INVALID, "definition: the text of the pipeline is missing");
         else if (body && json_only(body, "", known, &error) &&

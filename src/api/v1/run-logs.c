@@ -136,7 +136,7 @@ static StreamState fail(GString *out, const GError *error)
 static StreamState finish(const RunLogs *logs, GString *out, const RunRecord *run)
 {
         send(logs, out, "end",
-             json_pack("{s:s, s:s}", "state", node_state_name((NodeState)run->state), "message",
+             json_pack("{s:s, s:s}", "state", node_state_name(run_record_state(run)), "message",
                        run->message ? run->message : ""));
         return STREAM_END;
 }

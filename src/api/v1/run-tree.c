@@ -4,169 +4,20 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/err.h"
+#include "pipeline/run.h"
 
 enum {
-        TEXTS_MAX = 16,
-        TEXT_BYTES_MAX = 32 << 20,
         ROWS_MAX = 20000,   /* of a tree */
         ITEMS_MAX = 5000,   /* of a tree */
         INSTANCES_MAX = 20, /* of a loop that are shown, if it has more: a long one */
         PAGE = 1000,
-        ROOT = 0,
-        POST = 1,
 };
-
-/* ---- compiled definitions ---- */
-
-typedef struct {
-        char id[ID_LEN + 1];
-        RunText *text;
-} Kept;
-
-struct RunTexts {
-        Engine *engine;
-        GMutex lock;
-        GQueue kept; /* Kept, the last used one first */
-        gsize bytes;
-};
-
-static void clear_text(gpointer data)
-{
-        RunText *text = data;
-
-        definition_free(text->own);
-        g_clear_pointer(&text->engines, engine_plan_unref);
-}
-
-void run_text_unref(RunText *text)
-{
-        g_atomic_rc_box_release_full(text, clear_text);
-}
-
-RunTexts *run_texts_new(Engine *engine)
-{
-        RunTexts *texts = g_new0(RunTexts, 1);
-
-        texts->engine = engine;
-        g_mutex_init(&texts->lock);
-        g_queue_init(&texts->kept);
-        return texts;
-}
-
-static void drop_last(RunTexts *texts)
-{
-        Kept *kept = g_queue_pop_tail(&texts->kept);
-
-        texts->bytes -= kept->text->size;
-        run_text_unref(kept->text);
-        g_free(kept);
-}
-
-void run_texts_free(RunTexts *texts)
-{
-        if (!texts)
-                return;
-        while (texts->kept.length > 0)
-                drop_last(texts);
-        g_mutex_clear(&texts->lock);
-        g_free(texts);
-}
-
-static RunText *find(RunTexts *texts, const char *id)
-{
-        for (GList *link = texts->kept.head; link; link = link->next) {
-                Kept *kept = link->data;
-
-                if (strcmp(kept->id, id) != 0)
-                        continue;
-                g_queue_unlink(&texts->kept, link);
-                g_queue_push_head_link(&texts->kept, link);
-                return g_atomic_rc_box_acquire(kept->text);
-        }
-        return NULL;
-}
-
-static void keep(RunTexts *texts, const char *id, RunText *text)
-{
-        g_autoptr(RunText) there = NULL;
-        Kept *kept;
-
-        g_mutex_lock(&texts->lock);
-        there = find(texts, id);
-        if (!there) {
-                kept = g_new0(Kept, 1);
-                g_strlcpy(kept->id, id, sizeof kept->id);
-                kept->text = g_atomic_rc_box_acquire(text);
-                g_queue_push_head(&texts->kept, kept);
-                texts->bytes += text->size;
-        }
-        while (texts->kept.length > TEXTS_MAX || (texts->bytes > TEXT_BYTES_MAX && texts->kept.length > 1))
-                drop_last(texts);
-        g_mutex_unlock(&texts->lock);
-}
-
-static Definition *compile(const RunRecord *run, GError **error)
-{
-        g_autoptr(json_t) request = json_parse(run->request, strlen(run->request), NULL);
-        DefinitionRequest wanted;
-        g_auto(Problems) problems = { 0 };
-        g_autofree char *problem = NULL;
-        Definition *ret;
-
-        problems_init(&problems);
-        definition_request_read(request, &wanted);
-        ret = definition_parse(run->text, strlen(run->text), &wanted, &problems);
-        if (ret)
-                return ret;
-        problem = problem_format(problems_first(&problems));
-        err_set(error, ERR_FAILED, "the definition of run '%s' is not understood any more: %s", run->id,
-                problem);
-        return NULL;
-}
-
-static RunText *find_live(RunTexts *texts, const char *id)
-{
-        RunPlan *plan = engine_run_plan(texts->engine, id);
-        RunText *text;
-
-        if (!plan)
-                return NULL;
-        text = g_atomic_rc_box_new0(RunText);
-        text->engines = plan;
-        text->definition = engine_plan_definition(plan);
-        return text;
-}
-
-RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GError **error)
-{
-        g_autoptr(RunRecord) whole = NULL;
-        Definition *definition;
-        RunText *text = find_live(texts, run->id);
-
-        if (text)
-                return text;
-        g_mutex_lock(&texts->lock);
-        text = find(texts, run->id);
-        g_mutex_unlock(&texts->lock);
-        if (text)
-                return text;
-        whole = store_run_by_id(store, run->id, true, error);
-        definition = whole && whole->text && whole->request ? compile(whole, error) : NULL;
-        if (!definition)
-                return NULL;
-        text = g_atomic_rc_box_new0(RunText);
-        text->definition = text->own = definition;
-        text->size = definition->size;
-        keep(texts, run->id, text);
-        return text;
-}
 
 /* ---- one node ---- */
 
 static bool is_loop(const Definition *definition, guint32 dag, guint32 component)
 {
-        return dag != POST && definition->components[component_target(definition, component)].loops;
+        return dag != RUN_POST && definition->components[component_target(definition, component)].loops;
 }
 
 static bool is_dag(const Definition *definition, guint32 component)
@@ -243,7 +94,7 @@ char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const R
         if (!is_known(definition, node->component))
                 return NULL;
         prepend_name(path, definition, node, numbers);
-        for (guint32 dag = node->dag; dag > POST;) {
+        for (guint32 dag = node->dag; dag > RUN_POST;) {
                 const RunNodeRecord *at = find_dag(store, dags, node->run, dag, error);
 
                 if (!at || !is_known(definition, at->component) || at->dag >= dag)
@@ -280,7 +131,7 @@ json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nod
                         continue; /* it was deleted while it was read */
                 object =
                         json_pack("{s:I, s:o, s:s, s:s, s:s, s:o}", "node", (json_int_t)node->node, "parent",
-                                  node->dag > POST ? json_integer(node->dag) : json_null(), "path", path,
+                                  node->dag > RUN_POST ? json_integer(node->dag) : json_null(), "path", path,
                                   "name", component_name(definition, node->component), "type",
                                   is_dag(definition, node->component) ? "dag" : "step", "number",
                                   is_loop(definition, node->dag, node->component) ? json_integer(node->number)
@@ -309,14 +160,14 @@ typedef struct {
 
 static gint64 *key_new(guint32 dag, guint32 component)
 {
-        gint64 key = (gint64)((guint64)dag << 32 | component);
+        gint64 key = run_child_key(dag, component);
 
         return g_memdup2(&key, sizeof key);
 }
 
 static gpointer look_up(GHashTable *table, guint32 dag, guint32 component)
 {
-        gint64 key = (gint64)((guint64)dag << 32 | component);
+        gint64 key = run_child_key(dag, component);
 
         return g_hash_table_lookup(table, &key);
 }
@@ -474,8 +325,8 @@ static json_t *format_children(Tree *tree, guint32 dag, guint32 component, NodeS
 static json_t *format_all(Tree *tree)
 {
         NodeState state = (NodeState)tree->run->state;
-        json_t *list = format_children(tree, ROOT, DEFINITION_ROOT, state);
-        g_autoptr(json_t) post = format_children(tree, POST, DEFINITION_POST, state);
+        json_t *list = format_children(tree, RUN_ROOT, DEFINITION_ROOT, state);
+        g_autoptr(json_t) post = format_children(tree, RUN_POST, DEFINITION_POST, state);
         json_t *item;
         size_t i;
 

@@ -2,28 +2,9 @@
  * is compiled once and kept for the next requests. */
 #pragma once
 
-#include "engine/run-plan.h"
+#include "api/v1/run-texts.h"
 #include "model/run-record.h"
-#include "pipeline/definition.h"
 #include "store/store.h"
-
-/* Compiled definitions of the runs that were shown lately and have ended: at most 16, and 32 MiB of text. Those of other
- * runs are the engine's. Any thread. */
-typedef struct RunTexts RunTexts;
-RunTexts *run_texts_new(Engine *engine);
-void run_texts_free(RunTexts *texts); /* NULL is a no-op */
-
-/* A definition that somebody reads. */
-typedef struct {
-        const Definition *definition;
-        gsize size;       /* of its text */
-        Definition *own;  /* or NULL: */
-        RunPlan *engines; /* the engine's */
-} RunText;
-void run_text_unref(RunText *text);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunText, run_text_unref)
-/* NULL with an error: the run was deleted meanwhile, or its text is not understood any more. */
-RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GError **error);
 
 /* The names of a node and of the DAGs around it, "d-1.train"; NULL: it was deleted meanwhile, or an error of the store. The
  * caller's. `dags` keeps DAGs that were read: run_paths_new. `numbers`: with the numbers in loops. */

@@ -25,16 +25,14 @@ static json_t *format_run(const RunRecord *run)
         g_autofree char *created = clock_format(run->created);
         g_autofree char *finished = run->finished ? clock_format(run->finished) : NULL;
         g_autofree char *pipeline = run->pipeline ? numbered_id_format("ppl", run->pipeline) : NULL;
-        bool stops = run->stopping && !node_is_final((NodeState)run->state);
 
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s}", "id",
                          run->id, "name", run->name, "user", run->user, "state",
-                         stops ? "stopping" : node_state_name((NodeState)run->state), "message",
-                         run->message ? run->message : "", "attempt", (int)run->attempt, "retry_of",
-                         run->retry_id, "revision", (json_int_t)run->revision, "created_at", created,
-                         "finished_at", finished, "pipeline", pipeline, "version",
-                         pipeline ? json_integer(run->version) : json_null(), "description",
-                         run->note ? run->note : "");
+                         node_state_name(run_record_state(run)), "message", run->message ? run->message : "",
+                         "attempt", (int)run->attempt, "retry_of", run->retry_id, "revision",
+                         (json_int_t)run->revision, "created_at", created, "finished_at", finished,
+                         "pipeline", pipeline, "version", pipeline ? json_integer(run->version) : json_null(),
+                         "description", run->note ? run->note : "");
 }
 
 /* With the number of its nodes in each state. */
@@ -321,7 +319,8 @@ static void delete_run(HttpRequest *request, void *arg)
 
 /* ---- reading ---- */
 
-static bool query_states(HttpRequest *request, guint32 *ret, GError **error)
+/* `last` is the last state that there is. */
+static bool query_states(HttpRequest *request, NodeState last, guint32 *ret, GError **error)
 {
         const char *text = http_request_query(request, "state");
         g_auto(GStrv) words = text ? g_strsplit(text, ",", -1) : NULL;
@@ -329,15 +328,38 @@ static bool query_states(HttpRequest *request, guint32 *ret, GError **error)
         for (char **word = words; word && *word; word++) {
                 NodeState state;
 
-                if (!node_state_parse(*word, &state) || state < NODE_RUNNING)
+                if (!node_state_parse(*word, &state) || state < NODE_RUNNING || state > last)
                         return err_set(
                                 error, ERR_INVALID,
                                 "state: '%.40s' is not a state\nStates are running, stopping, succeeded, failed, "
-                                "terminated, cancelled, skipped.",
-                                *word);
+                                "terminated%s.",
+                                *word, last == NODE_SKIPPED ? ", cancelled, skipped" : "");
                 *ret |= 1u << state;
         }
         return true;
+}
+
+/* Only runs of a stored pipeline: that of the query's user by this name, or by an id, which may be that of a deleted one. */
+static bool query_pipeline(Api *api, HttpRequest *request, RunQuery *query, GError **error)
+{
+        const char *user = query->user ? query->user : http_request_caller(request)->user;
+        const char *word = http_request_query(request, "pipeline");
+        g_autoptr(GError) why = NULL;
+        g_autoptr(PipelineRecord) pipeline =
+                word ? store_pipeline_by_name(api->store, user, word, &why) : NULL;
+
+        if (pipeline)
+                query->pipeline = pipeline->seq;
+        if (!word || pipeline || numbered_id_parse("ppl", word, &query->pipeline))
+                return true;
+        if (!err_is(why, ERR_NOT_FOUND)) {
+                g_propagate_error(error, g_steal_pointer(&why));
+                return false;
+        }
+        return err_set(error, ERR_NOT_FOUND,
+                       "there is no stored pipeline '%.130s' of '%s'\n"
+                       "`paddle pipeline list` shows the stored pipelines.",
+                       word, user);
 }
 
 static void list_runs(HttpRequest *request, void *arg)
@@ -355,7 +377,8 @@ static void list_runs(HttpRequest *request, void *arg)
                 return;
         query.limit = (int)limit;
         if (api_query_owner(request, "runs", &query.user, &error) &&
-            query_states(request, &query.states, &error))
+            query_states(request, NODE_TERMINATED, &query.states, &error) &&
+            query_pipeline(api, request, &query, &error))
                 runs = store_runs(api->store, &query, &next, &error);
         if (!runs) {
                 http_fail(request, error);
@@ -401,7 +424,7 @@ static void list_nodes(HttpRequest *request, void *arg)
                 return;
         query.run = run->seq;
         query.limit = (int)limit;
-        if (query_states(request, &query.states, &error))
+        if (query_states(request, NODE_SKIPPED, &query.states, &error))
                 text = run_texts_get(api->run_texts, api->store, run, &error);
         if (text)
                 nodes = store_run_nodes(api->store, &query, &next, &error);
@@ -481,8 +504,10 @@ static void stream_run_logs(HttpRequest *request, void *arg)
 static const HttpParameter list_runs_query[] = {
         { "user", HTTP_STRING, "Whose runs (administrators)." },
         { "all", HTTP_BOOLEAN, "Everyone's runs (administrators)." },
-        { "name", HTTP_STRING, "Only runs of pipelines with this name." },
-        { "state", HTTP_STRING, "Only these states, separated by commas." },
+        { "name", HTTP_STRING, "Only runs with this name." },
+        { "pipeline", HTTP_STRING, "Only runs of this stored pipeline, by name or id." },
+        { "state", HTTP_STRING,
+          "Only these states, separated by commas: running, stopping, succeeded, failed, terminated." },
         { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
         { "after", HTTP_STRING, "Marker of the page before." },
         { 0 },

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/test/seed.h"
 
 static void test_values(void)
 {
@@ -367,6 +368,7 @@ static void test_format(void)
 static void test_format_lines(void)
 {
         static const char characters[] = "a\n\t -#:'|\r";
+        g_autoptr(GRand) rand = g_rand_new_with_seed(seed_of_test());
 
         for (int i = 0; i < 20000; i++) {
                 char text[9] = "";
@@ -374,8 +376,8 @@ static void test_format_lines(void)
                 g_autoptr(json_t) value = NULL, back = NULL;
                 g_autofree char *yaml = NULL;
 
-                for (int k = 0, n = g_test_rand_int_range(1, 9); k < n; k++)
-                        text[k] = characters[g_test_rand_int_range(0, sizeof(characters) - 1)];
+                for (int k = 0, n = g_rand_int_range(rand, 1, 9); k < n; k++)
+                        text[k] = characters[g_rand_int_range(rand, 0, sizeof(characters) - 1)];
                 value = json_pack("{s:[s, {s:s}], s:s}", "a", text, "b", text, "c", text);
                 yaml = yaml_format(value);
                 back = yaml_parse(yaml, strlen(yaml), "f", &error);

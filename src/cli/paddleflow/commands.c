@@ -1,5 +1,5 @@
 /* The rows of command.h (doc/reference/paddleflow-api.md, "The command line"). Groups of parts that do not
- * exist yet (schedule; artifacts and cache of runs; links and caches of file systems) come with them. */
+ * exist yet (schedule; cache of runs; links and caches of file systems) come with them. */
 #include "cli/paddleflow/command.h"
 
 #include <string.h>
@@ -437,6 +437,27 @@ static const PaddleFlowParam run_list_options[] = {
         MARKER,
         { 0 },
 };
+static const PaddleFlowParam artifact_options[] = {
+        { "userfilter", "-u", PADDLEFLOW_TEXT, "userFilter", "only of these users: a,b" },
+        { "fsfilter", "-f", PADDLEFLOW_TEXT, "fsFilter", "only on these file systems: a,b" },
+        { "runfilter", "-r", PADDLEFLOW_TEXT, "runFilter", "only of these runs: a,b" },
+        { "typefilter", "-t", PADDLEFLOW_TEXT, "typeFilter", "only 'input' or 'output'" },
+        { "pathfilter", "-p", PADDLEFLOW_TEXT, "pathFilter", "only at these paths, and below them: a,b" },
+        MAXKEYS,
+        MARKER,
+        { 0 },
+};
+static const PaddleFlowColumn artifact_columns[] = { { "run id", "runID" },
+                                                     { "fs name", "fsname" },
+                                                     { "username", "username" },
+                                                     { "artifact path", "artifactPath" },
+                                                     { "type", "type" },
+                                                     { "step", "step" },
+                                                     { "artifact name", "artifactName" },
+                                                     { "meta", "meta" },
+                                                     { "create time", "createTime" },
+                                                     { "update time", "updateTime" },
+                                                     { 0 } };
 static const PaddleFlowParam run_stop_options[] = {
         { "force", "-f", PADDLEFLOW_FLAG, "stopForce", "also stop post_process" },
         { 0 },
@@ -807,6 +828,8 @@ const PaddleFlowCommand paddleflow_commands[] = {
           "/run/{0}?action=retry", .done = "run[{0}] retry success, new run id[{runID}]" },
         { "run", "delete", "Delete a run that has ended.", run_word, run_delete_options, "DELETE", "/run/{0}",
           PADDLEFLOW_BODY, .prepare = say_check, .done = "run[{0}] delete success" },
+        { "run", "listartifact", "List what steps have written and read.", NULL, artifact_options, "GET",
+          "/artifact", .items = "artifactEventList", .columns = artifact_columns, .marker = true },
 
         { "pipeline", "create", "Store a pipeline.", pipeline_create_words, pipeline_create_options, "POST",
           "/pipeline", PADDLEFLOW_BODY,

@@ -631,6 +631,35 @@ static void test_lost_too_often(void)
         house_free(house);
 }
 
+/* An attempt that could not start because of a full disk is tried again until there is space. */
+static void test_full_disk(void)
+{
+        House *house = house_new();
+        g_autofree char *id = house_submit_ok(house, PLAIN "}");
+        g_autofree char *last = NULL;
+        g_autoptr(Job) job = NULL;
+
+        for (int attempt = 1; attempt <= 20; attempt++) {
+                g_autofree char *task = task_of(id, attempt, "worker", 0);
+                g_autofree char *line = g_strdup_printf("start %s", task);
+                Observation said = { .kind = OBSERVED_LOST, .no_space = true };
+
+                script_wait(house->script, line, 1);
+                g_strlcpy(said.task, task, sizeof said.task);
+                script_say(house->script, &said);
+                house_barrier(house);
+                house_pass(house, 1000);
+        }
+        last = task_of(id, 21, "worker", 0);
+        script_say_kind(house->script, OBSERVED_STARTED, last);
+        script_say_exit(house->script, last, 0, 0, false);
+        house_barrier(house);
+        job = house_job(house, id);
+        g_assert_cmpint(job->state, ==, JOB_SUCCEEDED);
+        g_assert_cmpint(job->losses, ==, 0);
+        house_free(house);
+}
+
 static void test_times(void)
 {
         House *house = house_new();
@@ -745,6 +774,7 @@ int main(int argc, char **argv)
                 g_test_add_data_func(path, &scenarios[i], test_scenario);
         }
         g_test_add_func("/cycle/is lost too often", test_lost_too_often);
+        g_test_add_func("/cycle/a full disk", test_full_disk);
         g_test_add_func("/cycle/times", test_times);
         g_test_add_func("/cycle/clocks of nodes", test_clocks);
         g_test_add_func("/cycle/ways of being ready", test_ready_ways);

@@ -81,7 +81,7 @@ Work *local_work_new(LocalRuntime *local, void (*run)(LocalRuntime *, Work *), c
 /* A function of a thread pool; `arg` is a Work. */
 void local_work_run(bool stopped, void *arg);
 
-/* A missing, forbidden or malformed file makes the error permanent; a full disk does not. */
+/* A missing, forbidden or malformed file makes the error permanent. After a full disk the member is reported as lost. */
 void local_post_failure(LocalRuntime *local, const char *task, const GError *failure);
 /* "<id>.<attempt>" of "<id>.<attempt>.<role>.<index>"; the caller's. */
 char *local_attempt_of(const char *task);

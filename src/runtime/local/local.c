@@ -88,25 +88,18 @@ static Observation *observation_of(ObservationKind kind, const char *task, const
         return observation;
 }
 
-static void post(LocalRuntime *local, ObservationKind kind, const char *task, const char *text,
-                 bool permanent)
-{
-        Observation *observation = observation_of(kind, task, text);
-
-        observation->permanent = permanent;
-        agent_link_post(local->link, observation);
-}
-
+/* A full disk is no fault of the job: the attempt is repeated, like one that a restart ended. */
 void local_post_failure(LocalRuntime *local, const char *task, const GError *failure)
 {
         static const int lasting[] = { ERR_INVALID, ERR_NOT_FOUND, ERR_DENIED, ERR_TOO_LARGE };
-        bool permanent = false;
+        bool no_space = err_is(failure, ERR_NO_SPACE);
+        Observation *observation =
+                observation_of(no_space ? OBSERVED_LOST : OBSERVED_START_FAILED, task, failure->message);
 
+        observation->no_space = no_space;
         for (size_t i = 0; i < G_N_ELEMENTS(lasting); i++)
-                permanent |= err_is(failure, lasting[i]);
-        /* A full disk is no fault of the job: the attempt is repeated, like one that a restart ended. */
-        post(local, err_is(failure, ERR_NO_SPACE) ? OBSERVED_LOST : OBSERVED_START_FAILED, task,
-             failure->message, permanent);
+                observation->permanent |= err_is(failure, lasting[i]);
+        agent_link_post(local->link, observation);
 }
 
 char *local_attempt_of(const char *task)
@@ -272,7 +265,8 @@ static void stop_task(LocalRuntime *local, const char *task, gint64 grace_ms)
         g_autoptr(GString) line = g_string_new(NULL);
 
         if (local_withdraw(local, task)) {
-                post(local, OBSERVED_LOST, task, "stopped before it was started", false);
+                agent_link_post(local->link,
+                                observation_of(OBSERVED_LOST, task, "stopped before it was started"));
                 return;
         }
         message_stop(line, task, grace_ms);

@@ -240,6 +240,7 @@ static bool read_observation(const json_t *object, Observation *observation, GEr
             !json_get_int(object, "", "signal", 0, 128, &signal, error) ||
             !json_get_bool(object, "", "oom", &observation->oom, error) ||
             !json_get_bool(object, "", "permanent", &observation->permanent, error) ||
+            !json_get_bool(object, "", "no_space", &observation->no_space, error) ||
             !json_get_int(object, "", "time", 0, G_MAXINT64, &observation->time, error) ||
             !json_get_int(object, "", "peak_memory", 0, G_MAXINT64, &observation->peak_memory, error) ||
             !json_get_int(object, "", "cpu_us", 0, G_MAXINT64, &observation->cpu_us, error) ||

@@ -30,10 +30,14 @@
                               " AND revision <= ?2 AND (?3 IS NULL OR user = ?3)" which                      \
                               " ORDER BY revision LIMIT ?4"
 
-/* ?1 before, ?2 from, ?3 set of states, ?4 name, ?5 limit, ?6 user */
+/* ?1 before, ?2 from, ?3 set of states (of run_record_state), ?4 name, ?5 limit, ?6 pipeline, ?7 user */
+#define RUN_FILTER                                                                                           \
+        "(?3 >> iif(state = 3 AND stopping, 4, state)) & 1 AND (?4 IS NULL OR name = ?4)"                    \
+        " AND (?6 = 0 OR pipeline = ?6)"
+_Static_assert(NODE_RUNNING == 3 && NODE_STOPPING == 4, "states of runs in queries");
 #define RUN_PAGE(from, which)                                                                                \
         "SELECT " RUN_COLUMNS " FROM " from " WHERE seq < ?1 AND seq >= ?2 AND dropped = 0"                  \
-        " AND (?3 >> state) & 1 AND (?4 IS NULL OR name = ?4)" which " ORDER BY seq DESC LIMIT ?5"
+        " AND " RUN_FILTER which " ORDER BY seq DESC LIMIT ?5"
 
 /* Nodes in a state from NODE_RUNNING on; others are not stored. */
 #define IN_STATE(state) "count(*) FILTER (WHERE state = " #state ")"
@@ -44,7 +48,7 @@ _Static_assert(NODE_RUNNING == 3 && NODE_STATES == 10, "states of nodes in queri
 /* ?1 after, ?2 to; the others are the same */
 #define RUN_PAGE_UP(from, which)                                                                             \
         "SELECT " RUN_COLUMNS " FROM " from " WHERE seq > ?1 AND seq <= ?2 AND dropped = 0"                  \
-        " AND (?3 >> state) & 1 AND (?4 IS NULL OR name = ?4)" which " ORDER BY seq LIMIT ?5"
+        " AND " RUN_FILTER which " ORDER BY seq LIMIT ?5"
 
 /* ?1 pipeline, ?2 version; 0: the newest */
 #define ONE_VERSION(columns, from)                                                                           \
@@ -110,9 +114,9 @@ const char *const reader_sql[] = {
         [RUN_BY_KEY] = "SELECT " RUN_COLUMNS " FROM run WHERE user = ?1 AND idempotency = ?2 AND dropped = 0",
         [RUN_TEXT] = "SELECT " RUN_TEXT_COLUMNS " FROM run_text" RUN_WITH_STORED " WHERE run_text.seq = ?1",
         [RUNS] = RUN_PAGE("run NOT INDEXED", ""),
-        [RUNS_OF_USER] = RUN_PAGE("run INDEXED BY run_user", " AND user = ?6"),
+        [RUNS_OF_USER] = RUN_PAGE("run INDEXED BY run_user", " AND user = ?7"),
         [RUNS_UP] = RUN_PAGE_UP("run NOT INDEXED", ""),
-        [RUNS_UP_OF_USER] = RUN_PAGE_UP("run INDEXED BY run_user", " AND user = ?6"),
+        [RUNS_UP_OF_USER] = RUN_PAGE_UP("run INDEXED BY run_user", " AND user = ?7"),
         [RUN_LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM run",
         [RUN_NODES] =
                 "SELECT " RUN_NODE_COLUMNS ", job.id FROM run_node LEFT JOIN job ON job.seq = run_node.job"

@@ -415,8 +415,9 @@ static void bind_filter(Conn *conn, int stmt, const RunQuery *query)
         conn_bind_int(conn, stmt, 3, query->states ? query->states : G_MAXUINT32);
         conn_bind_text(conn, stmt, 4, query->name);
         conn_bind_int(conn, stmt, 5, query->limit);
+        conn_bind_int(conn, stmt, 6, query->pipeline);
         if (query->user)
-                conn_bind_text(conn, stmt, 6, query->user);
+                conn_bind_text(conn, stmt, 7, query->user);
 }
 
 static bool add_runs(Conn *conn, int stmt, GPtrArray *runs, GError **error)

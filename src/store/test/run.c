@@ -364,6 +364,47 @@ static void test_pages(void)
         g_assert_cmpint(found, ==, 9); /* 3, 6, ..., 27 */
 }
 
+static void check_filter(Store *store, RunQuery query, gint64 wanted)
+{
+        g_autoptr(GError) error = NULL;
+        gint64 next;
+
+        query.limit = 3;
+        for (int up = 0; up < 2; up++) {
+                query.oldest_first = up;
+                g_autoptr(GPtrArray) runs = store_runs(store, &query, &next, &error);
+                g_assert_no_error(error);
+                g_assert_cmpuint(runs->len, ==, 1);
+                g_assert_cmpint(((RunRecord *)runs->pdata[0])->seq, ==, wanted);
+        }
+}
+
+/* One that a user stops is not one that runs. */
+static void test_filters(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), stop = batch_new();
+        const NodeState states[] = { NODE_FAILED, NODE_RUNNING, NODE_RUNNING, NODE_TERMINATED };
+
+        for (gint64 seq = 1; seq <= 4; seq++) {
+                RunRecord *run = make_run(seq, "ann", NULL), *now = change_run(run, states[seq - 1], 0);
+
+                run->pipeline = seq + 4;
+                now->stopping = seq > 2;
+                batch_put(batch, RECORD_NEW_RUN, run);
+                batch_put(stop, RECORD_RUN, now);
+        }
+        commit(store, batch);
+        commit(store, stop);
+        check_filter(store, (RunQuery){ .states = 1u << NODE_FAILED }, 1);
+        check_filter(store, (RunQuery){ .states = 1u << NODE_RUNNING }, 2);
+        check_filter(store, (RunQuery){ .states = 1u << NODE_STOPPING }, 3);
+        check_filter(store, (RunQuery){ .states = 1u << NODE_TERMINATED }, 4);
+        check_filter(store, (RunQuery){ .pipeline = 7 }, 3);
+        check_filter(store, (RunQuery){ .pipeline = 8, .user = "ann" }, 4);
+}
+
 /* First it is dropped, which hides it and frees its key; then its nodes and children go, then the rest. */
 static void test_drop(void)
 {
@@ -618,6 +659,7 @@ int main(int argc, char **argv)
         g_test_add_func("/store/run/artifacts", test_artifacts);
         g_test_add_func("/store/run/drop-artifacts", test_drop_artifacts);
         g_test_add_func("/store/run/pages", test_pages);
+        g_test_add_func("/store/run/filters", test_filters);
         g_test_add_func("/store/run/plans", test_plans);
         g_test_add_func("/store/run/drop", test_drop);
         g_test_add_func("/store/run/expired", test_expired);

@@ -154,11 +154,6 @@ const char *form_propagation(const KubeKind *kind)
         return row_of(kind)->propagation;
 }
 
-bool form_takes_pods(const KubeKind *kind)
-{
-        return strcmp(row_of(kind)->propagation, "Orphan") != 0;
-}
-
 bool form_remakes(const KubeKind *kind, const json_t *reply)
 {
         bool (*remakes)(const json_t *) = row_of(kind)->remakes;

@@ -77,7 +77,6 @@ bool form_ends_pods(const Form *form);
 bool form_is_over(const Form *form, const json_t *object, const char *task);
 /* How its object is deleted before its pods: "Orphan" leaves the pods for the runtime to stop. */
 const char *form_propagation(const KubeKind *kind);
-bool form_takes_pods(const KubeKind *kind);    /* its pods are deleted with it */
 bool form_kind_restarts(const KubeKind *kind); /* containers of its pods are restarted when they end */
 /* True while its controller has not seen that it is being deleted, and so recreates deleted pods. `reply`:
  * the API server's reply to the deletion. */

@@ -184,13 +184,6 @@ static const char *id_of(const RuntimeAttempt *attempt, const json_t *asked)
         return id && is_word(id, strlen(id)) ? id : attempt->job->id;
 }
 
-char *template_flow_id(const RuntimeAttempt *attempt)
-{
-        g_autoptr(json_t) asked = asked_of(attempt);
-
-        return g_strdup(id_of(attempt, asked));
-}
-
 /* The template of the role's pods: a member's own, else its part of the job's, else of the administrator's.
  */
 static const json_t *template_of(const json_t *asked, const char *role)

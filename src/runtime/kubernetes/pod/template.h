@@ -22,6 +22,3 @@ extern const char *const template_classes[6]; /* all of them; NULL ends the list
  * resources) stay the job's. */
 void template_fill(const TemplateCluster *cluster, const RuntimeAttempt *attempt, const char *role,
                    json_t *pod);
-
-/* The id of the job for PaddleFlow's clients; the caller's. */
-char *template_flow_id(const RuntimeAttempt *attempt);
