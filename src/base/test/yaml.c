@@ -159,7 +159,7 @@ static void test_bomb(void)
         g_autoptr(GString) text = g_string_new("a: &a [x,x,x,x,x,x,x,x,x]\n");
         g_autoptr(GError) error = NULL;
 
-        for (char c = 'b'; c <= 'i'; c++) {
+        for (int c = 'b'; c <= 'i'; c++) {
                 g_string_append_printf(text, "%c: &%c [", c, c);
                 for (int i = 0; i < 9; i++)
                         g_string_append_printf(text, "%s*%c", i ? "," : "", c - 1);

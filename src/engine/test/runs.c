@@ -558,9 +558,10 @@ static House *house_with_homes(void)
 
 static void free_homes(House *house)
 {
-        g_autofree char *homes = (char *)house->config.homes;
+        char *homes = (char *)house->config.homes;
 
         house_free(house);
+        g_free(homes);
 }
 
 static void play_scenario(House *house, const Scenario *scenario, Way way)
