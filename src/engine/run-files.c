@@ -44,7 +44,8 @@ typedef struct {
         gint64 asked, begun_at; /* ms; begun_at 0: not seen to have begun */
         Place *place;           /* the engine's thread: NULL once it is counted as answered */
         int begun;              /* atomic: a thread has it */
-        int late;               /* atomic: it was answered with an error, nothing more is to be done */
+        int handed; /* atomic: set before a thread gets it: the thread sanitizer does not see GLib's hand-over */
+        int late; /* atomic: it was answered with an error, nothing more is to be done */
         json_t *values;
         GError *failure;
 } FileWork;
@@ -187,9 +188,11 @@ static void do_all(FileWork *work, Vfs *vfs)
 static void run_work_of(gpointer data, gpointer arg)
 {
         FileWork *work = data;
-        Post *post = g_atomic_rc_box_acquire(work->post); /* the work may be freed once it is posted */
+        Post *post;
         Vfs *vfs;
 
+        (void)g_atomic_int_get(&work->handed);
+        post = g_atomic_rc_box_acquire(work->post); /* the work may be freed once it is posted */
         g_atomic_int_set(&work->begun, 1);
         vfs = open_place(work, &work->failure);
         if (vfs)
@@ -260,6 +263,7 @@ static void serve_place(RunFiles *files, Place *place)
 
                 g_ptr_array_add(place->running, work);
                 count_user(files, place->user, 1);
+                g_atomic_int_set(&work->handed, 1);
                 g_thread_pool_push(files->pool, work, NULL); /* if no thread starts, it waits in the pool */
         }
 }

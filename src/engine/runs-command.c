@@ -2,6 +2,7 @@
 #include "engine/pipelines.h"
 #include "engine/run-files.h"
 #include "engine/runs.h"
+#include "engine/submit.h"
 
 #include <string.h>
 
@@ -161,7 +162,8 @@ bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *p
 {
         return engine_may_write(engine, record->user, error) && check_key(engine, record, error) &&
                check_filesystems(engine, record, plan, error) && check_queue(engine, record, plan, error) &&
-               check_open(engine, record, plan, error);
+               check_open(engine, record, plan, error) &&
+               (record->admin || submit_take_rate(engine, record->user, 1, false, error));
 }
 
 static bool apply_create(Engine *engine, Command *command)

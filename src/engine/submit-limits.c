@@ -43,31 +43,37 @@ static Rate *rate_of(Engine *engine, const char *user)
         return rate;
 }
 
-bool submit_check_rate(Submission *submission)
+bool submit_take_rate(Engine *engine, const char *user, gint64 jobs, bool only_check, GError **error)
 {
-        Engine *engine = submission->engine;
-        Submit *submit = submission->submit;
-        gint64 cost = submission->n_jobs * TOKEN;
+        gint64 cost = jobs * TOKEN;
         g_autofree char *limit = NULL;
         gint64 wait_s;
         Rate *rate;
 
-        if (engine->config.submit_rate <= 0 || submit->admin)
+        if (engine->config.submit_rate <= 0)
                 return true;
-        rate = rate_of(engine, submit->user);
+        rate = rate_of(engine, user);
         if (rate->tokens >= cost) {
-                rate->tokens -= submit->only_check ? 0 : cost;
+                rate->tokens -= only_check ? 0 : cost;
                 return true;
         }
         limit = count_format(engine->config.submit_rate, "job");
         wait_s = ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000;
-        err_set(&submit->command.error, ERR_QUOTA,
+        err_set(error, ERR_QUOTA,
                 "'%s' may submit %s in a minute, and asks for %" G_GINT64_FORMAT
                 " more than that\nTry again in %" G_GINT64_FORMAT " s.",
-                submit->user, limit, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
+                user, limit, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
         if (cost <= (gint64)engine->config.submit_rate * TOKEN) /* else it never passes */
-                err_add_wait(&submit->command.error, wait_s);
+                err_add_wait(error, wait_s);
         return false;
+}
+
+bool submit_check_rate(Submission *submission)
+{
+        Submit *submit = submission->submit;
+
+        return submit->admin || submit_take_rate(submission->engine, submit->user, submission->n_jobs,
+                                                 submit->only_check, &submit->command.error);
 }
 
 /* One user leaves room for the others. */

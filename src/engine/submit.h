@@ -70,5 +70,7 @@ void submit_name_culprit(Submission *submission, guint i);
 bool submit_check_counts(Submission *submission);
 /* The jobs a minute of a user. It is the last check, since it counts. */
 bool submit_check_rate(Submission *submission);
+/* Takes `jobs` from the rate of a user who is no administrator; a run counts as one. ERR_QUOTA with the time to wait. */
+bool submit_take_rate(Engine *engine, const char *user, gint64 jobs, bool only_check, GError **error);
 /* Fills `after` of each entry. False also if a dependency can never hold, or jobs would wait for each other. */
 bool submit_resolve_after(Submission *submission);

@@ -1372,6 +1372,25 @@ static void test_open_runs(void)
         house_free(house);
 }
 
+/* A run counts as one submission. */
+static void test_rate(void)
+{
+        House *house = house_new_cold();
+        GError *error = NULL;
+
+        house->config.submit_rate = 2;
+        house_open(house);
+        house_sync(house);
+        for (int i = 0; i < 2; i++) {
+                g_autofree char *id = create(house, TWO, NULL, NULL, NULL, &error);
+
+                g_assert_no_error(error);
+        }
+        assert_error(create(house, TWO, NULL, NULL, NULL, &error) != NULL, &error, ERR_QUOTA,
+                     "may submit 2 jobs in a minute");
+        house_free(house);
+}
+
 /* A definition with a list of `n` times a list of 1,000 values: a short text. */
 static char *with_lists(int n, const char *value)
 {
@@ -1675,6 +1694,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/conditions", test_conditions);
         g_test_add_func("/engine/runs/deleted-user", test_deleted_user);
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
+        g_test_add_func("/engine/runs/rate", test_rate);
         g_test_add_func("/engine/runs/memory", test_memory_of_definitions);
         g_test_add_func("/engine/runs/put-off", test_put_off);
         g_test_add_func("/engine/runs/put-off/full-disk", test_put_off_on_full_disk);

@@ -51,7 +51,7 @@ static void own_mounts(void)
 
 static void mount_small(const char *dir)
 {
-        if (mount("none", dir, "tmpfs", 0, "size=1m") < 0)
+        if (mount("none", dir, "tmpfs", 0, "size=2m") < 0)
                 g_error("cannot mount a small file system: %s", g_strerror(errno));
 }
 
