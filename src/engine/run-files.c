@@ -4,6 +4,7 @@
  * to the engine, which is closed when the engine ends. So a thread that hangs in a call needs nobody to wait for it. */
 #include "engine/run-files.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -15,8 +16,8 @@ enum { CHECK_MS = 1000 };
 
 /* The way back of answers, and what a thread needs of the engine's configuration. */
 typedef struct {
-        GMutex lock;
-        GCond resolved;
+        pthread_mutex_t lock;
+        pthread_cond_t resolved;
         Engine *engine; /* NULL: the engine ends */
         FileRights rights;
         void *rights_arg;
@@ -63,8 +64,8 @@ struct RunFiles {
 
 static void clear_post(gpointer post)
 {
-        g_mutex_clear(&((Post *)post)->lock);
-        g_cond_clear(&((Post *)post)->resolved);
+        pthread_mutex_destroy(&((Post *)post)->lock);
+        pthread_cond_destroy(&((Post *)post)->resolved);
 }
 
 static void post_unref(Post *post)
@@ -76,12 +77,12 @@ static void post_answer(FileWork *work)
 {
         Post *post = work->post;
 
-        g_mutex_lock(&post->lock);
+        pthread_mutex_lock(&post->lock);
         if (post->engine)
                 inbox_put(&post->engine->inbox, &work->command);
         else
                 command_free(&work->command);
-        g_mutex_unlock(&post->lock);
+        pthread_mutex_unlock(&post->lock);
 }
 
 /* What this looks into belongs to the server, which waits for it at its end. *ret NULL: the server's own rights. */
@@ -92,18 +93,18 @@ static bool find_rights(const FileWork *work, UnixRights **ret, GError **error)
                     work->kind != FILES_REMOVE; /* nothing is made for that */
         bool ends, ok = true;
 
-        g_mutex_lock(&post->lock);
+        pthread_mutex_lock(&post->lock);
         ends = !post->engine;
         post->resolving += !ends;
-        g_mutex_unlock(&post->lock);
+        pthread_mutex_unlock(&post->lock);
         if (ends)
                 return err_set(error, ERR_UNAVAILABLE, "the server ends");
         if (post->rights)
                 ok = post->rights(work->at.user, work->user_seq, home, ret, post->rights_arg, error);
-        g_mutex_lock(&post->lock);
+        pthread_mutex_lock(&post->lock);
         if (--post->resolving == 0)
-                g_cond_broadcast(&post->resolved);
-        g_mutex_unlock(&post->lock);
+                pthread_cond_broadcast(&post->resolved);
+        pthread_mutex_unlock(&post->lock);
         return ok;
 }
 
@@ -561,8 +562,8 @@ RunFiles *run_files_new(Engine *engine)
 
         files->engine = engine;
         files->post = g_atomic_rc_box_new0(Post);
-        g_mutex_init(&files->post->lock);
-        g_cond_init(&files->post->resolved);
+        pthread_mutex_init(&files->post->lock, NULL);
+        pthread_cond_init(&files->post->resolved, NULL);
         files->post->engine = engine;
         files->post->rights = engine->config.file_rights;
         files->post->rights_arg = engine->config.file_rights_arg;
@@ -574,11 +575,11 @@ RunFiles *run_files_new(Engine *engine)
 
 void run_files_stop(RunFiles *files)
 {
-        g_mutex_lock(&files->post->lock);
+        pthread_mutex_lock(&files->post->lock);
         files->post->engine = NULL;
         while (files->post->resolving > 0)
-                g_cond_wait(&files->post->resolved, &files->post->lock);
-        g_mutex_unlock(&files->post->lock);
+                pthread_cond_wait(&files->post->resolved, &files->post->lock);
+        pthread_mutex_unlock(&files->post->lock);
 }
 
 void run_files_free(RunFiles *files)

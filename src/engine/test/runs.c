@@ -846,8 +846,8 @@ static void test_prepared(void)
 /* ---- a file system that does not answer ---- */
 
 typedef struct {
-        GMutex lock;
-        GCond changed;
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
         bool hangs;
         int waiting;
 } Gate;
@@ -856,12 +856,12 @@ static bool wait_at_gate(const char *user, gint64 seq, bool home, UnixRights **r
 {
         Gate *gate = arg;
 
-        g_mutex_lock(&gate->lock);
+        pthread_mutex_lock(&gate->lock);
         gate->waiting++;
-        g_cond_broadcast(&gate->changed);
+        pthread_cond_broadcast(&gate->changed);
         while (gate->hangs)
-                g_cond_wait(&gate->changed, &gate->lock);
-        g_mutex_unlock(&gate->lock);
+                pthread_cond_wait(&gate->changed, &gate->lock);
+        pthread_mutex_unlock(&gate->lock);
         return true;
 }
 
@@ -869,7 +869,7 @@ static void test_hung(void)
 {
         House *house = house_new_cold();
         g_autofree char *homes = g_build_filename(house->dir, "homes", "ann", NULL);
-        Gate gate = { .hangs = true };
+        Gate gate = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .hangs = true };
         Play hung, other;
 
         g_assert_cmpint(g_mkdir_with_parents(homes, 0755), ==, 0);
@@ -879,10 +879,10 @@ static void test_hung(void)
         house_open(house);
         house_sync(house);
         hung = play_new(house, HOME WRITES);
-        g_mutex_lock(&gate.lock);
+        pthread_mutex_lock(&gate.lock);
         while (gate.waiting == 0)
-                g_cond_wait(&gate.changed, &gate.lock);
-        g_mutex_unlock(&gate.lock);
+                pthread_cond_wait(&gate.changed, &gate.lock);
+        pthread_mutex_unlock(&gate.lock);
         other = play_new(house, TWO); /* uses no file system */
         assert_is(&other, "a", "running");
         house_pass(house, 2000);
@@ -890,10 +890,10 @@ static void test_hung(void)
         house_pass(house, 31000);
         assert_message(&hung, "a", "RE-05: file system 'home' has not answered for 30 s");
         assert_is(&hung, "run", "failed");
-        g_mutex_lock(&gate.lock);
+        pthread_mutex_lock(&gate.lock);
         gate.hangs = false;
-        g_cond_broadcast(&gate.changed);
-        g_mutex_unlock(&gate.lock);
+        pthread_cond_broadcast(&gate.changed);
+        pthread_mutex_unlock(&gate.lock);
         end_job(&other, "a", 0);
         assert_is(&other, "b", "running"); /* the late answer changed nothing */
         g_assert_cmpstr(state_of(&hung, "a"), ==, "failed");
@@ -906,7 +906,7 @@ static void test_hung(void)
 static void test_stopped_while_hung(void)
 {
         House *house = house_with_homes();
-        Gate gate = { .hangs = true };
+        Gate gate = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .hangs = true };
         g_autoptr(GError) error = NULL;
         Play play;
 
@@ -918,10 +918,10 @@ static void test_stopped_while_hung(void)
         play = play_new(house, HOME WRITES);
         g_assert_true(act(house, play.id, "stop", &error));
         assert_is(&play, "run", "terminated");
-        g_mutex_lock(&gate.lock);
+        pthread_mutex_lock(&gate.lock);
         gate.hangs = false;
-        g_cond_broadcast(&gate.changed);
-        g_mutex_unlock(&gate.lock);
+        pthread_cond_broadcast(&gate.changed);
+        pthread_mutex_unlock(&gate.lock);
         play_clear(&play);
         free_homes(house);
 }
