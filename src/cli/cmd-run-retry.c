@@ -58,8 +58,8 @@ const Verb verb_run_retry = {
         .args = "RUN",
         .summary = "Retry a run that has ended: steps that succeeded keep their results",
         .about =
-                "A new run begins, whose id goes to standard output. What succeeded or was skipped is kept, and what "
-                "failed, was stopped or never began runs; so does post_process. A loop runs only the items that are "
+                "A new run begins, and its id is printed. Steps that succeeded or were skipped are kept. Steps that "
+                "failed, were stopped or never began run, and so does post_process. A loop runs only the items that are "
                 "missing. The earlier run stays until you delete it, which is possible when no other run keeps its "
                 "results.\n\nRUN is an id, or the name of a pipeline: your newest run of it.",
         .examples = "paddle run retry 6rpyr77cvstaad5v --follow\n"

@@ -202,7 +202,7 @@ static void free_command(PipelineCommand *wanted)
         pipeline_version_free(wanted->version);
 }
 
-/* What is answered, as the batch has it so far. */
+/* The answer is the record as this batch has it so far. */
 static void set_answer(PipelineCommand *wanted, const PipelineRecord *record)
 {
         pipeline_record_free(wanted->answer);

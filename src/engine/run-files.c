@@ -1,7 +1,7 @@
 /* The file workers of runs (see run-files.h).
  *
- * All queues and counts belong to the engine's thread. A worker thread knows only its request, and the post: the way back
- * to the engine, which is closed when the engine ends. So a thread that hangs in a call needs nobody to wait for it. */
+ * All queues and counts belong to the engine's thread. A worker thread knows only its request and the post, by which
+ * answers reach the engine. The engine closes the post when it ends, and does not wait for a thread that hangs in a call. */
 #include "engine/run-files.h"
 
 #include <pthread.h>

@@ -6,8 +6,8 @@
 
 typedef struct RunPlan RunPlan;
 
-/* That of a run that has not ended, counted; NULL: it has ended, or there is none. Its components are those of the text;
- * what the request changed is applied. */
+/* The plan of a run that has not ended, a new reference. NULL: the run has ended, or there is no such run. The definition
+ * in it has the parameters and settings of the run's request. */
 RunPlan *engine_run_plan(Engine *engine, const char *id);
 const Definition *engine_plan_definition(const RunPlan *plan);
 void engine_plan_unref(RunPlan *plan);

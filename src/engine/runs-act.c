@@ -385,7 +385,7 @@ static bool still_asks(const LiveRun *live, const RunAsk *ask)
                                         : node->state == NODE_STARTING && node->job == 0;
 }
 
-/* What a question is about, and how its answer is used. */
+/* For each kind of question: which paths the workers get, and which function uses their answer. */
 typedef struct {
         FilesKind kind;
         gsize max;

@@ -217,7 +217,8 @@ static const char *sub_path_of(const CreateRun *create)
         return definition->has_main_fs ? definition_text(definition, definition->main_fs.sub_path) : "";
 }
 
-/* Once. `engine` NULL: the server ends. What cannot be looked at is the first step's to say. */
+/* Called once with what is at the sub path. `engine` NULL: the server ends. If the worker could not look, the run is
+ * created, and its first step says why. */
 static void note_sub_path(Engine *engine, const FilesTicket *ticket, const json_t *values,
                           const GError *error)
 {

@@ -166,7 +166,7 @@ typedef struct {
         RunRecord *answer; /* owned */
 } RunCommand;
 void run_command_answer(Engine *engine, Command *command, const GError *error);
-/* What is answered, as the batch has it so far. */
+/* The answer is the record as this batch has it so far. */
 void run_command_set(RunCommand *wanted, const RunRecord *record);
 RunRecord *run_record_copy(const RunRecord *record); /* without text and request */
 /* Long texts make a commit long, for which all others wait: each comes into a batch of its own. False: not in this one. */

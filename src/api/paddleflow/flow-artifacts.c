@@ -184,7 +184,7 @@ static const char *step_of(Listing *listing, Shown *shown, const ArtifactRecord 
                        : "";
 }
 
-/* What steps write is not read for this: there is no checksum. */
+/* `md5` is empty: the file is not read. */
 static json_t *show_artifact(Listing *listing, Shown *shown, const ArtifactRecord *artifact)
 {
         const char *step = step_of(listing, shown, artifact);

@@ -260,7 +260,7 @@ static bool look(RunLogs *logs, GError **error)
 
 static bool open_some(RunLogs *logs, GError **error)
 {
-        for (guint n = 0; n < PAGE; n++) { /* a pull leaves out so many at most */
+        for (guint n = 0; n < PAGE; n++) { /* one pull looks at so many nodes at most */
                 const RunNodeRecord *next;
 
                 if (!look(logs, error))

@@ -1544,6 +1544,7 @@ static void test_jobs_of_a_batch(void)
         House *house = house_new();
         RunAnswer answers[40] = { 0 };
         EngineMetrics metrics;
+        gint64 patience = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
 
         for (int i = 0; i < 20; i++)
                 g_string_append_printf(text, "  s%d: {command: c}\n", i);
@@ -1552,7 +1553,8 @@ static void test_jobs_of_a_batch(void)
                 engine_create_run(house->engine, &(EngineRun){ .user = "ann", .text = text->str },
                                   note_answer, &answers[i]);
         house_let_go(house);
-        for (int i = 0; i < 2000 && !metrics_have_jobs(house, G_N_ELEMENTS(answers) * 20, &metrics); i++) {
+        while (!metrics_have_jobs(house, G_N_ELEMENTS(answers) * 20, &metrics) &&
+               g_get_monotonic_time() < patience) {
                 house_barrier(house);
                 g_usleep(1000);
         }
