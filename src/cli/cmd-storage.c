@@ -2,29 +2,30 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "cli/listing.h"
+#include "cli/remote.h"
 #include "cli/verbs.h"
 
 typedef struct {
         Common common;
         char *user, *format;
         bool all, count, dry_run;
-} Storage;
+} StorageOptions;
 
 static const Option usage_options[] = {
-        { "user", 'u', OPTION_STRING, offsetof(Storage, user), "NAME",
+        { "user", 'u', OPTION_STRING, offsetof(StorageOptions, user), "NAME",
           "usage of this user (administrators)" },
-        { "all", 'a', OPTION_BOOL, offsetof(Storage, all), NULL, "what everybody holds (administrators)" },
-        { "count", 0, OPTION_BOOL, offsetof(Storage, count), NULL,
+        { "all", 'a', OPTION_BOOL, offsetof(StorageOptions, all), NULL, "what everybody holds (administrators)" },
+        { "count", 0, OPTION_BOOL, offsetof(StorageOptions, count), NULL,
           "have the server measure again first, which may take a while" },
-        FORMAT_OPTION(offsetof(Storage, format)),
+        FORMAT_OPTION(offsetof(StorageOptions, format)),
         COMMON_OPTIONS,
         { 0 },
 };
 
 static const Option gc_options[] = {
-        { "dry-run", 0, OPTION_BOOL, offsetof(Storage, dry_run), NULL,
+        { "dry-run", 0, OPTION_BOOL, offsetof(StorageOptions, dry_run), NULL,
           "remove nothing: list the files that would be deleted, and why" },
-        FORMAT_OPTION(offsetof(Storage, format)),
+        FORMAT_OPTION(offsetof(StorageOptions, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -115,7 +116,7 @@ static const Column gc_columns[] = {
 
 /* ---- usage ---- */
 
-static char *usage_path(const Storage *storage)
+static char *usage_path(const StorageOptions *storage)
 {
         g_autofree char *user = storage->user ? url_escape(storage->user) : NULL;
 
@@ -125,7 +126,7 @@ static char *usage_path(const Storage *storage)
 
 static bool run_usage(Cli *cli, const void *target, char *const *words, GError **error)
 {
-        const Storage *storage = target;
+        const StorageOptions *storage = target;
         g_autofree char *path = usage_path(storage);
         g_autoptr(json_t) reply = NULL;
         g_autoptr(Listing) listing = NULL;
@@ -136,7 +137,7 @@ static bool run_usage(Cli *cli, const void *target, char *const *words, GError *
         if (storage->user && storage->all)
                 return err_set(error, ERR_USAGE, "--user cannot be combined with --all");
         if (!format_parse(storage->format, &format, error) || !cli_client(cli, error) ||
-            !http_call_json(cli->client, "GET", path, NULL, &reply, error))
+            !(reply = remote_ask(cli, "GET", path, error)))
                 return false;
         listing = listing_new(cli, format, usage_columns, "user");
         json_array_foreach(json_object_get(reply, "items"), i, item)
@@ -154,7 +155,7 @@ static bool run_usage(Cli *cli, const void *target, char *const *words, GError *
 
 static bool run_gc(Cli *cli, const void *target, char *const *words, GError **error)
 {
-        const Storage *storage = target;
+        const StorageOptions *storage = target;
         g_autofree char *path =
                 g_strconcat("/v1/storage/gc?dry_run=", storage->dry_run ? "true" : "false", NULL);
         g_autoptr(json_t) reply = NULL;
@@ -166,7 +167,7 @@ static bool run_gc(Cli *cli, const void *target, char *const *words, GError **er
         json_t *item;
 
         if (!format_parse(storage->format, &format, error) || !cli_client(cli, error) ||
-            !http_call_json(cli->client, "POST", path, NULL, &reply, error))
+            !(reply = remote_ask(cli, "POST", path, error)))
                 return false;
         listing = listing_new(cli, format, gc_columns, "name");
         json_array_foreach(json_object_get(reply, "items"), i, item) {
@@ -193,7 +194,7 @@ const Verb verb_storage_usage = {
         .examples = "paddle storage usage --count -o wide\n"
                     "paddle storage usage --all\tan administrator, for everybody",
         .options = usage_options,
-        .size = sizeof(Storage),
+        .size = sizeof(StorageOptions),
         .run = run_usage,
 };
 
@@ -206,6 +207,6 @@ const Verb verb_gc = {
                  "--gc-every), by the rules of its --gc options. Administrators only.",
         .examples = "paddle gc --dry-run\tthe files that would be deleted, and why",
         .options = gc_options,
-        .size = sizeof(Storage),
+        .size = sizeof(StorageOptions),
         .run = run_gc,
 };

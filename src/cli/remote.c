@@ -68,7 +68,7 @@ static json_t *chunks(void *arg, const char *remote, bool upload, GError **error
 /* A partial download would look complete. */
 static json_t *list(void *arg, const char *remote, GError **error)
 {
-        g_autoptr(json_t) reply = get_json(arg, remote, "?list=true&recursive=true", error);
+        g_autoptr(json_t) reply = remote_get(arg, remote, "?list=true&recursive=true", error);
 
         if (reply && json_is_true(json_object_get(reply, "more"))) {
                 err_set(error, ERR_TOO_LARGE,
@@ -179,21 +179,27 @@ char *remote_path(Cli *cli, const char *text, GError **error)
         return remote_names_ask(cli, &names, error) ? remote_path_of(&names, text, error) : NULL;
 }
 
-static bool call_once(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
+static bool call_long(Cli *cli, HttpCall *http, HttpReply *reply, GError **error)
 {
         http->timeout_ms = LONG_MS;
         return http_call(cli->client, http, reply, error) &&
                (reply->status / 100 == 2 || http_reply_error(reply, error));
 }
 
+json_t *remote_ask(Cli *cli, const char *method, const char *path, GError **error)
+{
+        g_auto(HttpReply) reply = { 0 };
+        HttpCall http = { .method = method, .path = path, .retries = RETRIES };
+
+        return call_long(cli, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error)
+                                                    : NULL;
+}
+
 json_t *remote_get(Cli *cli, const char *remote, const char *query, GError **error)
 {
         g_autofree char *path = files_path(remote, query);
-        g_auto(HttpReply) reply = { 0 };
-        HttpCall http = { .method = "GET", .path = path };
 
-        return call_once(cli, &http, &reply, error) ? json_parse(reply.body->str, reply.body->len, error)
-                                                    : NULL;
+        return remote_ask(cli, "GET", path, error);
 }
 
 bool remote_post(Cli *cli, const char *remote, json_t *take_body, GError **error)
@@ -204,7 +210,7 @@ bool remote_post(Cli *cli, const char *remote, json_t *take_body, GError **error
         g_auto(HttpReply) reply = { 0 };
         HttpCall http = { .method = "POST", .path = path, .body = text, .body_len = strlen(text) };
 
-        return call_once(cli, &http, &reply, error);
+        return call_long(cli, &http, &reply, error);
 }
 
 bool remote_delete(Cli *cli, const char *remote, bool recursive, GError **error)
@@ -213,7 +219,7 @@ bool remote_delete(Cli *cli, const char *remote, bool recursive, GError **error)
         g_auto(HttpReply) reply = { 0 };
         HttpCall http = { .method = "DELETE", .path = path };
 
-        return call_once(cli, &http, &reply, error);
+        return call_long(cli, &http, &reply, error);
 }
 
 void remote_report(const TransferProgress *transfer, void *arg)

@@ -27,6 +27,9 @@ bool remote_call(Cli *cli, HttpCall *http, HttpReply *reply, GError **error);
 bool remote_send(Cli *cli, const char *method, const char *path, const void *data, gsize len,
                  HttpReply *reply, GError **error);
 
+/* The answer to a request that may take the server minutes, such as a survey of its disk; NULL on failure. */
+json_t *remote_ask(Cli *cli, const char *method, const char *path, GError **error);
+
 /* Requests for one path; `query` begins with '?'. The server may take minutes to answer. */
 json_t *remote_get(Cli *cli, const char *remote, const char *query, GError **error);
 /* Not retried if the answer is lost: after a success a second one would fail. */

@@ -26,6 +26,7 @@ enum {
         REST_TIMES = 20,
         HURRY_MIN_MS = 50, /* and a multiple of the last one's duration: */
         HURRY_TIMES = 4,
+        HURRY_MAX_MS = 5000, /* on a busy machine a survey takes longer, but nobody waits for several times that */
         TICK_MS = 1000, /* at most, between two checks of limits and of the kernel's counts */
         ASK_MS = 200,   /* interval at which a waiting thread checks whether its caller has given up */
 };
@@ -391,7 +392,7 @@ static void wait_ms(Janitor *janitor, gint64 ms)
 
 static void rest(Janitor *janitor, gint64 took_ms)
 {
-        gint64 began = clock_monotonic_ms(), least = MAX(HURRY_MIN_MS, HURRY_TIMES * took_ms),
+        gint64 began = clock_monotonic_ms(), least = CLAMP(HURRY_TIMES * took_ms, HURRY_MIN_MS, HURRY_MAX_MS),
                most = MAX(REST_MIN_MS, REST_TIMES * took_ms);
         Projects *projects = janitor->config.survey.projects;
         bool hurry = false;
