@@ -123,6 +123,8 @@ class Server:
             stdout=log,
             stderr=log,
             env={**os.environ, "PATH": f"{ROOT}/.venv/bin:" + os.environ["PATH"]},
+            # With its own share of the processors (sched(7), autogroup): beside the tests, its threads of low priority starve.
+            start_new_session=True,
         )
         log.close()
         if wait:
