@@ -2,6 +2,7 @@
 
 import glob
 import os
+import pathlib
 import signal
 
 import pytest
@@ -403,3 +404,11 @@ def test_a_server_that_ends_early_fails_the_job(server):
     roles = [{"name": "pserver", "replicas": 1, "cpu": "100m"}, {"name": "trainer", "replicas": 1, "cpu": "100m"}]
     job = server.wait(server.submit(["true"], roles=roles)["id"])
     assert job["state"] == "failed" and "pserver-0" in job["reason"]
+
+
+def test_the_server_comes_before_the_jobs(shared_server):
+    """It has a session of its own here, and so a weight of its own beside jobs that compute."""
+    group = f"/proc/{shared_server.process.pid}/autogroup"
+    assert pathlib.Path(group).read_text().endswith(" nice -10\n")
+    job = shared_server.wait(shared_server.submit(["cat", "/proc/self/autogroup"])["id"])
+    assert shared_server.member_log(job["id"]).endswith(" nice 0\n")
