@@ -156,8 +156,9 @@ typedef struct {
         bool admin;
         const char *text; /* the definition, YAML or JSON */
         /* What the request changes: {"name", "image", "disabled", "failure_strategy", "parameters", "fs_id", "fs_name",
-         * "fs_default", "json_body", "queue", "package", "package_name", "requirements"}, each optional (DefinitionRequest); or
-         * NULL. `queue` is for steps that name none. */
+         * "fs_default", "json_body", "queue", "queue_default", "package", "package_name", "requirements"}, each optional
+         * (DefinitionRequest); or NULL. `queue` is for steps that name none; the user must have access to it. Without it
+         * `queue_default` is, which is only looked at when such a step starts. */
         const json_t *request;
         const char *idempotency_key; /* or NULL */
         /* The version of a stored pipeline from which `text` was read; it must still exist when the run begins. Or NULL. */
@@ -166,8 +167,10 @@ typedef struct {
         const char *note;   /* or NULL */
 } EngineRun;
 /* Creates a run and begins it. ERR_INVALID: the definition has errors, the first of which is given; ERR_QUOTA: the user,
- * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run; ERR_NOT_FOUND: the
- * version was deleted, or there is no such file system; ERR_CONFLICT also: sub_path of the main file system is a file. Compiles the text on the caller's thread: up to a second for 16 MiB. */
+ * or the server, has too many runs that have not ended; ERR_CONFLICT: the key was used for another run,
+ * the request contradicts the definition, or sub_path of the main file system is a file; ERR_NOT_FOUND: there is no such
+ * file system; ERR_GONE: the version was just deleted. Compiles the text on the caller's thread: up to a second for 16
+ * MiB. */
 void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done, void *arg);
 /* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
 void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,

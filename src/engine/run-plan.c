@@ -40,12 +40,15 @@ static bool has_outputs(const Definition *definition)
         return false;
 }
 
+/* ERR_CONFLICT: the definition may be right, but the request contradicts it. */
 static bool refuse_problems(const Problems *problems, GError **error)
 {
-        g_autofree char *text = problem_format(problems_first(problems));
-        const char *hint = problem_hint(problems_first(problems));
+        const Problem *first = problems_first(problems);
+        g_autofree char *text = problem_format(first);
+        const char *hint = problem_hint(first);
 
-        return err_set(error, ERR_INVALID, "%s%s%s", text, hint ? "\n" : "", hint ? hint : "");
+        return err_set(error, first->class == PE_ARGUMENTS ? ERR_CONFLICT : ERR_INVALID, "%s%s%s", text,
+                       hint ? "\n" : "", hint ? hint : "");
 }
 
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error)
@@ -72,6 +75,7 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         find_filesystems(plan);
         plan->artifacts = has_outputs(definition);
         plan->queue = g_strdup(json_string_value(json_object_get(request, "queue")));
+        plan->other_queue = g_strdup(json_string_value(json_object_get(request, "queue_default")));
         plan->package = g_strdup(json_string_value(json_object_get(request, "package")));
         plan->package_name = g_strdup(json_string_value(json_object_get(request, "package_name")));
         plan->requirements = g_strdup(json_string_value(json_object_get(request, "requirements")));
@@ -91,6 +95,7 @@ static void clear_plan(gpointer data)
         g_ptr_array_unref(plan->filesystems);
         definition_free(plan->definition);
         g_free(plan->queue);
+        g_free(plan->other_queue);
         g_free(plan->package);
         g_free(plan->package_name);
         g_free(plan->requirements);

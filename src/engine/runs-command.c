@@ -118,7 +118,7 @@ static bool check_version(Engine *engine, const RunRecord *record, GError **erro
         const StoredPipeline *stored = record->hash ? pipelines_find(engine, record->pipeline) : NULL;
 
         return !record->hash || (stored && pipelines_version(stored, record->version)) ||
-               err_set(error, ERR_NOT_FOUND,
+               err_set(error, ERR_GONE,
                        "version %d of pipeline '%s' was just deleted\n`paddle pipeline list` shows the stored pipelines.",
                        record->version, record->name);
 }

@@ -8,6 +8,14 @@
 
 enum { RETRY_MS = 1000 }; /* after a limit refused a job */
 
+/* For a step that names none. */
+static const char *queue_of(const RunPlan *plan)
+{
+        if (plan->queue)
+                return plan->queue;
+        return plan->other_queue ? plan->other_queue : QUEUE_DEFAULT;
+}
+
 static Live *submit(const RunActor *actor, guint32 node, Rendered *rendered, GError **error)
 {
         LiveRun *live = actor->live;
@@ -16,7 +24,7 @@ static Live *submit(const RunActor *actor, guint32 node, Rendered *rendered, GEr
         guint32 component = run_node(live->machine, node)->component;
         const StepRun run = { .definition = definition,
                               .catalog = catalog,
-                              .queue = live->plan->queue ? live->plan->queue : QUEUE_DEFAULT,
+                              .queue = queue_of(live->plan),
                               .package = live->plan->package,
                               .package_name = live->plan->package_name,
                               .requirements = live->plan->requirements,

@@ -50,12 +50,14 @@ struct RunPlan {
         gsize memory;      /* about how many bytes it takes, with the lists */
         GPtrArray *
                 filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
-        bool artifacts; /* a step has outputs */
-        char *queue;    /* of steps that name none; or NULL: QUEUE_DEFAULT */
+        bool artifacts;    /* a step has outputs */
+        char *queue;       /* that the request names, for steps that name none; or NULL */
+        char *other_queue; /* ... if the request names none; or NULL: QUEUE_DEFAULT */
         char *package, *package_name,
                 *requirements; /* of the directory that was sent with the run; or NULL */
 };
-/* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID. Any thread. */
+/* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID, or with ERR_CONFLICT if the request
+ * contradicts the definition. Any thread. */
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
 RunPlan *run_plan_ref(RunPlan *plan);
 void run_plan_unref(RunPlan *plan);

@@ -75,6 +75,31 @@ def store(flow, text, who="root", **about):
 # -- runs
 
 
+def test_steps_without_a_queue_go_to_the_default_one(flow):
+    """3.17, as a job that names none."""
+    queue = flow.make_queue()
+    text = f"""name: {fresh("p")}
+entry_points:
+  a: {{command: "true"}}
+  b: {{command: "true", env: {{PF_JOB_QUEUE_NAME: {queue}}}}}
+"""
+    steps = {"a": {"command": "true"}, "b": {"command": "true", "queue": queue}}
+    body = {"name": fresh("p"), "entryPoints": steps}
+    for found in (
+        finish(flow, create(flow, text)),
+        finish(flow, good(flow.post("/runjson", body), 201).json["runID"]),
+    ):
+        jobs = [good(flow.get(f"/job/{found['runtime'][step][0]['jobID']}"), message=True).json for step in "ab"]
+        assert [job["schedulingPolicy"]["queue"] for job in jobs] == ["default-queue", queue]
+
+
+def test_a_step_needs_a_grant_on_its_queue(flow):
+    user = flow.make_user("sam")
+    found = finish(flow, create(flow, named(SHORT), who=user), user)
+    assert found["status"] == "failed"
+    assert "queue 'default-queue' is not granted" in found["runtime"]["a"][0]["jobMessage"]
+
+
 def test_the_whole_of_a_run(flow):
     text = named(TREE)
     run = create(flow, text, desc="why", parameters={"first.n": "2"})
@@ -406,6 +431,16 @@ def test_a_stored_pipeline_from_a_file_system(flow, make_fs):
     refused(flow.post("/pipeline", {"fsname": "none"}), "ReadYamlFileFailed")
 
 
+def test_a_stored_pipeline_whose_file_system_is_gone(flow, make_fs):
+    name, path = make_fs()
+    (path / "run.yaml").write_text(named(FILES))
+    made = good(flow.post("/pipeline", {"fsname": name}), 201).json
+    good(flow.delete(f"/fs/{name}"), empty=True)
+    reply = flow.post("/run", {"pipelineID": made["pipelineID"]})
+    refused(reply, "InvalidArguments")
+    assert f"'{name}'" in reply.json["message"]
+
+
 def test_rights_to_a_definition(flow):
     """It is read as the jobs of the owner would read it. Root may name a user, and a user may name no other one."""
     ruth = flow.make_user("ruth")  # lists of alice's runs are counted
@@ -425,7 +460,7 @@ def test_rights_to_a_definition(flow):
 
 
 def test_file_systems_of_a_definition(flow, make_fs):
-    name, path = make_fs()
+    (name, path), (other, path_of_other) = make_fs(), make_fs()
     (path / "file").touch()
     text = named(SHORT) + "fs_options: {main_fs: {name: FS, sub_path: file}}\n"
 
@@ -434,6 +469,10 @@ def test_file_systems_of_a_definition(flow, make_fs):
 
     failed("InvalidArguments", text.replace("FS", name))
     failed("InvalidArguments", text.replace("FS", "none"))
+    failed("InvalidArguments", text.replace("FS", name).replace("file}", "other}"), fsname=other)
+    body = {"fsname": other, "yamlPath": "run.yaml"}
+    (path_of_other / "run.yaml").write_text(text.replace("FS", name))
+    refused(flow.post("/pipeline", body), "InvalidArguments")
     finish(flow, create(flow, text.replace("FS", name).replace("file}", "other}")))
 
 
@@ -441,6 +480,7 @@ def test_file_systems_of_a_definition(flow, make_fs):
 
 
 def test_lists(flow, alice):
+    flow.grant(alice, "default-queue")
     names = [fresh("listed") for _ in range(3)]
     runs = [create(flow, named(SHORT, name), who=alice, parameters={"code": str(i)}) for i, name in enumerate(names)]
     for run in runs:

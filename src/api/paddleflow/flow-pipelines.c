@@ -13,15 +13,14 @@ enum {
         TEXTS_MAX = 32 * 1024 * 1024 /* bytes of the texts on one page of versions */
 };
 
-static const CodeMap codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
-                                 { ERR_EXISTS, CODE_DuplicatedName },
-                                 { ERR_NOT_FOUND, CODE_PipelineNotFound },
-                                 CODE_MAP_END };
-/* Of an update: the definition has another name. */
-static const CodeMap update_codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
-                                        { ERR_CONFLICT, CODE_InvalidArguments },
-                                        { ERR_NOT_FOUND, CODE_PipelineNotFound },
-                                        CODE_MAP_END };
+/* Of a new pipeline or version. ERR_CONFLICT: the definition names another file system than fsName, or another pipeline
+ * than the one that is updated. */
+static const CodeMap put_codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
+                                     { ERR_CONFLICT, CODE_InvalidArguments },
+                                     { ERR_EXISTS, CODE_DuplicatedName },
+                                     { ERR_NOT_FOUND, CODE_PipelineNotFound },
+                                     CODE_MAP_END };
+static const CodeMap drop_codes[] = { { ERR_NOT_FOUND, CODE_PipelineNotFound }, CODE_MAP_END };
 
 /* ---- as clients see them ---- */
 
@@ -176,10 +175,10 @@ static void put_pipeline(const Call *call, const PipelineRecord *record, const j
                 yaml_read(call, *user ? user : call->user, fs, path, then);
         else if (record)
                 engine_update_pipeline(call->flow->engine, record->seq, &pipeline, change_done,
-                                       change_new(call, update_codes, false));
+                                       change_new(call, put_codes, false));
         else
                 engine_create_pipeline(call->flow->engine, &pipeline, change_done,
-                                       change_new(call, codes, true));
+                                       change_new(call, put_codes, true));
 }
 
 static void create(HttpRequest *request, PaddleFlow *flow, const char *read)
@@ -254,7 +253,7 @@ static void drop(HttpRequest *request, void *arg, bool one)
                 call_fail(&call, error);
         else
                 engine_delete_pipeline(call.flow->engine, pipeline->seq, version ? version->version : 0,
-                                       call.user, change_done, change_new(&call, codes, false));
+                                       call.user, change_done, change_new(&call, drop_codes, false));
 }
 
 static void drop_pipeline(HttpRequest *request, void *arg)

@@ -14,15 +14,13 @@ enum {
         SCANS_MAX = 64, /* pages of the store that one list looks at */
 };
 
-static const CodeMap codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
-                                 { ERR_NOT_FOUND,
-                                   CODE_InvalidArguments }, /* a file system that its text names */
-                                 { ERR_CONFLICT, CODE_InvalidArguments },
-                                 CODE_MAP_END };
-static const CodeMap stored_codes[] = { { ERR_INVALID, CODE_InvalidPipeline },
-                                        { ERR_NOT_FOUND, CODE_PipelineNotFound },
-                                        { ERR_CONFLICT, CODE_InvalidArguments },
-                                        CODE_MAP_END };
+static const CodeMap codes[] = {
+        { ERR_INVALID, CODE_InvalidPipeline },
+        { ERR_NOT_FOUND, CODE_InvalidArguments }, /* a file system that the definition names */
+        { ERR_GONE, CODE_PipelineNotFound },      /* its version was just deleted */
+        { ERR_CONFLICT, CODE_InvalidArguments },
+        CODE_MAP_END,
+};
 static const CodeMap change_codes[] = { { ERR_NOT_FOUND, CODE_RunNotFound }, CODE_MAP_END };
 
 /* ---- states ---- */
@@ -158,7 +156,7 @@ static json_t *overrides(const json_t *body, const Wish *wish)
 {
         const char *fs = go_text(body, "fsName");
         const json_t *parameters = json_object_get(body, "parameters");
-        json_t *request = json_object();
+        json_t *request = json_pack("{s:s}", "queue_default", QUEUE_SEEDED);
 
         put_text(request, "name", go_text(body, "name"));
         put_text(request, "image", go_text(body, "dockerEnv"));
@@ -206,23 +204,15 @@ static void reply_id(HttpRequest *request, int status, const RunRecord *run)
         http_reply_json(request, status, reply);
 }
 
-static void reply_created(HttpRequest *request, const RunRecord *run, const GError *error, const CodeMap *map)
+static void create_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
 {
+        HttpRequest *request = arg;
+
         if (error)
-                paddleflow_fail(request, g_error_copy(error), map);
+                paddleflow_fail(request, g_error_copy(error), codes);
         else
                 reply_id(request, 201, run);
         http_request_unref(request);
-}
-
-static void create_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
-{
-        reply_created(arg, run, error, codes);
-}
-
-static void create_stored_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
-{
-        reply_created(arg, run, error, stored_codes);
 }
 
 static void begin(const Call *call, Wish *wish, const char *note)
@@ -239,7 +229,7 @@ static void begin(const Call *call, Wish *wish, const char *note)
                                         .version = wish->version,
                                         .source = wish->source,
                                         .note = note },
-                          wish->version ? create_stored_done : create_done, http_request_ref(call->request));
+                          create_done, http_request_ref(call->request));
 }
 
 /* `read`: the file that the request names, in a second pass through it; NULL: the first one. */
@@ -298,7 +288,7 @@ static bool take_json(const Call *call, Wish *wish, GError **error)
                 return false;
         wish->user = *user && call->root ? user : call->user;
         wish->text = g_strndup(text, len);
-        wish->request = json_pack("{s:b}", "json_body", true);
+        wish->request = json_pack("{s:b, s:s}", "json_body", true, "queue_default", QUEUE_SEEDED);
         return true;
 }
 

@@ -191,7 +191,7 @@ static void test_run(void)
         g_assert_true(drop(house, seq, 0, &error));
         g_autoptr(RunRecord) later = start(house, version, &error);
         g_assert_null(later);
-        g_assert_true(err_is(error, ERR_NOT_FOUND));
+        g_assert_true(err_is(error, ERR_GONE));
         g_clear_error(&error);
         house_close(house);
         house_open(house);
