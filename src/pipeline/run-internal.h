@@ -8,7 +8,6 @@ typedef enum {
         WORK_ENTER,   /* a DAG: its children begin to wait, or are ready */
         WORK_RELEASE, /* a child has succeeded: its dependants wait for one less */
         WORK_CANCEL,  /* a child has failed: its dependants are cancelled */
-        WORK_START,   /* a node of a step: its condition holds */
         WORK_STOP,    /* a DAG: what runs is stopped, what did not start is cancelled */
         WORK_END,     /* the run is final */
 } WorkKind;
@@ -18,12 +17,23 @@ typedef struct {
         guint32 index;
 } Work;
 
+/* A step that waits for a slot. */
+typedef struct {
+        guint32 index;
+        bool node; /* its condition holds; false: a child, whose nodes are made when there is a slot */
+} Waiting;
+
+/* The part of an array that is a queue: it grows at its end, and what is before it can come back until run_keep. */
+typedef struct {
+        guint32 at, end;
+} Span;
+
 /* All that is not in an array. */
 typedef struct {
         guint32 nodes, children, dags; /* numbers */
         guint32 ready_first, ready_last;
         guint32 front; /* the child behind which WORK_ENTER inserts the next one; RUN_NONE: at the front */
-        guint32 work_at, work_end;
+        Span work, waiting;
         guint32 slots, asked;
         guint8 state; /* NODE_NONE: not begun */
         bool stopping, forced, full;
@@ -34,7 +44,8 @@ struct Run {
         guint32 nodes_max;
         guint32 nodes_limit, children_limit; /* at most nodes_max */
         UndoArray nodes, children, dags;
-        GArray *work; /* Work; from totals.work_at on */
+        GArray *work;    /* Work; those of totals.work */
+        GArray *waiting; /* Waiting; those of totals.waiting */
         Totals totals;
         Totals kept; /* as they were at the last run_keep */
         RunAction action;

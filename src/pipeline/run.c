@@ -1,11 +1,11 @@
 /* The state machine of a run (see run.h).
  *
  * Events change the state of nodes at once, and the DAGs above them. What fans out is work: an item of a queue that
- * remembers in the child or DAG how far it came, so that it can stop after any step. When no work is left, the ready
- * children are served: the first one in the list gives its next node as long as there is a free slot. */
+ * remembers in the child or DAG how far it came, so that it can stop after any step. When no work is left, a free slot is
+ * given to the first step that waits for one; then the first ready child gives its next node, or begins to wait. */
 #include "pipeline/run-internal.h"
 
-enum { ASKED_MAX = 64 }; /* loops, and conditions of DAGs, without an answer */
+enum { ASKED_MAX = 64 }; /* loops and conditions without an answer */
 
 Run *run_new(const Definition *definition, guint32 nodes_max)
 {
@@ -17,6 +17,7 @@ Run *run_new(const Definition *definition, guint32 nodes_max)
         undo_array_init(&run->children, sizeof(RunChild), offsetof(RunChild, touched));
         undo_array_init(&run->dags, sizeof(RunDag), offsetof(RunDag, touched));
         run->work = g_array_new(FALSE, FALSE, sizeof(Work));
+        run->waiting = g_array_new(FALSE, FALSE, sizeof(Waiting));
         run->totals.ready_first = run->totals.ready_last = run->totals.front = (guint32)RUN_NONE;
         run->kept = run->totals;
         return run;
@@ -41,6 +42,7 @@ void run_free(Run *run)
         undo_array_clear(&run->children);
         undo_array_clear(&run->dags);
         g_array_unref(run->work);
+        g_array_unref(run->waiting);
         g_free(run);
 }
 
@@ -106,7 +108,7 @@ guint32 run_node_child(const Run *run, guint32 node)
         return run_child_of(run, at->dag, at->component);
 }
 
-/* ---- the list of ready children, and the work ---- */
+/* ---- the list of ready children, the work, and what waits for a slot ---- */
 
 /* Behind the child `after`; RUN_NONE: at the front. */
 void run_insert_ready(Run *run, guint32 index, guint32 after)
@@ -136,11 +138,29 @@ static void remove_ready(Run *run, guint32 index)
 
 static void add_work(Run *run, WorkKind kind, guint32 index)
 {
-        Work work = { .kind = kind, .index = index };
+        const Work work = { .kind = kind, .index = index };
 
-        g_array_set_size(run->work, run->totals.work_end);
+        g_array_set_size(run->work, run->totals.work.end++);
         g_array_append_val(run->work, work);
-        run->totals.work_end++;
+}
+
+static void add_waiting(Run *run, guint32 index, bool node)
+{
+        const Waiting waiting = { .index = index, .node = node };
+
+        g_array_set_size(run->waiting, run->totals.waiting.end++);
+        g_array_append_val(run->waiting, waiting);
+}
+
+/* Cuts off what is before the span, when that is half of it: a long queue is not moved each time. */
+static void keep_span(GArray *array, Span *span)
+{
+        g_array_set_size(array, span->end);
+        if (span->at == 0 || span->at < span->end / 2)
+                return;
+        g_array_remove_range(array, 0, span->at);
+        span->end -= span->at;
+        span->at = 0;
 }
 
 /* ---- ends ---- */
@@ -246,7 +266,7 @@ void run_end_node(Run *run, guint32 index, NodeState state)
         RunNode *node = touch_node(run, index);
         guint32 child;
 
-        if (!node->slot && node->state == NODE_LOOKING)
+        if (node->state == NODE_LOOKING && !node->holds)
                 run->totals.asked--;
         run->totals.slots -= node->slot;
         node->slot = false;
@@ -426,13 +446,6 @@ static bool work_cancel(Run *run, guint32 index)
         return false;
 }
 
-static bool work_start(Run *run, guint32 index)
-{
-        if (node_at(run, index)->state == NODE_STARTING)
-                run->action(run->arg, ACTION_START, index);
-        return true;
-}
-
 static void stop_node(Run *run, guint32 index)
 {
         RunNode *node = node_at(run, index);
@@ -476,10 +489,23 @@ static bool work_end(Run *run, guint32 index)
 
 static bool (*const works[])(Run *run, guint32 index) = {
         [WORK_ENTER] = work_enter, [WORK_RELEASE] = work_release, [WORK_CANCEL] = work_cancel,
-        [WORK_START] = work_start, [WORK_STOP] = work_stop,       [WORK_END] = work_end,
+        [WORK_STOP] = work_stop,   [WORK_END] = work_end,
 };
 
 /* ---- serving ready children ---- */
+
+static bool needs_slot(const Run *run, guint32 child)
+{
+        const Component *body = run_body(run, run_child_component(run, child));
+
+        return !body->dag && !body->looks;
+}
+
+static void wait_for_slot(Run *run, guint32 child)
+{
+        remove_ready(run, child);
+        add_waiting(run, child, false);
+}
 
 /* The first time. */
 static void start_child(Run *run, guint32 index)
@@ -494,52 +520,106 @@ static void start_child(Run *run, guint32 index)
                 child->asked = true;
                 run->totals.asked++;
                 run->action(run->arg, ACTION_EXPAND, index);
+        } else if (needs_slot(run, index)) {
+                wait_for_slot(run, index);
         } else {
                 reserve_nodes(run, index, 1);
         }
 }
 
+/* Its next node, which needs no slot: a DAG, or a step with a condition. */
 static void serve_node(Run *run, guint32 child)
 {
         guint32 index = make_node(run, child);
         RunNode *node = touch_node(run, index);
-        const Component *body = run_body(run, node->component);
 
         if (child_at(run, child)->made == child_at(run, child)->count)
                 remove_ready(run, child);
-        node->slot = !body->dag;
-        run->totals.slots += node->slot;
-        if (body->looks) {
-                node->state = NODE_LOOKING;
-                run->totals.asked += body->dag;
-                run->action(run->arg, ACTION_LOOK, index);
-        } else if (body->dag) {
+        if (!run_body(run, node->component)->looks) {
                 enter_dag(run, index);
-        } else {
-                node->state = NODE_STARTING;
-                run->action(run->arg, ACTION_START, index);
+                return;
         }
+        node->state = NODE_LOOKING;
+        run->totals.asked++;
+        run->action(run->arg, ACTION_LOOK, index);
 }
 
-/* False: no child is ready, or there is no free slot. */
-static bool serve(Run *run)
+/* After a restart a node behind those that are made may be there already. */
+static bool skip_made(Run *run, RunChild *child)
+{
+        if (node_at(run, child->first + child->made)->state == NODE_NONE)
+                return false;
+        child->made++;
+        return true;
+}
+
+/* False: no child is ready, or too much is asked. */
+static bool serve_ready(Run *run)
 {
         guint32 index = run->totals.ready_first;
         RunChild *child;
 
-        if (index == (guint32)RUN_NONE || run->totals.asked >= ASKED_MAX ||
-            run->totals.slots >= (guint32)run->definition->parallelism)
+        if (index == (guint32)RUN_NONE || run->totals.asked >= ASKED_MAX)
                 return false;
         child = touch_child(run, index);
         if (child->first == (guint32)RUN_NONE) {
                 start_child(run, index);
-        } else if (node_at(run, child->first + child->made)->state != NODE_NONE) {
-                if (++child->made == child->count) /* after a restart */
-                        remove_ready(run, index);
-        } else {
+        } else if (needs_slot(run, index)) {
+                wait_for_slot(run, index);
+        } else if (!skip_made(run, child)) {
                 serve_node(run, index);
+        } else if (child->made == child->count) {
+                remove_ready(run, index);
         }
         return true;
+}
+
+static void start_node(Run *run, guint32 index)
+{
+        RunNode *node = touch_node(run, index);
+
+        node->slot = true;
+        node->state = NODE_STARTING;
+        run->totals.slots++;
+        run->action(run->arg, ACTION_START, index);
+}
+
+/* True: it waits no more. It may have been stopped meanwhile. */
+static bool serve_waiting_child(Run *run, guint32 index)
+{
+        RunChild *child = touch_child(run, index);
+
+        if (child->done)
+                return true;
+        if (child->first == (guint32)RUN_NONE)
+                reserve_nodes(run, index, 1);
+        if (child->unmade > 0 && !skip_made(run, child))
+                start_node(run, make_node(run, index));
+        return child_at(run, index)->unmade == 0;
+}
+
+/* False: no step waits, or there is no free slot. */
+static bool serve_waiting(Run *run)
+{
+        Span *span = &run->totals.waiting;
+        Waiting first;
+
+        if (span->at == span->end || run->totals.slots >= (guint32)run->definition->parallelism)
+                return false;
+        first = g_array_index(run->waiting, Waiting, span->at);
+        if (!first.node) {
+                span->at += serve_waiting_child(run, first.index);
+                return true;
+        }
+        span->at++;
+        if (node_at(run, first.index)->state == NODE_LOOKING)
+                start_node(run, first.index);
+        return true;
+}
+
+static bool serve(Run *run)
+{
+        return serve_waiting(run) || serve_ready(run);
 }
 
 bool run_work(Run *run, guint *budget, RunAction action, void *arg)
@@ -547,12 +627,11 @@ bool run_work(Run *run, guint *budget, RunAction action, void *arg)
         run->action = action;
         run->arg = arg;
         for (; *budget > 0; (*budget)--) {
-                if (run->totals.work_at < run->totals.work_end) {
-                        guint32 at = run->totals.work_at;
-                        Work work = g_array_index(run->work, Work, at);
+                if (run->totals.work.at < run->totals.work.end) {
+                        const Work work = g_array_index(run->work, Work, run->totals.work.at);
 
                         if (works[work.kind](run, work.index))
-                                run->totals.work_at++;
+                                run->totals.work.at++;
                 } else if (!serve(run)) {
                         return false;
                 }
@@ -610,20 +689,22 @@ void run_looked(Run *run, guint32 index, bool holds, bool failed)
 {
         RunNode *node = touch_node(run, index);
 
-        if (node->state != NODE_LOOKING)
+        if (node->state != NODE_LOOKING || node->holds)
                 return;
         if (failed || !holds) {
                 run_end_node(run, index, failed ? NODE_FAILED : NODE_SKIPPED);
-        } else if (dag_at(run, node->dag)->stopping) {
-                run_end_node(run, index, NODE_TERMINATED);
-        } else if (!node->slot) {
-                run->totals.asked--;
-                node->state = NODE_STARTING;
-                enter_dag(run, index);
-        } else {
-                node->state = NODE_STARTING;
-                add_work(run, WORK_START, index);
+                return;
         }
+        if (dag_at(run, node->dag)->stopping) {
+                run_end_node(run, index, NODE_TERMINATED);
+                return;
+        }
+        node->holds = true;
+        run->totals.asked--;
+        if (run_body(run, node->component)->dag)
+                enter_dag(run, index);
+        else
+                add_waiting(run, index, true);
 }
 
 void run_started(Run *run, guint32 index, gint64 job)
@@ -660,11 +741,8 @@ void run_keep(Run *run)
         undo_array_keep(&run->nodes);
         undo_array_keep(&run->children);
         undo_array_keep(&run->dags);
-        g_array_set_size(run->work, run->totals.work_end);
-        if (run->totals.work_at > 0)
-                g_array_remove_range(run->work, 0, run->totals.work_at);
-        run->totals.work_end -= run->totals.work_at;
-        run->totals.work_at = 0;
+        keep_span(run->work, &run->totals.work);
+        keep_span(run->waiting, &run->totals.waiting);
         run->kept = run->totals;
 }
 
@@ -773,5 +851,6 @@ NodeState run_state_of(const Run *run, guint32 index, guint32 number)
 gsize run_size(const Run *run)
 {
         return sizeof *run + undo_array_size(&run->nodes) + undo_array_size(&run->children) +
-               undo_array_size(&run->dags) + run->work->len * sizeof(Work);
+               undo_array_size(&run->dags) + run->work->len * sizeof(Work) +
+               run->waiting->len * sizeof(Waiting);
 }

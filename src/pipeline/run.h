@@ -2,8 +2,12 @@
  * no I/O; the caller resolves parameters, evaluates conditions and makes jobs of steps.
  *
  * A component of the definition has a `RunChild` in each instance of its DAG, and a node for each item of its loop (one
- * without a loop). The nodes of a child lie side by side; they are made only when a slot is free, in the order of the
- * definition, then of the loop. Until then they are a number in the child.
+ * without a loop). The nodes of a child lie side by side. They are made in the order of the definition, then of the
+ * loop; until then they are a number in the child.
+ *
+ * A step needs a slot from its start to the end of its job (R-22). Disabled components, loops, conditions and DAGs need
+ * none: they are served from the list of ready children. A step that needs a slot leaves this list for a queue: as a
+ * child, whose nodes are made when there are slots, or as a node whose condition holds.
  *
  * A node:
  *
@@ -12,6 +16,8 @@
  *        │        │          └──────────────────▶ STOPPING
  *        │        └──────────▶ SKIPPED (condition), FAILED (RE-01), TERMINATED
  *        └───────────────────▶ SKIPPED (disabled, empty loop), FAILED (RE-02), TERMINATED
+ *
+ *      A step whose condition holds is LOOKING until there is a slot for it.
  *
  *      NONE ─▶ LOOKING ─▶ RUNNING ──▶ SUCCEEDED, FAILED                             a DAG
  *                            └──────▶ STOPPING ─▶ FAILED, TERMINATED
@@ -43,6 +49,7 @@ typedef struct {
         guint8 state;      /* NodeState */
         bool culprit;      /* it failed, or was terminated without a stop: its DAG fails */
         bool slot;         /* it counts in run_slots_used */
+        bool holds;        /* its condition holds */
         bool touched;      /* changed since run_keep */
 } RunNode;
 

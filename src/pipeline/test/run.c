@@ -220,16 +220,24 @@ struct Thing {
         guint number;
         NodeState state;
         char *path;
-        bool job;
+        bool job, slot;
+        bool holds;                                   /* its condition */
         bool stopping, broken, terminated, cancelled; /* of a DAG */
         bool changed;                                 /* of a DAG: a retry makes something in it again */
         GPtrArray *groups;                            /* of a DAG that was entered */
 };
 
+/* All that is left of a group, or one thing. */
+typedef struct {
+        Group *group;
+        Thing *thing; /* or NULL */
+} Waiter;
+
 typedef struct {
         const Plan *plan;
         Thing *root, *post; /* post: NULL until it begins */
         GQueue queue;       /* Group */
+        GQueue waiting;     /* Waiter: for slots */
         guint slots, asks;
         bool stopping, forced, ended;
         NodeState state;
@@ -361,12 +369,10 @@ static void break_dag(Model *model, Group *group)
 
 static void end_thing(Model *model, Thing *thing, NodeState state)
 {
-        bool dag = thing->group->part->body->dag;
-
-        if (thing->state == NODE_LOOKING && dag)
+        if (thing->state == NODE_LOOKING && !thing->holds)
                 model->asks--;
-        if (!dag && thing->state != NODE_NONE)
-                model->slots--;
+        model->slots -= thing->slot;
+        thing->slot = false;
         thing->state = state;
         if (state == NODE_FAILED || (state == NODE_TERMINATED && !thing->group->dag->stopping))
                 break_dag(model, thing->group);
@@ -453,23 +459,47 @@ static void placeholder(Model *model, Group *group, NodeState state)
         end_thing(model, make_thing(group), state);
 }
 
-static void start_thing(Model *model, Thing *thing)
+static void wait_for_slot(Model *model, Group *group, Thing *thing)
 {
-        if (thing->group->part->body->dag) {
-                enter_thing(model, thing, thing->group->part->body);
-        } else {
-                thing->state = NODE_STARTING;
-                say(model, "start", thing->path);
-        }
+        const Waiter waiter = { group, thing };
+
+        g_queue_push_tail(&model->waiting, g_memdup2(&waiter, sizeof waiter));
 }
 
-static bool serve_model(Model *model)
+static void start_thing(Model *model, Thing *thing)
+{
+        thing->slot = true;
+        model->slots++;
+        thing->state = NODE_STARTING;
+        say(model, "start", thing->path);
+}
+
+static bool serve_waiter(Model *model)
+{
+        const Waiter *waiter = g_queue_peek_head(&model->waiting);
+        Group *group;
+        bool more;
+
+        if (!waiter || model->slots >= (guint)model->plan->parallelism)
+                return false;
+        group = waiter->group;
+        more = !waiter->thing && group->rest == NODE_NONE && next_number(group) < group->count;
+        if (more)
+                start_thing(model, make_thing(group));
+        else if (waiter->thing && waiter->thing->state == NODE_LOOKING)
+                start_thing(model, waiter->thing);
+        if (!more)
+                g_free(g_queue_pop_head(&model->waiting));
+        return true;
+}
+
+static bool serve_group(Model *model)
 {
         Group *group = g_queue_peek_head(&model->queue);
         const Part *body;
         Thing *thing;
 
-        if (!group || model->slots >= (guint)model->plan->parallelism || model->asks >= 64)
+        if (!group || model->asks >= 64)
                 return false;
         body = group->part->body;
         if (!group->started) {
@@ -488,18 +518,26 @@ static bool serve_model(Model *model)
                 }
                 return true;
         }
+        if (!body->dag && !body->looks) {
+                wait_for_slot(model, g_queue_pop_head(&model->queue), NULL);
+                return true;
+        }
         thing = make_thing(group);
-        model->slots += !body->dag;
         thing->state = NODE_LOOKING;
         if (next_number(group) == group->count)
                 g_queue_pop_head(&model->queue);
         if (!body->looks) {
-                start_thing(model, thing);
+                enter_thing(model, thing, body);
         } else {
-                model->asks += body->dag;
+                model->asks++;
                 say(model, "look", thing->path);
         }
         return true;
+}
+
+static bool serve_model(Model *model)
+{
+        return serve_waiter(model) || serve_group(model);
 }
 
 /* ---- scans ---- */
@@ -889,8 +927,12 @@ static void answer_look(Model *model, Thing *thing, guint percent)
                 end_thing(model, thing, percent >= 95 ? NODE_FAILED : NODE_SKIPPED);
                 return;
         }
-        model->asks -= thing->group->part->body->dag;
-        start_thing(model, thing);
+        model->asks--;
+        thing->holds = true;
+        if (thing->group->part->body->dag)
+                enter_thing(model, thing, thing->group->part->body);
+        else
+                wait_for_slot(model, thing->group, thing);
 }
 
 static void answer_model(Model *model, const Answer *answer)
@@ -1020,7 +1062,8 @@ static void forget_asked(Model *model, Thing *dag)
                         if (thing->groups) {
                                 forget_asked(model, thing);
                         } else if (thing->state == NODE_LOOKING || thing->state == NODE_STARTING) {
-                                model->slots -= !group->part->body->dag;
+                                model->slots -= thing->slot;
+                                thing->slot = thing->holds = false;
                                 thing->state = NODE_NONE;
                         } else if (thing->state == NODE_STOPPING && !thing->job) {
                                 end_thing(model, thing, NODE_TERMINATED);
@@ -1050,6 +1093,7 @@ static void queue_all(Pair *pair)
 
         model->asks = 0;
         g_queue_clear(&model->queue);
+        g_queue_clear_full(&model->waiting, g_free);
         for (guint32 d = 0; d < run_dags(pair->run); d++) {
                 guint32 node = run_dag(pair->run, d)->node;
                 g_autofree char *path = node > RUN_POST ? path_of_node(pair, node) : NULL;
@@ -1155,7 +1199,7 @@ static bool retry_thing(Thing *thing)
                 return true;
         }
         thing->state = NODE_NONE;
-        thing->job = false;
+        thing->job = thing->holds = false;
         return false;
 }
 
@@ -1368,6 +1412,7 @@ static void pair_init(Pair *pair, guint seed)
         pair->model.root = g_new0(Thing, 1);
         pair->model.root->path = g_strdup("run");
         g_queue_init(&pair->model.queue);
+        g_queue_init(&pair->model.waiting);
 }
 
 static void pair_clear(Pair *pair)
@@ -1376,6 +1421,7 @@ static void pair_clear(Pair *pair)
         if (pair->model.post)
                 thing_free(pair->model.post);
         g_queue_clear(&pair->model.queue);
+        g_queue_clear_full(&pair->model.waiting, g_free);
         g_ptr_array_unref(pair->model.actions);
         g_ptr_array_unref(pair->model.open);
         g_ptr_array_unref(pair->actions);
