@@ -227,3 +227,26 @@ def test_processes_of_finds_a_member(server):
     server.request("DELETE", f"/v1/jobs/{job['id']}")
     server.wait(job["id"])
     assert processes_of(job) == []
+
+
+def test_the_best_network_of_a_sweep_is_chosen(server, ann, tmp_path):
+    """The example pipeline, with 2 of its 12 networks; each is trained by two trainers."""
+    done = ann.paddle(
+        *("run", "create", "-f", EXAMPLES / "pipelines/sweep/pipeline.yaml", "--follow"),
+        *("-p", 'trial.networks=["16 0.0001", "32 0.01"]', "-p", "trial.train.passes=3"),
+        check=0,
+        timeout=480,
+    )
+    run = done.stdout.split()[0]
+    nodes = {node["path"]: node for node in server.get(f"/v1/runs/{run}/nodes").json["items"]}
+    trained = server.job(nodes["trial-1.train"]["job"])
+    assert trained["framework"] == "paddle-collective"
+    assert "trainer 1 of 2: 539 digits" in server.member_log(trained["id"], "trainer-1")  # half of 3/5 of 1,797
+    told = server.member_log(nodes["best"]["job"])
+    scores = numbers(r"network \d: ([\d.]+)", told)
+    assert len(scores) == 2 and scores[1] > scores[0] + 0.2  # the first has hardly learned anything
+    assert re.search(r"best: network 1, accuracy on the test part 0\.[89]", told)
+    made = {item["name"]: item["path"] for item in server.get(f"/v1/artifacts?run={run}").json["items"]}
+    ann.paddle("download", made["winner"], tmp_path / "winner", check=0)
+    ann.paddle("download", made["models"].split(",")[1], tmp_path / "model", check=0)
+    assert (tmp_path / "winner").read_bytes() == (tmp_path / "model").read_bytes()
