@@ -16,9 +16,7 @@ def main(digits, output, hidden, rate, passes):
     dist.init_parallel_env()
     rank, ranks = dist.get_rank(), dist.get_world_size()
     paddle.seed(1)
-    model = paddle.nn.Sequential(
-        paddle.nn.Linear(64, int(hidden)), paddle.nn.ReLU(), paddle.nn.Linear(int(hidden), 10)
-    )
+    model = paddle.nn.Sequential(paddle.nn.Linear(64, int(hidden)), paddle.nn.ReLU(), paddle.nn.Linear(int(hidden), 10))
     parallel = paddle.DataParallel(model) if ranks > 1 else model
     optimizer = paddle.optimizer.Adam(float(rate), parameters=parallel.parameters())
     with np.load(digits) as parts:
