@@ -315,7 +315,8 @@ def check_runs(server, check):
     wait_for(lambda: server.get(f"/v1/runs/{run}").json["state"] == "failed", PATIENCE, "the run's end")
     check("GET", f"/v1/runs/{run}", route=one)
     check("GET", f"/v1/runs/{run}/nodes", route=f"{one}/nodes")
-    check("GET", f"/v1/runs/{run}/tree", route=f"{one}/tree")
+    for what in ("tree", "steps", "critical-path", "definition", "picture"):
+        check("GET", f"/v1/runs/{run}/{what}", route=f"{one}/{what}")
     check("GET", f"/v1/artifacts?run={run}")
     check("GET", "/v1/artifacts?filesystem=home&type=output&path=x")
     check("DELETE", f"/v1/artifacts/{run}?path=x", route="/v1/artifacts/{run}", status=404)

@@ -37,6 +37,15 @@ def test_the_pipeline_of_the_guide_is_valid_and_drawn_as_it_says(tmp_path):
     assert pipeline(tmp_path, "show", definition).stdout == tree
 
 
+def test_the_picture_of_the_guide_is_drawn_as_it_says(tmp_path):
+    """To standard output, or to a file. Its text is that of doc/guide/pipeline.svg."""
+    definition, _ = of_guide()
+    shown = (ROOT / "doc/guide/pipeline.svg").read_text()
+    assert pipeline(tmp_path, "show", definition, "--svg").stdout == shown
+    done = pipeline(tmp_path, "show", definition, "p.yaml", "drawn.svg", check=2)
+    assert "needs --svg" in done.stderr or "does not take" in done.stderr
+
+
 def test_all_pipelines_of_the_guide_are_valid(tmp_path):
     """A run needs no image on one machine, so `lint` asks for none; PaddleFlow's interface does."""
     page = (ROOT / "doc/guide/pipelines.md").read_text()

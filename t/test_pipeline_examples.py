@@ -33,6 +33,25 @@ def said(server, node):
     return server.member_log(node["job"])
 
 
+def look_at(server, found, nodes):
+    """The chain that determined the time of the run, and its picture."""
+    chain = server.get(f"/v1/runs/{found['id']}/critical-path").json
+    assert [item["path"] for item in chain["items"]] == ["load", "clean"] and chain["left_out"] == 0
+    parts = ("slot_ms", "queue_ms", "prepare_ms", "run_ms")
+    assert sum(chain[part] for part in parts) == sum(item[part] for item in chain["items"] for part in parts)
+    assert sum(chain[part] for part in parts) <= chain["total_ms"]
+    shown = server.paddle("run", "show", found["id"]).stdout
+    assert shown.splitlines()[-2].startswith("  load ") and " > clean " in shown.splitlines()[-2]
+    steps = {item["path"]: item for item in server.get(f"/v1/runs/{found['id']}/steps").json["items"]}
+    assert {path: item["state"] for path, item in steps.items()} == {**states(nodes), "summary": "cancelled"}
+    assert steps["load"]["job"] == nodes["load"]["job"] and steps["clean"]["post_process"]
+    picture = server.paddle("run", "show", found["id"], "--svg").stdout
+    assert "<title>load: failed, " in picture and "<title>summary: cancelled\n" in picture
+    assert picture == server.get(f"/v1/runs/{found['id']}/picture").body.decode()
+    whole = server.get(f"/v1/runs/{found['id']}/definition").json
+    assert whole["definition"] == (EXAMPLES / "failure.yaml").read_text() and "package" in whole["request"]
+
+
 def test_a_failure_and_what_runs_after_it(server):
     """`load` fails twice; what needs it is cancelled, the rest goes on, post_process runs. With broken=no all succeed."""
     nodes, found = run(server, "failure", "failed")
@@ -41,6 +60,7 @@ def test_a_failure_and_what_runs_after_it(server):
     assert server.job(nodes["load"]["job"])["attempt"] == 2  # retries: 1
     assert said(server, nodes["count"]) == "499500\n"  # the sum of 0 to 999
     assert said(server, nodes["clean"]) == f"run {found['id']} is over\n"
+    look_at(server, found, nodes)
     nodes, _ = run(server, "failure", "succeeded", "-p", "load.broken=no")
     assert set(states(nodes).values()) == {"succeeded"} and set(nodes) == {"load", "summary", "count", "clean"}
 

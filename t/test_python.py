@@ -680,6 +680,7 @@ def test_a_run_from_its_definition_to_its_end(client, tmp_path, monkeypatch):
     assert listed[:3] == [run.id for run in reversed(made)]
     assert [run.id for run in client.runs(name="sdk-1")] == [made[1].id]
     assert made[0].id in repr(made[0]) and "sdk-0" in made[0]._repr_html_()
+    assert "<title>many: succeeded" in made[0].picture() and made[0].picture() in made[0]._repr_html_()
 
 
 def test_parameters_and_keys_of_runs(client):

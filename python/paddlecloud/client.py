@@ -715,6 +715,10 @@ class Client:
         items: List[Dict[str, Any]] = self._transport.json("GET", f"/v1/runs/{_quote(run_id)}/tree")["items"]
         return items
 
+    def run_picture(self, run_id: str) -> str:
+        """The run as a picture with the states of its components: the text of an SVG. Raises errors.NotFound."""
+        return self._transport.request("GET", f"/v1/runs/{_quote(run_id)}/picture").decode()
+
     def run_wait(self, run_id: str, timeout: Optional[float] = None) -> Run:
         """Waits until the run has ended, and returns it, whatever its end; TimeoutError after `timeout` seconds. Outlives restarts of the
         server of up to a minute."""

@@ -6,6 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
+from . import errors
+
 if TYPE_CHECKING:
     from .client import Client, Event, LogLine
 
@@ -171,14 +173,21 @@ class Run:
         return f"<Run {self.name} ({self.id}): {self.state}{': ' if self.message else ''}{self.message}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows. All text is escaped, as names and messages are others' words."""
+        """What a notebook shows, with the picture of the run. All text is escaped, as names and messages are others' words."""
         rows = {"run": self.name, "id": self.id, "state": self.state, "message": self.message}
         cells = "".join(
             f"<tr><th style='text-align: left'>{name}</th><td style='text-align: left'>{html.escape(text)}</td></tr>"
             for name, text in rows.items()
             if text
         )
-        return f"<table>{cells}</table>"
+        return f"<table>{cells}</table>{self._repr_svg_() or ''}"
+
+    def _repr_svg_(self) -> Optional[str]:
+        """The picture of the run as it is now, for notebooks; None if the server does not give it."""
+        try:
+            return self.picture()
+        except (errors.PaddleError, ValueError, OSError):
+            return None
 
     def _owner(self) -> "Client":
         if self._client is None:
@@ -205,6 +214,10 @@ class Run:
     def tree(self) -> List[Dict[str, Any]]:
         """As Client.run_tree of this run."""
         return self._owner().run_tree(self.id)
+
+    def picture(self) -> str:
+        """As Client.run_picture of this run."""
+        return self._owner().run_picture(self.id)
 
     def logs(self, step: Optional[str] = None, follow: bool = False, timestamps: bool = False) -> Iterator["LogLine"]:
         """As Client.run_logs of this run."""

@@ -6,7 +6,9 @@
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
 #include "cli/pipeline-stored.h"
+#include "cli/svg.h"
 #include "cli/verbs.h"
+#include "pipeline/picture.h"
 #include "pipeline/show.h"
 
 static const Option show_options[] = {
@@ -15,6 +17,7 @@ static const Option show_options[] = {
           "a stored pipeline, also if there is a file of this name" },
         { "user", 'u', OPTION_STRING, offsetof(PipelineOptions, user), "NAME",
           "a stored pipeline of this user (administrators)" },
+        SVG_OPTION(offsetof(PipelineOptions, svg)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -39,6 +42,16 @@ static void print_tree(const Cli *cli, const Definition *definition)
 
         for (int i = 0; lines[i] && (lines[i + 1] || *lines[i]); i++)
                 print_line(cli, lines[i]);
+}
+
+/* ---- the picture ---- */
+
+static bool print_picture(const Cli *cli, const Definition *definition, const char *file, GError **error)
+{
+        const Picture picture = { .definition = definition };
+        g_autofree char *svg = picture_draw(&picture);
+
+        return svg_put(cli, svg, strlen(svg), file, error);
 }
 
 /* ---- a stored pipeline ---- */
@@ -81,7 +94,8 @@ static json_t *get_version(Cli *cli, const PipelineWord *word, const json_t *pip
         return http_call_json(cli->client, "GET", path, NULL, &version, error) ? version : NULL;
 }
 
-static bool show_stored(Cli *cli, const PipelineOptions *options, const char *text, GError **error)
+static bool show_stored(Cli *cli, const PipelineOptions *options, const char *text, const char *file,
+                        GError **error)
 {
         g_auto(PipelineWord) word = { 0 };
         g_autofree char *path = NULL, *all = NULL;
@@ -100,6 +114,8 @@ static bool show_stored(Cli *cli, const PipelineOptions *options, const char *te
         body = text_of(version, "definition");
         if (!pipeline_text_load(options, text, body, strlen(body), &definition, error))
                 return false;
+        if (options->svg)
+                return print_picture(cli, definition, file, error);
         print_head(cli, pipeline, versions);
         print_tree(cli, definition);
         return true;
@@ -108,33 +124,40 @@ static bool show_stored(Cli *cli, const PipelineOptions *options, const char *te
 static bool run_show(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const PipelineOptions *options = target;
+        const char *picture = words[1];
         g_autoptr(Definition) definition = NULL;
 
+        if (!svg_check(options->svg, picture, error))
+                return false;
         /* this verb has always shown files */
         if (options->stored || !(pipeline_is_file(words[0]) || g_file_test(words[0], G_FILE_TEST_EXISTS)))
-                return show_stored(cli, options, words[0], error);
+                return show_stored(cli, options, words[0], picture, error);
         if (!pipeline_file_load(options, words[0], &definition, error))
                 return false;
+        if (options->svg)
+                return print_picture(cli, definition, picture, error);
         print_tree(cli, definition);
         return true;
 }
 
 const Verb verb_pipeline_show = {
         .name = "pipeline show",
-        .args = "FILE | NAME[@VERSION]",
-        .summary = "Draw the components of a pipeline as a tree",
+        .args = "FILE | NAME[@VERSION] [--svg [PICTURE]]",
+        .summary = "Draw the components of a pipeline as a tree, or as a picture",
         .about =
                 "A word with a point or slash, or the name of an existing file, is a file, and no server is needed. "
                 "Any other word is a stored pipeline, which is shown with its versions. --stored is for one with the "
                 "name of a file.\n\n"
                 "Each line of the tree is a step or a DAG, with what it waits for (after), its loop, its condition (if) "
-                "and the component that it uses. post_process and the library follow.",
+                "and the component that it uses. post_process and the library follow.\n\n"
+                "--svg draws the same as a picture: lines go from a component to those that wait for it.",
         .examples = "paddle pipeline show pipeline.yaml\n"
+                    "paddle pipeline show pipeline.yaml --svg pipeline.svg\n"
                     "paddle pipeline show digits@2",
         .options = show_options,
         .size = sizeof(PipelineOptions),
         .min_words = 1,
-        .max_words = 1,
+        .max_words = 2,
         .words = WORDS_FILES,
         .run = run_show,
 };

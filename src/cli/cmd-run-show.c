@@ -8,6 +8,7 @@
 #include "cli/run-follow.h"
 #include "cli/run-picture.h"
 #include "cli/screen.h"
+#include "cli/svg.h"
 #include "cli/verbs.h"
 
 enum { LOOK_MS = 1000 };
@@ -15,7 +16,7 @@ enum { LOOK_MS = 1000 };
 typedef struct {
         Common common;
         char *format;
-        bool watch, all;
+        bool watch, all, svg;
 } ShowRun;
 
 static const Option options[] = {
@@ -23,6 +24,7 @@ static const Option options[] = {
           "show it again as it changes, until the run has ended or you press q" },
         { "all", 'a', OPTION_BOOL, offsetof(ShowRun, all), NULL,
           "also the items of loops that have ended well" },
+        SVG_OPTION(offsetof(ShowRun, svg)),
         { "format", 'o', OPTION_STRING, offsetof(ShowRun, format), "FORM", "table, json or yaml",
           .fallback = "table", .alias = "output" },
         COMMON_OPTIONS,
@@ -56,13 +58,42 @@ static void say_partial(const Cli *cli, const json_t *run)
                 cli_say(cli, "the run is large: only a part of it is shown");
 }
 
-static void print_run(const Cli *cli, const ShowRun *show, const json_t *run)
+/* Which chain of steps took the time. A run that is too large for it has none. */
+static void print_chain(Cli *cli, const json_t *run)
+{
+        g_autofree char *path = run_path(text_of(run, "id"), "/critical-path"), *lines = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) chain = NULL;
+
+        if (!http_call_json(cli->client, "GET", path, NULL, &chain, &error)) {
+                cli_say(cli, "the longest chain of steps is not known: %s", error->message);
+                return;
+        }
+        lines = run_chain_draw(chain, &cli->terminal);
+        fputs(lines, stdout);
+}
+
+static void print_run(Cli *cli, const ShowRun *show, const json_t *run)
 {
         g_autofree char *lines = picture_of(show, run, NULL, &cli->terminal, 0);
 
         fputs(lines, stdout);
+        print_chain(cli, run);
         fflush(stdout);
         say_partial(cli, run);
+}
+
+static bool print_picture(Cli *cli, const char *run, const char *file, GError **error)
+{
+        g_autofree char *path = run_path(run, "/picture");
+        const HttpCall call = { .method = "GET", .path = path };
+        g_auto(HttpReply) reply = { 0 };
+
+        if (!cli_client(cli, error) || !http_call(cli->client, &call, &reply, error))
+                return false;
+        if (reply.status != 200)
+                return http_reply_error(&reply, error);
+        return svg_put(cli, reply.body->str, reply.body->len, file, error);
 }
 
 /* ---- while it changes ---- */
@@ -141,6 +172,12 @@ static bool show_run(Cli *cli, const void *target, char *const *words, GError **
                 return false;
         if (show->watch && (format == FORMAT_JSON || format == FORMAT_YAML))
                 return err_set(error, ERR_USAGE, "--watch cannot be combined with -o %s", show->format);
+        if (show->watch && show->svg)
+                return err_set(error, ERR_USAGE, "--watch cannot be combined with --svg");
+        if (!svg_check(show->svg, words[1], error))
+                return false;
+        if (show->svg)
+                return print_picture(cli, words[0], words[1], error);
         if (!cli_client(cli, error) || !look(cli, given, &run, error))
                 return false;
         path = run_path(text_of(run, "id"), "/tree"); /* a name may mean a newer run soon */
@@ -157,18 +194,23 @@ static bool show_run(Cli *cli, const void *target, char *const *words, GError **
 
 const Verb verb_run_show = {
         .name = "run show",
-        .args = "RUN",
-        .summary = "Show a run: its components as a tree, with their states and times",
+        .args = "RUN [--svg [PICTURE]]",
+        .summary = "Show a run: its components as a tree, with their states and times, or as a picture",
         .about =
                 "A loop is one line with the number of its items in each state. Below it are the items that run or did "
                 "not succeed, at most 20; when the loop has ended, those that failed. `paddle run logs RUN STEP` shows "
-                "the log of a step.\n\nRUN is an id, or the name of a pipeline: your newest run of it. With --watch the "
+                "the log of a step.\n\n"
+                "Below the tree is the longest chain: the step that ended last, before it the last one that it waited for, "
+                "and so on. Shortening other steps does not make the run shorter. Then follows where the time of these "
+                "steps went: running, waiting for a slot (parallelism), in the queue, or being prepared.\n\n"
+                "--svg draws the components as a picture, each with its state.\n\nRUN is an id, or the name of a pipeline: your newest run of it. With --watch the "
                 "exit status is 0 only if the run succeeded.",
-        .examples = "paddle run show 6rpyr77cvstaad5v\npaddle run show train --watch",
+        .examples = "paddle run show 6rpyr77cvstaad5v\npaddle run show train --watch\n"
+                    "paddle run show train --svg train.svg",
         .options = options,
         .size = sizeof(ShowRun),
         .min_words = 1,
-        .max_words = 1,
+        .max_words = 2,
         .words = WORDS_OBJECTS,
         .run = show_run,
 };

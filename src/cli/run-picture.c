@@ -340,3 +340,139 @@ char *run_draw(const RunPicture *picture, const Terminal *terminal, int height)
         g_array_unref(drawing.lines);
         return text;
 }
+
+/* ---- the longest chain ---- */
+
+enum {
+        CHAIN_STEPS = 8,   /* that are named */
+        CHAIN_INDENT = 2,  /* columns */
+        CHAIN_SMALL = 100, /* a part of the time that is left out, if it is less than one of so many */
+};
+
+static gint64 chain_time(const json_t *step)
+{
+        return int_of(step, "queue_ms") + int_of(step, "prepare_ms") + int_of(step, "run_ms");
+}
+
+static gint compare_chain_times(gconstpointer a, gconstpointer b)
+{
+        gint64 left = *(const gint64 *)a, right = *(const gint64 *)b;
+
+        return left > right ? -1 : left < right;
+}
+
+/* The steps of a chain that took less are not named. */
+static gint64 least_named(const json_t *items)
+{
+        g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
+        const json_t *step;
+        size_t i;
+
+        json_array_foreach((json_t *)items, i, step) {
+                gint64 time = chain_time(step);
+
+                g_array_append_val(times, time);
+        }
+        g_array_sort(times, compare_chain_times);
+        return times->len > CHAIN_STEPS ? g_array_index(times, gint64, CHAIN_STEPS - 1) : -1;
+}
+
+static void put_link(GPtrArray *links, char *name, gint64 time)
+{
+        g_autofree char *taken = duration_format(time);
+
+        g_ptr_array_add(links, g_strdup_printf("%s %s", name, taken));
+        g_free(name);
+}
+
+static void put_unnamed(GPtrArray *links, const Terminal *terminal, gint64 *n, gint64 *time)
+{
+        if (*n > 0)
+                put_link(links,
+                         g_strdup_printf("%s %" G_GINT64_FORMAT " more", terminal->utf8 ? "…" : "...", *n),
+                         *time);
+        *n = *time = 0;
+}
+
+/* "prep 20 s", "... 2 more 300 ms" */
+static GPtrArray *chain_links(const json_t *chain, const Terminal *terminal)
+{
+        GPtrArray *links = g_ptr_array_new_with_free_func(g_free);
+        const json_t *items = json_object_get(chain, "items"), *step;
+        gint64 least = least_named(items), named = 0, unnamed = 0, time = 0;
+        size_t i;
+
+        json_array_foreach((json_t *)items, i, step) {
+                if (chain_time(step) < least || named == CHAIN_STEPS) {
+                        unnamed++;
+                        time += chain_time(step);
+                        continue;
+                }
+                put_unnamed(links, terminal, &unnamed, &time);
+                put_link(links, text_visible(text_of(step, "path")), chain_time(step));
+                named++;
+        }
+        unnamed += int_of(chain, "left_out");
+        time += int_of(chain, "left_out_ms");
+        put_unnamed(links, terminal, &unnamed, &time);
+        return links;
+}
+
+static void trim(GString *out)
+{
+        while (out->len > 0 && out->str[out->len - 1] == ' ')
+                g_string_truncate(out, out->len - 1);
+}
+
+/* Words that are joined, in lines of a terminal. */
+static void put_wrapped(GString *out, const GPtrArray *words, const char *between, const Terminal *terminal)
+{
+        int at = CHAIN_INDENT;
+
+        g_string_append_printf(out, "%*s", CHAIN_INDENT, "");
+        for (guint i = 0; i < words->len; i++) {
+                const char *word = words->pdata[i];
+                bool last = i + 1 == words->len;
+                int width = text_columns(word) + (last ? 0 : (int)strlen(between));
+
+                if (terminal->out_is_terminal && at > CHAIN_INDENT && at + width > terminal->width) {
+                        trim(out);
+                        g_string_append_printf(out, "\n%*s", 2 * CHAIN_INDENT, "");
+                        at = 2 * CHAIN_INDENT;
+                }
+                g_string_append_printf(out, "%s%s", word, last ? "" : between);
+                at += width;
+        }
+        g_string_append_c(out, '\n');
+}
+
+static GPtrArray *time_shares(const json_t *chain)
+{
+        static const struct {
+                const char *member, *words;
+        } shares[] = { { "run_ms", "running" },
+                       { "slot_ms", "waiting for a slot" },
+                       { "queue_ms", "in the queue" },
+                       { "prepare_ms", "being prepared" } };
+        GPtrArray *words = g_ptr_array_new_with_free_func(g_free);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(shares); i++)
+                if (i == 0 || int_of(chain, shares[i].member) * CHAIN_SMALL > int_of(chain, "total_ms"))
+                        put_link(words, g_strdup(shares[i].words), int_of(chain, shares[i].member));
+        return words;
+}
+
+char *run_chain_draw(const json_t *chain, const Terminal *terminal)
+{
+        GString *out = g_string_new(NULL);
+        g_autoptr(GPtrArray) links = chain_links(chain, terminal), shares = time_shares(chain);
+        gint64 steps = chain_time(chain) + int_of(chain, "left_out_ms");
+        g_autofree char *taken = duration_format(steps), *total = duration_format(int_of(chain, "total_ms"));
+
+        if (links->len > 0) {
+                g_string_append_printf(out, "longest chain: %s of %s in steps\n", taken, total);
+                put_wrapped(out, links, " > ", terminal);
+                put_wrapped(out, shares, ", ", terminal);
+        }
+        return g_string_free(out, FALSE);
+}

@@ -20,3 +20,10 @@ typedef struct {
  *         ├─ many-17  failed     0.2 s  job q8yqg5ntw3e5kc1r  worker-0 exited with status 3
  *         └─ … 1 more failed */
 char *run_draw(const RunPicture *picture, const Terminal *terminal, int height);
+
+/* The longest chain of a run and where its time went, in a few lines; "" if no step has begun. The caller's.
+ *
+ *      longest chain: 4m 10s of 4m 30s in steps
+ *        prep 20 s > train-3 3m 40s > ... 2 more 300 ms > score 10 s
+ *        running 3m 50s, waiting for a slot 10 s, in the queue 10 s, being prepared 20 s */
+char *run_chain_draw(const json_t *chain, const Terminal *terminal); /* GET /v1/runs/{run}/critical-path */

@@ -72,18 +72,28 @@ static gint64 environment_ms(const Job *job, gint64 end)
         return MAX(ready - begun, 0);
 }
 
-static void put_stages(JsonOut *out, const Job *job, gint64 now)
+JobStages job_stages(const Job *job, gint64 now)
 {
         gint64 end = job->finished ? job->finished : now;
         gint64 since = job->submitted + job->queued_ms + job->starting_ms + job->running_ms;
         gint64 admitted = job->admitted ? job->admitted : end;
         gint64 running = job->running ? job->running : end;
 
+        return (JobStages){ .queued_ms = job->queued_ms + MAX(admitted - since, 0),
+                            .environment_ms = environment_ms(job, end),
+                            .starting_ms = job->starting_ms + MAX(running - admitted, 0),
+                            .running_ms = job->running_ms + MAX(end - running, 0) };
+}
+
+static void put_stages(JsonOut *out, const Job *job, gint64 now)
+{
+        JobStages stages = job_stages(job, now);
+
         json_open_member(out, "stages", '{');
-        json_put_int(out, "queued_ms", job->queued_ms + MAX(admitted - since, 0));
-        json_put_int(out, "environment_ms", environment_ms(job, end));
-        json_put_int(out, "starting_ms", job->starting_ms + MAX(running - admitted, 0));
-        json_put_int(out, "running_ms", job->running_ms + MAX(end - running, 0));
+        json_put_int(out, "queued_ms", stages.queued_ms);
+        json_put_int(out, "environment_ms", stages.environment_ms);
+        json_put_int(out, "starting_ms", stages.starting_ms);
+        json_put_int(out, "running_ms", stages.running_ms);
         json_close(out, '}');
 }
 

@@ -158,6 +158,12 @@ SpecShare job_share(const Job *job); /* the share of its attempt */
  * are not counted. */
 int job_count_present(const Job *job, int role);
 
+/* Where the time of a job went, in ms, over all attempts. The environment is built while the job is queued. */
+typedef struct {
+        gint64 queued_ms, environment_ms, starting_ms, running_ms;
+} JobStages;
+JobStages job_stages(const Job *job, gint64 now);
+
 /* Moves a draft to a state and sets the time that belongs to it. ERR_CONFLICT: the table does not allow it.
  * This is the only writer of job->state. */
 bool job_move(Job *draft, JobState to, gint64 now, GError **error);

@@ -167,9 +167,64 @@ static void test_size(void)
                         }
 }
 
+/* ---- the longest chain ---- */
+
+#define LINK(path, run) "{'path':'" path "','slot_ms':100,'queue_ms':0,'prepare_ms':1000,'run_ms':" run "}"
+#define CHAIN(items, left_out)                                                                               \
+        "{'total_ms':100000,'items':[" items "],'left_out':" left_out                                        \
+        ",'left_out_ms':2000,'slot_ms':500,'queue_ms':5000,'prepare_ms':3000,'run_ms':80000}"
+
+static const struct {
+        const char *chain, *lines;
+        int width; /* 0: no terminal */
+} chains[] = {
+        { CHAIN(LINK("prep", "1000") "," LINK("d.train-3", "59000"), "0"),
+          "longest chain: 1m 30s of 1m 40s in steps\n"
+          "  prep 2.0 s > d.train-3 1m 00s\n"
+          "  running 1m 20s, in the queue 5.0 s, being prepared 3.0 s\n",
+          0 },
+        { CHAIN("", "0"), "", 0 },
+        /* those that took longest are named, the others are counted where they are */
+        { CHAIN(LINK("a", "1") "," LINK("b", "2000") "," LINK("c", "3000") "," LINK("d", "4") "," LINK("e", "5") "," LINK(
+                        "f",
+                        "4000") "," LINK("g",
+                                         "4000") "," LINK("h",
+                                                          "4000") "," LINK("i",
+                                                                           "4000") "," LINK("j",
+                                                                                            "4000") "," LINK("k",
+                                                                                                             "4000"),
+                "7"),
+          "longest chain: 1m 30s of 1m 40s in steps\n"
+          "  ... 1 more 1.0 s > b 3.0 s > c 4.0 s > ... 2 more 2.0 s > f 5.0 s > g 5.0 s > h 5.0 s > i 5.0 s > j 5.0 s > k 5.0 s > ... 7 more "
+          "2.0 s\n"
+          "  running 1m 20s, in the queue 5.0 s, being prepared 3.0 s\n",
+          0 },
+        { CHAIN(LINK("a-long-name-of-a-step", "1000") "," LINK("another-name-of-a-step", "1000"), "0"),
+          "longest chain: 1m 30s of 1m 40s in steps\n"
+          "  a-long-name-of-a-step 2.0 s >\n"
+          "    another-name-of-a-step 2.0 s\n"
+          "  running 1m 20s,\n"
+          "    in the queue 5.0 s,\n"
+          "    being prepared 3.0 s\n",
+          36 },
+};
+
+static void test_chain(void)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(chains); i++) {
+                const Terminal terminal = { .out_is_terminal = chains[i].width > 0,
+                                            .width = chains[i].width };
+                g_autoptr(json_t) chain = run_of(chains[i].chain);
+                g_autofree char *lines = run_chain_draw(chain, &terminal);
+
+                g_assert_cmpstr(lines, ==, chains[i].lines);
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/cli/run-picture/chain", test_chain);
         g_test_add_func("/cli/run-picture/lines", test_lines);
         g_test_add_func("/cli/run-picture/size", test_size);
         return g_test_run();

@@ -1,0 +1,643 @@
+/* What a picture contains (see picture.h): boxes of components, level by level while there is a place for them, with lines
+ * of their dependencies; then their sizes and places, with layers to the right or downwards, whatever fits a page better. */
+#include "pipeline/picture.h"
+
+#include <string.h>
+
+#include "base/number.h"
+#include "base/word.h"
+#include "pipeline/picture-box.h"
+#include "pipeline/show.h"
+
+enum {
+        GRID_MIN = 7,     /* so many steps with the same neighbours become a grid, */
+        GRID_MAX = 150,   /* and more than this a stack */
+        LANES_MAX = 4000, /* layers that lines pass, together */
+        BUCKETS = 40,     /* of a DAG that is too large */
+        NAMES_SHOWN = 12, /* of a stack, in its details */
+        TEXT_MAX = 300,   /* characters of a value in details */
+};
+
+typedef struct {
+        const Picture *picture;
+        GQueue open; /* Box of a DAG whose components are not drawn yet */
+        guint boxes, lines;
+        bool less; /* something is drawn in less detail */
+} Build;
+
+static const Component *body_of(const Build *build, guint32 component)
+{
+        const Definition *definition = build->picture->definition;
+
+        return &definition->components[component_target(definition, component)];
+}
+
+/* ---- texts ---- */
+
+/* One line of at most `max` characters; the caller's. */
+static char *line_of(const char *text, glong max)
+{
+        g_autofree char *line = g_strdup(text), *start = NULL;
+
+        g_strdelimit(line, "\n\r\t", ' ');
+        g_strstrip(line);
+        if (g_utf8_strlen(line, -1) <= max)
+                return g_steal_pointer(&line);
+        start = g_utf8_substring(line, 0, max - 1);
+        return g_strconcat(start, "…", NULL);
+}
+
+static void add_note(Box *box, char *note)
+{
+        g_ptr_array_add(box->notes, note);
+}
+
+static void add_detail(GString *title, const char *what, const char *text)
+{
+        g_autofree char *line = text && *text ? line_of(text, TEXT_MAX) : NULL;
+
+        if (line)
+                g_string_append_printf(title, "\n%s%s%s", what, *what ? ": " : "", line);
+}
+
+static const char *definition_word(const Build *build, guint32 text)
+{
+        return definition_text(build->picture->definition, text);
+}
+
+static char *loop_text(const Build *build, const Extra *extra)
+{
+        g_autofree char *items =
+                extra->loop.kind == VALUE_LIST ? count_format(extra->loop.list.count, "item") : NULL;
+
+        return g_strdup_printf("loop over %s", items ? items : definition_word(build, extra->loop.text.text));
+}
+
+static char *dependencies_text(const Build *build, guint32 component)
+{
+        const Definition *definition = build->picture->definition;
+        const Component *at = &definition->components[component];
+        GString *names = g_string_new(NULL);
+
+        for (guint32 k = at->dependencies; k < at[1].dependencies && names->len < TEXT_MAX; k++)
+                g_string_append_printf(names, "%s%s", names->len ? ", " : "",
+                                       component_name(definition, definition->links[k]));
+        return g_string_free(names, FALSE);
+}
+
+/* "38 of 40 succeeded, 2 failed" */
+static char *counts_text(const Box *box)
+{
+        static const NodeState order[] = { NODE_RUNNING,    NODE_STOPPING,  NODE_FAILED,
+                                           NODE_TERMINATED, NODE_CANCELLED, NODE_SKIPPED };
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text, "%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT, box->counts[NODE_SUCCEEDED],
+                               box->count);
+        if (box->counts[NODE_SUCCEEDED] == box->count)
+                return g_string_free(text, FALSE);
+        for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+                if (box->counts[order[i]] > 0)
+                        g_string_append_printf(text, ", %" G_GINT64_FORMAT " %s", box->counts[order[i]],
+                                               node_state_name(order[i]));
+        return g_string_free(text, FALSE);
+}
+
+/* NULL: it has not begun, or a retry kept it. */
+static char *part_duration(const Build *build, const RunPart *part)
+{
+        gint64 end = part->finished ? part->finished : build->picture->now;
+
+        return part->started ? duration_format(MAX(end - part->started, 0)) : NULL;
+}
+
+/* ---- a component ---- */
+
+static const RunPart *part_of(const Build *build, const Box *box)
+{
+        return build->picture->parts && box->part != (guint32)RUN_PART_NONE
+                       ? run_part(build->picture->parts, box->part)
+                       : NULL;
+}
+
+static void take_state(const Build *build, Box *box, int around)
+{
+        const RunPart *part = part_of(build, box);
+
+        if (!build->picture->parts)
+                return;
+        box->state = part ? run_part_state(part, (NodeState)around) : run_part_absent((NodeState)around);
+        if (!part)
+                return;
+        box->count = part->items;
+        for (int i = 0; i < NODE_STATES; i++)
+                box->counts[i] = part->counts[i];
+}
+
+/* The lines of the box of a run: its duration, and what became of its items. */
+static void note_run(const Build *build, Box *box)
+{
+        const RunPart *part = part_of(build, box);
+        g_autofree char *time = part && box->state != NODE_SKIPPED ? part_duration(build, part) : NULL;
+        bool several = part && part->items > 1;
+        g_autofree char *counts = several ? counts_text(box) : NULL;
+
+        if (part && part->made > 0 && part->kept == part->made)
+                add_note(box, g_strdup("kept from an earlier run"));
+        else if (time || counts)
+                add_note(box, g_strconcat(counts ? counts : "", counts && time ? "; " : "", time ? time : "",
+                                          NULL));
+}
+
+static void write_title(const Build *build, Box *box)
+{
+        const Definition *definition = build->picture->definition;
+        const Extra *extra = component_extra(definition, box->component);
+        const Component *body = body_of(build, box->component);
+        const RunPart *part = part_of(build, box);
+        g_autoptr(GString) title = g_string_new(component_name(definition, box->component));
+        g_autofree char *after = dependencies_text(build, box->component);
+        g_autofree char *loop =
+                box->loops ? loop_text(build, component_extra(definition,
+                                                              component_target(definition, box->component)))
+                           : NULL;
+        g_autofree char *time = part ? part_duration(build, part) : NULL;
+        g_autofree char *counts = part && part->items > 1 ? counts_text(box) : NULL;
+
+        if (box->state != BOX_DEFINITION)
+                g_string_append_printf(title, ": %s%s%s",
+                                       box->state == NODE_NONE ? "waits"
+                                                               : node_state_name((NodeState)box->state),
+                                       time ? ", " : "", time ? time : "");
+        add_detail(title, "", counts);
+        add_detail(title, "", part ? part->message : NULL);
+        add_detail(title, "uses", extra->reference ? component_name(definition, extra->reference) : NULL);
+        add_detail(title, "after", after);
+        add_detail(title, "", loop);
+        if (box->looks)
+                add_detail(title, "if",
+                           definition_word(build,
+                                           component_extra(definition,
+                                                           component_target(definition, box->component))
+                                                   ->condition.text));
+        add_detail(title, "image", definition_word(build, body->image));
+        add_detail(title, "command", definition_word(build, body->command.text));
+        if (box->disabled)
+                add_detail(title, "", "disabled");
+        box->title = g_string_free(g_steal_pointer(&title), FALSE);
+}
+
+/* `around` is the state of the DAG that it lies in. */
+static Box *component_box(Build *build, guint32 component, guint32 parent, int around)
+{
+        const Definition *definition = build->picture->definition;
+        guint32 target = component_target(definition, component);
+        const Component *body = &definition->components[target];
+        const Extra *extra = component_extra(definition, component),
+                    *inner = component_extra(definition, target);
+        Box *box = box_new(body->dag ? BOX_DAG : BOX_STEP, component_name(definition, component));
+
+        box->component = component;
+        box->part = build->picture->parts && parent != (guint32)RUN_PART_NONE
+                            ? run_parts_find(build->picture->parts, parent, component)
+                            : (guint32)RUN_PART_NONE;
+        box->loops = body->loops;
+        box->looks = body->looks;
+        box->disabled = definition->components[component].disabled;
+        take_state(build, box, around);
+        if (build->picture->parts)
+                note_run(build, box);
+        if (extra->reference)
+                add_note(box, g_strdup_printf("uses %s", component_name(definition, extra->reference)));
+        if (box->loops && !build->picture->parts) {
+                g_autofree char *loop = loop_text(build, inner);
+
+                add_note(box, line_of(loop, TEXT_MAX));
+        }
+        if (box->looks) {
+                g_autofree char *condition = line_of(definition_word(build, inner->condition.text), TEXT_MAX);
+
+                add_note(box, g_strdup_printf("if %s", condition));
+        }
+        if (box->disabled && !build->picture->parts)
+                add_note(box, g_strdup("disabled"));
+        write_title(build, box);
+        return box;
+}
+
+/* ---- several components as one box ---- */
+
+/* What the whole is while its parts are counted. */
+static int state_of_counts(const gint64 counts[NODE_STATES])
+{
+        static const NodeState order[] = { NODE_STOPPING, NODE_RUNNING,   NODE_FAILED,   NODE_TERMINATED,
+                                           NODE_NONE,     NODE_CANCELLED, NODE_SUCCEEDED };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+                if (counts[order[i]] > 0)
+                        return order[i] == NODE_NONE && counts[NODE_SUCCEEDED] > 0 ? NODE_RUNNING : order[i];
+        return NODE_SKIPPED;
+}
+
+static Box *stack_new(Build *build, const char *first)
+{
+        Box *box = box_new(BOX_STACK, first);
+
+        build->less = true;
+        box->title = g_strdup("");
+        return box;
+}
+
+/* Adds a component to a stack, by the box that it would have. */
+static void stack_add(Build *build, Box *stack, guint32 component, guint32 parent, int around)
+{
+        g_autoptr(Box) box = component_box(build, component, parent, around);
+        g_autofree char *title = stack->title;
+
+        if (stack->count < NAMES_SHOWN)
+                stack->title = g_strconcat(title, *title ? ", " : "", box->name, NULL);
+        else
+                stack->title = g_strdup(title);
+        stack->count++;
+        if (box->state != BOX_DEFINITION)
+                stack->counts[box->state == NODE_LOOKING || box->state == NODE_STARTING ? NODE_NONE
+                                                                                        : box->state]++;
+}
+
+static void stack_finish(const Build *build, Box *stack, const char *last)
+{
+        g_autofree char *count = count_format(stack->count, "component"), *title = stack->title,
+                        *counts = NULL;
+        g_autofree char *name = stack->name;
+
+        stack->name = stack->count > 1 ? g_strdup_printf("%s … %s", name, last) : g_strdup(name);
+        if (build->picture->parts) {
+                stack->state = state_of_counts(stack->counts);
+                counts = counts_text(stack);
+        }
+        add_note(stack, counts ? g_strdup_printf("%s: %s", count, counts) : g_strdup(count));
+        stack->title = g_strdup_printf("%s\n%s%s", count, title, stack->count > NAMES_SHOWN ? ", …" : "");
+}
+
+/* ---- the components of a DAG ---- */
+
+/* The boxes of a DAG's components, and which box stands for which. */
+typedef struct {
+        guint32 first, n; /* components */
+        guint32 *box_of;  /* of each component */
+        bool alike;       /* the components of a box have the same neighbours */
+        GPtrArray *boxes;
+        GArray *lines;
+} Inside;
+
+static void inside_clear(Inside *inside)
+{
+        g_free(inside->box_of);
+        g_clear_pointer(&inside->boxes, g_ptr_array_unref);
+        g_clear_pointer(&inside->lines, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Inside, inside_clear)
+
+static guint64 mix(guint64 word)
+{
+        word = (word ^ word >> 31) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+        return (word ^ word >> 29) * G_GUINT64_CONSTANT(0xbf58476d1ce4e5b9);
+}
+
+/* Equal for steps with the same dependencies and dependants; 0 for DAGs. */
+static guint64 signature(const Build *build, guint32 component)
+{
+        const Definition *definition = build->picture->definition;
+        const Component *at = &definition->components[component];
+        guint64 sum = 1;
+
+        if (body_of(build, component)->dag)
+                return 0;
+        for (guint32 k = at->dependencies; k < at[1].dependencies; k++)
+                sum += mix(definition->links[k] * 2u + 1);
+        for (guint32 k = at->dependants; k < at[1].dependants; k++)
+                sum += mix(definition->links[k] * 2u + 2);
+        return mix(sum) | 1;
+}
+
+static void guint64_free(gpointer number)
+{
+        g_free(number);
+}
+
+/* How many components have each signature. */
+static GHashTable *count_alike(const Build *build, const Inside *inside)
+{
+        GHashTable *alike = g_hash_table_new_full(g_int64_hash, g_int64_equal, guint64_free, NULL);
+
+        for (guint32 i = 0; i < inside->n; i++) {
+                guint64 key = signature(build, inside->first + i);
+                guint n = GPOINTER_TO_UINT(g_hash_table_lookup(alike, &key));
+
+                if (key)
+                        g_hash_table_insert(alike, g_memdup2(&key, sizeof key), GUINT_TO_POINTER(n + 1));
+        }
+        return alike;
+}
+
+/* Gives each component its place: box_of. *ret_n is the number of boxes. */
+static void join_alike(const Build *build, Inside *inside, guint32 *ret_n)
+{
+        g_autoptr(GHashTable) alike = count_alike(build, inside);
+        g_autoptr(GHashTable) stacks = g_hash_table_new_full(g_int64_hash, g_int64_equal, guint64_free, NULL);
+
+        *ret_n = 0;
+        for (guint32 i = 0; i < inside->n; i++) {
+                guint64 key = signature(build, inside->first + i);
+                gpointer place;
+
+                if (!key || GPOINTER_TO_UINT(g_hash_table_lookup(alike, &key)) < GRID_MIN) {
+                        inside->box_of[i] = (*ret_n)++;
+                } else if (g_hash_table_lookup_extended(stacks, &key, NULL, &place)) {
+                        inside->box_of[i] = GPOINTER_TO_UINT(place);
+                } else {
+                        inside->box_of[i] = (*ret_n)++;
+                        g_hash_table_insert(stacks, g_memdup2(&key, sizeof key),
+                                            GUINT_TO_POINTER(inside->box_of[i]));
+                }
+        }
+}
+
+/* The lines between boxes, each once. NULL: more than `most`. */
+static GArray *find_lines(const Build *build, const Inside *inside, guint most)
+{
+        const Definition *definition = build->picture->definition;
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, guint64_free, NULL);
+        g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(BoxLine));
+
+        for (guint32 i = 0; i < inside->n; i++) {
+                const Component *at = &definition->components[inside->first + i];
+
+                for (guint32 k = at->dependencies; k < at[1].dependencies; k++) {
+                        guint32 from = inside->box_of[definition->links[k] - inside->first];
+                        guint64 key = (guint64)from << 32 | inside->box_of[i];
+                        const BoxLine line = { .from = from, .to = inside->box_of[i] };
+
+                        if (from == line.to || !g_hash_table_add(seen, g_memdup2(&key, sizeof key)))
+                                continue;
+                        if (lines->len == most)
+                                return NULL;
+                        g_array_append_val(lines, line);
+                }
+        }
+        return g_steal_pointer(&lines);
+}
+
+/* How many layers the lines pass; LANES_MAX + 1: at least. */
+static guint count_lanes(const GArray *lines, guint32 n)
+{
+        g_autofree guint32 *layers = g_new0(guint32, n + 1);
+        g_autofree LayoutEdge *edges = g_new0(LayoutEdge, lines->len + 1);
+        guint lanes = 0;
+
+        for (guint i = 0; i < lines->len; i++)
+                edges[i] = (LayoutEdge){ g_array_index(lines, BoxLine, i).from,
+                                         g_array_index(lines, BoxLine, i).to };
+        layout_layers(n, edges, lines->len, layers);
+        for (guint i = 0; i < lines->len && lanes <= LANES_MAX; i++)
+                lanes += layers[g_array_index(lines, BoxLine, i).to] -
+                         layers[g_array_index(lines, BoxLine, i).from] - 1;
+        return lanes;
+}
+
+/* Layers of components, BUCKETS at most, as one box each. */
+static guint32 join_layers(const Build *build, Inside *inside)
+{
+        const Definition *definition = build->picture->definition;
+        g_autoptr(GArray) edges = g_array_new(FALSE, FALSE, sizeof(LayoutEdge));
+        g_autofree guint32 *layers = g_new0(guint32, inside->n + 1);
+        guint32 most = 0, share, used = 0;
+        g_autofree guint32 *numbers = NULL;
+
+        for (guint32 i = 0; i < inside->n; i++) {
+                const Component *at = &definition->components[inside->first + i];
+
+                for (guint32 k = at->dependencies; k < at[1].dependencies; k++) {
+                        const LayoutEdge edge = { definition->links[k] - inside->first, i };
+
+                        g_array_append_val(edges, edge);
+                }
+        }
+        layout_layers(inside->n, (const LayoutEdge *)(const void *)edges->data, edges->len, layers);
+        for (guint32 i = 0; i < inside->n; i++)
+                most = MAX(most, layers[i]);
+        share = most / BUCKETS + 1;
+        used = most / share + 1;
+        for (guint32 i = 0; i < inside->n; i++)
+                inside->box_of[i] = layers[i] / share;
+        return used;
+}
+
+static GArray *chain_of(guint32 n)
+{
+        GArray *lines = g_array_new(FALSE, FALSE, sizeof(BoxLine));
+
+        for (guint32 i = 1; i < n; i++) {
+                const BoxLine line = { .from = i - 1, .to = i };
+
+                g_array_append_val(lines, line);
+        }
+        return lines;
+}
+
+static Box *grid_new(guint32 n)
+{
+        g_autofree char *count = count_format(n, "step");
+        Box *box = box_new(BOX_GRID, count);
+
+        box->children = g_ptr_array_new_with_free_func((GDestroyNotify)box_free);
+        box->lines = g_array_new(FALSE, FALSE, sizeof(BoxLine));
+        return box;
+}
+
+/* The box of several components, for the first of them. */
+static Box *several_new(Build *build, const Inside *inside, guint32 component, guint32 n)
+{
+        if (inside->alike && n <= GRID_MAX && build->boxes + n <= PICTURE_BOXES_MAX) {
+                build->boxes += n;
+                return grid_new(n);
+        }
+        return stack_new(build, component_name(build->picture->definition, component));
+}
+
+/* Fills the boxes: one for one component, a grid or a stack for several. */
+static void fill_boxes(Build *build, Inside *inside, guint32 n, const Box *dag)
+{
+        g_autofree guint32 *counts = g_new0(guint32, n + 1), *lasts = g_new0(guint32, n + 1);
+
+        inside->boxes = g_ptr_array_new_with_free_func((GDestroyNotify)box_free);
+        g_ptr_array_set_size(inside->boxes, (gint)n);
+        for (guint32 i = 0; i < inside->n; i++) {
+                counts[inside->box_of[i]]++;
+                lasts[inside->box_of[i]] = inside->first + i;
+        }
+        for (guint32 i = 0; i < inside->n; i++) {
+                guint32 component = inside->first + i, at = inside->box_of[i];
+                Box *box = inside->boxes->pdata[at];
+
+                if (counts[at] == 1) {
+                        inside->boxes->pdata[at] = component_box(build, component, dag->part, dag->state);
+                        continue;
+                }
+                if (!box)
+                        box = inside->boxes->pdata[at] = several_new(build, inside, component, counts[at]);
+                if (box->kind == BOX_GRID)
+                        g_ptr_array_add(box->children,
+                                        component_box(build, component, dag->part, dag->state));
+                else
+                        stack_add(build, box, component, dag->part, dag->state);
+        }
+        for (guint32 i = 0; i < n; i++)
+                if (((Box *)inside->boxes->pdata[i])->kind == BOX_STACK)
+                        stack_finish(build, inside->boxes->pdata[i],
+                                     component_name(build->picture->definition, lasts[i]));
+}
+
+/* False: there is no place for its boxes; the box of the DAG says how many components it has. */
+static bool fit_inside(Build *build, Inside *inside, bool outermost, guint32 *ret_n)
+{
+        join_alike(build, inside, ret_n);
+        inside->alike = true;
+        if (build->boxes + *ret_n <= PICTURE_BOXES_MAX)
+                inside->lines = find_lines(build, inside, PICTURE_LINES_MAX - build->lines);
+        if (inside->lines && count_lanes(inside->lines, *ret_n) > LANES_MAX)
+                g_clear_pointer(&inside->lines, g_array_unref);
+        if (inside->lines)
+                return true;
+        build->less = true;
+        if (!outermost)
+                return false;
+        inside->alike = false;
+        *ret_n = join_layers(build, inside);
+        inside->lines = chain_of(*ret_n);
+        return true;
+}
+
+static void open_children(Build *build, Box *dag)
+{
+        for (guint i = 0; i < dag->children->len; i++) {
+                Box *child = dag->children->pdata[i];
+
+                if (child->kind == BOX_DAG)
+                        g_queue_push_tail(&build->open, child);
+        }
+}
+
+static void expand(Build *build, Box *dag, guint32 body, bool outermost)
+{
+        const Component *at = &build->picture->definition->components[body];
+        g_auto(Inside) inside = { .first = at->children, .n = at[1].children - at->children };
+        guint32 n;
+
+        inside.box_of = g_new0(guint32, inside.n + 1);
+        if (!fit_inside(build, &inside, outermost, &n)) {
+                add_note(dag, count_format(inside.n, "component"));
+                return;
+        }
+        fill_boxes(build, &inside, n, dag);
+        build->boxes += n;
+        build->lines += inside.lines->len;
+        dag->children = g_steal_pointer(&inside.boxes);
+        dag->lines = g_steal_pointer(&inside.lines);
+        open_children(build, dag);
+}
+
+static Box *frame_new(const Build *build, const char *name, guint32 part)
+{
+        Box *box = box_new(BOX_FRAME, name);
+
+        box->part = part;
+        if (build->picture->run)
+                box->state = (int)run_record_state(build->picture->run);
+        return box;
+}
+
+/* ---- the whole ---- */
+
+/* The entry points, and behind them post_process. */
+static Box *build_all(Build *build)
+{
+        const Definition *definition = build->picture->definition;
+        const Component *post = &definition->components[DEFINITION_POST];
+        g_autoptr(Box) entries = frame_new(build, "entry points", RUN_PART_ROOT), end = NULL;
+        const BoxLine line = { .from = 0, .to = 1, .always = true };
+        Box *all;
+
+        expand(build, entries, DEFINITION_ROOT, true);
+        if (post->children < post[1].children) {
+                end = frame_new(build, "post_process", RUN_PART_POST);
+                expand(build, end, DEFINITION_POST, true);
+        }
+        while (build->open.length > 0) {
+                Box *dag = g_queue_pop_head(&build->open);
+
+                expand(build, dag, component_target(definition, dag->component), false);
+        }
+        entries->state = BOX_DEFINITION;
+        if (!end)
+                return g_steal_pointer(&entries);
+        end->state = BOX_DEFINITION;
+        all = box_new(BOX_FRAME, "");
+        all->children = g_ptr_array_new_with_free_func((GDestroyNotify)box_free);
+        all->lines = g_array_new(FALSE, FALSE, sizeof(BoxLine));
+        g_ptr_array_add(all->children, g_steal_pointer(&entries));
+        g_ptr_array_add(all->children, g_steal_pointer(&end));
+        g_array_append_val(all->lines, line);
+        return all;
+}
+
+static char *heading_of(const Picture *picture)
+{
+        const RunRecord *run = picture->run;
+        const char *name = definition_text(picture->definition, picture->definition->name);
+        g_autofree char *time = NULL;
+
+        if (!run)
+                return g_strdup(name);
+        time = duration_format(MAX((run->finished ? run->finished : picture->now) - run->created, 0));
+        return g_strdup_printf("%s (%s): %s, %s", run->name, run->id, node_state_name(run_record_state(run)),
+                               time);
+}
+
+static char *about(const Build *build)
+{
+        const RunRecord *run = build->picture->run;
+        g_autofree char *count = definition_count(build->picture->definition);
+        g_autofree char *message = run && run->message ? line_of(run->message, TEXT_MAX / 2) : NULL;
+
+        return g_strconcat(message ? message : count,
+                           build->less ? "; drawn in less detail, since it is large" : "",
+                           build->picture->parts && run_parts_are_partial(build->picture->parts)
+                                   ? "; the states of some components are not known"
+                                   : "",
+                           NULL);
+}
+
+/* How badly it fits a page. */
+static double misfit(const Box *box)
+{
+        return MAX(box->width, 1.4 * box->height);
+}
+
+char *picture_draw(const Picture *picture)
+{
+        Build build = { .picture = picture };
+        g_autoptr(Box) all = NULL;
+        g_autofree char *heading = heading_of(picture), *second = NULL;
+        double down;
+
+        g_queue_init(&build.open);
+        all = build_all(&build);
+        second = about(&build);
+        box_place(all, true);
+        down = misfit(all);
+        box_place(all, false);
+        if (down < misfit(all) * 0.75)
+                box_place(all, true);
+        return box_draw(all, heading, second);
+}

@@ -1,0 +1,30 @@
+/* A definition, or a run of it, as a picture: an SVG that stands alone. Pure.
+ *
+ * Steps are boxes, DAGs are frames around what they contain, lines go from a component to those that wait for it. A loop is a
+ * stack of boxes. A component with a condition has a diamond, post_process a frame of its own. In the picture of a run each
+ * box has the sign and the colour of its state, its duration, and in a loop the number of items in each state. Each box has a
+ * <title> with its details. There are no scripts and no references to other files; colours follow the reader's choice of
+ * light or dark.
+ *
+ * A large definition is drawn in less detail: of DAGs that are too many only the box is drawn, steps with the same
+ * dependencies and dependants are one stack, and a DAG with too many different components is drawn as a row of stacks. */
+#pragma once
+
+#include "model/run-record.h"
+#include "pipeline/definition.h"
+#include "pipeline/run-parts.h"
+
+enum {
+        PICTURE_BOXES_MAX = 400, /* that are drawn */
+        PICTURE_LINES_MAX = 1500,
+};
+
+typedef struct {
+        const Definition *definition;
+        const RunParts *parts; /* of a run; NULL: a definition is drawn */
+        const RunRecord *run;  /* with `parts` */
+        gint64 now;            /* ms, for what runs */
+} Picture;
+
+/* The text of the SVG, UTF-8; the caller's. */
+char *picture_draw(const Picture *picture);
