@@ -1,4 +1,8 @@
-"""The pipelines of examples/pipelines as a user runs them: doc/guide/pipelines.md."""
+"""The pipelines of examples/pipelines as a user runs them: doc/guide/pipelines.md, doc/guide/python.md."""
+
+import os
+import subprocess
+import sys
 
 import pytest
 from conftest import PATIENCE, ROOT, Server, wait_for
@@ -89,3 +93,23 @@ def test_the_content_of_an_artifact_decides(server, steps, taken, left, text):
         **{f"train-{i}": "succeeded" for i in range(3)}, "choose": "succeeded", taken: "succeeded", left: "skipped",
     }  # fmt: skip
     assert said(server, nodes[taken]) == text
+
+
+def test_functions_as_steps(server, tmp_path):
+    """The program that the guide shows: it prints what the steps say."""
+    text = (EXAMPLES / "line.py").read_text()
+    assert text.split("\n\n", 1)[1] in (ROOT / "doc/guide/python.md").read_text()
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "line.py"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "PADDLE_SERVER": server.url, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [
+        "choose | best rate: 0.01",
+        "when.publish | published with a loss of 0.000000",
+        "succeeded",
+    ]

@@ -70,6 +70,12 @@ def test_pip_installs_it(tmp_path, shared_server):
 # -- in jobs
 
 
+def sources(package):
+    """{path in the package: content} of its modules."""
+    paths = [path for kind in ("*.py", "*.typed") for path in package.rglob(kind)]
+    return {str(path.relative_to(package)): path.read_bytes() for path in paths}
+
+
 def test_every_job_can_import_it(shared_server, client, tmp_path):
     """Also a package that was sent as it is, and a job of a user who is not the server's: the server brings the SDK of its version."""
     write_program(tmp_path / "plain", "import paddlecloud as pc\nprint(pc.__version__, pc.job.on_platform())\n")
@@ -78,8 +84,8 @@ def test_every_job_can_import_it(shared_server, client, tmp_path):
     assert people.Person(shared_server, "sdk-user").run(
         "python3 -c 'import paddlecloud; print(paddlecloud.__version__)'"
     ) == (f"{paddlecloud.__version__}\n")
-    brought = {path.name: path.read_bytes() for path in (shared_server.state / "python/paddlecloud").glob("*.*")}
-    assert brought == {path.name: path.read_bytes() for path in (ROOT / "python/paddlecloud").glob("*.*")}
+    brought, here = (sources(place / "python/paddlecloud") for place in (shared_server.state, ROOT))
+    assert brought == here and "pipeline/__init__.py" in here
 
 
 def test_a_package_of_ones_own_wins(client, tmp_path):
@@ -352,7 +358,7 @@ for line in job.logs(follow=True):
 again: pc.Job = pc.dist.train(lambda: None, cpu=2, memory="4Gi", gpus=1, time_limit="2h").wait()
 run: pc.Run = client.run_create({"name": "p"}, {"n": 1}, disabled=["a"]).wait(60.0)
 jobs = [node.job for node in run.nodes(state="failed") if node.job is not None]
-stored: pc.Pipeline = client.pipeline_create("name: p").update({"name": "p"})
+stored: pc.StoredPipeline = client.pipeline_create("name: p").update({"name": "p"})
 again_too: pc.Run = stored.run({"n": 2}, version=1, directory=".").retry(from_step="a", parameters={"n": 3})
 steps = [line.step.upper() for line in again_too.logs(step="a", follow=True)]
 paths = [artifact.path.upper() for artifact in client.artifacts(filesystem="home", path="x")]

@@ -10,9 +10,11 @@ from . import dist, errors, job
 from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, Member, Reason
 from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
 from .job import PaddleJob
-from .pipeline import Artifact, Node, Pipeline, PipelineVersion, Run
 from .report import report
+from .runs import Node, PipelineVersion, Run, RunArtifact, StoredPipeline
 from .spec import Mount, Role, Spec
+
+Artifact, Pipeline = RunArtifact, StoredPipeline  # earlier names; those of paddlecloud.pipeline describe a pipeline
 
 __all__ = [
     "ApiError",
@@ -39,8 +41,10 @@ __all__ = [
     "Reason",
     "Role",
     "Run",
+    "RunArtifact",
     "ServerNotReached",
     "Spec",
+    "StoredPipeline",
     "Unavailable",
     "dist",
     "errors",

@@ -13,7 +13,18 @@ import uuid
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import config, downloads, errors, files, package
-from .pipeline import Artifact, Definition, Node, Pipeline, PipelineVersion, Run, body_of, joined, source_of, text_of
+from .runs import (
+    Definition,
+    Node,
+    PipelineVersion,
+    Run,
+    RunArtifact,
+    StoredPipeline,
+    body_of,
+    joined,
+    source_of,
+    text_of,
+)
 from .spec import Spec
 from .transport import ServerEvent, Transport
 
@@ -776,13 +787,13 @@ class Client:
         path: Optional[str] = None,
         type: Optional[str] = None,
         user: Optional[str] = None,
-    ) -> Iterator[Artifact]:
+    ) -> Iterator[RunArtifact]:
         """What steps have written and read, fetched page by page: of one run (id or name), or, without `run`, on a file system of the caller
         ("home" unless `filesystem` names another). `path` leaves only paths that begin so, `type` only "output" or "input". `user` is whose
         file system (administrators). Raises errors.NotFound, errors.Invalid for another `type`."""
         query = {"limit": PAGE, "run": run, "filesystem": filesystem, "path": path, "type": type, "user": user}
         for item in self._pages("/v1/artifacts", query):
-            yield _fields_of(Artifact, item)
+            yield _fields_of(RunArtifact, item)
 
     def artifact_delete(self, run_id: str, path: str) -> None:
         """Removes an output of a run that has ended: what lies at `path`, as it is listed, and its record. Raises errors.NotFound if no step
@@ -791,8 +802,8 @@ class Client:
 
     # -- stored pipelines
 
-    def _pipeline_of(self, body: Dict[str, Any]) -> Pipeline:
-        pipeline = _fields_of(Pipeline, body)
+    def _pipeline_of(self, body: Dict[str, Any]) -> StoredPipeline:
+        pipeline = _fields_of(StoredPipeline, body)
         version = body.get("version")
         pipeline.newest = _fields_of(PipelineVersion, version) if version else None
         pipeline._client = self
@@ -800,13 +811,13 @@ class Client:
 
     def _pipeline_put(
         self, path: str, definition: Definition, description: Optional[str], filesystem: Optional[str]
-    ) -> Pipeline:
+    ) -> StoredPipeline:
         body = body_of({"definition": text_of(definition), "description": description, "fs": filesystem})
         return self._pipeline_of(self._transport.json("POST", path, body, repeatable=False))
 
     def pipeline_create(
         self, definition: Definition, description: Optional[str] = None, filesystem: Optional[str] = None
-    ) -> Pipeline:
+    ) -> StoredPipeline:
         """Stores a definition (a text of at most 16 MiB, a dictionary, or a pathlib.Path) as version 1 of a pipeline of its name.
 
         `description` says what it is for (at most 256 bytes), `filesystem` is the main file system of its runs if the definition names
@@ -820,18 +831,18 @@ class Client:
         definition: Definition,
         description: Optional[str] = None,
         filesystem: Optional[str] = None,
-    ) -> Pipeline:
+    ) -> StoredPipeline:
         """Stores another version of a pipeline, by name or id; runs that have begun go on with their version. A `description` of None stays
         what it is. Raises what pipeline_create raises, errors.NotFound, and errors.Conflict if the definition has another name."""
         return self._pipeline_put(f"/v1/pipelines/{_quote(pipeline)}/versions", definition, description, filesystem)
 
-    def pipeline(self, pipeline: str) -> Pipeline:
+    def pipeline(self, pipeline: str) -> StoredPipeline:
         """A stored pipeline, by name or id, with its newest version. Raises errors.NotFound."""
         return self._pipeline_of(self._transport.json("GET", f"/v1/pipelines/{_quote(pipeline)}"))
 
     def pipelines(
         self, name: Optional[str] = None, user: Optional[str] = None, all_users: bool = False
-    ) -> Iterator[Pipeline]:
+    ) -> Iterator[StoredPipeline]:
         """Stored pipelines, oldest first, fetched page by page, without their versions. Only administrators may ask for another `user` or for
         all; others raise errors.Denied."""
         query = {"limit": PAGE, "name": name, "user": user, "all": "true" if all_users else None}

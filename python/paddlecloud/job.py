@@ -285,8 +285,13 @@ def _client(given: Optional[Client]) -> Iterator[Client]:
 
 def _own_files() -> Dict[str, str]:
     """This package's own files, so that the program finds it where it runs."""
-    names = (name for name in os.listdir(_PACKAGE_DIR) if name.endswith((".py", ".typed")))
-    return {f"paddlecloud/{name}": os.path.join(_PACKAGE_DIR, name) for name in names}
+    found: Dict[str, str] = {}
+    for base, _, names in os.walk(_PACKAGE_DIR):
+        for name in names:
+            if name.endswith((".py", ".typed")):
+                path = os.path.join(base, name)
+                found[f"paddlecloud/{os.path.relpath(path, _PACKAGE_DIR)}"] = path
+    return found
 
 
 def dist_train(

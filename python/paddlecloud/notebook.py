@@ -16,12 +16,13 @@ import symtable
 import sys
 import textwrap
 import types
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
 
 CONSTANT_MAX = 64 * 1024  # characters of one constant's text
 DEPTH_MAX = 20  # of lists in lists
 _FUTURE_ANNOTATIONS = __future__.annotations.compiler_flag
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]
 
 
 def program_of(function: Callable[[], object]) -> str:
@@ -36,7 +37,7 @@ def program_of(function: Callable[[], object]) -> str:
     if function.__name__ == "<lambda>":
         raise ValueError("a lambda cannot be sent from a session: give a function that was made by `def`")
     _check_arguments(function)
-    program = _Program(function.__globals__)
+    program = Program(function.__globals__)
     program.add(function.__name__, function, function.__name__)
     return program.text(function.__name__)
 
@@ -54,10 +55,13 @@ def _name_of(value: object) -> str:
     return str(getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__name__)
 
 
-class _Program:
-    """A program on its way: what has been taken up so far, each name once."""
+class Program:
+    """A program on its way: what has been taken up so far, each name once. `names` are those that its functions see."""
 
-    def __init__(self, names: Dict[str, Any]) -> None:
+    remedy = "save it to a file beside the notebook and load it there"  # for a value that cannot be sent
+    define = "run the cell that defines it first"
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
         self.done: Dict[str, None] = {}
         self.imports: Dict[str, None] = {}
@@ -65,11 +69,16 @@ class _Program:
         self.future = False
 
     def text(self, main: str) -> str:
-        head = [f'"""The function `{main}` of a session, as paddlecloud wrote it down."""']
+        """The program, which calls `main` when it is run."""
+        call = f'if __name__ == "__main__":\n    {main}()'
+        return self.module(f"The function `{main}` of a session, as paddlecloud wrote it down.", call)
+
+    def module(self, said: str, *further: str) -> str:
+        """All that was taken up as a module; `said` is its docstring."""
+        head = [f'"""{said}"""']
         if self.future:
             head.append("from __future__ import annotations")
-        blocks = ["\n".join(head), "\n".join(sorted(self.imports)), *self.parts]
-        blocks.append(f'if __name__ == "__main__":\n    {main}()')
+        blocks = ["\n".join(head), "\n".join(sorted(self.imports)), *self.parts, *further]
         return "\n\n".join(block for block in blocks if block) + "\n"
 
     def add(self, name: str, value: object, user: str) -> None:
@@ -118,29 +127,37 @@ class _Program:
         if text is None:
             kind = f"{type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
             raise ValueError(
-                f"'{user}' uses '{name}', a {kind}, which cannot be sent with it: make it inside '{user}', or save it to a file "
-                "beside the notebook and load it there"
+                f"'{user}' uses '{name}', a {kind}, which cannot be sent with it: make it inside '{user}', or {self.remedy}"
             )
         if len(text) > CONSTANT_MAX:
             raise ValueError(
-                f"'{user}' uses '{name}', a constant of {len(text)} characters, which is too long to be sent with it: save it to a file "
-                "beside the notebook and load it there"
+                f"'{user}' uses '{name}', a constant of {len(text)} characters, which is too long to be sent with it: {self.remedy}"
             )
         self.parts.append(f"{name} = {text}")
 
     def _add_definition(self, name: str, value: Any) -> None:
-        node, text = _definition_of(name, value)
+        node, text = self._definition(name, value)
         for code in _codes_of(value):
-            free = [free for free in code.co_freevars if free != "__class__"]
             self.future = self.future or bool(code.co_flags & _FUTURE_ANNOTATIONS)
-            if inspect.isfunction(value) and code is value.__code__ and free:
-                raise ValueError(
-                    f"'{name}' uses '{free[0]}' of the function around it, which cannot be sent; define '{name}' in a cell of its own"
-                )
+        if inspect.isfunction(value):
+            self._take_free(name, inspect.unwrap(value))
         for used in sorted(_globals_of(text)):
             self._add_used(used, name)
         self._add_submodules(node)
         self.parts.append(text if node.name == name else f"{text}\n\n{name} = {node.name}")
+
+    def _take_free(self, name: str, function: types.FunctionType) -> None:
+        """Names of the function around it that `function` uses."""
+        free = function.__code__.co_freevars
+        if free:
+            raise ValueError(
+                f"'{name}' uses '{free[0]}' of the function around it, which cannot be sent; define '{name}' in a cell "
+                "of its own"
+            )
+
+    def _definition(self, name: str, value: Any) -> "tuple[Definition, str]":
+        """Parsed, and as text."""
+        return _definition_of(name, value)
 
     def _add_used(self, used: str, user: str) -> None:
         value, builtin = self.names.get(used, self), getattr(builtins, used, None)
@@ -150,7 +167,7 @@ class _Program:
             self.add(used, value, user)
         elif not self.future and used not in ("__file__", "__name__", "__doc__"):
             # with postponed annotations an unknown name may be only an annotation
-            raise ValueError(f"'{user}' uses '{used}', which is not defined; run the cell that defines it first")
+            raise ValueError(f"'{user}' uses '{used}', which is not defined; {self.define}")
 
     def _add_submodules(self, node: ast.AST) -> None:
         """`import xml.etree.ElementTree` makes the name xml; what is reached through it has to be imported as well."""
@@ -203,7 +220,7 @@ def _dotted_names(node: ast.AST) -> Iterator[str]:
 # -- source
 
 
-def _definition_of(name: str, value: Any) -> "tuple[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef], str]":
+def _definition_of(name: str, value: Any) -> "tuple[Definition, str]":
     """The definition of a function or class of the session, parsed and as text."""
     text = _class_source(value) if inspect.isclass(value) else _function_source(value)
     body: List[ast.stmt] = []
@@ -231,6 +248,9 @@ def _function_source(function: Callable[..., object]) -> Optional[str]:
 def _class_source(cls: type) -> Optional[str]:
     """inspect looks for a class in the file of its module, and a notebook has none: it is found in the cells."""
     files = {code.co_filename: None for code in _codes_of(cls)}
+    module = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if module:
+        files[module] = None
     for file in [*files, *reversed([file for file in linecache.cache if not os.path.exists(file)])]:
         lines = linecache.getlines(file)
         try:

@@ -4,13 +4,13 @@ import pathlib
 import sys
 
 directory, target = map(pathlib.Path, sys.argv[1:])
-files = sorted(path for path in directory.iterdir() if path.suffix in (".py", ".typed"))
+files = sorted(path for path in directory.rglob("*") if path.suffix in (".py", ".typed"))
 rows = []
 with open(target, "w", encoding="ascii") as out:
     out.write('#include "runtime/local/sdk.h"\n\n')
     for number, path in enumerate(files):
         data = path.read_bytes()
-        rows.append(f'        {{ "{path.name}", file_{number}, {len(data)} }},\n')
+        rows.append(f'        {{ "{path.relative_to(directory)}", file_{number}, {len(data)} }},\n')
         out.write(f"static const unsigned char file_{number}[] = {{\n")
         for at in range(0, len(data), 24):
             out.write(",".join(map(str, data[at : at + 24])) + ",\n")

@@ -25,18 +25,20 @@ static bool open_to_all(const char *path, mode_t mode, GError **error)
         return true;
 }
 
+/* A package in the package has a directory of its own. */
 static bool write_file(const char *dir, const SdkFile *file, GError **error)
 {
         g_autofree char *path = g_build_filename(dir, file->name, NULL);
+        g_autofree char *parent = g_path_get_dirname(path);
 
-        return (is_there(path, file) || file_replace(path, file->data, file->size, 0644, false, error)) &&
+        return file_mkdirs(parent, 0755, error) && open_to_all(parent, 0755, error) &&
+               (is_there(path, file) || file_replace(path, file->data, file->size, 0644, false, error)) &&
                open_to_all(path, 0644, error);
 }
 
 static bool write_all(const char *python, const char *package, GError **error)
 {
-        if (!file_mkdirs(package, 0755, error) || !open_to_all(python, 0755, error) ||
-            !open_to_all(package, 0755, error))
+        if (!file_mkdirs(package, 0755, error) || !open_to_all(python, 0755, error))
                 return false;
         for (const SdkFile *file = sdk_files; file->name; file++)
                 if (!write_file(package, file, error))

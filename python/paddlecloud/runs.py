@@ -43,7 +43,7 @@ class Node:
 
 
 @dataclasses.dataclass(frozen=True)
-class Artifact:
+class RunArtifact:
     """A file or directory that a step of `run` (an id) wrote ("output") or read ("input", its `type`) under this name.
 
     `path` lies below the root of `filesystem` (a name) of `user`; those of all items of a loop are joined by commas. `node` is the step in
@@ -78,7 +78,7 @@ class PipelineVersion:
 
 
 @dataclasses.dataclass(eq=False, repr=False)
-class Pipeline:
+class StoredPipeline:
     """A stored pipeline: `id` ("ppl-000001") and `name`, which is that of its definition. Times are RFC 3339 text. `newest` is its newest
     version; None in a pipeline that came from Client.pipelines(). Two are equal when they are the same pipeline. `raw` is the whole reply.
 
@@ -95,7 +95,7 @@ class Pipeline:
     _client: Optional["Client"] = dataclasses.field(default=None, init=False)
 
     def __eq__(self, other: object) -> bool:
-        return self.id == other.id if isinstance(other, Pipeline) else NotImplemented
+        return self.id == other.id if isinstance(other, StoredPipeline) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -124,7 +124,7 @@ class Pipeline:
 
     def update(
         self, definition: Definition, description: Optional[str] = None, filesystem: Optional[str] = None
-    ) -> "Pipeline":
+    ) -> "StoredPipeline":
         """As Client.pipeline_update of this pipeline; returns this pipeline, brought up to date."""
         other = self._owner().pipeline_update(self.id, definition, description, filesystem)
         for field in dataclasses.fields(self):
@@ -233,7 +233,7 @@ class Run:
         """As Client.run_events of this run."""
         return self._owner().run_events(self.id, since)
 
-    def artifacts(self, type: Optional[str] = None) -> Iterator[Artifact]:
+    def artifacts(self, type: Optional[str] = None) -> Iterator[RunArtifact]:
         """What its steps have written and read, or only "output" or "input"; as Client.artifacts gives it."""
         return self._owner().artifacts(self.id, type=type)
 

@@ -1,0 +1,54 @@
+"""Pipelines described in Python (doc/guide/python.md, "Pipelines").
+
+    from paddlecloud.pipeline import Artifact, ContainerStep, Pipeline
+
+`Pipeline` and `Artifact` here describe a pipeline and its artifacts; StoredPipeline and RunArtifact, which Client returns, are what the
+server has of them.
+"""
+
+from ..runs import Definition, Node, PipelineVersion, Run, RunArtifact, StoredPipeline
+from .component import Component, LoopArgument
+from .dag import DAG, loop, when
+from .errors import DSLError
+from .function import FunctionStep, StepFunction, step
+from .options import FAIL_CONTINUE, FAIL_FAST, CacheOptions, ExtraFS, FailureOptions, FSOptions, FSScope, MainFS
+from .pipeline import Pipeline, post_process
+from .step import ContainerStep, Step
+from .values import PF_LOOP_ARGUMENT, PF_RUN_ID, PF_STEP_NAME, PF_USER_NAME, Artifact, LoopItem, Parameter
+
+__all__ = [
+    "DAG",
+    "FAIL_CONTINUE",
+    "FAIL_FAST",
+    "PF_LOOP_ARGUMENT",
+    "PF_RUN_ID",
+    "PF_STEP_NAME",
+    "PF_USER_NAME",
+    "Artifact",
+    "CacheOptions",
+    "Component",
+    "ContainerStep",
+    "DSLError",
+    "Definition",
+    "ExtraFS",
+    "FSOptions",
+    "FSScope",
+    "FailureOptions",
+    "FunctionStep",
+    "LoopArgument",
+    "LoopItem",
+    "MainFS",
+    "Node",
+    "Parameter",
+    "Pipeline",
+    "PipelineVersion",
+    "Run",
+    "RunArtifact",
+    "Step",
+    "StepFunction",
+    "StoredPipeline",
+    "loop",
+    "post_process",
+    "step",
+    "when",
+]

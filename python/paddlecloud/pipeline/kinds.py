@@ -1,0 +1,111 @@
+"""How arguments and results of a decorated function travel: the kinds of runner.py."""
+
+import json
+import pathlib
+import typing
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .errors import fault
+from .values import PLACEHOLDER, TEMPLATE, Artifact, Parameter
+
+VALUE_MAX = 100_000  # characters of one argument's text; the system takes up to 128 KiB of one variable
+
+_OF_TYPE = {int: "int", float: "float", str: "str"}
+_AS_JSON = (bool, list, tuple, dict)
+
+
+def kind_of(annotation: Any) -> str:
+    """The kind that an annotation asks for: "int", "float", "str", "json", "path", or "" if it says nothing."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Union:
+        kinds = {kind_of(one) for one in arguments if one is not type(None)}
+        return kinds.pop() if len(kinds) == 1 else ""
+    annotation = origin or annotation
+    if not isinstance(annotation, type):
+        return ""
+    if annotation in _OF_TYPE:
+        return _OF_TYPE[annotation]
+    if issubclass(annotation, (pathlib.PurePath, Artifact)):
+        return "path"
+    return "json" if issubclass(annotation, _AS_JSON) else ""
+
+
+def kind_of_items(annotation: Any) -> str:
+    """The kind of the items of `List[...]`; "" if it says nothing."""
+    arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) is typing.Union:
+        return next((kind_of_items(one) for one in arguments if one is not type(None)), "")
+    return kind_of(arguments[0]) if arguments else ""
+
+
+def hints_of(function: Callable[..., object]) -> Dict[str, Any]:
+    """Its annotations, those that can be evaluated."""
+    try:
+        return typing.get_type_hints(function)
+    except Exception:  # an annotation may be any expression
+        return dict(getattr(function, "__annotations__", {}))
+
+
+def outputs_of(function: Callable[..., object], declared: Optional[List[str]], hint: Any) -> Dict[str, str]:
+    """The names of the results of a function by what it declares to return, each with its kind, "json" or "path"."""
+    if hint is type(None):
+        return {}
+    fields = getattr(hint, "_fields", None)
+    arguments = [one for one in typing.get_args(hint) if one is not Ellipsis]
+    several = typing.get_origin(hint) is tuple and len(arguments) == len(typing.get_args(hint)) > 1
+    if declared:
+        kinds = (
+            [kind_of(one) for one in arguments] if several and len(arguments) == len(declared) else [""] * len(declared)
+        )
+        kinds = [kind_of(hint)] if len(declared) == 1 else kinds
+        return {name: _of_result(kind) for name, kind in zip(declared, kinds)}
+    if fields:
+        types = typing.get_type_hints(hint)
+        return {name: _of_result(kind_of(types.get(name))) for name in fields}
+    if several:
+        return {f"result_{number}": _of_result(kind_of(one)) for number, one in enumerate(arguments, 1)}
+    return {"result": _of_result(kind_of(hint))}
+
+
+def _of_result(kind: str) -> str:
+    return "path" if kind == "path" else "json"
+
+
+def _as_json(where: str, value: object) -> str:
+    try:
+        text = json.dumps(value).replace("{{", "{\\u007b")  # which would begin a template
+    except (TypeError, ValueError) as error:
+        raise fault(
+            f"{where} is {value!r:.80}, which cannot be sent ({error}): give numbers, texts, lists and dictionaries, or let another step make it"
+        ) from None
+    return text
+
+
+def _is_plain_text(where: str, text: str) -> bool:
+    """Whether a text can be a parameter as it is: what looks like a template in it is one."""
+    rest = TEMPLATE.sub("", PLACEHOLDER.sub("", text))
+    if "{{" not in rest and "\0" not in rest:
+        return True
+    if PLACEHOLDER.search(text):
+        raise fault(f"{where} has '{{{{' beside a reference to another step; give them as two arguments")
+    return False
+
+
+def encoded(where: str, value: object, kind: str) -> Tuple[Any, bool]:
+    """A plain argument as the value of a parameter, and whether it is JSON in a text."""
+    if isinstance(value, pathlib.PurePath):
+        value = str(value)
+    is_json = isinstance(value, str) and not _is_plain_text(where, value)
+    if not is_json and isinstance(value, str):
+        made: Any = value
+    elif type(value) in (int, float) and value == value and value not in (float("inf"), float("-inf")):
+        is_float = isinstance(value, float) or kind == "float"
+        made = Parameter(value, float if is_float else int) if kind in ("int", "float", "") else value
+    else:
+        made, is_json = _as_json(where, value), True
+    if isinstance(made, str) and len(made) > VALUE_MAX:
+        raise fault(
+            f"{where} has {len(made)} characters, more than {VALUE_MAX:,}: let another step return it, or put it into a file of the main file "
+            "system"
+        )
+    return made, is_json

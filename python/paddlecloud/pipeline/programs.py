@@ -1,0 +1,95 @@
+"""The programs of the decorated functions of one pipeline, as files that are sent with it."""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import tempfile
+from typing import Any, Dict, Iterator, Optional
+
+from .errors import fault
+from .source import StepProgram, files_of, merged
+
+FOLDER = "paddle_steps"
+_RUNNER = pathlib.Path(__file__).with_name("runner.py")
+
+
+class Programs:
+    """Each function once, in a module of its name. `package` is the hash of the package on the server that holds the files, once it is
+    known: steps name it then."""
+
+    def __init__(self, package: Optional[str] = None) -> None:
+        self.package = package
+        self._modules: Dict[Any, str] = {}  # of functions
+        self._sources: Dict[str, str] = {}  # of modules
+        self._beside: Dict[str, Dict[str, str]] = {}  # modules that they import: {path in the package: file}
+
+    def __bool__(self) -> bool:
+        return bool(self._sources)
+
+    def module_of(self, function: Any) -> str:
+        """The module of a function, which becomes one of the programs."""
+        if function not in self._modules:
+            self._modules[function] = self._add(function)
+        return self._modules[function]
+
+    def _add(self, function: Any) -> str:
+        name: str = function.__name__
+        number = 1
+        try:
+            source = StepProgram(function).source(name)
+        except ValueError as error:
+            raise fault(str(error)) from None
+        module = name
+        while self._sources.get(module, source) != source:
+            number += 1
+            module = f"{name}_{number}"
+        if module not in self._sources:
+            self._sources[module] = source
+            self._beside[module] = files_of(source)
+        return module
+
+    def digest(self, module: str) -> str:
+        """A hash of a module and of all that it imports."""
+        known = hashlib.sha256(_RUNNER.read_bytes())
+        known.update(self._sources[module].encode())
+        for inside, path in sorted(self._beside[module].items()):
+            known.update(inside.encode() + b"\0" + pathlib.Path(path).read_bytes())
+        return known.hexdigest()[:16]
+
+    def write(self, directory: str) -> None:
+        """The files, below `directory`."""
+        for inside, source in self._own().items():
+            _write(directory, inside, source)
+        for inside, path in merged(self._beside.values()).items():
+            target = os.path.join(directory, inside)
+            if not (os.path.exists(target) and os.path.samefile(target, path)):
+                _write(directory, inside, pathlib.Path(path).read_text(encoding="utf-8"))
+
+    def _own(self) -> Dict[str, str]:
+        files = {f"{FOLDER}/{module}.py": source for module, source in self._sources.items()}
+        return {f"{FOLDER}/run.py": _RUNNER.read_text(encoding="utf-8"), **files}
+
+    @contextlib.contextmanager
+    def places(self) -> Iterator[Dict[str, str]]:
+        """Where the files can be read: {path in the package: path here}."""
+        with tempfile.TemporaryDirectory() as scratch:
+            for inside, source in self._own().items():
+                _write(scratch, inside, source)
+            yield {**merged(self._beside.values()), **{inside: os.path.join(scratch, inside) for inside in self._own()}}
+
+    def send(self, client: Any, directory: Optional[str]) -> str:
+        """Sends them, with `directory` if there is one; returns the hash of the package."""
+        if directory is not None and os.path.lexists(os.path.join(directory, FOLDER)):
+            raise fault(
+                f"'{directory}' has a '{FOLDER}' of its own, which is where the decorated functions go; remove it"
+            )
+        with self.places() as places, tempfile.TemporaryDirectory() as empty:
+            return str(client.send_package(directory or empty, extra=places))
+
+
+def _write(directory: str, inside: str, text: str) -> None:
+    path = os.path.join(directory, inside)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,517 @@
+"""Functions as steps (`@step` of paddlecloud.pipeline): what is sent, what is refused, and runs of them on a real server."""
+
+import importlib
+import math
+import pathlib
+import subprocess
+import sys
+import threading
+from typing import List, NamedTuple, Optional, Tuple
+
+import paddlecloud
+import pytest
+from conftest import BIN, PATIENCE, Server
+from paddlecloud.pipeline import (
+    PF_RUN_ID,
+    Artifact,
+    CacheOptions,
+    ContainerStep,
+    DSLError,
+    FSOptions,
+    MainFS,
+    Pipeline,
+    loop,
+    post_process,
+    step,
+    when,
+)
+
+LOCK = threading.Lock()
+FACTOR = 3
+HOME = FSOptions(MainFS("home"))
+
+
+def triple(number):
+    return FACTOR * number
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@step
+def numbers(count: int, first: int = 0) -> list:
+    return list(range(first, first + count))
+
+
+@step
+def total(values: list, power: float = 1.0) -> float:
+    return math.fsum(triple(value) ** power for value in values)
+
+
+@step
+def corners(values: list) -> Point:
+    return Point(min(values), max(values))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
+    yield made
+    made.destroy()
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    with paddlecloud.Client(server.url) as made:
+        yield made
+
+
+def compiled(make, **options):
+    return Pipeline(name="p", **options)(make)().compile()["entry_points"]
+
+
+def lines_of(run):
+    """What each step printed."""
+    said = {}
+    for line in run.logs():
+        said.setdefault(line.step, []).append(line.text)
+    return said
+
+
+def ended(run, state="succeeded"):
+    run.wait(PATIENCE)
+    assert run.state == state, (run.message, lines_of(run))
+    return run
+
+
+# -- what a call becomes
+
+
+def test_the_step_of_a_call():
+    """Arguments are parameters and inputs, also defaults; the result is an output; the step is named as the function."""
+
+    def make():
+        total(numbers(4), power=2)
+        numbers.options(name="again", flavour="big", cache=True, retries=1)(count=2)
+
+    made = compiled(make)
+    source = made["numbers"]["env"].pop("PF_SOURCE")
+    assert made["numbers"] == {
+        "type": "step",
+        "parameters": {"count": {"type": "int", "default": 4}, "first": {"type": "int", "default": 0}},
+        "artifacts": {"output": ["result"]},
+        "command": "python3 paddle_steps/run.py numbers count:int first:int -- result",
+        "env": {"ARG_count": "{{count}}", "ARG_first": "{{first}}"},
+    }
+    assert made["total"]["artifacts"] == {"input": {"values": "{{numbers.result}}"}, "output": ["result"]}
+    assert made["total"]["parameters"] == {"power": {"type": "float", "default": 2.0}}
+    assert made["total"]["command"] == "python3 paddle_steps/run.py total power:float values:value -- result"
+    assert made["again"]["env"] == {
+        "PF_JOB_FLAVOUR": "big",
+        "ARG_count": "{{count}}",
+        "ARG_first": "{{first}}",
+        "PF_SOURCE": source,
+    }
+    assert made["again"]["cache"] == {"enable": True, "max_expired_time": -1, "fingerprint": "content"}
+    assert made["again"]["retries"] == 1
+
+
+def test_outside_of_a_pipeline_it_is_the_function():
+    assert numbers(3) == [0, 1, 2] and total([1, 2]) == 9.0 and numbers.__name__ == "numbers"
+    assert numbers.step(1).full_name == "numbers"
+
+
+def test_names_of_steps_are_made_up():
+    @step
+    def load_the_data_of_a_long_name_x():
+        return 1
+
+    def make():
+        load_the_data_of_a_long_name_x()
+        load_the_data_of_a_long_name_x()
+
+    assert list(compiled(make)) == ["load-the-data-of-a-long-name-x", "load-the-data-of-a-long-name-2"]
+
+
+def test_two_functions_with_one_name():
+    def variant(word):
+        @step
+        def same():
+            return word
+
+        return same
+
+    made = compiled(lambda: [variant(word)() for word in ("a", "a", "b")])
+    assert [entry["command"].split()[2] for entry in made.values()] == ["same", "same", "same_2.same"]
+    sources = [entry["env"]["PF_SOURCE"] for entry in made.values()]
+    assert sources[0] == sources[1] != sources[2]
+
+
+def test_the_source_changes_with_what_it_uses(monkeypatch):
+    """So that a cached result is not taken after a change in a function that the step calls."""
+    before = compiled(lambda: total(numbers(1)))
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 4)
+    after = compiled(lambda: total(numbers(1)))
+    assert before["numbers"]["env"]["PF_SOURCE"] == after["numbers"]["env"]["PF_SOURCE"]
+    assert before["total"]["env"]["PF_SOURCE"] != after["total"]["env"]["PF_SOURCE"]
+
+
+# -- what is refused when it is decorated
+
+
+def refused(decorate):
+    with pytest.raises(DSLError) as raised:
+        decorate()
+    return str(raised.value)
+
+
+def test_a_global_that_cannot_be_sent_is_refused_at_once():
+    def count():
+        with LOCK:
+            return 1
+
+    said = refused(lambda: step(count))
+    assert "'count' uses 'LOCK', a _thread.lock, which cannot be sent with it" in said
+    assert "make it inside 'count', or give it as an argument" in said
+
+
+def test_a_closure_that_cannot_be_sent_is_refused_at_once(tmp_path):
+    with open(tmp_path / "log", "w") as log:
+
+        def write(text):
+            log.write(text)
+
+        assert "'write' uses 'log', a _io.TextIOWrapper" in refused(lambda: step(write))
+
+
+def test_a_closure_in_a_function_that_it_calls_is_refused_at_once():
+    event = threading.Event()
+
+    def wait():
+        event.wait()
+
+    def caller():
+        wait()
+
+    assert "'event'" in refused(lambda: step(caller))
+
+
+def test_a_closure_over_plain_values_is_sent():
+    words, ways = {"a": [1, None]}, math
+
+    def helper():
+        return ways.floor(words["a"][0] + 0.5)
+
+    @step
+    def both():
+        return helper(), words
+
+    from paddlecloud.pipeline.source import StepProgram
+
+    names = {}
+    exec(StepProgram(both._function).source("both"), names)
+    assert names["both"]() == (1, {"a": [1, None]})
+
+
+LONG = "x" * 100_000
+
+
+def test_other_functions_that_are_refused():
+    def long():
+        return LONG
+
+    def any_number(*values):
+        return values
+
+    def generator():
+        yield 1
+
+    async def coroutine():
+        return 1
+
+    def far_too_long_an_argument(an_argument_of_more_than_forty_six_characters_is):
+        return an_argument_of_more_than_forty_six_characters_is
+
+    assert "'LONG', a constant of 100002 characters" in refused(lambda: step(long))
+    assert "name each argument" in refused(lambda: step(any_number))
+    assert "plain function" in refused(lambda: step(generator)) and "plain function" in refused(lambda: step(coroutine))
+    assert "at most 46" in refused(lambda: step(far_too_long_an_argument))
+    assert "made by `def`" in refused(lambda: step(lambda: 1))
+    assert "made by `def`" in refused(lambda: step(print))
+    with pytest.raises(TypeError, match="no keyword 'gpus'"):
+        step(gpus=1)
+    assert "there is no 'gpus'" in refused(lambda: numbers.options(gpus=1))
+
+
+@step
+def early():
+    return late()
+
+
+def late():
+    return "late"
+
+
+@step
+def never():
+    return not_anywhere()  # noqa: F821
+
+
+def test_names_may_be_defined_later():
+    assert list(compiled(early)) == ["early"]
+    with pytest.raises(DSLError, match="'never' uses 'not_anywhere', which is not defined"):
+        compiled(never)
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: numbers(), "missing a required argument: 'count'"),
+        (lambda: numbers(1, wrong=2), "unexpected keyword argument 'wrong'"),
+        (lambda: total(values={1, 2}), "the argument 'values' of step 'total' is {1, 2}, which cannot be sent"),
+        (lambda: total(values=["x" * 100_001]), "more than 100,000"),
+        (lambda: total(ContainerStep("c", "x", "x")), "give one of its outputs"),
+        (lambda: total(corners([1])), "step.outputs['x']"),
+        (lambda: list(total([1])), "write loop(total(...))"),
+        (lambda: loop([object()]), "cannot be an item"),
+        (
+            lambda: total(ContainerStep("c", "x", "x", parameters={"p": [1]}).parameters["p"]),
+            "is a list parameter",
+        ),
+    ],
+)
+def test_calls_that_are_refused(make, says):
+    assert says in refused(lambda: compiled(make))
+
+
+# -- runs
+
+
+def test_a_run_of_functions(client):
+    """The values that plain calls of the functions give, through files and parameters; a run gives other parameters."""
+
+    @step
+    def report(low: int, high: int, sum: float):
+        print(low, high, sum, type(sum).__name__)
+
+    @Pipeline(name="plain", fs_options=HOME)
+    def plain(count):
+        values = numbers(count)
+        low, high = corners(values)
+        report(low, high, total(values))
+
+    made = plain(4)
+    assert lines_of(ended(made.run(client=client)))["report"] == ["0 3 18.0 float"]
+    assert lines_of(ended(made.run({"numbers.first": 10}, client=client)))["report"] == ["10 13 138.0 float"]
+
+
+ODD = {"text": "{{x}} {{PF_RUN_ID}} \"'$HOME`", "none": None, "list": [True, 1.5, {"a": []}], "unicode": "日本 🎉"}
+
+
+@step
+def echo(value, text: str, flag: bool = False, nothing: Optional[int] = None, run: str = PF_RUN_ID):
+    import json
+
+    print(json.dumps([value, text, flag, nothing]))
+    print(run)
+    return value
+
+
+@step
+def same(value, other: dict):
+    print(value == other, type(value).__name__)
+
+
+def test_any_value_of_json_arrives_as_it_is(client):
+    @Pipeline(name="odd")
+    def odd():
+        for value in (ODD, 5, "", "5", -0.5, True, None, [], "a,b"):
+            same(echo(value, "{{text}}\n\0", flag=True), {"x": value} if value is ODD else value)
+
+    run = ended(odd().run(client=client))
+    said = lines_of(run)
+    kinds = ["dict", "int", "str", "str", "float", "bool", "NoneType", "list", "str"]
+    names = ["same", *(f"same-{number}" for number in range(2, 10))]
+    assert [said[name] for name in names] == [["False dict"], *([f"True {kind}"] for kind in kinds[1:])]
+    assert said["echo"][1] == run.id and '"{{text}}\\n\\u0000", true, null]' in said["echo"][0]
+
+
+@step
+def write(word: str) -> pathlib.Path:
+    place = pathlib.Path("out")
+    place.mkdir()
+    (place / "word.txt").write_text(word)
+    return place
+
+
+@step
+def read(place: pathlib.Path, text: str) -> str:
+    return (place / "word.txt").read_text() + text
+
+
+@step
+def join(words: List[str], places: List[pathlib.Path], empty: list):
+    print(" ".join(words), [(place / "word.txt").read_text() for place in places], empty)
+
+
+@step
+def items() -> list:
+    return [{"word": "a", "n": 1}, {"word": "b", "n": 2}]
+
+
+@step
+def tiny() -> float:
+    return 1e-9  # conditions have no exponents
+
+
+@step
+def nothing() -> list:
+    return []
+
+
+@step
+def pick(item, index: int) -> str:
+    return f"{item['word']}{item['n'] + index}"
+
+
+def test_files_loops_conditions_and_other_steps(client):
+    """Paths of files, results of all items as a list, items that are dictionaries, a command between functions, post_process."""
+
+    @step
+    def last(text: str):
+        print("last", text)
+
+    @Pipeline(name="loops", docker_env="none", fs_options=HOME)
+    def loops():
+        for word in loop(["x", "y"]):
+            place = write(word)
+            upper = ContainerStep(
+                "upper", command=f"tr xy XY < {place}/word.txt | tr -d '\\n' > {{{{up}}}}", outputs={"up": Artifact()}
+            )
+            text = read(place, upper.outputs["up"])
+        for item in loop(items(), name="each"):
+            picked = pick(item, 10)
+        for _ in loop(nothing(), name="none"):
+            unused = items()
+        join(text, place, unused)
+        join(picked, place, unused)
+        score = total([1])
+        with when(f"{score} > 100"):
+            echo(1, "never")
+        with when(f"{score} > 2 && {tiny()} < 0.1"):
+            echo(2, "then")
+        with post_process():
+            last("word")
+
+    run = ended(loops().run(client=client))
+    said = lines_of(run)
+    assert said["join"] == ["xX yY ['x', 'y'] []"] and said["join-2"] == ["a11 b12 ['x', 'y'] []"]
+    assert said["when-2.echo"][0] == '[2, "then", false, null]' and "when.echo" not in said
+    assert said["last"] == ["last word"]
+
+
+def test_results_that_cannot_be_saved(client):
+    @step
+    def bad():
+        return {1, 2}
+
+    @step
+    def two() -> Tuple[int, int]:
+        return 1
+
+    @Pipeline(name="bad")
+    def pipeline(function):
+        function()
+
+    said = lines_of(ended(pipeline(bad).run(client=client), "failed"))
+    assert "the result of 'bad' cannot be saved as JSON (it has a set)" in said["bad"][-1]
+    said = lines_of(ended(pipeline(two).run(client=client), "failed"))
+    assert "is not the 2 values that it declares (result_1, result_2)" in said["two"][-1]
+
+
+FILES = {
+    "steps.py": """
+from paddlecloud.pipeline import Pipeline, step
+import beside
+from inside import deep
+
+@step
+def use():
+    import further
+    print(beside.word(), deep.WORD, further.WORD)
+
+@Pipeline(name="modules")
+def modules():
+    use()
+""",
+    "beside.py": "import others\ndef word():\n    return others.WORD\n",
+    "others.py": "WORD = 'others'\n",
+    "further.py": "WORD = 'further'\n",
+    "unused.py": "",
+    "inside/__init__.py": "",
+    "inside/deep.py": "from . import deeper\nWORD = deeper.WORD\n",
+    "inside/deeper.py": "WORD = 'deeper'\n",
+}
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """The pipeline of a program with modules beside it."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    loaded = importlib.import_module("steps")
+    yield loaded.modules()
+    for name in ("steps", "beside", "others", "further", "inside", "inside.deep", "inside.deeper"):
+        sys.modules.pop(name, None)
+
+
+def test_modules_beside_the_program_are_sent(client, modules, tmp_path):
+    """Those that the function imports, and those that they import; also in a stored pipeline and in a saved definition."""
+    expected = ["others deeper further"]
+    assert lines_of(ended(modules.run(client=client)))["use"] == expected
+    modules.create(client=client, desc="stored")
+    stored = modules.update(client=client)
+    assert stored.newest.version == 2
+    assert lines_of(ended(stored.run()))["use"] == expected
+    modules.compile(tmp_path / "made/modules.yaml")
+    made = {str(path.relative_to(tmp_path / "made")) for path in (tmp_path / "made").rglob("*.*")}
+    assert made == {"modules.yaml", "paddle_steps/run.py", "paddle_steps/use.py", *FILES} - {"steps.py", "unused.py"}
+
+
+def test_a_saved_definition_runs_from_the_command_line(server, modules, tmp_path):
+    modules.compile(tmp_path / "made/modules.yaml")
+    done = server.paddle("run", "create", "-f", tmp_path / "made/modules.yaml", "--follow", timeout=PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = server.paddle("run", "logs", done.stdout.split()[0], timeout=PATIENCE)
+    assert "others deeper further" in said.stdout, said.stdout + said.stderr
+
+
+def test_a_directory_is_sent_with_the_functions(client, tmp_path):
+    @step
+    def open_it():
+        with open("data/x.txt") as file:
+            print(file.read())
+
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/x.txt").write_text("from the directory")
+    made = Pipeline(name="directory")(open_it)()
+    assert lines_of(ended(made.run(client=client, directory=tmp_path)))["open-it"] == ["from the directory"]
+    (tmp_path / "paddle_steps").mkdir()
+    with pytest.raises(DSLError, match="has a 'paddle_steps' of its own"):
+        made.run(client=client, directory=tmp_path)
+    with pytest.raises(DSLError, match="give directory, not package"):
+        made.run(client=client, package="0" * 64)
+
+
+def test_definitions_of_functions_are_valid(tmp_path):
+    Pipeline(name="p", cache_options=CacheOptions(), fs_options=HOME)(lambda: total(numbers(3)))().compile(
+        tmp_path / "p.yaml"
+    )
+    done = subprocess.run(
+        [BIN / "paddle", "pipeline", "lint", tmp_path / "p.yaml"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.endswith("p.yaml: valid (2 steps)\n"), done.stdout
