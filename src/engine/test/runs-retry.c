@@ -190,6 +190,48 @@ static void test_retry_full_disk(void)
         faulty_remove();
 }
 
+/* the paths of all items, in their order, of which the earlier run has made the first and the last one. */
+static void test_joined(void)
+{
+        House *house = play_house();
+        Play play = play_new(
+                house, HOME CONTINUE
+                "parallelism: 1\nentry_points:\n"
+                "  a: {command: c, loop_argument: [x, y, z], artifacts: {output: [o]}}\n"
+                "  b:\n    command: 'cat {{all}}'\n    deps: a\n    artifacts: {input: {all: '{{a.o}}'}}\n");
+        static const char *const names[] = { "a", "a-1", "a-2" };
+        g_autofree char *first = g_strdup(play.id), *command = NULL;
+        g_autoptr(GString) want = g_string_new("cat ");
+        g_autoptr(GError) error = NULL;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *path = g_strdup_printf("a-%zu", i);
+
+                play_assert(&play, path, "running");
+                play_end_job(&play, path, i == 1 ? 3 : 0);
+        }
+        play_assert(&play, "run", "failed");
+        g_free(play.id);
+        play.id = play_retry(house, first, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        play_assert(&play, "a-1", "running");
+        play_end_job(&play, "a-1", 0);
+        play_assert(&play, "b", "running");
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *runtime = g_strdup_printf("p.entry_points.%s", names[i]);
+                g_autofree char *md5 = g_compute_checksum_for_string(G_CHECKSUM_MD5, runtime, -1);
+
+                g_string_append_printf(want,
+                                       "%s/home/paddleflow/storage/mnt/fs-ann-home/.pipeline/%s/p/a-%zu-%s/o",
+                                       i ? "," : "", i == 1 ? play.id : first, i, md5);
+        }
+        command = play_command(&play, "b");
+        if (!strstr(command, want->str))
+                g_error("'%s' has no '%s'", command, want->str);
+        play_clear(&play);
+        play_house_free(house);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -198,5 +240,6 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/retry-protects", test_retry_protects);
         g_test_add_func("/engine/runs/retry-large", test_retry_large);
         g_test_add_func("/engine/runs/retry-full-disk", test_retry_full_disk);
+        g_test_add_func("/engine/runs/R-41 retry-joined", test_joined);
         return g_test_run();
 }

@@ -56,8 +56,14 @@ static const Scenario scenarios[] = {
           "a is running, b is none, stop, b is terminated, a fail, run is terminated, jobs 1" },
         { "C107 stop with post_process", POST TWO,
           "stop, a fail, p is running, p ok, a is terminated, run is terminated, jobs 2" },
+        { "R-22 what needs no slot does not wait",
+          "parallelism: 1\ndisabled: d.x\nentry_points:\n  a: {command: c}\n  d:\n    entry_points:\n"
+          "      x: {command: c}\n  b: {command: c, condition: '1 > 2'}\n  e: {command: c, loop_argument: []}\n",
+          "a is running, d.x is skipped, d is succeeded, b is skipped, e is skipped, a ok, run is succeeded, jobs 1" },
+        { "R-35 a stop goes on, and post_process begins", POST TWO,
+          "stop, a is stopping, a fail, p is running, p ok, run is terminated, jobs 2" },
         { "C108 forced stop", POST TWO, "force, a fail, p is none, run is terminated, jobs 1" },
-        { "C109 killed", TWO, "a cancel, a fail, a is terminated, run is failed, jobs 1" },
+        { "C109, R-19 killed", TWO, "a cancel, a fail, a is terminated, run is failed, jobs 1" },
         { "C110 post_process after the steps", POST TWO,
           "a ok, b ok, p is running, p ok, a is succeeded, run is succeeded, jobs 3" },
         { "regular expression",
@@ -243,6 +249,56 @@ static void test_parameters(void)
         definition_free(play.definition);
         g_free(play.id);
         house_free(play.house);
+}
+
+/* ---- evictions ---- */
+
+static void end_attempt(House *house, const char *job, int attempt, int status)
+{
+        g_autofree char *task = task_of(job, attempt, "worker", 0);
+
+        script_say_kind(house->script, OBSERVED_STARTED, task);
+        script_say_exit(house->script, task, status, 0, false);
+        house_barrier(house);
+}
+
+/* the job of a step is preempted and goes back into its queue; the step runs on. */
+static void test_evicted(void)
+{
+        static const char text[] =
+                "entry_points:\n  a: {command: c, env: {PF_JOB_FLAVOUR: all, PF_JOB_PRIORITY: low}}\n"
+                "  b: {command: c, deps: a}\n";
+        House *house = house_new();
+        g_autofree char *job = NULL, *task = NULL, *high = NULL;
+        g_autoptr(GError) error = NULL;
+        Play play;
+
+        house_queue(house, "default", "{'preemption':'lower-priority'}");
+        house_let_rise(house, "bob", "default");
+        g_assert_true(house_patch(house, KIND_FLAVOUR, "all", "{'cpu':'4','memory':'1Gi'}", &error));
+        play = play_new(house, text);
+        job = play_job(&play, "a");
+        task = task_of(job, 1, "worker", 0);
+        script_say_kind(house->script, OBSERVED_STARTED, task);
+        high = house_submit(
+                house, "bob",
+                "{'name':'high','command':['t'],'roles':[{'name':'worker','replicas':1,'cpu':'4'}],'priority':'high'}",
+                NULL, &error);
+        g_assert_no_error(error);
+        house_barrier(house);
+        assert_state(house, job, JOB_PREEMPTING);
+        play_assert(&play, "a", "running");
+        end_attempt(house, job, 1, 143);
+        assert_state(house, job, JOB_QUEUED);
+        play_assert(&play, "a", "running");
+        play_assert(&play, "b", "none");
+        end_attempt(house, high, 1, 0);
+        end_attempt(house, job, 2, 0);
+        play_assert(&play, "a", "succeeded");
+        play_end_job(&play, "b", 0);
+        play_assert(&play, "run", "succeeded");
+        play_clear(&play);
+        house_free(house);
 }
 
 /* ---- the commands ---- */
@@ -492,6 +548,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/reasons", test_reasons);
         g_test_add_func("/engine/runs/hint", test_hint);
         g_test_add_func("/engine/runs/parameters", test_parameters);
+        g_test_add_func("/engine/runs/R-19 evicted", test_evicted);
         g_test_add_func("/engine/runs/refused", test_refused);
         g_test_add_func("/engine/runs/key", test_key);
         g_test_add_func("/engine/runs/full-disk", test_full_disk);

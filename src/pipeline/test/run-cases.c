@@ -100,7 +100,7 @@ static const Case cases[] = {
           "a:ok b:ok p=running force p=stopping p:kill run=terminated" },
         { "stop while post_process runs", POST TWO, "a:ok b:ok stop p=running p:ok run=succeeded" },
         { "post_process fails", POST TWO, "a:ok b:ok p:fail run=failed" },
-        { "C109 killed", TWO, "a:kill a=terminated b=cancelled run=failed" },
+        { "C109, R-19 killed", TWO, "a:kill a=terminated b=cancelled run=failed" },
         { "C078 empty loop", LOOP, "a:0 a=skipped b=running b:ok run=succeeded" },
         { "R-23 empty loop of a step with a condition",
           "docker_env: i\nentry_points:\n  a: {command: c, loop_argument: [1], condition: '1 > 2'}\n"
@@ -365,6 +365,66 @@ static void test_limited(void)
         definition_free(stage.definition);
 }
 
+typedef struct {
+        Stage stage;
+        GString *actions;
+} Recorded;
+
+static void record_action(void *arg, RunActionKind kind, guint32 index)
+{
+        static const char *const words[] = { "expand", "look", "start", "stop", "end" };
+        Recorded *recorded = arg;
+
+        g_string_append_printf(recorded->actions, "%s%s", recorded->actions->len ? " " : "", words[kind]);
+        if (kind == ACTION_START)
+                run_started(recorded->stage.run, index, 7);
+}
+
+/* A run after a start of the server, of whose steps a and b these states are stored, while it is stopped: `actions` follow. */
+static void check_resumed(NodeState a, NodeState b, const char *actions, NodeState end)
+{
+        static const char text[] = "name: p\n" POST TWO;
+        Recorded recorded = { .stage = { .test = cases }, .actions = g_string_new(NULL) };
+        g_auto(Problems) problems = { 0 };
+        const NodeState states_of[] = { a, b };
+        guint budget = 1000;
+        Stage *stage = &recorded.stage;
+
+        problems_init(&problems);
+        stage->definition = definition_parse(text, strlen(text), &(DefinitionRequest){ 0 }, &problems);
+        stage->run = run_new(stage->definition, 100);
+        for (guint32 i = 0; i < 2 && states_of[i] != NODE_NONE; i++)
+                run_restore_node(
+                        stage->run, RUN_POST + 1 + i, RUN_ROOT,
+                        &(RunNode){ .component = stage->definition->components[DEFINITION_ROOT].children + i,
+                                    .state = (guint8)states_of[i],
+                                    .job = i + 1 },
+                        false);
+        run_restored(stage->run, true, false);
+        g_assert_false(run_work(stage->run, &budget, record_action, &recorded));
+        g_assert_cmpstr(recorded.actions->str, ==, actions);
+        for (guint32 i = RUN_POST + 1; i < run_nodes(stage->run); i++)
+                run_ended(stage->run, i,
+                          run_node(stage->run, i)->state == NODE_STOPPING ? NODE_TERMINATED : NODE_SUCCEEDED);
+        g_assert_false(run_work(stage->run, &budget, record_action, &recorded));
+        for (guint32 i = RUN_POST + 1; i < run_nodes(stage->run); i++)
+                run_ended(stage->run, i, NODE_SUCCEEDED); /* post_process, where it began only now */
+        g_assert_false(run_work(stage->run, &budget, record_action, &recorded));
+        g_assert_cmpint(run_state(stage->run), ==, end);
+        g_string_free(recorded.actions, TRUE);
+        run_free(stage->run);
+        definition_free(stage->definition);
+}
+
+/* what runs is stopped, and post_process begins when all has ended. */
+static void test_resumed(void)
+{
+        check_resumed(NODE_RUNNING, NODE_NONE, "stop", NODE_TERMINATED);
+        check_resumed(NODE_TERMINATED, NODE_NONE, "start", NODE_TERMINATED);
+        check_resumed(NODE_SUCCEEDED, NODE_RUNNING, "stop", NODE_TERMINATED);
+        check_resumed(NODE_SUCCEEDED, NODE_SUCCEEDED, "start", NODE_SUCCEEDED);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -376,5 +436,6 @@ int main(int argc, char **argv)
         g_test_add_func("/pipeline/run-cases/C097 limits", test_limits);
         g_test_add_func("/pipeline/run-cases/many DAGs", test_many_dags);
         g_test_add_func("/pipeline/run-cases/limited", test_limited);
+        g_test_add_func("/pipeline/run-cases/R-35 resumed", test_resumed);
         return g_test_run();
 }
