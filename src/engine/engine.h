@@ -43,8 +43,9 @@ typedef struct {
         Ttl ttl;                 /* for the objects that jobs leave in their clusters */
         int max_open_jobs;       /* 0: 1,000,000; above it submits fail with ERR_QUOTA */
         int max_open_per_user;   /* jobs; 0: a quarter of max_open_jobs; administrators have no such limit */
-        int max_parallelism;     /* of a run of a pipeline; 0: DEFINITION_PARALLELISM_MAX */
-        int submit_rate; /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
+        gint64 max_run_bytes; /* that the runs of one user take in the store; 0: no limit; not for administrators */
+        int max_parallelism; /* of a run of a pipeline; 0: DEFINITION_PARALLELISM_MAX */
+        int submit_rate;     /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
         /* Checks whether jobs of this user may write to the disk. False with ERR_QUOTA: submits fail. Short,
          * no I/O. Or NULL. */
         bool (*may_write)(const char *user, void *arg, GError **error);

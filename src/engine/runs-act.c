@@ -51,10 +51,14 @@ static void explain_full(const LiveRun *live, gsize count, GError **error)
 {
         if (count + run_nodes(live->machine) > RUN_NODES_MAX)
                 err_set(error, ERR_QUOTA, "its loop would bring the run above %d nodes", RUN_NODES_MAX);
-        else
+        else if ((gint64)count > RUN_NODES_OF_USER - live->owner->nodes)
                 err_set(error, ERR_QUOTA,
                         "the runs of '%s' that have not ended would have more than %d nodes",
                         live->record->user, RUN_NODES_OF_USER);
+        else
+                err_set(error, ERR_QUOTA,
+                        "the runs of all users that have not ended would have more than %d nodes",
+                        RUN_NODES_ALL);
 }
 
 /* `items` NULL: there are none, because of *error. */
@@ -87,10 +91,12 @@ static void take_list(LiveRun *live, guint32 child, const Items *items, GError *
 {
         gsize stored = items && runs_is_read_loop(live, child) ? strlen(items_text(items)) : 0;
 
-        if (!check_read(live, stored, error))
-                items = NULL;
-        else
+        if (check_read(live, stored, error)) {
                 live->read += stored;
+                live->record->size += (gint64)stored;
+        } else {
+                items = NULL;
+        }
         if (items && !run_child(live->machine, child)->done) /* it was not stopped meanwhile */
                 runs_keep_items(live, child, items);
         answer_expand(live, child, items, error);
@@ -142,9 +148,9 @@ static bool apply_read(Engine *engine, Command *command)
             !run_child(live->machine, read->child)->asked)
                 return true;
         runs_touch(engine, live);
-        run_limit(live->machine, runs_more(live));
+        run_limit(live->machine, runs_more(engine, live));
         take_list(live, read->child, read->items, &error);
-        runs_count_nodes(live);
+        runs_grow(engine, live);
         runs_make_due(engine, live);
         return true;
 }
@@ -451,9 +457,9 @@ void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *valu
         if (!live || !live->machine || !still_asks(live, &asked))
                 return;
         runs_touch(engine, live);
-        run_limit(live->machine, runs_more(live));
+        run_limit(live->machine, runs_more(engine, live));
         ask_rows[ticket->what].use(&actor, ticket->index, values, error);
-        runs_count_nodes(live);
+        runs_grow(engine, live);
         runs_make_due(engine, live);
 }
 

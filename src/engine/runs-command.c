@@ -49,7 +49,8 @@ typedef struct {
 } CreateRun;
 
 /* Also of one run alone: aliases make a short text long. */
-static bool check_memory(const RunRecord *record, const RunOwner *open, const RunPlan *plan, GError **error)
+static bool check_memory(const Engine *engine, const RunRecord *record, const RunOwner *open,
+                         const RunPlan *plan, GError **error)
 {
         if (plan->memory > RUN_MEMORY_MAX)
                 return err_set(error, ERR_TOO_LARGE,
@@ -57,11 +58,17 @@ static bool check_memory(const RunRecord *record, const RunOwner *open, const Ru
                                " MiB with its lists, and the limit is %d\n"
                                "Make its lists shorter, or let fewer steps repeat them.",
                                plan->memory >> 20, RUN_MEMORY_MAX >> 20);
-        return open->memory + plan->memory <= RUN_MEMORY_MAX ||
+        if (open->memory + plan->memory > RUN_MEMORY_MAX)
+                return err_set(
+                        error, ERR_QUOTA,
+                        "the definitions of the runs of '%s' would have more than %d MiB together with their lists\n"
+                        "Try again when some of the runs have ended.",
+                        record->user, RUN_MEMORY_MAX >> 20);
+        return engine->run_memory + plan->memory <= RUN_MEMORY_ALL ||
                err_set(error, ERR_QUOTA,
-                       "the definitions of the runs of '%s' would have more than %d MiB together with their lists\n"
-                       "Try again when some of the runs have ended.",
-                       record->user, RUN_MEMORY_MAX >> 20);
+                       "the definitions of the runs of all users would have more than %d MiB together with their "
+                       "lists\nTry again when some of the runs have ended.",
+                       RUN_MEMORY_ALL >> 20);
 }
 
 static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
@@ -88,7 +95,7 @@ static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *p
                         "the definitions of the runs of '%s' would be longer than %d MiB together\nTry again "
                         "when some of the runs have ended.",
                         record->user, RUN_TEXTS_MAX >> 20);
-        return check_memory(record, open, plan, error);
+        return check_memory(engine, record, open, plan, error);
 }
 
 /* One that was created since the key was looked up. */
@@ -266,6 +273,23 @@ static bool is_same(const RunRecord *earlier, const RunRecord *record)
         return strcmp(earlier->text, record->text) == 0 && json_equal(was, is);
 }
 
+bool run_command_check_bytes(Engine *engine, const RunRecord *record, GError **error)
+{
+        const gint64 max = engine->config.max_run_bytes;
+        gint64 bytes = 0;
+
+        if (record->admin || max <= 0)
+                return true;
+        return store_run_bytes(engine->store, record->user, &bytes, error) &&
+               (bytes < max ||
+                err_set(error, ERR_QUOTA,
+                        "the runs of '%s' take %" G_GINT64_FORMAT
+                        " MiB of the server's database, and the limit is %" G_GINT64_FORMAT
+                        " MiB\nDelete runs that have ended: `paddle run list` shows them, and `paddle "
+                        "run delete ID` deletes one with its jobs and logs.",
+                        record->user, bytes >> 20, max >> 20));
+}
+
 bool run_command_repeated(Engine *engine, const RunRecord *record, EngineRunDone done, void *arg)
 {
         g_autoptr(GError) error = NULL;
@@ -311,6 +335,7 @@ static RunRecord *new_record(Engine *engine, const EngineRun *run)
         if (run->version)
                 set_version(record, run->version);
         record->attempt = 1;
+        record->size = RUN_BYTES + (gint64)(strlen(record->text) + strlen(record->request));
         return record;
 }
 
@@ -323,7 +348,8 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
 
         if (run_command_repeated(engine, record, done, arg))
                 return;
-        plan = run_plan_new(engine, run->text, run->request, &error);
+        if (run_command_check_bytes(engine, record, &error))
+                plan = run_plan_new(engine, run->text, run->request, &error);
         if (!plan) {
                 done(NULL, false, error, arg);
                 return;

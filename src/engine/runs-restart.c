@@ -168,7 +168,7 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, RunRows *nodes
                 live->makers = runs_makers(nodes->list, first, record->seq);
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
-                runs_count_nodes(live);
+                runs_count_nodes(engine, live);
                 runs_keep_lists(live);
                 return live;
         }

@@ -278,6 +278,7 @@ static RunRecord *new_record(Engine *engine, const RunRecord *earlier, const jso
         record->hash = g_strdup(earlier->hash); /* the text is kept as long as the earlier run is there */
         record->pipeline = earlier->pipeline;
         record->version = earlier->version;
+        record->size = RUN_BYTES + (gint64)(strlen(record->text) + strlen(record->request));
         return record;
 }
 
@@ -357,7 +358,8 @@ void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone don
         retry->record = new_record(engine, earlier, request, wish->idempotency_key);
         if (run_command_repeated(engine, retry->record, done, arg)) {
                 command_free(&retry->run.command);
-        } else if (!prepare(engine, retry, earlier, before, request, wish->from, &error)) {
+        } else if (!run_command_check_bytes(engine, retry->record, &error) ||
+                   !prepare(engine, retry, earlier, before, request, wish->from, &error)) {
                 done(NULL, false, error, arg);
                 command_free(&retry->run.command);
         } else {

@@ -16,6 +16,18 @@ static const char *queue_of(const RunPlan *plan)
         return plan->other_queue ? plan->other_queue : QUEUE_DEFAULT;
 }
 
+/* What its job takes in the store. */
+static gint64 job_bytes(const Rendered *rendered)
+{
+        gint64 bytes = RUN_JOB_BYTES + (gint64)strlen(rendered->command);
+        const char *name;
+        json_t *value;
+
+        json_object_foreach(rendered->env, name, value)
+                bytes += (gint64)(strlen(name) + json_string_length(value));
+        return bytes;
+}
+
 static Live *submit(const RunActor *actor, guint32 node, Rendered *rendered, GError **error)
 {
         LiveRun *live = actor->live;
@@ -121,6 +133,7 @@ static void submit_or_wait(const RunActor *actor, guint32 node)
 
         if (job) {
                 run_started(actor->live->machine, node, job->job->seq);
+                actor->live->record->size += job_bytes(&rendered);
                 record_artifacts(actor->engine, actor->live, node, false, rendered.inputs);
         } else if (err_is(error, ERR_QUOTA)) {
                 put_off(actor, node);

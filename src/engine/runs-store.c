@@ -3,6 +3,8 @@
 
 #include "engine/runs.h"
 
+enum { SIZE_STEP = 64 * 1024 }; /* the size of a run is stored when it has passed a multiple of it */
+
 typedef struct {
         Engine *engine;
         LiveRun *live;
@@ -137,7 +139,7 @@ static bool is_changed(const LiveRun *live)
 
         return !was || now->state != was->state || now->stopping != was->stopping ||
                now->forced != was->forced || now->revision != was->revision || now->dropped != was->dropped ||
-               g_strcmp0(now->message, was->message) != 0;
+               now->size / SIZE_STEP != was->size / SIZE_STEP || g_strcmp0(now->message, was->message) != 0;
 }
 
 void runs_store(Engine *engine)

@@ -140,19 +140,29 @@ char *runs_use(const Engine *engine, const char *user, const char *fs)
         return NULL;
 }
 
-guint32 runs_more(const LiveRun *live)
+guint32 runs_more(const Engine *engine, const LiveRun *live)
 {
-        return (guint32)MAX(RUN_NODES_OF_USER - live->owner->nodes, 0);
+        return (guint32)MAX(MIN(RUN_NODES_OF_USER - live->owner->nodes, RUN_NODES_ALL - engine->run_nodes),
+                            0);
 }
 
 /* A run is as large as its nodes, or as the children of its DAGs, which most nodes have. */
-void runs_count_nodes(LiveRun *live)
+void runs_count_nodes(Engine *engine, LiveRun *live)
 {
         const Run *machine = live->machine;
         guint32 now = machine ? MAX(run_nodes(machine), run_children(machine)) : 0;
 
         live->owner->nodes += (gint64)now - live->counted;
+        engine->run_nodes += (gint64)now - live->counted;
         live->counted = now;
+}
+
+void runs_grow(Engine *engine, LiveRun *live)
+{
+        const guint32 before = live->counted;
+
+        runs_count_nodes(engine, live);
+        live->record->size += ((gint64)live->counted - before) * RUN_NODE_BYTES;
 }
 
 static RunOwner *join_owner(Engine *engine, const LiveRun *live)
@@ -168,6 +178,7 @@ static RunOwner *join_owner(Engine *engine, const LiveRun *live)
         owner->runs++;
         owner->texts += live->plan ? live->plan->text : 0;
         owner->memory += live->plan ? live->plan->memory : 0;
+        engine->run_memory += live->plan ? live->plan->memory : 0;
         return owner;
 }
 
@@ -176,6 +187,8 @@ static void leave_owner(Engine *engine, const LiveRun *live)
         RunOwner *owner = live->owner;
 
         owner->nodes -= live->counted;
+        engine->run_nodes -= live->counted;
+        engine->run_memory -= live->plan ? live->plan->memory : 0;
         owner->texts -= live->plan ? live->plan->text : 0;
         owner->memory -= live->plan ? live->plan->memory : 0;
         if (--owner->runs == 0)
@@ -429,10 +442,10 @@ static bool work_on(Engine *engine, LiveRun *live)
                 more = runs_take_kept(engine, live, &budget);
         } else {
                 runs_start_prepared(&actor);
-                run_limit(live->machine, runs_more(live));
+                run_limit(live->machine, runs_more(engine, live));
                 more = run_work(live->machine, &budget, runs_act, &actor);
         }
-        runs_count_nodes(live);
+        runs_grow(engine, live);
         *left -= before - budget;
         engine->batch.run_steps -= before - budget;
         return more || live->prepared_at < live->prepared->len;
@@ -579,6 +592,7 @@ static void restore_record(LiveRun *live)
         now->forced = was->forced;
         now->revision = was->revision;
         now->finished = was->finished;
+        now->size = was->size;
         g_free(now->message);
         now->message = g_steal_pointer(&was->message);
         g_clear_pointer(&live->was, run_record_free);
@@ -593,10 +607,10 @@ static gboolean is_undone(gpointer child, gpointer items, gpointer arg)
         return !live->machine || GPOINTER_TO_UINT(child) >= run_children(live->machine);
 }
 
-static void restore_machine(LiveRun *live, gint64 now)
+static void restore_machine(Engine *engine, LiveRun *live)
 {
         if (live->put_off->len > 0)
-                live->retry_at = now; /* those that were tried again in this batch */
+                live->retry_at = engine->batch.now; /* those that were tried again in this batch */
         live->prepared_at = 0;
         g_hash_table_remove_all(live->messages);
         g_array_set_size(live->looks, 0);
@@ -608,7 +622,7 @@ static void restore_machine(LiveRun *live, gint64 now)
                 run_undo(live->machine);
         g_hash_table_foreach_remove(live->lists, is_undone, live);
         render_memo_clear(&live->memo);
-        runs_count_nodes(live);
+        runs_count_nodes(engine, live);
 }
 
 void runs_restore(Engine *engine)
@@ -623,7 +637,7 @@ void runs_restore(Engine *engine)
                         continue;
                 }
                 restore_record(live);
-                restore_machine(live, engine->batch.now);
+                restore_machine(engine, live);
                 runs_make_due(engine, live);
         }
         g_ptr_array_set_size(engine->batch.runs, 0);

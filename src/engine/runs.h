@@ -33,8 +33,13 @@ enum {
         RUN_TEXTS_BATCH = 1 << 20, /* of the definitions of new runs in a batch, unless it is one alone */
         RUN_TEXTS_MAX = 64 << 20,  /* bytes of the definitions of one user's live runs */
         RUN_MEMORY_MAX =
-                256 << 20, /* bytes that these take in memory: a short text may stand for long lists */
+                256 << 20,        /* bytes that these take in memory: a short text may stand for long lists */
+        RUN_MEMORY_ALL = 1 << 30, /* ... of all users */
         RUN_NODES_OF_USER = 2000000, /* of the live runs of one user */
+        RUN_NODES_ALL = 10000000,    /* ... of all users: about 100 bytes each in memory */
+        RUN_BYTES = 1024,            /* about what a run takes in the store, beside its texts and lists */
+        RUN_NODE_BYTES = 128,        /* ... a node */
+        RUN_JOB_BYTES = 2048,        /* ... the job of a step, beside its texts */
         RUN_READ_MAX = 64 << 20,     /* bytes of all lists that a run reads from artifacts: they are stored */
         RUN_LIST_MAX = (1 << 20) - 1, /* bytes of an artifact that is the list of a loop */
         RUN_WORD_MAX = 1023,          /* bytes of an artifact in a condition */
@@ -119,9 +124,11 @@ LiveRun *runs_find_id(Engine *engine, const char *id);
 /* NULL: the user has no live run. */
 const RunOwner *runs_owner(Engine *engine, const char *user);
 /* So many nodes and children of DAGs may be added to the run, by the limit of its user. */
-guint32 runs_more(const LiveRun *live);
+guint32 runs_more(const Engine *engine, const LiveRun *live);
 /* Counts what was added to it. */
-void runs_count_nodes(LiveRun *live);
+void runs_count_nodes(Engine *engine, LiveRun *live);
+/* The same, which is new in the store, too. */
+void runs_grow(Engine *engine, LiveRun *live);
 /* Adds a run that is stored, with a new machine for its plan, or none without a plan. Takes the record. */
 LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan);
 /* Adds a run; dirty. Takes the record. */
@@ -175,6 +182,8 @@ RunRecord *run_record_copy(const RunRecord *record); /* without text and request
 bool run_command_fits(const Engine *engine, const RunPlan *plan);
 /* Refuses a new run: the disk, a key that is in use, file systems, limits. */
 bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error);
+/* Refuses a run of a user whose runs take too much in the store. Reads it: not on the engine's thread. */
+bool run_command_check_bytes(Engine *engine, const RunRecord *record, GError **error);
 /* True if the key was used before: `done` has its answer. */
 bool run_command_repeated(Engine *engine, const RunRecord *record, EngineRunDone done, void *arg);
 

@@ -142,12 +142,14 @@ struct Engine {
         pthread_mutex_t run_plans_lock;
         GHashTable *run_plans;  /* id -> RunPlan of the runs that readers see, under the lock */
         GHashTable *run_owners; /* user -> RunOwner, of users with live runs */
-        GQueue due_runs;        /* LiveRun with `due` */
-        gint64 run_seq;         /* of the newest one */
-        gint64 runs_at;         /* ms: when a run with jobs that were refused by a limit is due; 0: none */
-        gint64 retain_runs_at;  /* ms: not before this time does the sweep look for runs to delete */
-        bool sweeps_runs;       /* what is to be deleted is being read */
-        bool sweep_again;       /* a run was deleted meanwhile */
+        gint64 run_nodes;       /* of these together, see RunOwner */
+        gsize run_memory;
+        GQueue due_runs;       /* LiveRun with `due` */
+        gint64 run_seq;        /* of the newest one */
+        gint64 runs_at;        /* ms: when a run with jobs that were refused by a limit is due; 0: none */
+        gint64 retain_runs_at; /* ms: not before this time does the sweep look for runs to delete */
+        bool sweeps_runs;      /* what is to be deleted is being read */
+        bool sweep_again;      /* a run was deleted meanwhile */
         ThreadPool *run_workers;
         struct RunFiles *files;   /* the file workers of runs, see run-files.h */
         GHashTable *deleted_runs; /* gint64: seqs of the runs that were deleted since the start */

@@ -57,6 +57,8 @@ typedef struct {
         bool dropped;    /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
         guint8 state;    /* NodeState */
         gint64 created, finished;
+        gint64 size; /* about how many bytes it takes in the store, with its nodes, lists and jobs. While it runs the
+                        stored number may be 64 KiB too small */
 } RunRecord;
 void run_record_free(RunRecord *record);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunRecord, run_record_free)

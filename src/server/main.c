@@ -412,6 +412,7 @@ static bool open_engine(Server *server, GError **error)
                 .max_open_per_user = (int)server->options.max_open_per_user,
                 .submit_rate = (int)server->options.submit_rate,
                 .max_parallelism = (int)server->options.max_parallelism,
+                .max_run_bytes = server->options.max_run_mib << 20,
                 .may_write = disk_may_write,
                 .may_write_arg = server->disk,
                 .file_rights = file_rights,

@@ -132,6 +132,10 @@ const Option server_options[] = {
         { "max-parallelism", 0, OPTION_INT, FIELD(max_parallelism), "N",
           "steps of one run of a pipeline that may run at once, at most", .fallback = "20", .min = 1,
           .max = 10000 },
+        { "max-run-mib-per-user", 0, OPTION_INT, FIELD(max_run_mib), "N",
+          "MiB of the database that the runs of one user who is not an administrator may take, with those that have "
+          "ended; 0: no limit",
+          .fallback = "4096", .max = 1000000000 },
         { "half-life", 0, OPTION_DURATION, FIELD(half_life_ms), "TIME",
           "half-life of past usage, for queues with fair order", .fallback = "168h" },
         { "cooldown", 0, OPTION_DURATION, FIELD(cooldown_ms), "TIME",

@@ -225,6 +225,12 @@ RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error)
         return store->ops->run_user_of(store, seq, error);
 }
 
+bool store_run_bytes(Store *store, const char *user, gint64 *ret, GError **error)
+{
+        store_check_read();
+        return store->ops->run_bytes(store, user, ret, error);
+}
+
 PipelineRecord *store_pipeline(Store *store, gint64 seq, GError **error)
 {
         store_check_read();

@@ -186,6 +186,8 @@ bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError 
 RunRecord *store_run_expired(Store *store, gint64 before, GError **error);
 /* A run that keeps results of the run `seq` (RunNodeRecord, made_by); without text. NULL without an error: none does. */
 RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error);
+/* What the runs of a user take together (RunRecord, size), without those that are dropped. */
+bool store_run_bytes(Store *store, const char *user, gint64 *ret, GError **error);
 
 /* Stored pipelines. */
 PipelineRecord *store_pipeline(Store *store, gint64 seq, GError **error); /* ERR_NOT_FOUND */
@@ -285,6 +287,7 @@ struct StoreOps {
         bool (*run_text)(Store *store, RunRecord *run, GError **error);
         GPtrArray *(*artifacts)(Store *store, const ArtifactQuery *query, GError **error);
         RunRecord *(*run_user_of)(Store *store, gint64 seq, GError **error);
+        bool (*run_bytes)(Store *store, const char *user, gint64 *ret, GError **error);
         PipelineRecord *(*pipeline)(Store *store, gint64 seq, GError **error);
         PipelineRecord *(*pipeline_by_name)(Store *store, const char *user, const char *name, GError **error);
         GPtrArray *(*pipelines)(Store *store, const PipelineQuery *query, gint64 *ret_next, GError **error);

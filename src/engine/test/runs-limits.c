@@ -53,6 +53,61 @@ static void test_open_runs(void)
         house_free(house);
 }
 
+/* What the runs of a user take in the store, also those that have ended. */
+static void test_bytes(void)
+{
+        g_autofree char *space = g_strnfill(30000, '#');
+        g_autofree char *text = g_strdup_printf("name: p\n%s\n" TWO, space);
+        Play play = { .house = house_new_cold(), .definition = play_compile(text) };
+        g_autofree char *later = NULL;
+        GError *error = NULL;
+
+        play.house->config.max_run_bytes = 96 * 1024;
+        house_open(play.house);
+        house_sync(play.house);
+        for (int i = 0; i < 3; i++) {
+                g_free(play.id);
+                play.id = play_create(play.house, text, NULL, NULL, &play.seq, &error);
+                g_assert_no_error(error);
+        }
+        assert_error(play_create(play.house, text, NULL, NULL, NULL, &error) != NULL, &error, ERR_QUOTA,
+                     "`paddle run delete ID`");
+        play_end_job(&play, "a", 3);
+        play_assert(&play, "run", "failed");
+        assert_error(play_create(play.house, text, NULL, NULL, NULL, &error) != NULL, &error, ERR_QUOTA,
+                     "the limit is");
+        assert_error(play_retry(play.house, play.id, NULL, NULL, NULL, &error) != NULL, &error, ERR_QUOTA,
+                     "the limit is");
+        g_assert_true(play_act(play.house, play.id, "delete", &error));
+        play_restart(&play);
+        later = play_create(play.house, text, NULL, NULL, NULL, &error);
+        g_assert_no_error(error);
+        assert_error(play_create(play.house, text, NULL, NULL, NULL, &error) != NULL, &error, ERR_QUOTA,
+                     "the limit is");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
+/* Nodes and jobs count. */
+static void test_bytes_of_steps(void)
+{
+        House *house = house_new();
+        Play play = play_new(house, TWO);
+        gint64 before, after;
+        g_autoptr(GError) error = NULL;
+
+        g_assert_true(store_run_bytes(house->store, "ann", &before, &error));
+        play_end_job(&play, "a", 0);
+        play_end_job(&play, "b", 0);
+        play_assert(&play, "run", "succeeded");
+        g_assert_true(store_run_bytes(house->store, "ann", &after, &error));
+        g_assert_cmpint(after - before, >=, 2048);
+        g_assert_cmpint(after - before, <, 16384);
+        play_clear(&play);
+        house_free(house);
+}
+
 /* A run counts as one submission. */
 static void test_rate(void)
 {
@@ -170,6 +225,8 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/deleted-user", test_deleted_user);
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
         g_test_add_func("/engine/runs/rate", test_rate);
+        g_test_add_func("/engine/runs/bytes", test_bytes);
+        g_test_add_func("/engine/runs/bytes-of-steps", test_bytes_of_steps);
         g_test_add_func("/engine/runs/memory", test_memory_of_definitions);
         g_test_add_func("/engine/runs/put-off", test_put_off);
         g_test_add_func("/engine/runs/put-off/full-disk", test_put_off_on_full_disk);

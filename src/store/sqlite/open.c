@@ -240,6 +240,7 @@ const StoreOps store_sqlite = {
         .pipeline_version = sqlite_pipeline_version,
         .pipeline_versions = sqlite_pipeline_versions,
         .run_user_of = sqlite_run_user_of,
+        .run_bytes = sqlite_run_bytes,
         .events = sqlite_events,
         .events_horizon = sqlite_events_horizon,
         .token_by_hash = sqlite_token_by_hash,

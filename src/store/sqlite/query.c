@@ -162,6 +162,8 @@ const char *const reader_sql[] = {
                 " run_artifact.name) > (?7, ?6, ?3, ?4, ?5)"
                 " ORDER BY run_artifact.path, run_artifact.run, run_artifact.node, run_artifact.output,"
                 " run_artifact.name LIMIT ?1",
+        [RUN_BYTES] =
+                "SELECT coalesce(sum(size), 0) FROM run INDEXED BY run_size WHERE user = ?1 AND dropped = 0",
         [RUN_USER_OF] = KEEPER_OF(RUN_COLUMNS, "?1") " LIMIT 1",
         [PIPELINE_BY_SEQ] = "SELECT " PIPELINE_COLUMNS " FROM pipeline WHERE seq = ?1",
         [PIPELINE_BY_NAME] = "SELECT " PIPELINE_COLUMNS

@@ -51,6 +51,7 @@ enum {
         ARTIFACTS_OF_RUN,
         ARTIFACTS_AT,
         RUN_USER_OF,
+        RUN_BYTES,
         PIPELINE_BY_SEQ,
         PIPELINE_BY_NAME,
         PIPELINES,

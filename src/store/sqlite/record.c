@@ -45,9 +45,9 @@ static const char *const named_sql[] = {
                 " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
         [RUN_INSERT] =
                 "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
-                " forced, dropped, idempotency, message, retry_of, attempt, pipeline, version, source, fs, note)"
+                " forced, dropped, idempotency, message, retry_of, attempt, pipeline, version, source, fs, note, size)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, ?8, iif(?8, NULL, ?9), NULL, ?10, max(?11, 1),"
-                " ?12, ?13, ?14, ?15, ?16)",
+                " ?12, ?13, ?14, ?15, ?16, ?17)",
         [RUN_TEXT_INSERT] = "INSERT INTO run_text (seq, text, request, hash) VALUES (?1, ?2, ?3, ?4)",
         [RUN_DROP] = "DELETE FROM run WHERE seq = ?1",
         [RUN_TEXT_DROP] = "DELETE FROM run_text WHERE seq = ?1",
@@ -498,7 +498,7 @@ const RecordRow record_rows[] = {
         { RECORD_NEW_RUN, RECORD_PUT, .write = write_new_run },
         { RECORD_RUN, RECORD_PUT,
           .sql = "UPDATE run SET state = ?2, finished = ?3, revision = ?4, stopping = ?5, forced = ?6, dropped = ?7,"
-                 " message = ?8, idempotency = iif(?7, NULL, coalesce(?9, idempotency)) WHERE seq = ?1",
+                 " message = ?8, idempotency = iif(?7, NULL, coalesce(?9, idempotency)), size = ?10 WHERE seq = ?1",
           .bind = bind_run,
           .load = "SELECT " RUN_COLUMNS ", " RUN_TEXT_COLUMNS " FROM run INDEXED BY run_open"
                   " CROSS JOIN run_text ON run_text.seq = run.seq" RUN_WITH_STORED " WHERE " RUN_IS_LIVE

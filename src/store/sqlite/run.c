@@ -28,6 +28,7 @@ bool write_new_run(Conn *conn, const void *data, GError **error)
         conn_bind_text(conn, RUN_INSERT, 14, run->source);
         conn_bind_text(conn, RUN_INSERT, 15, run->fs);
         conn_bind_text(conn, RUN_INSERT, 16, run->note);
+        conn_bind_int(conn, RUN_INSERT, 17, run->size);
         conn_bind_int(conn, RUN_TEXT_INSERT, 1, run->seq);
         conn_bind_text(conn, RUN_TEXT_INSERT, 2, run->hash ? "" : run->text);
         conn_bind_text(conn, RUN_TEXT_INSERT, 3, run->request);
@@ -50,6 +51,7 @@ void bind_run(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 7, run->dropped);
         conn_bind_text(conn, stmt, 8, run->message);
         conn_bind_text(conn, stmt, 9, run->key);
+        conn_bind_int(conn, stmt, 10, run->size);
 }
 
 void bind_run_node(Conn *conn, int stmt, const void *data)
@@ -183,7 +185,8 @@ static RunRecord *run_of_row(Conn *conn, int stmt)
                             .version = (int)conn_int(conn, stmt, RUN_AT_VERSION),
                             .source = conn_text(conn, stmt, RUN_AT_SOURCE),
                             .fs = conn_text(conn, stmt, RUN_AT_FS),
-                            .note = conn_text(conn, stmt, RUN_AT_NOTE) };
+                            .note = conn_text(conn, stmt, RUN_AT_NOTE),
+                            .size = conn_int(conn, stmt, RUN_AT_SIZE) };
         g_strlcpy(run->id, id, sizeof run->id);
         return run;
 }
@@ -394,6 +397,22 @@ RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error)
                 return NULL;
         conn_bind_int(conn, RUN_USER_OF, 1, seq);
         return read_one(store, conn, RUN_USER_OF, false, error);
+}
+
+bool sqlite_run_bytes(Store *base, const char *user, gint64 *ret, GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        bool ok;
+
+        if (!conn)
+                return false;
+        conn_bind_text(conn, RUN_BYTES, 1, user);
+        ok = conn_step(conn, RUN_BYTES, error) == STEP_ROW;
+        if (ok)
+                *ret = conn_int(conn, RUN_BYTES, 0);
+        pool_give(&store->pool, conn);
+        return ok;
 }
 
 /* ---- pages ---- */

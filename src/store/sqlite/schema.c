@@ -172,6 +172,12 @@ const char *const schema_migrations[] = {
         "ALTER TABLE run ADD COLUMN fs TEXT;"
         "ALTER TABLE run ADD COLUMN note TEXT;"
         "ALTER TABLE state ADD COLUMN last_pipeline_seq INTEGER NOT NULL DEFAULT 0;",
+        /* The size of runs, which the index adds up for a user. That of earlier ones is estimated. */
+        "ALTER TABLE run ADD COLUMN size INTEGER NOT NULL DEFAULT 0;"
+        "UPDATE run SET size = 1024 + coalesce((SELECT length(text) + length(request) FROM run_text"
+        "  WHERE run_text.seq = run.seq), 0)"
+        "  + 2048 * (SELECT count(*) FROM run_node WHERE run_node.run = run.seq);"
+        "CREATE INDEX run_size ON run (user, size) WHERE dropped = 0;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

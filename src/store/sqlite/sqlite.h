@@ -35,7 +35,7 @@ static inline SqliteStore *sqlite_store(Store *base)
         "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, " \
         "run.stopping, run.forced, run.dropped, run.idempotency, run.message, run.retry_of, run.attempt, "     \
         "iif(run.retry_of, (SELECT earlier.id FROM run AS earlier WHERE earlier.seq = run.retry_of), NULL), "  \
-        "run.pipeline, run.version, run.source, run.fs, run.note"
+        "run.pipeline, run.version, run.source, run.fs, run.note, run.size"
 enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
        RUN_AT_SEQ,
        RUN_AT_ID,
@@ -59,6 +59,7 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
        RUN_AT_SOURCE,
        RUN_AT_FS,
        RUN_AT_NOTE,
+       RUN_AT_SIZE,
        RUN_AT_TEXT,
 };
 #define RUN_NODE_COLUMNS                                                                                     \
@@ -128,6 +129,7 @@ bool sqlite_run_text(Store *base, RunRecord *run, GError **error);
 GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
 RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error);
+bool sqlite_run_bytes(Store *base, const char *user, gint64 *ret, GError **error);
 PipelineRecord *sqlite_pipeline(Store *base, gint64 seq, GError **error);
 PipelineRecord *sqlite_pipeline_by_name(Store *base, const char *user, const char *name, GError **error);
 GPtrArray *sqlite_pipelines(Store *base, const PipelineQuery *query, gint64 *ret_next, GError **error);
