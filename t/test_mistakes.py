@@ -345,6 +345,8 @@ PIPELINES = [
     M("run create -f train.py", 2, "train.py: line 1", "PE-"),
     M("run create steps", 1, "no stored pipeline 'steps'", "paddle pipeline list"),
     M("run show nowhere", 1, "no run 'nowhere'", "paddle run list"),
+    M("run show nowhere picture.svg", 2, "'picture.svg' is one word too many", "needs --svg"),
+    M("run diff nowhere", 1, "no run 'nowhere'", "paddle run list"),
     M("run stop nowhere", 1, "no run 'nowhere'", "paddle run list"),
     M("run retry nowhere", 1, "no run 'nowhere'", "paddle run list"),
     M("run logs nowhere", 1, "no run 'nowhere'", "paddle run list"),

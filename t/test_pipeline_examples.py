@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import json
+
 import pytest
 from conftest import PATIENCE, ROOT, Server, wait_for
 
@@ -56,6 +58,21 @@ def look_at(server, found, nodes):
     assert whole["definition"] == (EXAMPLES / "failure.yaml").read_text() and "package" in whole["request"]
 
 
+def compare(server, before, after):
+    """`paddle run diff` of two runs that differ in a parameter; without the first it is the run before."""
+    done = server.paddle("run", "diff", before, after, "-o", "json")
+    diff = json.loads(done.stdout)
+    assert done.returncode == 1 and diff["differs"] == ["parameters", "states"] and not diff["same"]
+    assert diff["parameters"] == [{"path": "load", "name": "broken", "a": "yes", "b": "no"}]
+    changed = {step["path"]: (step["a"]["state"], step["b"]["state"]) for step in diff["steps"] if step["differs"]}
+    assert changed == {"load": ("failed", "succeeded"), "summary": ("cancelled", "succeeded")}
+    assert server.paddle("run", "diff", "failure").stdout == server.paddle("run", "diff", before, after).stdout
+    same = server.paddle("run", "diff", after, after)
+    assert same.returncode == 0 and "different" not in same.stdout
+    none = server.paddle("run", "diff", before)
+    assert none.returncode == 1 and "no earlier run of 'failure'" in none.stderr
+
+
 def test_a_failure_and_what_runs_after_it(server):
     """`load` fails twice; what needs it is cancelled, the rest goes on, post_process runs. With broken=no all succeed."""
     nodes, found = run(server, "failure", "failed")
@@ -65,7 +82,8 @@ def test_a_failure_and_what_runs_after_it(server):
     assert said(server, nodes["count"]) == "499500\n"  # the sum of 0 to 999
     assert said(server, nodes["clean"]) == f"run {found['id']} is over\n"
     look_at(server, found, nodes)
-    nodes, _ = run(server, "failure", "succeeded", "-p", "load.broken=no")
+    nodes, after = run(server, "failure", "succeeded", "-p", "load.broken=no")
+    compare(server, found["id"], after["id"])
     assert set(states(nodes).values()) == {"succeeded"} and set(nodes) == {"load", "summary", "count", "clean"}
 
 
@@ -77,6 +95,8 @@ def test_a_dag_in_a_loop(server):
     assert said(server, nodes["check"]) == "5050\n"
     nodes, _ = run(server, "nested", "succeeded", "-p", "make.count=10")
     assert said(server, nodes["check"]) == "55\n"
+    other = server.paddle("run", "diff", "sums")  # the parts are other numbers, and the sums do not lie in files
+    assert "differs    .pipeline/RUN/" in other.stdout, other.stdout
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ const Verb *const cli_verbs[] = {
         &verb_run_create,
         &verb_run_list,
         &verb_run_show,
+        &verb_run_diff,
         &verb_run_logs,
         &verb_run_wait,
         &verb_run_stop,

@@ -16,7 +16,7 @@ extern const Verb verb_audit_list, verb_audit_verify, verb_cancel, verb_delete, 
 extern const Verb verb_pipeline_create, verb_pipeline_list, verb_pipeline_update, verb_pipeline_delete;
 
 extern const Verb verb_run_create, verb_run_list, verb_run_show, verb_run_wait, verb_run_stop, verb_run_logs,
-        verb_run_retry, verb_run_delete;
+        verb_run_retry, verb_run_delete, verb_run_diff;
 extern const Verb verb_artifact_list, verb_artifact_delete;
 
 extern const Verb verb_storage_ls, verb_storage_du, verb_storage_rm, verb_storage_mv, verb_storage_mkdir;

@@ -1,0 +1,36 @@
+/* In what two runs differ: definition, parameters, environment, settings, artifacts, states and durations. Pure: from the
+ * server's replies to one JSON object, and from that to lines. */
+#pragma once
+
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+enum {
+        RUN_DIFF_FACTS_MAX = 200 * 1000,   /* parameters and variables of one run that are compared */
+        RUN_DIFF_LINES_MAX = 1000,         /* of a definition, in the JSON */
+        RUN_DIFF_LINES = 30,               /* of one part, on the terminal */
+        RUN_DIFF_ARTIFACTS_MAX = 10 * 1000 /* of one run that are compared */
+};
+
+/* One of the two. */
+typedef struct {
+        const json_t *run;        /* GET /v1/runs/{run} */
+        const json_t *definition; /* .../definition */
+        const json_t *steps;      /* .../steps */
+        const json_t *artifacts;  /* an array of its outputs */
+} RunSide;
+
+/* {"a": {"id", "name", "user", "state", "version", "ms"}, "b", "same", "differs": ["definition", ...], "definition": [lines],
+ * "definition_more": lines that are left out, "parameters", "environment", "settings": [{"path", "name", "a", "b"}],
+ * "artifacts": [{"path", "name", "in": "a" | "b" | "both", "differs": true, false or null}],
+ * "steps": [{"path", "a", "b", "ratio", "differs"}]}. A value that there is not is null; "path" "" is the run itself, and in
+ * paths of artifacts RUN stands for the run's id. "same" is about everything but durations. The caller's. */
+json_t *run_diff(const RunSide *a, const RunSide *b);
+/* The artifacts of both runs, for which somebody looks at the files and sets "differs": then call run_diff_settle. Borrowed
+ * from `diff`. `ret_a` and `ret_b` are their paths, the caller's. */
+void run_diff_paths(const json_t *diff, const json_t *artifact, char **ret_a, char **ret_b);
+void run_diff_settle(json_t *diff);
+
+/* One screen, or everything with `all`. */
+void run_diff_print(const json_t *diff, const Terminal *terminal, bool all, FILE *to);

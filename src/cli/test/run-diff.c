@@ -1,0 +1,201 @@
+/* paddle run diff: lines that differ, values as they count, artifacts without the id of their run, and what is printed. */
+#include "cli/run-diff.h"
+
+#include <string.h>
+
+#include "base/test/quoted.h"
+#include "cli/line-diff.h"
+#include "cli/listing.h"
+
+/* ---- lines ---- */
+
+static const struct {
+        const char *a, *b, *lines; /* of the difference, joined by '|' */
+} texts[] = {
+        { "a\nb\n", "a\nb\n", "" },
+        { "a\nb", "a\nb\n", "" },
+        { "", "a\n", "@@ line 1|+a" },
+        { "a\nb\nc\n", "a\nx\nc\n", "@@ line 1| a|-b|+x| c" },
+        { "a\nb\nc\nd\ne\nf\ng\n", "a\nB\nc\nd\ne\nF\ng\n", "@@ line 1| a|-b|+B| c|@@ line 5| e|-f|+F| g" },
+        { "a\nb\nc\nd\n", "a\nB\nc\nD\n", "@@ line 1| a|-b|+B| c|-d|+D" },
+        { "a\nb\nc\n", "b\nc\nd\n", "@@ line 1|-a| b| c|+d" },
+        { "x\ny\n", "p\nq\n", "@@ line 1|-x|-y|+p|+q" },
+        { "1\n2\n3\n4\n", "1\n4\n", "@@ line 1| 1|-2|-3| 4" },
+};
+
+static void test_lines(void)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+                g_autoptr(GPtrArray) lines = line_diff(texts[i].a, texts[i].b);
+                g_autofree char *joined = NULL;
+
+                g_ptr_array_add(lines, NULL);
+                joined = g_strjoinv("|", (char **)lines->pdata);
+                g_assert_cmpstr(joined, ==, texts[i].lines);
+        }
+}
+
+/* Too many lines to be compared one by one are replaced as a whole. */
+static void test_many_lines(void)
+{
+        g_autoptr(GString) a = g_string_new("first\n"), b = g_string_new("first\n");
+        g_autoptr(GPtrArray) lines = NULL;
+
+        for (int i = 0; i < 5000; i++) {
+                g_string_append_printf(a, "%d\n", i);
+                g_string_append_printf(b, "%d\n", i + 2500);
+        }
+        lines = line_diff(a->str, b->str);
+        g_assert_cmpuint(lines->len, ==, 2 + 2 * 5000);
+}
+
+/* ---- runs ---- */
+
+#define DEFINITION(head, n, x)                                                                               \
+        "{'definition':'name: p\\n" head "entry_points:\\n  a: {command: c, parameters: {n: " n              \
+        "}, env: {X: " x "}}\\n  b: {command: c, deps: a, parameters: {m: \\'{{a.n}}\\'}}\\n','request':{"
+#define STEP(path, state, end)                                                                               \
+        "{'path':'" path "','type':'step','state':'" state "','loop':false,'count':1,'states':{'" state      \
+        "':1},'kept':0,'started_at':'2026-03-01T10:00:00.000Z','finished_at':'2026-03-01T10:" end ".000Z'}"
+#define ARTIFACT(run, path)                                                                                  \
+        "{'name':'o','filesystem':'home','user':'ann','path':'.pipeline/" run "/" path "'}"
+
+typedef struct {
+        const char *run, *definition, *steps, *artifacts;
+} Text;
+
+static const Text first = {
+        "{'id':'aaaa','name':'p','user':'ann','state':'succeeded','created_at':'2026-03-01T10:00:00.000Z','finished_at':'2026-03-01T10:01:10.000Z'}",
+        DEFINITION("", "1", "one") "'package':'0123456789abcdef','parameters':{}}}",
+        "{'items':[" STEP("a", "succeeded", "00:10") "," STEP("b", "succeeded", "01:00") "],'partial':false}",
+        "[" ARTIFACT("aaaa", "x") "," ARTIFACT("aaaa", "y") "]",
+};
+
+static const Text second = {
+        "{'id':'bbbb','name':'p','user':'ann','state':'failed','created_at':'2026-03-01T10:00:00.000Z','finished_at':'2026-03-01T10:00:20.000Z'}",
+        DEFINITION("parallelism: 3\\n", "1", "two") "'package':'0123456789abcdef','parameters':{'a.n':7}}}",
+        "{'items':[" STEP("a", "succeeded", "00:20") "," STEP("b", "failed", "00:20") "],'partial':false}",
+        "[" ARTIFACT("bbbb", "x") "]",
+};
+
+typedef struct {
+        json_t *run, *definition, *steps, *artifacts;
+} Parsed;
+
+static void parsed_init(Parsed *parsed, const Text *text)
+{
+        *parsed = (Parsed){ json_of(text->run), json_of(text->definition), json_of(text->steps),
+                            json_of(text->artifacts) };
+}
+
+static void parsed_clear(Parsed *parsed)
+{
+        json_decref(parsed->run);
+        json_decref(parsed->definition);
+        json_decref(parsed->steps);
+        json_decref(parsed->artifacts);
+}
+
+static json_t *diff_of(const Text *a, const Text *b)
+{
+        Parsed left, right;
+        json_t *diff;
+
+        parsed_init(&left, a);
+        parsed_init(&right, b);
+        diff = run_diff(&(RunSide){ left.run, left.definition, left.steps, left.artifacts },
+                        &(RunSide){ right.run, right.definition, right.steps, right.artifacts });
+        parsed_clear(&left);
+        parsed_clear(&right);
+        return diff;
+}
+
+static char *print(const json_t *diff, bool all)
+{
+        const Terminal terminal = { .width = 80 };
+        g_autofree char *text = NULL;
+        char *copy;
+        gsize len;
+        FILE *to = open_memstream(&text, &len);
+
+        run_diff_print(diff, &terminal, all, to);
+        fclose(to);
+        copy = g_strdup(text);
+        free(g_steal_pointer(&text)); /* of the C library */
+        return copy;
+}
+
+static void test_different(void)
+{
+        g_autoptr(json_t) diff = diff_of(&first, &second);
+        json_t *artifact = json_array_get(json_object_get(diff, "artifacts"), 0);
+        g_autofree char *a = NULL, *b = NULL, *lines = NULL;
+
+        run_diff_paths(diff, artifact, &a, &b);
+        g_assert_cmpstr(a, ==, ".pipeline/aaaa/x");
+        g_assert_cmpstr(b, ==, ".pipeline/bbbb/x");
+        json_object_set_new(artifact, "differs", json_true());
+        run_diff_settle(diff);
+        lines = print(diff, false);
+        g_assert_cmpstr(lines, ==,
+                        "A  p (aaaa)  succeeded  1m 10s\n"
+                        "B  p (bbbb)  failed  20.0 s\n"
+                        "different: definition, parameters, environment, settings, artifacts, states\n"
+                        "\n"
+                        "definition\n"
+                        "  @@ line 1\n"
+                        "   name: p\n"
+                        "  +parallelism: 3\n"
+                        "   entry_points:\n"
+                        "  -  a: {command: c, parameters: {n: 1}, env: {X: one}}\n"
+                        "  +  a: {command: c, parameters: {n: 1}, env: {X: two}}\n"
+                        "     b: {command: c, deps: a, parameters: {m: \"{{a.n}}\"}}\n"
+                        "\n"
+                        "parameters\n"
+                        "  NAME  A  B\n"
+                        "  a.n   1  7\n"
+                        "\n"
+                        "environment\n"
+                        "  NAME  A    B\n"
+                        "  a.X   one  two\n"
+                        "\n"
+                        "settings\n"
+                        "  NAME         A   B\n"
+                        "  parallelism  10  3\n"
+                        "\n"
+                        "artifacts\n"
+                        "  differs    .pipeline/RUN/x\n"
+                        "  only in A  .pipeline/RUN/y\n"
+                        "\n"
+                        "steps\n"
+                        "  STEP  A                  B                  TIME B/A\n"
+                        "  a     succeeded, 10.0 s  succeeded, 20.0 s      2.00\n"
+                        "  b     succeeded, 1m 00s  failed, 20.0 s         0.33\n");
+}
+
+static void test_same(void)
+{
+        g_autoptr(json_t) diff = diff_of(&first, &first);
+        g_autofree char *lines = print(diff, false), *all = print(diff, true);
+
+        g_assert_true(json_is_true(json_object_get(diff, "same")));
+        g_assert_cmpstr(lines, ==,
+                        "A  p (aaaa)  succeeded  1m 10s\n"
+                        "B  p (aaaa)  succeeded  1m 10s\n"
+                        "the same: definition, parameters, environment, settings, artifacts, states\n"
+                        "\n"
+                        "2 artifacts of both runs: the contents were not compared\n"
+                        "\n"
+                        "2 components: the same states, and about the same time; --all shows them\n");
+        g_assert_nonnull(strstr(all, "  a     succeeded, 10.0 s  succeeded, 10.0 s      1.00\n"));
+}
+
+int main(int argc, char **argv)
+{
+        g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/cli/run-diff/lines", test_lines);
+        g_test_add_func("/cli/run-diff/many lines", test_many_lines);
+        g_test_add_func("/cli/run-diff/different", test_different);
+        g_test_add_func("/cli/run-diff/same", test_same);
+        return g_test_run();
+}
