@@ -1,0 +1,6 @@
+"""Clusters."""
+
+from .cluster_api import ClusterServiceApi
+from .cluster_info import ClusterInfo
+
+__all__ = ["ClusterInfo", "ClusterServiceApi"]
