@@ -17,6 +17,7 @@ import time
 
 import beside
 import crowd
+import described
 import first
 import kubernetes
 import paddlejobs
@@ -506,6 +507,11 @@ def pipelines():
     return runs.figures(sys.modules[__name__])
 
 
+def described_pipelines():
+    """Pipelines described in Python: import, and 10,000 steps compiled."""
+    return described.figures(sys.modules[__name__])
+
+
 BENCHES = {
     "job-rate": job_rate,
     "submit-latency": submit_latency,
@@ -528,6 +534,7 @@ BENCHES = {
     "tls": tls_beside_plain,
     "sandbox": sandboxed,
     "runs": pipelines,
+    "described": described_pipelines,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

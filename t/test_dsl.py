@@ -448,6 +448,64 @@ def test_a_looping_post_process_is_refused():
         made.set_post_process(DAG("dag"))
 
 
+# -- pictures
+
+
+def drawn():
+    def make():
+        first = ContainerStep("first", command="x", outputs={"data": Artifact()}, parameters={"n": 5})
+        with loop([1, 2, 3]), when(f"{first.parameters['n']} > 3 && 'a' < '<b>'", "big"):
+            ContainerStep("inner", command=f"cat {first.outputs['data']}")
+        ContainerStep("second", command="x").after(first)
+        with post_process():
+            ContainerStep("clean", command="x")
+
+    return pipeline_of(make)
+
+
+def test_a_notebook_shows_the_picture(monkeypatch, tmp_path):
+    """That of `paddle pipeline show --svg`, which PADDLE_PROGRAM names, or which is in PATH."""
+    made = drawn()
+    monkeypatch.setenv("PADDLE_PROGRAM", str(BIN / "paddle"))
+    made.compile(tmp_path / "p.yaml")
+    done = subprocess.run(
+        [BIN / "paddle", "pipeline", "show", tmp_path / "p.yaml", "--svg"], capture_output=True, text=True, check=True
+    )
+    assert made.picture() == done.stdout == made._repr_html_() and done.stdout.startswith("<svg")
+    monkeypatch.delenv("PADDLE_PROGRAM")
+    monkeypatch.setenv("PATH", str(BIN))
+    assert made.picture() == done.stdout
+
+
+@pytest.mark.parametrize("program", ["", "/bin/false", "/nonexistent"])
+def test_without_the_program_a_notebook_shows_the_tree(monkeypatch, program):
+    """As `paddle pipeline show` draws it."""
+    monkeypatch.setenv("PADDLE_PROGRAM", program)
+    monkeypatch.setenv("PATH", "")
+    made = drawn()
+    key = code("PF-ENTRY-POINT.first", "n")
+    assert made.picture() is None
+    assert (
+        made.tree()
+        == f"""p
+├─ first
+├─ loop  after first; loop over 3 items
+│  └─ big  if {{{{condition_param_{key}}}}} > 3 && 'a' < '<b>'
+│     └─ inner
+└─ second  after first
+post_process
+└─ clean
+"""
+    )
+    assert made._repr_html_().startswith("<pre>p\n") and "&lt;b&gt;" in made._repr_html_()
+    many = pipeline_of(lambda: [ContainerStep(f"s{number}", command="x") for number in range(300)])
+    assert many.tree().endswith("... 101 more\n")
+
+
+def test_a_pipeline_that_cannot_be_compiled_has_no_picture():
+    assert Pipeline(name="empty")._repr_html_() is None
+
+
 # -- what else the classes say
 
 

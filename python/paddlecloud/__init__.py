@@ -6,15 +6,46 @@
 Run by hand, the call submits the program it stands in; run by the platform, it trains. `Client` speaks the `/v1` interface.
 """
 
-from . import dist, errors, job
-from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, Member, Reason
-from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
-from .job import PaddleJob
-from .report import report
-from .runs import Node, PipelineVersion, Run, RunArtifact, StoredPipeline
-from .spec import Mount, Role, Spec
+import importlib
+from typing import TYPE_CHECKING
 
-Artifact, Pipeline = RunArtifact, StoredPipeline  # earlier names; those of paddlecloud.pipeline describe a pipeline
+if TYPE_CHECKING:
+    from . import dist, errors, job, pipeline
+    from .client import Client, DryRun, Event, Explanation, FileInfo, Job, LogLine, Member, Reason
+    from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
+    from .job import PaddleJob
+    from .report import report
+    from .runs import Node, PipelineVersion, Run, RunArtifact, StoredPipeline
+    from .spec import Mount, Role, Spec
+
+    Artifact, Pipeline = RunArtifact, StoredPipeline  # earlier names; those of paddlecloud.pipeline describe a pipeline
+else:
+    _MODULES = {
+        "client": "Client DryRun Event Explanation FileInfo Job LogLine Member Reason",
+        "errors": "ApiError Conflict Denied Gone Invalid NotFound PaddleError ServerNotReached Unavailable",
+        "job": "PaddleJob",
+        "runs": "Node PipelineVersion Run RunArtifact StoredPipeline",
+        "spec": "Mount Role Spec",
+    }
+    _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
+    _EARLIER = {"Artifact": "RunArtifact", "Pipeline": "StoredPipeline"}
+
+    from .report import report
+
+    def __getattr__(name):
+        """A module is imported when a name of it is used first: a program that needs no client does not wait for one."""
+        if name in ("dist", "errors", "job", "pipeline"):
+            return importlib.import_module(f".{name}", __name__)
+        known = _EARLIER.get(name, name)
+        if known not in _PLACES:
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        value = getattr(importlib.import_module(f".{_PLACES[known]}", __name__), known)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "ApiError",
@@ -49,6 +80,7 @@ __all__ = [
     "dist",
     "errors",
     "job",
+    "pipeline",
     "report",
 ]
 __version__ = "0.1.0"

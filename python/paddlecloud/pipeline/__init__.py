@@ -6,7 +6,8 @@
 server has of them.
 """
 
-from ..runs import Definition, Node, PipelineVersion, Run, RunArtifact, StoredPipeline
+from typing import TYPE_CHECKING, Any
+
 from .component import Component, LoopArgument
 from .dag import DAG, loop, when
 from .errors import DSLError
@@ -15,6 +16,9 @@ from .options import FAIL_CONTINUE, FAIL_FAST, CacheOptions, ExtraFS, FailureOpt
 from .pipeline import Pipeline, post_process
 from .step import ContainerStep, Step
 from .values import PF_LOOP_ARGUMENT, PF_RUN_ID, PF_STEP_NAME, PF_USER_NAME, Artifact, LoopItem, Parameter
+
+if TYPE_CHECKING:
+    from ..runs import Definition, Node, PipelineVersion, Run, RunArtifact, StoredPipeline
 
 __all__ = [
     "DAG",
@@ -52,3 +56,12 @@ __all__ = [
     "step",
     "when",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What a client returns is imported when it is used first."""
+    if name not in ("Definition", "Node", "PipelineVersion", "Run", "RunArtifact", "StoredPipeline"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from .. import runs
+
+    return getattr(runs, name)

@@ -26,6 +26,7 @@ class DAG(Component, context.Scope):
 
     def __init__(self, name: str, condition: Optional[str] = None, loop_argument: Optional[Loop] = None) -> None:
         self._children: Dict[str, Component] = {}
+        self._numbers: Dict[str, int] = {}  # the last one of each name that was made up
         super().__init__(name, condition, loop_argument)
 
     def _output_map(self) -> DagOutputMap:
@@ -83,11 +84,13 @@ class EntryPoints(DAG):
 def _free_name(word: str) -> str:
     """A name that no component of the innermost DAG has: `word`, then word-2, word-3 and so on."""
     scope = context.innermost()
-    taken = scope._children if isinstance(scope, DAG) else {}
-    name, number = word, 1
-    while name in taken:
+    if not isinstance(scope, DAG):
+        return word
+    name, number = word, scope._numbers.get(word, 1)
+    while name in scope._children:
         number += 1
         name = f"{word[: NAME_MAX - 1 - len(str(number))]}-{number}"
+    scope._numbers[word] = number
     return name
 
 

@@ -13,7 +13,6 @@ from .errors import fault
 from .kinds import encoded, hints_of, kind_of, kind_of_items, outputs_of
 from .options import CacheOptions, ExtraFS
 from .programs import FOLDER, Programs
-from .source import StepProgram
 from .step import Step
 from .values import Artifact, Bound, LoopItem, Parameter
 
@@ -263,6 +262,8 @@ def _can_be_sent(value: object, kind: str) -> bool:
 
 def _check(function: Any) -> None:
     """A DSLError unless the function can be sent."""
+    from .source import StepProgram  # what it imports is only needed here
+
     if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
         raise fault(f"@step is for a function that was made by `def`, and this is {function!r}")
     _step_name(function.__name__)

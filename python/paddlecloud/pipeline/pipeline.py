@@ -170,6 +170,29 @@ class Pipeline:
                 )
             self._check_images(getattr(component, "_children", {}))
 
+    # -- in a notebook
+
+    def tree(self) -> str:
+        """Its components as lines of text, each with what it waits for, its loop and its condition."""
+        from .drawing import tree_of
+
+        return tree_of(self._compiled())
+
+    def picture(self) -> Optional[str]:
+        """Its components as a picture, the text of an SVG; None without the program `paddle`, which draws it."""
+        from .drawing import picture_of
+
+        return picture_of(self._compiled())
+
+    def _repr_html_(self) -> Optional[str]:
+        """The picture, or the tree; None for one that cannot be compiled."""
+        from .drawing import html_of
+
+        try:
+            return html_of(self._compiled())
+        except ValueError:
+            return None
+
     # -- runs
 
     def run(

@@ -1,14 +1,13 @@
-"""The programs of the decorated functions of one pipeline, as files that are sent with it."""
+"""The programs of the decorated functions of one pipeline, as files that are sent with it.
+
+Modules that only these need are imported where they are used, so that a program without such functions begins sooner."""
 
 import contextlib
-import hashlib
 import os
 import pathlib
-import tempfile
 from typing import Any, Dict, Iterator, Optional
 
 from .errors import fault
-from .source import StepProgram, files_of, merged
 
 FOLDER = "paddle_steps"
 _RUNNER = pathlib.Path(__file__).with_name("runner.py")
@@ -22,6 +21,7 @@ class Programs:
         self.package = package
         self._modules: Dict[Any, str] = {}  # of functions
         self._sources: Dict[str, str] = {}  # of modules
+        self._digests: Dict[str, str] = {}  # of modules
         self._beside: Dict[str, Dict[str, str]] = {}  # modules that they import: {path in the package: file}
 
     def __bool__(self) -> bool:
@@ -34,6 +34,8 @@ class Programs:
         return self._modules[function]
 
     def _add(self, function: Any) -> str:
+        from .source import StepProgram, files_of
+
         name: str = function.__name__
         number = 1
         try:
@@ -51,6 +53,13 @@ class Programs:
 
     def digest(self, module: str) -> str:
         """A hash of a module and of all that it imports."""
+        if module not in self._digests:
+            self._digests[module] = self._digest(module)
+        return self._digests[module]
+
+    def _digest(self, module: str) -> str:
+        import hashlib
+
         known = hashlib.sha256(_RUNNER.read_bytes())
         known.update(self._sources[module].encode())
         for inside, path in sorted(self._beside[module].items()):
@@ -61,7 +70,7 @@ class Programs:
         """The files, below `directory`."""
         for inside, source in self._own().items():
             _write(directory, inside, source)
-        for inside, path in merged(self._beside.values()).items():
+        for inside, path in self._modules_beside().items():
             target = os.path.join(directory, inside)
             if not (os.path.exists(target) and os.path.samefile(target, path)):
                 _write(directory, inside, pathlib.Path(path).read_text(encoding="utf-8"))
@@ -70,13 +79,18 @@ class Programs:
         files = {f"{FOLDER}/{module}.py": source for module, source in self._sources.items()}
         return {f"{FOLDER}/run.py": _RUNNER.read_text(encoding="utf-8"), **files}
 
+    def _modules_beside(self) -> Dict[str, str]:
+        return {inside: path for files in self._beside.values() for inside, path in files.items()}
+
     @contextlib.contextmanager
     def places(self) -> Iterator[Dict[str, str]]:
         """Where the files can be read: {path in the package: path here}."""
+        import tempfile
+
         with tempfile.TemporaryDirectory() as scratch:
             for inside, source in self._own().items():
                 _write(scratch, inside, source)
-            yield {**merged(self._beside.values()), **{inside: os.path.join(scratch, inside) for inside in self._own()}}
+            yield {**self._modules_beside(), **{inside: os.path.join(scratch, inside) for inside in self._own()}}
 
     def send(self, client: Any, directory: Optional[str]) -> str:
         """Sends them, with `directory` if there is one; returns the hash of the package."""
@@ -84,6 +98,8 @@ class Programs:
             raise fault(
                 f"'{directory}' has a '{FOLDER}' of its own, which is where the decorated functions go; remove it"
             )
+        import tempfile
+
         with self.places() as places, tempfile.TemporaryDirectory() as empty:
             return str(client.send_package(directory or empty, extra=places))
 

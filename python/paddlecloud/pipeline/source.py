@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import textwrap
 import types
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set
+from typing import Any, Dict, Iterator, List, Optional, Set
 
 from .. import notebook
 
@@ -149,8 +149,3 @@ def _files_below(root: str, place: str) -> Iterator["tuple[str, str]"]:
             for name in sorted(names)
             if name.endswith((".py", ".typed"))
         )
-
-
-def merged(several: Iterable[Mapping[str, str]]) -> Dict[str, str]:
-    """One map of all files."""
-    return {inside: path for files in several for inside, path in files.items()}

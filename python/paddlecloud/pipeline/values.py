@@ -4,7 +4,6 @@
 Compiling turns it into a template of the language, and passes the value on to where it is used.
 """
 
-import hashlib
 import math
 import re
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Type, Union
@@ -28,6 +27,8 @@ Item = Union[str, int, float, List[Any]]
 
 def code_of(full_name: str, name: str) -> str:
     """The code in generated names: the MD5 of where a value comes from, in base 36."""
+    import hashlib  # loads a large library, and many pipelines need no code
+
     number, text = int(hashlib.md5(f"{full_name}.{name}".encode()).hexdigest(), 16), ""
     while number:
         number, digit = divmod(number, 36)
