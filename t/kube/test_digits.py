@@ -146,3 +146,20 @@ def test_trainers_join_and_leave(joined):
     server.paddle("cancel", "wants", check=0)
     server.wait("wants")
     check_nothing_is_left(kube_node)
+
+
+def test_a_sweep_as_a_pipeline(joined):
+    """examples/pipelines/sweep: each step of each trial is a pod, or two that train together; the server reads what they write."""
+    server, _ = joined
+    server.paddle("queue", "create", "swept", "--cluster", "prod", "--everyone", check=0)
+    done = server.paddle(
+        *("run", "create", "-f", ROOT / "examples/pipelines/sweep/pipeline.yaml", "--queue", "swept", "--image", PADDLE),
+        *("-p", 'trial.networks=["16 0.0001", "32 0.01"]', "-p", "trial.train.passes=3", "--follow"),
+        timeout=2 * TRAINING_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = done.stdout.split()[0]
+    nodes = {node["path"]: node["job"] for node in server.get(f"/v1/runs/{run}/nodes").json["items"]}
+    assert "trainer 1 of 2: 539 digits" in server.member_log(nodes["trial-1.train"], "trainer-1")
+    told = server.member_log(nodes["best"])
+    assert re.search(r"best: network 1, accuracy on the test part 0\.[89]", told), told
