@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import threading
 import zipfile
 
@@ -11,6 +12,7 @@ from conftest import ROOT, wait_for
 
 from kube.images import PADDLE
 from kube.test_forms import check_nothing_is_left
+from kube.test_runs import small
 from kube.test_runtime import connect, pods
 from kube.test_volumes import volumes
 
@@ -148,12 +150,16 @@ def test_trainers_join_and_leave(joined):
     check_nothing_is_left(kube_node)
 
 
-def test_a_sweep_as_a_pipeline(joined):
+def test_a_sweep_as_a_pipeline(joined, tmp_path):
     """examples/pipelines/sweep: each step of each trial is a pod, or two that train together; the server reads what they write."""
     server, _ = joined
     server.paddle("queue", "create", "swept", "--cluster", "prod", "--everyone", check=0)
+    server.paddle("flavour", "create", "part", "--cpu", "300m", "--memory", "1Gi", check=0)
+    sweep = shutil.copytree(ROOT / "examples/pipelines/sweep", tmp_path / "sweep")
+    definition = sweep / "pipeline.yaml"
+    definition.write_text(small(definition.read_text(), "part"))
     done = server.paddle(
-        *("run", "create", "-f", ROOT / "examples/pipelines/sweep/pipeline.yaml", "--queue", "swept", "--image", PADDLE),
+        *("run", "create", "-f", definition, "--queue", "swept", "--image", PADDLE),
         *("-p", 'trial.networks=["16 0.0001", "32 0.01"]', "-p", "trial.train.passes=3", "--follow"),
         timeout=2 * TRAINING_S,
     )

@@ -49,12 +49,12 @@ def steps_of(components):
         yield from steps_of(body["entry_points"]) if "entry_points" in body else [body]
 
 
-def small(text):
+def small(text, flavour="small"):
     """The definition with steps that need a tenth of a core each: the node has few, and tests beside this one use some."""
     definition = yaml.safe_load(text)
     for section in ("entry_points", "post_process"):
         for step in steps_of(definition.get(section, {})):
-            step.setdefault("env", {})["PF_JOB_FLAVOUR"] = "small"
+            step.setdefault("env", {})["PF_JOB_FLAVOUR"] = flavour
     return json.dumps(definition)
 
 
