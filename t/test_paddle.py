@@ -250,3 +250,18 @@ def test_the_best_network_of_a_sweep_is_chosen(server, ann, tmp_path):
     ann.paddle("download", made["winner"], tmp_path / "winner", check=0)
     ann.paddle("download", made["models"].split(",")[1], tmp_path / "model", check=0)
     assert (tmp_path / "winner").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_the_sweep_in_python(server, ann, monkeypatch):
+    """The same with functions as steps."""
+    monkeypatch.syspath_prepend(ROOT / "python")
+    monkeypatch.syspath_prepend(EXAMPLES / "pipelines/sweep")
+    import paddlecloud
+    import sweep
+
+    with paddlecloud.Client(server.url, ann.token) as client:
+        made = sweep.sweep(["16 0.0001", "32 0.01"])
+        run = made.run({"passes": 3}, client=client, directory=EXAMPLES / "pipelines/sweep").wait(480)
+        assert run.state == "succeeded", run.message
+        said = [line.text for line in run.logs(step="choose")]
+    assert re.search(r"best: network 1, accuracy on the test part 0\.[89]", "\n".join(said)), said

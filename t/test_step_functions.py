@@ -307,6 +307,30 @@ def test_a_run_of_functions(client):
     assert lines_of(ended(made.run({"numbers.first": 10}, client=client)))["report"] == ["10 13 138.0 float"]
 
 
+TWO = {"PF_JOB_TYPE": "distributed", "PF_JOB_FRAMEWORK": "paddle", "PF_JOB_WORKER_REPLICAS": "2"}
+
+
+def test_the_first_trainer_saves_the_result(client):
+    @step(env=TWO)
+    def train() -> str:
+        import os
+
+        index = os.environ["PADDLE_TRAINER_ID"]
+        print("trainer", index)
+        return "model" if index == "0" else object()  # which cannot be saved
+
+    @step
+    def show(model: str):
+        print(model)
+
+    @Pipeline(name="two", fs_options=HOME)
+    def two():
+        show(train())
+
+    said = lines_of(ended(two().run(client=client)))
+    assert sorted(said["train"]) == ["trainer 0", "trainer 1"] and said["show"] == ["model"]
+
+
 ODD = {"text": "{{x}} {{PF_RUN_ID}} \"'$HOME`", "none": None, "list": [True, 1.5, {"a": []}], "unicode": "日本 🎉"}
 
 

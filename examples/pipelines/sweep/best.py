@@ -7,14 +7,18 @@ import sys
 from validate import accuracy
 
 
+def choose(digits, models, scores):
+    """The path of the model with the highest score."""
+    for index, score in enumerate(scores):
+        print(f"network {index}: {score:.4f}")
+    best = max(range(len(scores)), key=scores.__getitem__)
+    print(f"best: network {best}, accuracy on the test part {accuracy(digits, 'test', models[best]):.4f}")
+    return models[best]
+
+
 def main(digits, models, scores, output):
     found = [float(pathlib.Path(score).read_text()) for score in scores.split(",")]
-    for index, score in enumerate(found):
-        print(f"network {index}: {score:.4f}")
-    best = max(range(len(found)), key=found.__getitem__)
-    model = models.split(",")[best]
-    shutil.copyfile(model, output)
-    print(f"best: network {best}, accuracy on the test part {accuracy(digits, 'test', model):.4f}")
+    shutil.copyfile(choose(digits, models.split(","), found), output)
 
 
 if __name__ == "__main__":

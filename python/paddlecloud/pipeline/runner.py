@@ -124,6 +124,12 @@ def copy_file(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
+def is_first() -> bool:
+    """Whether this process saves the results: of several that train together, the first trainer does."""
+    rank = os.environ.get("RANK") or os.environ.get("PADDLE_TRAINER_ID") or "0"
+    return rank == "0" and os.environ.get("TRAINING_ROLE", "TRAINER") == "TRAINER"
+
+
 def split(function: str, names: List[str], result: Any) -> Sequence[Any]:
     """The values of the outputs."""
     if len(names) < 2:
@@ -146,6 +152,8 @@ def main(function: str, *words: str) -> None:
     folder = os.path.basename(os.path.dirname(os.path.abspath(__file__)))
     call = getattr(importlib.import_module(f"{folder}.{module or function}"), function)
     result = call(**values)
+    if not is_first():
+        return
     outputs = words[cut + 1 :]
     names = [word.rstrip("+") for word in outputs]
     for word, name, value in zip(outputs, names, split(function, names, result)):
