@@ -89,6 +89,23 @@ def test_lists_are_of_one_user_and_begin_with_home(server, names):
     assert [item["name"] for item in server.get("/v1/filesystems").json["items"]] == ["home"]
 
 
+def test_secrets_are_hidden(server, names):
+    """Never shown, and kept by a change that brings back what was shown."""
+    secrets = {"password": "geheim-1", "secretKey": "geheim-2", "kerberos.keytab.data": "geheim-3"}
+    hidden = {**dict.fromkeys(secrets, "***"), "user": "u"}
+    shown = names("data", properties={**secrets, "user": "u"})
+    assert shown["properties"] == hidden
+    change = json.dumps({"properties": {**hidden, "user": "v", "password": "geheim-4"}})
+    assert server.request("PATCH", "/v1/filesystems/data", change).json["properties"] == {**hidden, "user": "v"}
+    for path in ("/v1/filesystems", "/v1/filesystems/data", "/v1/audit?limit=1000"):
+        assert "geheim" not in server.get(path).body.decode(), path
+    for said in (("fs", "show", "data"), ("fs", "show", "data", "-o", "json"), ("fs", "list", "-o", "json")):
+        assert "geheim" not in server.paddle(*said, check=0).stdout, said
+    assert "geheim" not in server.log()
+    kept = b"".join(path.read_bytes() for path in server.state.glob("*.db*"))
+    assert all(secret in kept for secret in (b"geheim-2", b"geheim-3", b"geheim-4"))
+
+
 # -- changes
 
 

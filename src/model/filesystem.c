@@ -454,10 +454,24 @@ static bool key_check(const char *what, const char *name, GError **error)
         return true; /* the catalog checks user and name separately */
 }
 
+bool filesystem_property_is_secret(const char *key)
+{
+        static const char *const parts[] = {
+                "password", "passwd", "secret", "token", "keytab", "credential"
+        };
+        g_autofree char *lower = g_ascii_strdown(key, -1);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+                if (strstr(lower, parts[i]))
+                        return true;
+        return false;
+}
+
 static const ObjectField fields[] = {
         { "user", FIELD_TEXT, offsetof(Filesystem, user), FIELD_FIXED, .max = USER_MAX },
         { "url", FIELD_TEXT, offsetof(Filesystem, url), .max = FILESYSTEM_URL_MAX, .keep = keep_url },
-        { "properties", FIELD_PAIRS, offsetof(Filesystem, properties), .max = PROPERTY_MAX },
+        { "properties", FIELD_PAIRS, offsetof(Filesystem, properties), .max = PROPERTY_MAX,
+          .is_secret = filesystem_property_is_secret },
         { "read_only", FIELD_BOOL, offsetof(Filesystem, read_only) },
         { "independent_mount", FIELD_BOOL, offsetof(Filesystem, independent_mount), FIELD_FIXED },
         { NULL },

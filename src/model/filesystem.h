@@ -52,6 +52,9 @@ char *filesystem_key(const char *user, const char *name);  /* "<user>/<name>"; t
 char *filesystem_id(const char *user, const char *name);   /* "fs-<user>-<name>"; the caller's */
 const char *filesystem_property(char *const *properties, const char *key); /* borrowed; NULL: not set */
 
+/* Whether the value of this property is never shown: passwords, secret keys, tokens, keytabs, by the name of the key. */
+bool filesystem_property_is_secret(const char *key);
+
 /* ---- checks, each with ERR_INVALID that names the field, its value and the rule ---- */
 
 /* 1 to 63 letters, digits, '-' and '_'; with the user's name at most 59 bytes; not `home`. */

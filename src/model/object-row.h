@@ -40,6 +40,9 @@ typedef struct {
          * to store when `value`, possibly in the form that `show` gave it, replaces `was`. The caller's. */
         char *(*show)(const char *value);
         char *(*keep)(const char *value, const char *was);
+        /* Of FIELD_PAIRS: whether the value of this key is a secret, which is shown as OBJECT_HIDDEN. A value in this form
+         * keeps the earlier one. Or NULL. */
+        bool (*is_secret)(const char *key);
 } ObjectField;
 
 typedef struct {

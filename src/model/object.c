@@ -364,6 +364,12 @@ static bool pair_key_check(const char *where, const char *key, GError **error)
                        where, shown, KEY_MAX);
 }
 
+static bool is_hidden(const ObjectField *field, const char *key, const json_t *value)
+{
+        return field->is_secret && field->is_secret(key) &&
+               g_strcmp0(json_string_value(value), OBJECT_HIDDEN) == 0;
+}
+
 static bool pairs_merge(const ObjectField *field, void *at, const json_t *value, const char *what,
                         GError **error)
 {
@@ -376,6 +382,8 @@ static bool pairs_merge(const ObjectField *field, void *at, const json_t *value,
         json_object_foreach((json_t *)value, key, item) {
                 g_autofree char *where = g_strdup_printf("%s.%.80s", what, key);
 
+                if (is_hidden(field, key, item) && labels_get(*(char **const *)at, key))
+                        continue;
                 if (!(field->type == FIELD_PAIRS ? pair_key_check : label_key_check)(what, key, error) ||
                     (!json_is_null(item) && !text_check(field, item, where, error)))
                         return false;
@@ -578,12 +586,26 @@ Object *object_unpack(ObjectKind kind, gint64 seq, const char *name, const char 
 
 /* ---- /v1 ---- */
 
+static void hide_secrets(const ObjectField *field, json_t *pairs)
+{
+        const char *key;
+        json_t *value;
+
+        json_object_foreach(pairs, key, value)
+                if (field->is_secret(key))
+                        json_string_set(value, OBJECT_HIDDEN);
+}
+
 static json_t *show_field(const ObjectField *field, const void *at)
 {
         const char *text = field->show ? *(char *const *)at : NULL;
         g_autofree char *shown = text ? field->show(text) : NULL;
 
-        return shown ? json_string(shown) : types[field->type].format(field, at);
+        json_t *ret = shown ? json_string(shown) : types[field->type].format(field, at);
+
+        if (field->is_secret)
+                hide_secrets(field, ret);
+        return ret;
 }
 
 json_t *object_format(const Object *object)

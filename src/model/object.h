@@ -49,6 +49,8 @@ Object *object_copy(const Object *object); /* a deep copy with one reference, to
 char *object_pack(const Object *object);
 Object *object_unpack(ObjectKind kind, gint64 seq, const char *name, const char *text, GError **error);
 
+#define OBJECT_HIDDEN "***" /* is shown instead of a secret */
+
 /* The representation of /v1 (doc/guide/rest.md): all members, no secrets. */
 json_t *object_format(const Object *object);
 /* Sets the members of `patch` on a copy: the body of POST (on a new object) and PATCH in /v1. ERR_INVALID

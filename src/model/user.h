@@ -8,7 +8,7 @@ typedef struct {
         bool admin;     /* may see and do everything */
         char *password; /* argon2id as libsodium writes it; USER_PASSWORD_SEEDED; NULL: the user cannot log in
                            with a password */
-        bool disabled;  /* cannot log in, and their tokens are refused; their jobs stay as they are */
+        bool disabled;  /* cannot log in, and their tokens are refused; their jobs and runs go on */
         char *disk, *files; /* limits on the server's disk: bytes, inodes, as quantities ("200Gi", "2M"); "0":
                                no limit; NULL: the server's default */
         /* The single sign-on identity that may use the account: subject and issuer (`sub`, `iss`). Both are

@@ -139,6 +139,18 @@ def test_create(flow, alice):
     assert good(flow.get(f"/fs/{name}?username={alice}")).json == fs  # root
 
 
+def test_secrets_are_hidden(flow):
+    name = fresh("secret")
+    body = {"name": name, "url": "local://srv/data", "properties": {"password": "geheim", "user": "u"}}
+    good(flow.post("/fs", body), 201)
+    shown = {"password": "***", "user": "u"}
+    assert good(flow.get("/fs/" + name)).json["properties"] == shown
+    listed = good(flow.get("/fs?maxKeys=1000")).json["fsList"]
+    assert [fs["properties"] for fs in listed if fs["name"] == name] == [shown]
+    good(flow.put("/fs", {**body, "properties": {**shown, "user": "v"}}), 201)
+    assert good(flow.get("/fs/" + name)).json["properties"] == {**shown, "user": "v"}
+
+
 def test_mock(flow):
     name = fresh("claim")
     good(flow.post("/fs", new("mock://srv/x", name=name, properties={"pvc": "p", "namespace": "n"})), 201)

@@ -93,6 +93,23 @@ static bool read_wish(const Call *call, const json_t *body, Wish *ret, GError **
         return check_wish(call, ret, error);
 }
 
+/* A secret in the form in which it was shown stays what it was. The caller's. */
+static json_t *keep_secrets(const Filesystem *was, const json_t *properties)
+{
+        json_t *ret = json_copy((json_t *)properties);
+        const char *key;
+        json_t *value;
+
+        json_object_foreach((json_t *)properties, key, value) {
+                const char *secret =
+                        filesystem_property_is_secret(key) ? filesystem_property(was->properties, key) : NULL;
+
+                if (secret && g_strcmp0(json_string_value(value), OBJECT_HIDDEN) == 0)
+                        json_object_set_new(ret, key, json_string(secret));
+        }
+        return ret;
+}
+
 /* Properties are replaced; a flag that is not said stays. */
 static bool apply(const PaddleFlow *flow, const Catalog *catalog, Object *draft, const json_t *body,
                   GError **error)
@@ -107,7 +124,7 @@ static bool apply(const PaddleFlow *flow, const Catalog *catalog, Object *draft,
         if (apart)
                 ((Filesystem *)draft)->independent_mount = json_is_true(apart);
         if (properties)
-                json_object_set(set, "properties", (json_t *)properties);
+                json_object_set_new(set, "properties", keep_secrets((const Filesystem *)draft, properties));
         ok = object_patch(draft, cleared, &why) && object_patch(draft, set, &why);
         return translate(ok, why, CODE_InvalidFileSystemParamsProperties, error);
 }
@@ -205,6 +222,14 @@ static void drop_fs(HttpRequest *request, void *arg)
 
 /* ---- show, list ---- */
 
+/* Without secrets; a new object. */
+static json_t *show_properties(const Filesystem *filesystem)
+{
+        g_autoptr(json_t) shown = object_format(&filesystem->object);
+
+        return json_incref(json_object_get(shown, "properties"));
+}
+
 static json_t *show_fs(const Filesystem *filesystem)
 {
         g_auto(FilesystemAddress) address = { 0 };
@@ -215,7 +240,7 @@ static json_t *show_fs(const Filesystem *filesystem)
                          filesystem_name(filesystem), "serverAddress", known ? address.server : "", "type",
                          known ? filesystem_type_name(address.type) : "", "subPath",
                          known ? address.path : "", "username", filesystem->user, "properties",
-                         labels_format(filesystem->properties), "independentMountProcess",
+                         show_properties(filesystem), "independentMountProcess",
                          filesystem->independent_mount);
 }
 

@@ -37,6 +37,26 @@ static void test_deleted_user(void)
         house_free(play.house);
 }
 
+/* A disabled user has no new requests, and what was submitted goes on: as queued jobs start, runs start their steps. */
+static void test_disabled_user(void)
+{
+        House *house = house_new();
+        g_autoptr(GError) error = NULL;
+        Play play;
+
+        g_assert_true(house_patch(house, KIND_USER, "ann", "{}", &error));
+        play = play_new(house, TWO);
+        g_assert_true(house_patch(house, KIND_USER, "ann", "{'disabled':true}", &error));
+        g_assert_no_error(error);
+        play_end_job(&play, "a", 0);
+        play_assert(&play, "b", "running");
+        play_restart(&play);
+        play_end_job(&play, "b", 0);
+        play_assert(&play, "run", "succeeded");
+        play_clear(&play);
+        house_free(house);
+}
+
 static void test_open_runs(void)
 {
         House *house = house_new();
@@ -223,6 +243,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/engine/runs/deleted-user", test_deleted_user);
+        g_test_add_func("/engine/runs/disabled-user", test_disabled_user);
         g_test_add_func("/engine/runs/open-runs", test_open_runs);
         g_test_add_func("/engine/runs/rate", test_rate);
         g_test_add_func("/engine/runs/bytes", test_bytes);
