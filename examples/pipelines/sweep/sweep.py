@@ -48,7 +48,7 @@ def choose(digits: pathlib.Path, models: list, scores: list) -> pathlib.Path:
     return best.choose(digits, models, scores)
 
 
-@Pipeline(name="sweep", parallelism=2, docker_env="python:3.11")
+@Pipeline(name="sweep", docker_env="python:3.11")
 def sweep(networks):
     digits = prepare()
     for network in loop(networks):
