@@ -688,6 +688,31 @@ def test_wrong_references():
         assert says in str(raised.value), make.__name__
 
 
+def test_post_process_has_no_values_of_others():
+    def make():
+        step = ContainerStep("step", command="x", outputs={"o": Artifact()}, parameters={"p": 1})
+        with post_process():
+            ContainerStep("last", command=f"echo {step.parameters['p']}")
+
+    with pytest.raises(DSLError, match="step 'last' of post_process refers to 'PF-ENTRY-POINT.step'; it runs alone"):
+        pipeline_of(make).compile()
+
+
+def test_the_main_file_system_of_a_run():
+    """fs_name fills in what the description leaves open, and may not contradict it."""
+
+    def make():
+        ContainerStep("step", command="x")
+
+    made = pipeline_of(make, fs_options=None)
+    assert made._with_fs(made.compile(), "home")["fs_options"] == {"main_fs": {"name": "home"}}
+    assert "fs_options" not in made._with_fs(made.compile(), None)
+    made = pipeline_of(make, fs_options=FSOptions(MainFS("data", "sub"), ExtraFS("more")))
+    assert made._with_fs(made.compile(), "data") == made.compile()
+    with pytest.raises(DSLError, match="the main file system 'data', and fs_name is 'home'"):
+        made._with_fs(made.compile(), "home")
+
+
 def test_an_input_of_a_sibling_means_its_source():
     def make():
         first = ContainerStep("first", command="x", outputs={"o": Artifact()})

@@ -1,10 +1,9 @@
 """The pipelines of examples/pipelines as a user runs them: doc/guide/pipelines.md, doc/guide/python.md."""
 
+import json
 import os
 import subprocess
 import sys
-
-import json
 
 import pytest
 from conftest import PATIENCE, ROOT, Server, wait_for

@@ -76,6 +76,26 @@ def sources(package):
     return {str(path.relative_to(package)): path.read_bytes() for path in paths}
 
 
+def test_names_are_imported_when_they_are_used():
+    """A description of a pipeline needs no client, HTTP or TLS; each name is there as before."""
+    text = (
+        "import sys, paddlecloud.pipeline as described\nbefore = set(sys.modules)\n"
+        "import paddlecloud as pc\nnames = [name for name in pc.__all__ if not hasattr(pc, name)]\n"
+        "print({'http.client', 'ssl', 'paddlecloud.client'} & before, names, pc.Artifact is pc.RunArtifact, "
+        "described.Pipeline is pc.pipeline.Pipeline, described.Run is pc.Run, pc.config.__name__, 'Client' in dir(pc))\n"
+        "pc.nothing"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env={"PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "set() [] True True True paddlecloud.config True\n"
+    assert done.stderr.endswith("AttributeError: module 'paddlecloud' has no attribute 'nothing'\n")
+
+
 def test_every_job_can_import_it(shared_server, client, tmp_path):
     """Also a package that was sent as it is, and a job of a user who is not the server's: the server brings the SDK of its version."""
     write_program(tmp_path / "plain", "import paddlecloud as pc\nprint(pc.__version__, pc.job.on_platform())\n")
@@ -362,6 +382,20 @@ stored: pc.StoredPipeline = client.pipeline_create("name: p").update({"name": "p
 again_too: pc.Run = stored.run({"n": 2}, version=1, directory=".").retry(from_step="a", parameters={"n": 3})
 steps = [line.step.upper() for line in again_too.logs(step="a", follow=True)]
 paths = [artifact.path.upper() for artifact in client.artifacts(filesystem="home", path="x")]
+
+from paddlecloud.pipeline import Artifact, ContainerStep, Pipeline, loop, step
+
+@step(requirements=["numpy"], cache=True)
+def double(number: int) -> int:
+    return 2 * number
+
+@Pipeline(name="typed")
+def typed(count: int) -> None:
+    first = ContainerStep("first", command="x", outputs={"o": Artifact()})
+    for item in loop([1, 2]):
+        double(item).after(first)
+
+described: pc.Run = typed(3).run({"double.number": 1}, client=client, disabled=["first"]).wait()
 """
 
 
@@ -374,6 +408,9 @@ paths = [artifact.path.upper() for artifact in client.artifacts(filesystem="home
         ("run.nodez()", "nodez"),
         ("run.retry(from_='a')", "from_"),
         ("pc.dist.train(print, gpu=1)", "gpu"),
+        ("typed('three')", "typed"),
+        ("ContainerStep('a', image='x')", "image"),
+        ("step(requirement='numpy')", "requirement"),
     ],
 )
 def test_types_find_mistakes(tmp_path, wrong, says):

@@ -6,7 +6,8 @@ import pathlib
 import subprocess
 import sys
 import threading
-from typing import List, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import paddlecloud
 import pytest
@@ -25,6 +26,7 @@ from paddlecloud.pipeline import (
     step,
     when,
 )
+from test_notebook import run_cells
 
 LOCK = threading.Lock()
 FACTOR = 3
@@ -133,6 +135,64 @@ def test_names_of_steps_are_made_up():
         load_the_data_of_a_long_name_x()
 
     assert list(compiled(make)) == ["load-the-data-of-a-long-name-x", "load-the-data-of-a-long-name-2"]
+
+
+def test_what_annotations_mean():
+    """Also those of later versions of Python, and beside one that nobody can evaluate."""
+    from paddlecloud.pipeline.kinds import hints_of, kind_of, kind_of_items, outputs_of
+
+    kinds = {
+        int: "int",
+        Optional[float]: "float",
+        List[int]: "json",
+        "str": "",
+        Path: "path",
+        Sequence: "json",
+        Artifact: "path",
+    }
+    kinds |= {Tuple[int, str]: "json", Union[int, str]: "", bool: "json", Mapping[str, int]: "json", object: ""}
+    assert {hint: kind_of(hint) for hint in kinds} == kinds
+    assert (
+        kind_of_items(List[Path]) == "path"
+        and kind_of_items(Optional[List[str]]) == "str"
+        and kind_of_items(list) == ""
+    )
+
+    def function(a: "int", b: "nowhere.at_all") -> "None":  # noqa: F821
+        pass
+
+    assert hints_of(function) == {"a": int, "b": Any, "return": type(None)}
+    assert outputs_of(function, None, type(None)) == {} and outputs_of(function, None, Path) == {"result": "path"}
+    assert outputs_of(function, None, Tuple[int, Path]) == {"result_1": "json", "result_2": "path"}
+    assert outputs_of(function, None, Tuple[int, ...]) == {"result": "json"}
+    assert outputs_of(function, ["a", "b"], Tuple[Path, int]) == {"a": "path", "b": "json"}
+    assert outputs_of(function, None, Point) == {"x": "json", "y": "json"}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="the form is new in 3.10")
+def test_unions_of_later_versions():
+    from paddlecloud.pipeline.kinds import kind_of, kind_of_items
+
+    assert kind_of(eval("int | None")) == "int" and kind_of_items(eval("list[str] | None")) == "str"
+
+
+def test_a_function_of_a_notebook():
+    """Its source is that of its cell, also when the cell ran again; another decorator stays."""
+    names = run_cells(
+        "from paddlecloud.pipeline import Pipeline, step\nimport functools\nBASE = 1",
+        "def twice(f):\n    @functools.wraps(f)\n    def run(*a):\n        return 2 * f(*a)\n    return run",
+        "@step\ndef add(n: int) -> int:\n    return n",
+        "@step(\n    retries=1,\n)\n@twice\ndef other(n: int) -> int:\n    return add(n)",
+        "@step\ndef add(n: int) -> int:\n    return n + BASE",
+        "BASE = 2\n@Pipeline(name='cells')\ndef cells():\n    other(add(1))",
+    )
+    from paddlecloud.pipeline.source import StepProgram
+
+    assert list(names["cells"]().compile()["entry_points"]) == ["add", "other"]
+    text = StepProgram(names["other"]._function).source("other")
+    made = {}
+    exec(text, made)
+    assert made["other"](1) == 6 and "@step" not in text and "@twice" in text
 
 
 def test_two_functions_with_one_name():
@@ -305,6 +365,11 @@ def test_a_run_of_functions(client):
     made = plain(4)
     assert lines_of(ended(made.run(client=client)))["report"] == ["0 3 18.0 float"]
     assert lines_of(ended(made.run({"numbers.first": 10}, client=client)))["report"] == ["10 13 138.0 float"]
+    run = made.run(
+        client=client, run_name="other", desc="of Monday", disabled=made.entry_points["report"], fs_name="home"
+    )
+    assert (run.name, run.description) == ("other", "of Monday")
+    assert {node.path: node.state for node in ended(run).nodes()}["report"] == "skipped"
 
 
 TWO = {"PF_JOB_TYPE": "distributed", "PF_JOB_FRAMEWORK": "paddle", "PF_JOB_WORKER_REPLICAS": "2"}

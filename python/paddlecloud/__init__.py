@@ -26,6 +26,9 @@ else:
         "job": "PaddleJob",
         "runs": "Node PipelineVersion Run RunArtifact StoredPipeline",
         "spec": "Mount Role Spec",
+        **dict.fromkeys(
+            ["config", "dist", "downloads", "files", "ignore", "notebook", "package", "pipeline", "transport"], ""
+        ),
     }
     _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
     _EARLIER = {"Artifact": "RunArtifact", "Pipeline": "StoredPipeline"}
@@ -34,7 +37,7 @@ else:
 
     def __getattr__(name):
         """A module is imported when a name of it is used first: a program that needs no client does not wait for one."""
-        if name in ("dist", "errors", "job", "pipeline"):
+        if name in _MODULES:
             return importlib.import_module(f".{name}", __name__)
         known = _EARLIER.get(name, name)
         if known not in _PLACES:

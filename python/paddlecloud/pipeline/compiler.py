@@ -150,8 +150,13 @@ class Compiler:
     def _known(self, node: Node, component: Component) -> Node:
         found = self.nodes.get(component)
         if found is None:
-            raise fault(f"{node} refers to {component.said}, which is not part of this pipeline")
+            raise self._unknown(node, component.said)
         return found
+
+    def _unknown(self, node: Node, other: str) -> Exception:
+        if self.root.is_root:
+            return fault(f"{node} refers to {other}, which is not part of this pipeline")
+        return fault(f"{node} of post_process refers to {other}; it runs alone, and has no values of other components")
 
     def _node_of(self, node: Node, bound: Bound) -> Node:
         return self._known(node, bound.owner())
@@ -177,7 +182,7 @@ class Compiler:
         kind, full_name, name = found.groups()
         owner = self.by_name.get(full_name)
         if owner is None:
-            raise fault(f"{node} refers to '{full_name}', which is not part of this pipeline")
+            raise self._unknown(node, f"'{full_name}'")
         if kind == "loop" and field is None:
             return self._item(node, owner)
         maps = owner.component

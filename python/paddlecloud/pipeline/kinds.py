@@ -1,7 +1,10 @@
 """How arguments and results of a decorated function travel: the kinds of runner.py."""
 
+import collections.abc
 import json
 import pathlib
+import sys
+import types
 import typing
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -11,13 +14,14 @@ from .values import PLACEHOLDER, TEMPLATE, Artifact, Parameter
 VALUE_MAX = 100_000  # characters of one argument's text; the system takes up to 128 KiB of one variable
 
 _OF_TYPE = {int: "int", float: "float", str: "str"}
-_AS_JSON = (bool, list, tuple, dict)
+_AS_JSON = (bool, list, tuple, dict, collections.abc.Sequence, collections.abc.Mapping)
+_UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))  # Union[int, None] and int | None
 
 
 def kind_of(annotation: Any) -> str:
     """The kind that an annotation asks for: "int", "float", "str", "json", "path", or "" if it says nothing."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is typing.Union:
+    if origin in _UNIONS:
         kinds = {kind_of(one) for one in arguments if one is not type(None)}
         return kinds.pop() if len(kinds) == 1 else ""
     annotation = origin or annotation
@@ -33,17 +37,29 @@ def kind_of(annotation: Any) -> str:
 def kind_of_items(annotation: Any) -> str:
     """The kind of the items of `List[...]`; "" if it says nothing."""
     arguments = typing.get_args(annotation)
-    if typing.get_origin(annotation) is typing.Union:
+    if typing.get_origin(annotation) in _UNIONS:
         return next((kind_of_items(one) for one in arguments if one is not type(None)), "")
-    return kind_of(arguments[0]) if arguments else ""
+    return kind_of(arguments[0]) if arguments and kind_of(annotation) == "json" else ""
 
 
 def hints_of(function: Callable[..., object]) -> Dict[str, Any]:
-    """Its annotations, those that can be evaluated."""
+    """Its annotations, those that can be evaluated; None stands for its type."""
     try:
         return typing.get_type_hints(function)
-    except Exception:  # an annotation may be any expression
-        return dict(getattr(function, "__annotations__", {}))
+    except Exception:  # one of them names what is not defined here; the others are good
+        names = vars(sys.modules.get(function.__module__, typing))
+        return {name: _evaluated(value, names) for name, value in getattr(function, "__annotations__", {}).items()}
+
+
+def _evaluated(annotation: Any, names: Dict[str, Any]) -> Any:
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(
+                annotation, dict(names)
+            )  # the function's own annotation, which Python itself would evaluate
+        except Exception:
+            return typing.Any
+    return type(None) if annotation is None else annotation
 
 
 def outputs_of(function: Callable[..., object], declared: Optional[List[str]], hint: Any) -> Dict[str, str]:
