@@ -579,6 +579,20 @@ def test_a_saved_definition_runs_from_the_command_line(server, modules, tmp_path
     assert "others deeper further" in said.stdout, said.stdout + said.stderr
 
 
+def test_each_function_has_a_package_of_its_own(client, monkeypatch):
+    """A change in one leaves the steps of the others as they were, so that a cache still has their results."""
+
+    def make():
+        total(numbers(3))
+
+    made = Pipeline(name="packages", fs_options=HOME)(make)()
+    before = made._sent(client)["entry_points"]
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 5)
+    after = made._sent(client)["entry_points"]
+    assert before["numbers"] == after["numbers"] and len(before["numbers"]["package"]) == 64
+    assert before["total"]["package"] != after["total"]["package"]
+
+
 def test_a_directory_is_sent_with_the_functions(client, tmp_path):
     @step
     def open_it():
@@ -592,8 +606,6 @@ def test_a_directory_is_sent_with_the_functions(client, tmp_path):
     (tmp_path / "paddle_steps").mkdir()
     with pytest.raises(DSLError, match="has a 'paddle_steps' of its own"):
         made.run(client=client, directory=tmp_path)
-    with pytest.raises(DSLError, match="give directory, not package"):
-        made.run(client=client, package="0" * 64)
 
 
 def test_definitions_of_functions_are_valid(tmp_path):

@@ -115,7 +115,7 @@ class FunctionStep(Step):
         return {**super()._env_texts(programs), **arguments, "PF_SOURCE": source}
 
     def _package(self, programs: Programs) -> Optional[str]:
-        return programs.package
+        return programs.package_of(programs.module_of(self._code._function))
 
     def _kind(self, name: str) -> str:
         if name in self.inputs:

@@ -211,15 +211,8 @@ class Pipeline:
 
         `fs_name` is the main file system if `fs_options` names none. `disabled` are components, or their paths, that are left out. Without
         `client` the server is found as Client() finds it. Raises DSLError, and what Client.run_create raises."""
-        server, programs = client or _client(), Programs()
-        definition = to_yaml(self._with_fs(self._compiled(programs), fs_name))
-        if programs:
-            if keywords.get("package") is not None:
-                raise fault(
-                    f"pipeline '{self._name}' has decorated functions, which are sent with a directory: give directory, not package"
-                )
-            directory = keywords.pop("directory", None)
-            keywords["package"] = programs.send(server, None if directory is None else os.fspath(directory))
+        server = client or _client()
+        definition = to_yaml(self._with_fs(self._sent(server, keywords.get("directory")), fs_name))
         return server.run_create(
             definition, parameters, name=run_name, description=desc, disabled=paths_of(disabled), **keywords
         )
@@ -229,7 +222,7 @@ class Pipeline:
     ) -> "StoredPipeline":
         """Stores it on the server as version 1 of a pipeline of its name; as Client.pipeline_create."""
         server = client or _client()
-        return server.pipeline_create(self._to_store(server), desc, fs_name)
+        return server.pipeline_create(to_yaml(self._sent(server)), desc, fs_name)
 
     def update(
         self,
@@ -241,15 +234,16 @@ class Pipeline:
     ) -> "StoredPipeline":
         """Stores it as another version of `pipeline` (an id or name; None: that of its name); as Client.pipeline_update."""
         server = client or _client()
-        return server.pipeline_update(pipeline or self._name, self._to_store(server), desc, fs_name)
+        return server.pipeline_update(pipeline or self._name, to_yaml(self._sent(server)), desc, fs_name)
 
-    def _to_store(self, server: "Client") -> str:
-        """The definition; the steps of functions name the package that holds their programs, which is sent."""
+    def _sent(self, server: "Client", directory: Union[str, "os.PathLike[str]", None] = None) -> Dict[str, Any]:
+        """The definition; the programs of functions are sent, and their steps name the packages that hold them."""
         programs = Programs()
         definition = self._compiled(programs)
         if programs:
-            definition = self._compiled(Programs(programs.send(server, None)))
-        return to_yaml(definition)
+            programs.send(server, None if directory is None else os.fspath(directory))
+            definition = self._compiled(programs)
+        return definition
 
     def _with_fs(self, definition: Dict[str, Any], fs_name: Optional[str]) -> Dict[str, Any]:
         if fs_name is None:

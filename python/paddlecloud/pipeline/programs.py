@@ -2,10 +2,9 @@
 
 Modules that only these need are imported where they are used, so that a program without such functions begins sooner."""
 
-import contextlib
 import os
 import pathlib
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Optional
 
 from .errors import fault
 
@@ -14,11 +13,11 @@ _RUNNER = pathlib.Path(__file__).with_name("runner.py")
 
 
 class Programs:
-    """Each function once, in a module of its name. `package` is the hash of the package on the server that holds the files, once it is
-    known: steps name it then."""
+    """Each function once, in a module of its name. On a server each has a package of its own, so that a change of one function leaves the
+    steps of others as they were, also for the cache."""
 
-    def __init__(self, package: Optional[str] = None) -> None:
-        self.package = package
+    def __init__(self) -> None:
+        self._packages: Dict[str, str] = {}  # of modules, once they are sent
         self._modules: Dict[Any, str] = {}  # of functions
         self._sources: Dict[str, str] = {}  # of modules
         self._digests: Dict[str, str] = {}  # of modules
@@ -66,41 +65,41 @@ class Programs:
             known.update(inside.encode() + b"\0" + pathlib.Path(path).read_bytes())
         return known.hexdigest()[:16]
 
+    def package_of(self, module: str) -> Optional[str]:
+        """The hash of its package; None before it is sent."""
+        return self._packages.get(module)
+
     def write(self, directory: str) -> None:
-        """The files, below `directory`."""
-        for inside, source in self._own().items():
-            _write(directory, inside, source)
-        for inside, path in self._modules_beside().items():
-            target = os.path.join(directory, inside)
-            if not (os.path.exists(target) and os.path.samefile(target, path)):
-                _write(directory, inside, pathlib.Path(path).read_text(encoding="utf-8"))
+        """The files of all, below `directory`."""
+        for module in self._sources:
+            for inside, source in self._own(module).items():
+                _write(directory, inside, source)
+            for inside, path in self._beside[module].items():
+                target = os.path.join(directory, inside)
+                if not (os.path.exists(target) and os.path.samefile(target, path)):
+                    _write(directory, inside, pathlib.Path(path).read_text(encoding="utf-8"))
 
-    def _own(self) -> Dict[str, str]:
-        files = {f"{FOLDER}/{module}.py": source for module, source in self._sources.items()}
-        return {f"{FOLDER}/run.py": _RUNNER.read_text(encoding="utf-8"), **files}
+    def _own(self, module: str) -> Dict[str, str]:
+        runner = _RUNNER.read_text(encoding="utf-8")
+        return {f"{FOLDER}/run.py": runner, f"{FOLDER}/{module}.py": self._sources[module]}
 
-    def _modules_beside(self) -> Dict[str, str]:
-        return {inside: path for files in self._beside.values() for inside, path in files.items()}
-
-    @contextlib.contextmanager
-    def places(self) -> Iterator[Dict[str, str]]:
-        """Where the files can be read: {path in the package: path here}."""
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as scratch:
-            for inside, source in self._own().items():
-                _write(scratch, inside, source)
-            yield {**self._modules_beside(), **{inside: os.path.join(scratch, inside) for inside in self._own()}}
-
-    def send(self, client: Any, directory: Optional[str]) -> str:
-        """Sends them, with `directory` if there is one; returns the hash of the package."""
+    def send(self, client: Any, directory: Optional[str]) -> None:
+        """Sends them, each with `directory` if there is one."""
         if directory is not None and os.path.lexists(os.path.join(directory, FOLDER)):
             raise fault(
                 f"'{directory}' has a '{FOLDER}' of its own, which is where the decorated functions go; remove it"
             )
+        for module in self._sources:
+            self._packages[module] = self._send(client, module, directory)
+
+    def _send(self, client: Any, module: str, directory: Optional[str]) -> str:
         import tempfile
 
-        with self.places() as places, tempfile.TemporaryDirectory() as empty:
+        with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as empty:
+            own = self._own(module)
+            for inside, source in own.items():
+                _write(scratch, inside, source)
+            places = {**self._beside[module], **{inside: os.path.join(scratch, inside) for inside in own}}
             return str(client.send_package(directory or empty, extra=places))
 
 
