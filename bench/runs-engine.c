@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "engine/test/help.h"
 
-enum { STEPS = 20 * 1000, IN_FLIGHT = 20 };
+enum { STEPS = 20 * 1000, IN_FLIGHT = 20, FREED_US = 300 * 1000 };
 
 static void G_GNUC_PRINTF(1, 2) fail(const char *format, ...)
 {
@@ -134,6 +135,18 @@ static gsize in_use(void)
         return info.uordblks + info.hblkhd;
 }
 
+/* MiB of the process in memory. */
+static double resident(void)
+{
+        g_autofree char *text = NULL;
+        long pages = 0;
+
+        if (!g_file_get_contents("/proc/self/statm", &text, NULL, NULL) ||
+            sscanf(text, "%*d %ld", &pages) != 1) /* NOLINT(cert-err34-c): the kernel's own number */
+                fail("/proc/self/statm cannot be read");
+        return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
 /* Until all free slots have tasks. */
 static void let_settle(House *house)
 {
@@ -177,6 +190,7 @@ static void check_nodes(House *house, gint64 seq, guint steps)
 
 typedef struct {
         double nodes_per_s, restart_s, bytes;
+        double resident_before, resident_after; /* MiB; a worker frees the run some time after its end */
 } Figures;
 
 static Figures measure_run(House *house, guint steps)
@@ -186,7 +200,7 @@ static Figures measure_run(House *house, guint steps)
         gsize before = in_use();
         char id[ID_LEN + 1];
         gint64 began = g_get_monotonic_time(), seq = create(house, text, id);
-        Figures ret = { 0 };
+        Figures ret = { .resident_before = resident() };
         double half;
 
         ret.bytes = ((double)in_use() - (double)before) / steps;
@@ -200,6 +214,8 @@ static Figures measure_run(House *house, guint steps)
         wait_for_end(house, id);
         ret.nodes_per_s = steps / (half + seconds_since(began));
         check_nodes(house, seq, steps);
+        g_usleep(FREED_US);
+        ret.resident_after = resident();
         return ret;
 }
 
@@ -235,8 +251,9 @@ static void measure(guint steps)
         jobs = measure_jobs(house, MIN(steps, 10 * 1000));
         run = measure_run(house, steps);
         printf("{\"bench\": \"engine\", \"steps\": %u, \"nodes_per_s\": %.0f, \"jobs_per_s\": %.0f, \"restart_s\": %.3f,"
-               " \"bytes_per_node\": %.1f}\n",
-               steps, run.nodes_per_s, jobs, run.restart_s, run.bytes);
+               " \"bytes_per_node\": %.1f, \"resident_mib_before\": %.1f, \"resident_mib_after\": %.1f}\n",
+               steps, run.nodes_per_s, jobs, run.restart_s, run.bytes, run.resident_before,
+               run.resident_after);
         fflush(stdout);
         house_free(house);
 }

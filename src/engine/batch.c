@@ -147,6 +147,7 @@ void batch_begin(Engine *engine)
         batch->number++;
         batch->run_steps = RUN_STEPS_ALL;
         batch->run_texts = 0;
+        batch->run_answers = 0;
         for (guint i = 0; i < engine->slots->len; i++)
                 ((RuntimeSlot *)engine->slots->pdata[i])->synced = false;
 }

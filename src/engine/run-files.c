@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/keyed-hash.h"
-#include "engine/state.h"
+#include "engine/runs.h"
 #include "fs/vfs.h"
 
 enum { CHECK_MS = 1000 };
@@ -307,6 +307,8 @@ static bool apply_work(Engine *engine, Command *command)
 {
         FileWork *work = (FileWork *)command;
 
+        if (!work->ticket.answered && !runs_take_answer(engine))
+                return false;
         leave(engine->files, work, engine->batch.now);
         if (!g_atomic_int_get(&work->late))
                 answer(engine, &work->ticket, work->values, work->failure);
@@ -332,6 +334,8 @@ static bool apply_late(Engine *engine, Command *command)
 {
         LateWork *late = (LateWork *)command;
 
+        if (!late->ticket.answered && !runs_take_answer(engine))
+                return false;
         answer(engine, &late->ticket, NULL, late->failure);
         return true;
 }

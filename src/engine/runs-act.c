@@ -144,6 +144,8 @@ static bool apply_read(Engine *engine, Command *command)
         g_autoptr(GError) error = read->error ? g_error_copy(read->error) : NULL;
         LiveRun *live = runs_find(engine, read->run);
 
+        if (!runs_take_answer(engine))
+                return false;
         if (!live || !live->machine || read->child >= run_children(live->machine) ||
             !run_child(live->machine, read->child)->asked)
                 return true;
@@ -267,6 +269,8 @@ static bool apply_looked(Engine *engine, Command *command)
         const Looked *looked = (const Looked *)command;
         LiveRun *live = runs_find(engine, looked->run);
 
+        if (!runs_take_answer(engine))
+                return false;
         if (!live || !live->machine || looked->node >= run_nodes(live->machine) ||
             run_node(live->machine, looked->node)->state != NODE_LOOKING)
                 return true; /* it was stopped meanwhile */
@@ -514,7 +518,7 @@ static void use_contents(const RunActor *actor, guint32 node, const json_t *valu
         }
 }
 
-/* No batch bounds answers: the job is submitted in runs_work, within the budget. */
+/* The job is submitted in runs_work, within the budget: it costs more than an answer. */
 static void use_prepared(const RunActor *actor, guint32 node, const json_t *values, const GError *failure)
 {
         if (!failure) {

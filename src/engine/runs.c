@@ -1,6 +1,7 @@
 /* The live runs: the set of them, and their part of a batch (see runs.h). */
 #include "engine/runs.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #include "base/keyed-hash.h"
@@ -18,6 +19,8 @@ static void items_unref_p(gpointer items)
         items_unref(items);
 }
 
+enum { LARGE_NODES = 5000 };
+
 /* The large parts of a run. With a million items their memory takes long to free. */
 typedef struct {
         RunPlan *plan;
@@ -25,13 +28,22 @@ typedef struct {
         GHashTable *lists;
 } Remains;
 
+static bool is_large(const Remains *remains)
+{
+        return remains->machine && run_nodes(remains->machine) >= LARGE_NODES;
+}
+
+/* What the run's jobs and rows took goes back to the system, too: otherwise a large run is felt for ever. */
 static void free_remains(bool stopped, void *arg)
 {
         g_autofree Remains *remains = arg;
+        const bool large = is_large(remains);
 
         g_clear_pointer(&remains->lists, g_hash_table_unref);
         run_free(remains->machine);
         g_clear_pointer(&remains->plan, run_plan_unref);
+        if (large && !stopped)
+                (void)malloc_trim(0);
 }
 
 /* On a worker. */
@@ -246,6 +258,14 @@ LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan)
         g_ptr_array_add(engine->batch.runs, live);
         engine->batch.run_texts += plan->text;
         return live;
+}
+
+bool runs_take_answer(Engine *engine)
+{
+        if (engine->batch.run_answers >= RUN_ANSWERS)
+                return false;
+        engine->batch.run_answers++;
+        return true;
 }
 
 void runs_make_due(Engine *engine, LiveRun *live)

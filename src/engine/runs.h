@@ -21,11 +21,12 @@
 #include "pipeline/run.h"
 
 enum {
-        RUN_STEPS = 256,           /* of one run in a batch */
-        RUN_STEPS_ALL = 1024,      /* of all runs in a batch */
-        RUN_JOB_STEPS = 16,        /* for which a job that is submitted or cancelled counts */
-        RUN_RENDER_STEPS = 4,      /* for which an instance counts that is rendered */
-        RUN_STEP_BYTES = 2048,     /* of texts that are rendered, for which they count as a step */
+        RUN_STEPS = 256,       /* of one run in a batch */
+        RUN_STEPS_ALL = 1024,  /* of all runs in a batch */
+        RUN_JOB_STEPS = 16,    /* for which a job that is submitted or cancelled counts */
+        RUN_RENDER_STEPS = 4,  /* for which an instance counts that is rendered */
+        RUN_STEP_BYTES = 2048, /* of texts that are rendered, for which they count as a step */
+        RUN_ANSWERS = 256, /* of workers to all runs in a batch: each renders an instance, or reads a list */
         RUN_ROWS_PER_STEP = 4,     /* rows that a retry copies, for one of these steps */
         RUNS_MAX = 2000,           /* that have not ended */
         RUNS_OF_USER_MAX = 100,    /* ... of one user; administrators have no such limit */
@@ -135,6 +136,8 @@ LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan);
 LiveRun *runs_add(Engine *engine, RunRecord *record, RunPlan *plan);
 /* The run is going to change. */
 void runs_touch(Engine *engine, LiveRun *live);
+/* False: the batch has taken as many answers of workers as it may; this one waits for the next. Counts it. */
+bool runs_take_answer(Engine *engine);
 /* It has work. */
 void runs_make_due(Engine *engine, LiveRun *live);
 /* Stops the run; `by`: for its message. A second stop may add its force. */
@@ -209,7 +212,7 @@ typedef struct {
         Engine *engine;
         LiveRun *live;
         guint *budget; /* steps left; what an action costs beside its own step is taken off, but never all. NULL: the
-                          answer to a question, which no batch bounds */
+                          answer to a question (runs_take_answer) */
 } RunActor;
 
 /* A RunAction; `arg` is a RunActor. */

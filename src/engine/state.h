@@ -86,6 +86,7 @@ typedef struct {
         GPtrArray *dropped_versions;                 /* PipelineVersion, owned */
         GPtrArray *dropped_pipelines;                /* gint64, owned */
         guint64 number;                              /* of the batch, from 1 */
+        guint run_answers;                           /* of workers to runs, that it has taken */
         guint run_steps;                             /* of all runs, left in it */
         gsize run_texts;                             /* bytes of the definitions of its new runs */
         GArray *records;       /* StoreRecord: what is committed, made of the lists above */
