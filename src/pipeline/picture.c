@@ -20,7 +20,8 @@ enum {
 
 typedef struct {
         const Picture *picture;
-        GQueue open; /* Box of a DAG whose components are not drawn yet */
+        GQueue open;       /* Box of a DAG whose components are not drawn yet */
+        GHashTable *sizes; /* of bodies of DAGs: how many boxes they need */
         guint boxes, lines;
         bool less; /* something is drawn in less detail */
 } Build;
@@ -528,6 +529,14 @@ static void open_children(Build *build, Box *dag)
         }
 }
 
+static void leave_closed(Build *build, Box *dag)
+{
+        const Component *at = body_of(build, dag->component);
+
+        build->less = true;
+        add_note(dag, count_format(at[1].children - at->children, "component"));
+}
+
 static void expand(Build *build, Box *dag, guint32 body, bool outermost)
 {
         const Component *at = &build->picture->definition->components[body];
@@ -536,7 +545,7 @@ static void expand(Build *build, Box *dag, guint32 body, bool outermost)
 
         inside.box_of = g_new0(guint32, inside.n + 1);
         if (!fit_inside(build, &inside, outermost, &n)) {
-                add_note(dag, count_format(inside.n, "component"));
+                leave_closed(build, dag);
                 return;
         }
         fill_boxes(build, &inside, n, dag);
@@ -545,6 +554,67 @@ static void expand(Build *build, Box *dag, guint32 body, bool outermost)
         dag->children = g_steal_pointer(&inside.boxes);
         dag->lines = g_steal_pointer(&inside.lines);
         open_children(build, dag);
+}
+
+/* ---- levels ---- */
+
+static guint32 boxes_inside(Build *build, guint32 body)
+{
+        const Component *at = &build->picture->definition->components[body];
+        g_auto(Inside) inside = { .first = at->children, .n = at[1].children - at->children };
+        gpointer known = g_hash_table_lookup(build->sizes, GUINT_TO_POINTER(body));
+        guint32 n;
+
+        if (known)
+                return GPOINTER_TO_UINT(known);
+        inside.box_of = g_new0(guint32, inside.n + 1);
+        join_alike(build, &inside, &n);
+        g_hash_table_insert(build->sizes, GUINT_TO_POINTER(body), GUINT_TO_POINTER(n));
+        return n;
+}
+
+static guint32 boxes_of(Build *build, const Box *dag)
+{
+        return boxes_inside(build, component_target(build->picture->definition, dag->component));
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+        guint32 left = *(const guint32 *)a, right = *(const guint32 *)b;
+
+        return left < right ? -1 : left > right;
+}
+
+/* DAGs of a level with at most so many boxes are expanded: those of one size all or none. */
+static guint32 level_limit(Build *build)
+{
+        guint n = build->open.length, i = 0, left = PICTURE_BOXES_MAX - MIN(build->boxes, PICTURE_BOXES_MAX);
+        g_autofree guint32 *sizes = g_new(guint32, n + 1);
+        guint32 limit = 0;
+
+        for (GList *link = build->open.head; link; link = link->next)
+                sizes[i++] = boxes_of(build, link->data);
+        qsort(sizes, n, sizeof *sizes, compare_sizes);
+        for (i = 0; i < n && sizes[i] <= left; i++) {
+                left -= sizes[i];
+                if (i + 1 == n || sizes[i + 1] != sizes[i])
+                        limit = sizes[i];
+        }
+        return limit;
+}
+
+static void expand_level(Build *build)
+{
+        guint32 limit = level_limit(build);
+
+        for (guint n = build->open.length; n > 0; n--) {
+                Box *dag = g_queue_pop_head(&build->open);
+
+                if (boxes_of(build, dag) <= limit)
+                        expand(build, dag, component_target(build->picture->definition, dag->component), false);
+                else
+                        leave_closed(build, dag);
+        }
 }
 
 static Box *frame_new(const Build *build, const char *name, guint32 part)
@@ -573,11 +643,8 @@ static Box *build_all(Build *build)
                 end = frame_new(build, "post_process", RUN_PART_POST);
                 expand(build, end, DEFINITION_POST, true);
         }
-        while (build->open.length > 0) {
-                Box *dag = g_queue_pop_head(&build->open);
-
-                expand(build, dag, component_target(definition, dag->component), false);
-        }
+        while (build->open.length > 0)
+                expand_level(build);
         entries->state = BOX_DEFINITION;
         if (!end)
                 return g_steal_pointer(&entries);
@@ -632,7 +699,9 @@ char *picture_draw(const Picture *picture)
         double down;
 
         g_queue_init(&build.open);
+        build.sizes = g_hash_table_new(NULL, NULL);
         all = build_all(&build);
+        g_hash_table_unref(build.sizes);
         second = about(&build);
         box_place(all, true);
         down = misfit(all);

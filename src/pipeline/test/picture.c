@@ -206,7 +206,7 @@ static const struct {
         { "many alike are a stack", FAN, 5000, 2, ">5000 components<" },
         { "all of one layer before all of another", FULL, 100, 200, ">100 steps<" },
         { "a long chain is a row of stacks", CHAIN, 20000, 40, ">500 components<" },
-        { "too many DAGs are drawn as boxes", NESTED, 300, 400, ">2 components<" },
+        { "too many DAGs are drawn as boxes", NESTED, 300, 300, ">2 components<" },
 };
 
 static void test_large(gconstpointer data)
