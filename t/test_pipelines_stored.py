@@ -167,6 +167,9 @@ def test_commands(server, tmp_path):
     file.write_text(named("typed", SECOND))
     assert server.paddle("pipeline", "update", "typed", str(file)).stdout == "typed@2\n"
     assert "typed" in server.paddle("pipeline", "list", "-o", "name").stdout.split()
+    rows = [line.split() for line in server.paddle("pipeline", "list").stdout.splitlines()]
+    assert rows[0][:2] == ["NAME", "VERSION"] and ["typed", "2"] in [row[:2] for row in rows]
+    assert "Did you mean 'typed'?" in server.paddle("run", "create", "tpyed", check=1).stderr
     shown = server.paddle("pipeline", "show", "typed@1").stdout
     assert "by hand" in shown
     assert "version 1" in shown

@@ -326,3 +326,31 @@ def test_the_queue_of_steps_that_name_none(server, tmp_path):
     assert reply.status == 403 and "'lab'" in reply.json["message"], reply.body
     assert server.post("/v1/grants", {"user": "ann", "resource": "lab"}).status == 201
     assert server.post("/v1/runs", body, headers=headers).status == 201
+
+
+def test_what_waits_says_for_what(server, tmp_path):
+    """For its dependencies, for a slot, for the end of the entry points; and a job in its queue for what that waits for."""
+    server.paddle("queue", "create", "narrow", "--max", "cpu=1", check=0)
+    sleeps = "{command: sleep 600, env: {PF_JOB_QUEUE_NAME: narrow}}"
+    steps = f"  first: {sleeps}\n  second: {sleeps}\n  later: {{deps: first, command: x}}\n  other: {{command: x}}\n"
+    text = f"name: waits\nparallelism: 2\nentry_points:\n{steps}post_process:\n  clean: {{command: 'true'}}\n"
+    run = create(server, text)
+    running(server, run, "first")
+
+    def said():
+        items = server.get(f"/v1/runs/{run}/tree").json["items"]
+        return {item["name"]: item["message"] or "" for item in items}
+
+    wait_for(lambda: said()["second"], PATIENCE, "why the second job waits")
+    found = said()
+    assert found.pop("second").startswith("its job waits: ")
+    assert found == {
+        "first": "",
+        "later": "waits for 'first'",
+        "other": "waits for a slot: parallelism is 2",
+        "clean": "waits for the end of the entry points",
+    }
+    assert "waits for a slot" in server.paddle("run", "show", run).stdout
+    server.post(f"/v1/runs/{run}/stop", {"force": True})
+    finish(server, run, "terminated")
+    assert not any(text.startswith("waits") for text in said().values())

@@ -843,8 +843,8 @@ class Client:
     def pipelines(
         self, name: Optional[str] = None, user: Optional[str] = None, all_users: bool = False
     ) -> Iterator[StoredPipeline]:
-        """Stored pipelines, oldest first, fetched page by page, without their versions. Only administrators may ask for another `user` or for
-        all; others raise errors.Denied."""
+        """Stored pipelines, oldest first, fetched page by page, each with its newest version. Only administrators may ask for another
+        `user` or for all; others raise errors.Denied."""
         query = {"limit": PAGE, "name": name, "user": user, "all": "true" if all_users else None}
         for item in self._pages("/v1/pipelines", query):
             yield self._pipeline_of(item)

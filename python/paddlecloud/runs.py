@@ -80,7 +80,7 @@ class PipelineVersion:
 @dataclasses.dataclass(eq=False, repr=False)
 class StoredPipeline:
     """A stored pipeline: `id` ("ppl-000001") and `name`, which is that of its definition. Times are RFC 3339 text. `newest` is its newest
-    version; None in a pipeline that came from Client.pipelines(). Two are equal when they are the same pipeline. `raw` is the whole reply.
+    version. Two are equal when they are the same pipeline. `raw` is the whole reply.
 
     The methods use the client that the pipeline came from, so they belong to that client's thread, and raise what its methods raise."""
 

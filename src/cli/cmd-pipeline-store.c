@@ -125,8 +125,16 @@ static const Option list_options[] = {
         { 0 },
 };
 
+static char *cell_version(const json_t *item, const Terminal *terminal)
+{
+        gint64 version = int_of(json_object_get(item, "version"), "version");
+
+        return version ? g_strdup_printf("%" G_GINT64_FORMAT, version) : NULL;
+}
+
 static const Column columns[] = {
         { "NAME", .member = "name" },
+        { ">VERSION", .cell = cell_version },
         { "ID", .member = "id", .fit = { 3 } },
         { "USER", .member = "user", .fit = { 4 } },
         { "CREATED", .member = "created_at", .fit = { 6, 17 } },

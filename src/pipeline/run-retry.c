@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/word.h"
 #include "pipeline/run.h"
 
 enum {
@@ -48,19 +49,36 @@ static guint32 child_named(const Definition *definition, guint32 dag, const char
         return 0;
 }
 
+/* "Did you mean 'train'?", of the components in a DAG; "": none is near. The caller's. */
+static char *suggestion(const Definition *definition, guint32 dag, const char *name)
+{
+        const Component *body = &definition->components[component_target(definition, dag)];
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const char *near;
+
+        for (guint32 i = body->children; i < body[1].children; i++)
+                g_ptr_array_add(names, (gpointer)component_name(definition, i));
+        g_ptr_array_add(names, NULL);
+        near = strlen(name) > 2 ? word_nearest(name, (const char *const *)names->pdata) : NULL;
+        return near ? g_strdup_printf("Did you mean '%s'?", near) : g_strdup("");
+}
+
 static bool no_component(const Definition *definition, const char *text, const char *name, guint32 dag,
                          GError **error)
 {
+        g_autofree char *near = suggestion(definition, dag, name);
+
         if (dag == DEFINITION_ROOT && child_named(definition, DEFINITION_POST, name))
                 return err_set(error, ERR_INVALID,
                                "from: '%.200s' is the post_process step, which always runs again", text);
         if (dag == DEFINITION_ROOT)
                 return err_set(error, ERR_INVALID,
                                "from: '%.200s': there is no component '%.80s' in entry_points\n"
-                               "Components inside a DAG are named with it: DAG.STEP.",
-                               text, name);
-        return err_set(error, ERR_INVALID, "from: '%.200s': there is no component '%.80s' in '%s'", text,
-                       name, component_name(definition, dag));
+                               "%s",
+                               text, name,
+                               *near ? near : "Components inside a DAG are named with it: DAG.STEP.");
+        return err_set(error, ERR_INVALID, "from: '%.200s': there is no component '%.80s' in '%s'%s%s", text,
+                       name, component_name(definition, dag), *near ? "\n" : "", near);
 }
 
 bool run_path_parse(const Definition *definition, const char *text, RunPath *ret, GError **error)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/word.h"
 #include "model/filesystem.h"
 
 enum {
@@ -47,6 +48,15 @@ static json_t *format_both(const PipelineRecord *pipeline, const PipelineVersion
         return reply;
 }
 
+/* The same with its newest version. Without one if it was deleted meanwhile. */
+static json_t *format_newest(Api *api, const PipelineRecord *pipeline)
+{
+        g_autoptr(PipelineVersion) version =
+                store_pipeline_version(api->store, pipeline->seq, 0, false, NULL);
+
+        return version ? format_both(pipeline, version) : format_pipeline(pipeline);
+}
+
 /* ---- which one ---- */
 
 /* By name, of `user`; else by id. */
@@ -59,6 +69,22 @@ static PipelineRecord *look_up(Api *api, const char *user, const char *word, GEr
                 return pipeline;
         g_clear_error(error);
         return store_pipeline(api->store, seq, error);
+}
+
+/* "Did you mean 'digits'? ", of the pipelines of `user`; "": none is near. The caller's. */
+static char *suggestion(Api *api, const char *user, const char *word)
+{
+        const PipelineQuery query = { .user = user, .limit = LIST_MAX };
+        gint64 next;
+        g_autoptr(GPtrArray) found = store_pipelines(api->store, &query, &next, NULL);
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const char *near;
+
+        for (guint i = 0; found && i < found->len; i++)
+                g_ptr_array_add(names, ((PipelineRecord *)found->pdata[i])->name);
+        g_ptr_array_add(names, NULL);
+        near = word_nearest(word, (const char *const *)names->pdata);
+        return near ? g_strdup_printf("Did you mean '%s'? ", near) : g_strdup("");
 }
 
 PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word,
@@ -77,10 +103,12 @@ PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb ver
                 http_request_set_denied(request);
         if (pipeline ||
             err_is(why, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
+                g_autofree char *near = suggestion(api, caller->user, word);
+
                 err_set(error, ERR_NOT_FOUND,
                         "there is no stored pipeline '%.130s' of '%s'\n"
-                        "`paddle pipeline list` shows the stored pipelines.",
-                        word, caller->user);
+                        "%s`paddle pipeline list` shows the stored pipelines.",
+                        word, caller->user, near);
                 return NULL;
         }
         g_propagate_error(error, g_steal_pointer(&why));
@@ -256,7 +284,7 @@ static void list_pipelines(HttpRequest *request, void *arg)
         }
         items = json_array();
         for (guint i = 0; i < found->len; i++)
-                json_array_append_new(items, format_pipeline(found->pdata[i]));
+                json_array_append_new(items, format_newest(api, found->pdata[i]));
         reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
         http_reply_json(request, 200, reply);
 }
@@ -357,7 +385,8 @@ const HttpRoute pipeline_routes[] = {
           "Store the definition of a pipeline under its name, as version 1.", .body_max = BODY_MAX,
           .request = "NewPipeline", .reply = "Pipeline", .reply_status = 201 },
         { "GET", "/v1/pipelines", ACCESS_PIPELINE, VERB_LIST, list_pipelines,
-          "List stored pipelines, oldest first.", .query = list_query, .reply = "PipelineList" },
+          "List stored pipelines, oldest first, each with its newest version.", .query = list_query,
+          .reply = "PipelineList", .on_pool = true }, /* a query for each */
         { "GET", "/v1/pipelines/{pipeline}", ACCESS_PIPELINE, VERB_SHOW, show_pipeline,
           "Show a stored pipeline, by name or id, with its newest version.", .query = one_query,
           .reply = "Pipeline" },

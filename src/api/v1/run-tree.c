@@ -11,6 +11,8 @@ enum {
         ITEMS_MAX = 5000,   /* of a tree */
         INSTANCES_MAX = 20, /* of a loop that are shown, if it has more: a long one */
         PAGE = 1000,
+        NAMED_MAX = 3,           /* dependencies that are named */
+        DEPENDENCIES_MAX = 1000, /* of one component that are looked at */
 };
 
 /* ---- one node ---- */
@@ -206,6 +208,56 @@ static json_t *format_instance(Tree *tree, const RunNodeRecord *node, bool numbe
         return object;
 }
 
+/* ---- what waits ---- */
+
+static void count_states(const Tree *tree, const GPtrArray *nodes, guint32 dag, guint32 component,
+                         gint64 ret[NODE_STATES]);
+
+/* All its instances have succeeded or were skipped. */
+static bool is_done(const Tree *tree, guint32 dag, guint32 component)
+{
+        const RunChildRecord *child = look_up(tree->children, dag, component);
+        const GPtrArray *nodes = look_up(tree->nodes, dag, component);
+        gint64 counts[NODE_STATES] = { 0 };
+
+        if (nodes || look_up(tree->counts, dag, component))
+                count_states(tree, nodes, dag, component, counts);
+        return counts[NODE_SUCCEEDED] + counts[NODE_SKIPPED] >= MAX(child ? child->count : 1, 1);
+}
+
+/* "'a', 'b' and others": dependencies that have not succeeded yet; NULL: all have. The caller's. */
+static char *open_dependencies(const Tree *tree, guint32 dag, guint32 component)
+{
+        const Component *at = &tree->definition->components[component];
+        g_autoptr(GString) names = g_string_new(NULL);
+        guint32 end = MIN(at[1].dependencies, at->dependencies + DEPENDENCIES_MAX);
+        int n = 0;
+
+        for (guint32 k = at->dependencies; k < end && n <= NAMED_MAX; k++) {
+                guint32 other = tree->definition->links[k];
+
+                if (is_done(tree, dag, other))
+                        continue;
+                if (n++ < NAMED_MAX)
+                        g_string_append_printf(names, "%s'%s'", n > 1 ? ", " : "",
+                                               component_name(tree->definition, other));
+                else
+                        g_string_append(names, " and others");
+        }
+        return names->len > 0 ? g_string_free(g_steal_pointer(&names), FALSE) : NULL;
+}
+
+/* What a component waits for that has not begun. The caller's. */
+static char *wait_of(const Tree *tree, guint32 dag, guint32 component)
+{
+        g_autofree char *names = open_dependencies(tree, dag, component);
+
+        if (dag == RUN_POST)
+                return g_strdup("waits for the end of the entry points");
+        return names ? g_strdup_printf("waits for %s", names)
+                     : g_strdup_printf("waits for a slot: parallelism is %d", tree->definition->parallelism);
+}
+
 /* Of a component that has no instance. */
 static json_t *format_waiting(Tree *tree, guint32 dag, guint32 component, NodeState dag_state)
 {
@@ -213,13 +265,14 @@ static json_t *format_waiting(Tree *tree, guint32 dag, guint32 component, NodeSt
         NodeState state = child && child->rest       ? (NodeState)child->rest
                           : node_is_final(dag_state) ? NODE_CANCELLED
                                                      : NODE_NONE;
+        g_autofree char *message = state == NODE_NONE ? wait_of(tree, dag, component) : NULL;
 
         tree->items++;
-        return json_pack("{s:s, s:s, s:s}", "name", component_name(tree->definition, component), "type",
+        return json_pack("{s:s, s:s, s:s, s:s?}", "name", component_name(tree->definition, component), "type",
                          is_loop(tree->definition, dag, component) ? "loop"
                          : is_dag(tree->definition, component)     ? "dag"
                                                                    : "step",
-                         "state", node_state_name(state));
+                         "state", node_state_name(state), "message", message);
 }
 
 /* What the instances of a loop are together. */
@@ -270,7 +323,7 @@ static void count_states(const Tree *tree, const GPtrArray *nodes, guint32 dag, 
 
         if (counted)
                 memcpy(ret, counted, NODE_STATES * sizeof *ret);
-        for (guint i = 0; !counted && i < nodes->len; i++)
+        for (guint i = 0; !counted && nodes && i < nodes->len; i++)
                 ret[((RunNodeRecord *)nodes->pdata[i])->state]++;
 }
 

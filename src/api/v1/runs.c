@@ -438,6 +438,27 @@ static void list_nodes(HttpRequest *request, void *arg)
         http_reply_json(request, 200, reply);
 }
 
+/* Says of steps whose job waits why it does. At most `parallelism` steps of a run have such a job. */
+static void put_waits(Api *api, json_t *items)
+{
+        json_t *item;
+        size_t i;
+
+        json_array_foreach(items, i, item) {
+                const char *id = json_string_value(json_object_get(item, "job"));
+                const char *state = json_string_value(json_object_get(item, "state"));
+                g_autoptr(Job) job = id && strcmp(state, node_state_name(NODE_RUNNING)) == 0
+                                             ? engine_job(api->engine, id)
+                                             : NULL;
+                g_autofree char *why = job ? engine_explain(api->engine, job) : NULL;
+                g_autofree char *message = why ? g_strdup_printf("its job waits: %s", why) : NULL;
+
+                if (message)
+                        json_object_set_new(item, "message", json_string(message));
+                put_waits(api, json_object_get(item, "children"));
+        }
+}
+
 static void show_tree(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -449,6 +470,7 @@ static void show_tree(HttpRequest *request, void *arg)
         g_autoptr(json_t) reply = items ? format_whole(api, run, &error) : NULL;
 
         if (reply) {
+                put_waits(api, items);
                 json_object_set_new(reply, "items", items);
                 json_object_set_new(reply, "partial", json_boolean(partial));
                 http_reply_json(request, 200, reply);

@@ -38,6 +38,9 @@ typedef struct {
              "components:\n  lib:\n    parameters: {n: 1}\n    entry_points:\n"                                            \
              "      x: {command: c, parameters: {m: '{{PF_PARENT.n}}'}}\n      y: {command: c}\n"
 
+#define NAMED                                                                                                \
+        HEAD "entry_points:\n  train: {command: c}\n  outer:\n    entry_points:\n      inner: {command: c}\n"
+
 static const Case cases[] = {
         { "C111 what succeeded is kept", CHAIN, "b", NULL, NULL, "a d" },
         { "post_process runs again", CHAIN, "p", NULL, NULL, "a d b c" },
@@ -274,6 +277,10 @@ static void test_paths(void)
                   "Components inside a DAG are named with it: DAG.STEP." },
                 { NESTED, "d.q", "from: 'd.q': there is no component 'q' in 'd'" },
                 { NESTED, "e.x", "from: 'e.x': there is no component 'x' in 'e'" },
+                { NAMED, "trian",
+                  "from: 'trian': there is no component 'trian' in entry_points\nDid you mean 'train'?" },
+                { NAMED, "outer.iner",
+                  "from: 'outer.iner': there is no component 'iner' in 'outer'\nDid you mean 'inner'?" },
                 { CHAIN, "p", "from: 'p' is the post_process step, which always runs again" },
                 { CHAIN, "", "from: the name of a component is missing" },
         };
