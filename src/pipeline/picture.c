@@ -611,7 +611,8 @@ static void expand_level(Build *build)
                 Box *dag = g_queue_pop_head(&build->open);
 
                 if (boxes_of(build, dag) <= limit)
-                        expand(build, dag, component_target(build->picture->definition, dag->component), false);
+                        expand(build, dag, component_target(build->picture->definition, dag->component),
+                               false);
                 else
                         leave_closed(build, dag);
         }
