@@ -10,7 +10,7 @@ import nbclient
 import nbformat
 import paddlecloud
 import pytest
-from conftest import PATIENCE, ROOT
+from conftest import BIN, PATIENCE, ROOT
 from paddlecloud import notebook
 
 numbers = itertools.count(1)
@@ -158,6 +158,25 @@ def test_a_notebook_submits_a_function(shared_server, tmp_path):
     assert shown[4]["stdout"] == "succeeded ['0 0.5 beside', '1 0.5 beside']\n"
     assert shown[5]["stdout"] == "learned\n"
     assert shown[6]["stdout"] == "job.succeeded True succeeded\n"
+
+
+def test_functions_of_a_notebook_as_steps(shared_server, tmp_path):
+    """A pipeline and its run are shown as pictures; a cell that runs again gives another source."""
+    shown = run_notebook(
+        shared_server,
+        tmp_path,
+        f"os.environ['PADDLE_PROGRAM'] = {str(BIN / 'paddle')!r}\nfrom paddlecloud.pipeline import Pipeline, loop, step",
+        "FACTOR = 2\n\n@step\ndef scale(n: int) -> int:\n    return FACTOR * n",
+        "@step\ndef show(values: list):\n    print(values)",
+        "@Pipeline(name='cells')\ndef cells():\n    for n in loop([1, 2]):\n        made = scale(n)\n    show(made)",
+        "cells()",
+        "run = cells().run().wait()\nrun",
+        "FACTOR = 10\n\nagain = cells().run().wait()",
+        "print([line.text for one in (run, again) for line in one.logs('show')])",
+    )
+    assert "<title>scale" in shown[4]["text/html"] and "<svg" in shown[4]["text/html"]
+    assert "succeeded" in shown[5]["text/html"] and "<svg" in shown[5]["text/html"]
+    assert shown[7]["stdout"] == "['[2, 4]', '[10, 20]']\n"
 
 
 def test_a_notebook_in_the_home_directory_sends_the_function_alone(shared_server, tmp_path):

@@ -125,6 +125,12 @@ def test_outside_of_a_pipeline_it_is_the_function():
     assert numbers.step(1).full_name == "numbers"
 
 
+def test_post_process_may_be_a_function():
+    made = Pipeline(name="p")(lambda: numbers(1))()
+    made.set_post_process(numbers.options(name="last").step(2))
+    assert made.compile()["post_process"]["last"]["command"].startswith("python3 paddle_steps/run.py numbers ")
+
+
 def test_names_of_steps_are_made_up():
     @step
     def load_the_data_of_a_long_name_x():
