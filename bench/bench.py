@@ -33,6 +33,7 @@ sys.path.insert(0, str(ROOT / "t"))
 os.environ.setdefault("PADDLE_BIN", str(ROOT / "build/bin"))
 import neighbour  # noqa: E402
 import runs  # noqa: E402
+import schedules  # noqa: E402
 from conftest import Server, wait_for  # noqa: E402
 
 BIN, TOOLS = ROOT / "build/bin", ROOT / "build/bench"
@@ -512,6 +513,11 @@ def described_pipelines():
     return described.figures(sys.modules[__name__])
 
 
+def many_schedules():
+    """10,000 schedules, one of which is due each second: what they cost, and how late its runs are."""
+    return schedules.figures(sys.modules[__name__])
+
+
 BENCHES = {
     "job-rate": job_rate,
     "submit-latency": submit_latency,
@@ -535,6 +541,7 @@ BENCHES = {
     "sandbox": sandboxed,
     "runs": pipelines,
     "described": described_pipelines,
+    "schedules": many_schedules,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

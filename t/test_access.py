@@ -161,6 +161,12 @@ class House:
         made = self.make("/v1/pipelines", {"definition": text}, self.tokens["owner"])
         return {"pipeline": made["id"], "version": 1}
 
+    def a_schedule(self, role):
+        name = f"schedule{next(self.numbers)}"
+        pipeline = self.a_pipeline(role)["pipeline"]
+        body = {"name": name, "pipeline": pipeline, "crontab": "@daily"}
+        return {"schedule": self.make("/v1/schedules", body, self.tokens["owner"])["id"]}
+
     def a_record(self, role):
         """Of a job and of a run: logs and events."""
         return {**self.a_job(role), **self.a_run(role)}
@@ -230,6 +236,7 @@ class House:
         "event": a_record,
         "run": a_run,
         "pipeline": a_pipeline,
+        "schedule": a_schedule,
         "user": a_user,
         "password": a_user,
         "second factor": a_user,
@@ -281,7 +288,7 @@ def is_denied(reply, kind):
     if reply.status in (401, 403):
         assert reply.json["code"] == ("unauthenticated" if reply.status == 401 else "denied"), reply.body
         return True
-    return reply.status == 404 and kind in ("job", "run", "pipeline", "log", "event", "token")
+    return reply.status == 404 and kind in ("job", "run", "pipeline", "schedule", "log", "event", "token")
 
 
 def expects(rules, scopes, kind, verb, holds, scope):

@@ -18,6 +18,7 @@ KINDS = (
     "grant",
     "token",
     "secret",
+    "schedule",
     "audit",
     "storage",
     "sched",

@@ -352,6 +352,10 @@ PIPELINES = [
     M("run logs nowhere", 1, "no run 'nowhere'", "paddle run list"),
     M("run list --state done", 2, "'done'", "succeeded"),
     M("pipeline show nowhere", 1, "no stored pipeline 'nowhere'", "paddle pipeline list"),
+    M("schedule create nightly steps", 2, "CRONTAB"),
+    M("schedule create nightly steps @daily", 1, "no stored pipeline 'steps'", "paddle pipeline list"),
+    M("schedule create nightly steps @daily --start soon", 2, "--start", "soon"),
+    M("schedule show nowhere", 1, "no schedule 'nowhere'", "paddle schedule list"),
     M("artifact list --run nowhere", 1, "no run 'nowhere'", "paddle run list"),
 ]
 MISTAKES = [

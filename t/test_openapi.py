@@ -84,6 +84,7 @@ EXAMPLE = {
     "name": "none",
     "run": "none",
     "pipeline": "none",
+    "schedule": "none",
     "version": "1",
 }
 
@@ -291,6 +292,20 @@ entry_points:
 """
 
 
+def check_schedules(check):
+    one = "/v1/schedules/{schedule}"
+    body = {"name": "described", "pipeline": "described", "version": 2, "crontab": "@daily", "description": "of Monday"}
+    check("POST", "/v1/schedules", body)
+    check("POST", "/v1/schedules", body, status=409)
+    check("POST", "/v1/schedules", {**body, "crontab": "x"}, status=400)
+    check("GET", "/v1/schedules?limit=1")
+    check("GET", "/v1/schedules/described", route=one)
+    check("GET", "/v1/schedules/described/next?count=2", route=f"{one}/next")
+    check("GET", "/v1/runs?schedule=described")
+    check("POST", "/v1/schedules/described/stop", route=f"{one}/stop")
+    check("DELETE", "/v1/schedules/described", route=one)
+
+
 def check_pipelines(check):
     one = "/v1/pipelines/{pipeline}"
     check("POST", "/v1/pipelines", {"definition": PIPELINE, "description": "of Monday"})
@@ -301,6 +316,7 @@ def check_pipelines(check):
     check("GET", "/v1/pipelines/described/versions", route=f"{one}/versions")
     check("GET", "/v1/pipelines/described/versions/1", route=f"{one}/versions/{{version}}")
     check("POST", "/v1/runs", {"pipeline": "described", "version": 1})
+    check_schedules(check)
     check("DELETE", "/v1/pipelines/described/versions/1", route=f"{one}/versions/{{version}}")
     check("DELETE", "/v1/pipelines/described", route=one)
 

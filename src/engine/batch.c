@@ -103,6 +103,10 @@ static const struct {
         { offsetof(Batch, new_versions), NULL, true, RECORD_PIPELINE_VERSION, RECORD_PUT },
         { offsetof(Batch, dropped_versions), version_free_p, true, RECORD_PIPELINE_VERSION, RECORD_DROP },
         { offsetof(Batch, dropped_pipelines), g_free, true, RECORD_PIPELINE, RECORD_DROP },
+        { offsetof(Batch, schedules), NULL },
+        { offsetof(Batch, schedule_puts), NULL, true, RECORD_SCHEDULE, RECORD_PUT },
+        { offsetof(Batch, dropped_schedules), g_free, true, RECORD_SCHEDULE, RECORD_DROP },
+        { offsetof(Batch, scheduled_runs), run_record_free_p },
         { offsetof(Batch, strays), stray_free_p },
         { offsetof(Batch, unwanted), stray_free_p },
 };
@@ -294,6 +298,7 @@ static bool fill_records(Engine *engine)
         Batch *batch = &engine->batch;
 
         runs_store(engine);
+        schedules_store(engine);
         g_array_set_size(batch->records, 0);
         add_drafts(batch);
         for (gsize i = 0; i < G_N_ELEMENTS(lists); i++)
@@ -432,6 +437,7 @@ static void restore(Engine *engine)
         restore_fed(engine, kept, true);
         runs_restore(engine);
         pipelines_restore(engine);
+        schedules_restore(engine);
         engine->pass_due = true;
 }
 
@@ -702,6 +708,7 @@ static void publish_and_act(Engine *engine)
         answer_all(engine);
         runs_settle(engine);
         pipelines_settle(engine);
+        schedules_settle(engine);
         act(engine, changes);
         free_final(changes);
 }

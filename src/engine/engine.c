@@ -20,6 +20,7 @@ enum {
         BATCH_MAX = 512, /* commands: bounds the time that the first of a batch waits for the last */
         USAGE_MS = 60000,
         FLUSH_MS = 1000, /* of the scheduler's journal */
+        CLOCK_MS = 60 * 1000, /* after which the wall clock is looked at again: it may jump */
         /* A generated name ends with the first 6 characters of the id: the 4 behind the start keep such names apart. */
         ID_START = 2, /* characters */
         ID_START_USES = 128,
@@ -157,6 +158,7 @@ static void fill_batch(Engine *engine, GQueue *commands, bool resting, bool idle
         depend_run(engine);
         if (!resting) {
                 engine->retry_at = 0;
+                schedules_work(engine);
                 runs_work(engine);
                 admit_pass(engine);
                 keep_usage(engine);
@@ -194,7 +196,7 @@ static gint64 sooner(gint64 a, gint64 b)
 static gint64 next_turn(const Engine *engine)
 {
         gint64 now = engine_now(engine), monotonic = clock_monotonic_ms(), until, due = retain_due(engine),
-               runs = runs_due(engine);
+               runs = runs_due(engine), schedules = schedules_due(engine);
 
         if (engine->retry_at > monotonic)
                 return engine->retry_at;
@@ -209,6 +211,8 @@ static gint64 next_turn(const Engine *engine)
                 until = sooner(until, monotonic + due - now);
         if (runs)
                 until = sooner(until, monotonic + MAX(runs - now, 0));
+        if (schedules)
+                until = sooner(until, monotonic + CLAMP(schedules - now, 0, CLOCK_MS));
         if (!engine->sweeps_runs)
                 until = sooner(until, monotonic + MAX(engine->retain_runs_at - now, 0));
         if (g_sequence_get_length(engine->timers) > 0) {
@@ -324,8 +328,9 @@ static bool load(Engine *engine, GError **error)
         feed_usage(engine, state.loaded[RECORD_USAGE]);
         adopt_all(engine, state.loaded[RECORD_JOB]);
         engine->run_seq = state.last_run_seq;
-        runs_load(engine, &state);
         pipelines_load(engine, &state);
+        schedules_load(engine, &state);
+        runs_load(engine, &state);
         return live_load_arrays(engine, error);
 }
 
@@ -381,6 +386,7 @@ Engine *engine_new(const EngineConfig *config, GError **error)
                 &(ThreadPoolConfig){ .name = "engine reads", .threads = 1, .background = true });
         runs_init(engine);
         pipelines_init(engine);
+        schedules_init(engine);
         if (!load(engine, error) || !start_thread(engine, error))
                 return NULL;
         return g_steal_pointer(&engine);
@@ -424,6 +430,7 @@ void engine_free(Engine *engine)
         depend_clear(engine);
         submit_clear(engine);
         runs_clear(engine);
+        schedules_clear(engine);
         pipelines_clear(engine);
         batch_clear(&engine->batch);
         reads_clear(&engine->reads);

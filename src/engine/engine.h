@@ -15,6 +15,7 @@
 #include "model/catalog.h"
 #include "model/job.h"
 #include "model/pipeline-record.h"
+#include "model/schedule-record.h"
 #include "model/run-record.h"
 #include "runtime/runtime.h"
 #include "sched/scheduler.h"
@@ -219,6 +220,24 @@ void engine_update_pipeline(Engine *engine, gint64 seq, const EnginePipeline *pi
  * ERR_NOT_FOUND; ERR_CONFLICT: it is the only version. */
 void engine_delete_pipeline(Engine *engine, gint64 seq, int version, const char *by, EnginePipelineDone done,
                             void *arg);
+
+/* ---- schedules ---- */
+
+/* As a record: `user`, `name`, `note`, `run_user`, `pipeline`, `version`, `fs`, `crontab`, `start_at`, `end_at`, `concurrency`,
+ * `expire_s`, `policy` and `catchup` are what is wanted; the rest does not count. */
+typedef struct {
+        const ScheduleRecord *record;
+        bool admin; /* the limit of a user's schedules does not count */
+} EngineSchedule;
+/* Called once, as EngineRunDone. Borrowed; NULL with an error. */
+typedef void (*EngineScheduleDone)(const ScheduleRecord *schedule, const GError *error, void *arg);
+/* ERR_INVALID: the name, a number, a time or the crontab is wrong, or the crontab is never due; ERR_NOT_FOUND: the version was
+ * deleted; ERR_EXISTS: the user has a schedule of this name; ERR_QUOTA. */
+void engine_create_schedule(Engine *engine, const EngineSchedule *schedule, EngineScheduleDone done, void *arg);
+/* No more ticks; runs go on. ERR_NOT_FOUND, ERR_CONFLICT: it is over. */
+void engine_stop_schedule(Engine *engine, gint64 seq, const char *by, EngineScheduleDone done, void *arg);
+/* Its runs stay. ERR_NOT_FOUND, ERR_CONFLICT: it runs. */
+void engine_delete_schedule(Engine *engine, gint64 seq, const char *by, EngineScheduleDone done, void *arg);
 
 /* Removes the file or directory that a step of a run has written at this path of its main file system, and its records.
  * ERR_NOT_FOUND, ERR_CONFLICT: the run has not ended; or why the file cannot be removed. */

@@ -61,7 +61,9 @@ static char *filesystem_use(const Filesystem *filesystem, void *arg)
 {
         char *use = mounts_use(arg, filesystem->user, filesystem_name(filesystem));
 
-        return use ? use : runs_use(arg, filesystem->user, filesystem_name(filesystem));
+        if (!use)
+                use = runs_use(arg, filesystem->user, filesystem_name(filesystem));
+        return use ? use : schedules_use_fs(arg, filesystem->user, filesystem_name(filesystem));
 }
 
 static CatalogFacts facts(Engine *engine)
@@ -98,6 +100,7 @@ static void tell_dropped(Engine *engine, const Object *object)
 
         if (object->kind == KIND_USER) {
                 runs_stop_of(engine, object->name);
+                schedules_drop_of(engine, object->name);
                 pipelines_drop_of(engine, object->name);
         }
         if (id < 0)

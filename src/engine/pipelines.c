@@ -175,8 +175,12 @@ void pipelines_drop_of(Engine *engine, const char *user)
         while (g_hash_table_iter_next(&iter, NULL, &value))
                 if (strcmp(((StoredPipeline *)value)->record->user, user) == 0)
                         g_ptr_array_add(gone, value);
-        for (guint i = 0; i < gone->len; i++)
-                drop_pipeline(engine, gone->pdata[i], "the deletion of its user");
+        for (guint i = 0; i < gone->len; i++) {
+                const StoredPipeline *stored = gone->pdata[i];
+
+                schedules_fail_of(engine, stored->record->seq);
+                drop_pipeline(engine, stored, "the deletion of its user");
+        }
 }
 
 /* ---- what the commands share ---- */
@@ -488,6 +492,18 @@ static bool drop_one(Engine *engine, DropPipeline *drop, const StoredPipeline *s
         return true;
 }
 
+static bool check_schedules(Engine *engine, const DropPipeline *drop, const StoredPipeline *stored,
+                            GError **error)
+{
+        const char *schedule = schedules_use(engine, drop->seq, drop->version);
+
+        return !schedule ||
+               err_set(error, ERR_CONFLICT,
+                       "schedule '%s' runs pipeline '%s', so it cannot be deleted\n"
+                       "Stop the schedule first: `paddle schedule stop %s`.",
+                       schedule, stored->record->name, schedule);
+}
+
 static bool apply_drop(Engine *engine, Command *command)
 {
         DropPipeline *drop = (DropPipeline *)command;
@@ -495,6 +511,8 @@ static bool apply_drop(Engine *engine, Command *command)
 
         if (!stored) {
                 (void)no_pipeline(drop->seq, &command->error);
+        } else if (!check_schedules(engine, drop, stored, &command->error)) {
+                return true;
         } else if (drop->version) {
                 (void)drop_one(engine, drop, stored, &command->error);
         } else {

@@ -165,12 +165,36 @@ bool run_command_fits(const Engine *engine, const RunPlan *plan)
         return engine->batch.run_texts == 0 || engine->batch.run_texts + plan->text <= RUN_TEXTS_BATCH;
 }
 
+bool run_command_check_places(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+{
+        return engine_may_write(engine, record->user, error) &&
+               check_filesystems(engine, record, plan, error) && check_queue(engine, record, plan, error);
+}
+
+bool run_command_check_limits(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+{
+        return check_open(engine, record, plan, error) &&
+               (record->admin || submit_take_rate(engine, record->user, 1, false, error));
+}
+
 bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
-        return engine_may_write(engine, record->user, error) && check_key(engine, record, error) &&
-               check_filesystems(engine, record, plan, error) && check_queue(engine, record, plan, error) &&
-               check_open(engine, record, plan, error) &&
-               (record->admin || submit_take_rate(engine, record->user, 1, false, error));
+        return check_key(engine, record, error) && run_command_check_places(engine, record, plan, error) &&
+               run_command_check_limits(engine, record, plan, error);
+}
+
+LiveRun *run_command_begin(Engine *engine, RunRecord *record, RunPlan *plan)
+{
+        LiveRun *live;
+
+        record->seq = ++engine->run_seq;
+        record->created = engine->batch.now;
+        g_ptr_array_add(engine->batch.new_runs, record);
+        live = runs_add(engine, run_record_copy(record), plan);
+        runs_note(engine, live, "run.created", json_pack("{s:s}", "name", record->name));
+        run_begin(live->machine);
+        runs_make_due(engine, live);
+        return live;
 }
 
 static bool apply_create(Engine *engine, Command *command)
@@ -188,13 +212,7 @@ static bool apply_create(Engine *engine, Command *command)
         if (!run_command_check(engine, record, create->plan, &command->error) ||
             !check_version(engine, record, &command->error))
                 return true;
-        record->seq = ++engine->run_seq;
-        record->created = engine->batch.now;
-        g_ptr_array_add(engine->batch.new_runs, record);
-        live = runs_add(engine, run_record_copy(record), create->plan);
-        runs_note(engine, live, "run.created", json_pack("{s:s}", "name", record->name));
-        run_begin(live->machine);
-        runs_make_due(engine, live);
+        live = run_command_begin(engine, record, create->plan);
         run_command_set(&create->run, live->record);
         return true;
 }
@@ -307,15 +325,15 @@ bool run_command_repeated(Engine *engine, const RunRecord *record, EngineRunDone
         return true;
 }
 
-static void set_version(RunRecord *record, const PipelineVersion *version)
+void run_record_set_version(RunRecord *record, gint64 pipeline, int version, const char *hash)
 {
-        g_autofree char *id = numbered_id_format("ppl", version->pipeline);
+        g_autofree char *id = numbered_id_format("ppl", pipeline);
 
-        record->pipeline = version->pipeline;
-        record->version = version->version;
-        record->hash = g_strdup(version->hash);
+        record->pipeline = pipeline;
+        record->version = version;
+        record->hash = g_strdup(hash);
         g_free(record->source);
-        record->source = g_strdup_printf("%s-%d", id, version->version);
+        record->source = g_strdup_printf("%s-%d", id, version);
 }
 
 static RunRecord *new_record(Engine *engine, const EngineRun *run)
@@ -333,7 +351,7 @@ static RunRecord *new_record(Engine *engine, const EngineRun *run)
         record->source = g_strdup(run->source);
         record->fs = g_strdup(json_string_value(json_object_get(run->request, "fs_name")));
         if (run->version)
-                set_version(record, run->version);
+                run_record_set_version(record, run->version->pipeline, run->version->version, run->version->hash);
         record->attempt = 1;
         record->size = RUN_BYTES + (gint64)(strlen(record->text) + strlen(record->request));
         return record;

@@ -230,6 +230,11 @@ static bool check_earlier(const RunRecord *earlier, const EngineRetry *wish, GEr
                                "run '%s' has not ended: only a run that has ended can be retried\n"
                                "`paddle run wait %s` waits for its end, `paddle run stop %s` stops it.",
                                earlier->id, earlier->id, earlier->id);
+        if (state == NODE_SKIPPED)
+                return err_set(error, ERR_CONFLICT,
+                               "run '%s' was skipped by its schedule, so there is nothing to retry\n"
+                               "Run the pipeline: `paddle run create PIPELINE`.",
+                               earlier->id);
         if (state == NODE_SUCCEEDED && !wish->from && json_object_size(wish->parameters) == 0)
                 return err_set(
                         error, ERR_CONFLICT,

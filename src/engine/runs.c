@@ -234,6 +234,7 @@ LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan)
         g_hash_table_insert(engine->runs_by_id, record->id, live);
         if (plan && plan->package)
                 views_hold_package(engine->views, plan->package, true);
+        schedules_run_entered(engine, record);
         return live;
 }
 
@@ -244,6 +245,7 @@ static void leave(Engine *engine, LiveRun *live)
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
         leave_owner(engine, live);
+        schedules_run_left(engine, live->record);
         run_plan_publish(engine, live->record->id, NULL);
         drop_remains(engine, live);
         g_hash_table_remove(engine->runs_by_id, live->record->id);

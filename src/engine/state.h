@@ -85,6 +85,10 @@ typedef struct {
         GPtrArray *new_versions;                     /* PipelineVersion, borrowed from the commands */
         GPtrArray *dropped_versions;                 /* PipelineVersion, owned */
         GPtrArray *dropped_pipelines;                /* gint64, owned */
+        GPtrArray *schedules;                        /* LiveSchedule: those that have changed */
+        GPtrArray *schedule_puts;                    /* ScheduleRecord, borrowed from these */
+        GPtrArray *dropped_schedules;                /* gint64, owned */
+        GPtrArray *scheduled_runs;                   /* RunRecord, owned: those of new_runs that no command holds */
         guint64 number;                              /* of the batch, from 1 */
         guint run_answers;                           /* of workers to runs, that it has taken */
         guint run_steps;                             /* of all runs, left in it */
@@ -156,6 +160,10 @@ struct Engine {
         GHashTable *deleted_runs; /* gint64: seqs of the runs that were deleted since the start */
         GHashTable *pipelines;    /* seq -> StoredPipeline, see pipelines.h */
         gint64 pipeline_seq;      /* of the newest one */
+        GHashTable *schedules;    /* seq -> LiveSchedule, see schedules.h */
+        GSequence *schedule_times; /* LiveSchedule by `wake` */
+        gint64 schedule_seq;      /* of the newest one */
+        gint64 started;           /* ms: when the engine was opened */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */
@@ -351,6 +359,33 @@ void pipelines_drop_of(Engine *engine, const char *user);
 /* After the commit, and after one that failed. */
 void pipelines_settle(Engine *engine);
 void pipelines_restore(Engine *engine);
+
+/* ---- schedules.c: schedules of stored pipelines ---- */
+
+void schedules_init(Engine *engine);
+void schedules_clear(Engine *engine);
+void schedules_load(Engine *engine, const StoreState *state); /* before the runs */
+/* Creates the runs of ticks that are due, up to the limits of a batch. */
+void schedules_work(Engine *engine);
+/* When work may be due next, ms; 0: never. The clock may jump: look again in a minute. */
+gint64 schedules_due(const Engine *engine);
+/* A run is live, and is not any more; of runs without a schedule a no-op. */
+void schedules_run_entered(Engine *engine, const RunRecord *run);
+void schedules_run_left(Engine *engine, const RunRecord *run);
+/* The user is deleted: deletes the schedules of this name, and those whose runs would have it. */
+void schedules_drop_of(Engine *engine, const char *user);
+/* The pipeline is deleted with its user: its schedules have failed. */
+void schedules_fail_of(Engine *engine, gint64 pipeline);
+/* The name of a running schedule of this pipeline, and of this version unless it is 0; borrowed. NULL: there is none. */
+const char *schedules_use(Engine *engine, gint64 pipeline, int version);
+/* "schedule 'nightly'" if a running schedule's runs have this file system of the user as their main one; the caller's, or
+ * NULL. */
+char *schedules_use_fs(Engine *engine, const char *user, const char *fs);
+/* Adds what the batch has changed to what it stores. */
+void schedules_store(Engine *engine);
+/* After the commit, and after one that failed. */
+void schedules_settle(Engine *engine);
+void schedules_restore(Engine *engine);
 
 /* ---- batch.c ---- */
 

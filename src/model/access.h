@@ -35,6 +35,7 @@ typedef enum {
         ACCESS_JOB,
         ACCESS_RUN,      /* of a pipeline */
         ACCESS_PIPELINE, /* a stored one */
+        ACCESS_SCHEDULE, /* of a stored pipeline */
         ACCESS_LOG,
         ACCESS_EVENT,
         ACCESS_FILE,

@@ -51,6 +51,8 @@ typedef struct {
                        the text */
         gint64 pipeline; /* seq of the stored pipeline, perhaps deleted since; 0: none */
         int version;     /* of it */
+        gint64 schedule; /* seq of the schedule that created it, perhaps deleted since; 0: none */
+        gint64 scheduled; /* the tick for which it did, ms */
         bool admin;      /* created with an administrator's rights */
         bool stopping;   /* a user stops it */
         bool forced;     /* ... with its post_process */

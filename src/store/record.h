@@ -32,6 +32,8 @@ typedef enum {
                             are dropped in this batch or before; its events go with it */
         RECORD_PIPELINE_VERSION, /* put: PipelineVersion, inserted with its text. drop: PipelineVersion, by (pipeline,
                                     version); the text goes with the last version or run that has it */
+        RECORD_SCHEDULE, /* put: ScheduleRecord, inserted, or changed by seq: message, state, next tick and revision. drop:
+                            gint64, the seq; its events go with it, its runs stay */
         RECORD_KINDS,
 } RecordKind;
 

@@ -262,6 +262,24 @@ GPtrArray *store_pipeline_versions(Store *store, gint64 pipeline, int after, int
         return store->ops->pipeline_versions(store, pipeline, after, limit, ret_next, error);
 }
 
+ScheduleRecord *store_schedule(Store *store, gint64 seq, GError **error)
+{
+        store_check_read();
+        return store->ops->schedule(store, seq, error);
+}
+
+ScheduleRecord *store_schedule_by_name(Store *store, const char *user, const char *name, GError **error)
+{
+        store_check_read();
+        return store->ops->schedule_by_name(store, user, name, error);
+}
+
+GPtrArray *store_schedules(Store *store, const ScheduleQuery *query, gint64 *ret_next, GError **error)
+{
+        store_check_read();
+        return store->ops->schedules(store, query, ret_next, error);
+}
+
 GPtrArray *store_events(Store *store, const EventQuery *query, GError **error)
 {
         store_check_read();

@@ -12,6 +12,7 @@
 #include "model/object.h"
 #include "model/pipeline-record.h"
 #include "model/run-record.h"
+#include "model/schedule-record.h"
 #include "store/event.h"
 #include "store/record.h"
 
@@ -68,13 +69,14 @@ typedef enum {
 
 typedef struct {
         gint64 last_seq, last_revision, events_horizon;
-        gint64 last_object_seq, last_run_seq, last_pipeline_seq;
+        gint64 last_object_seq, last_run_seq, last_pipeline_seq, last_schedule_seq;
         char boot_id[37]; /* of the last run; initially "" */
         /* Owned; NULL for a kind of which nothing is loaded. RECORD_OBJECT: all objects, in order of seq.
          * RECORD_JOB: the open jobs, in order of seq. RECORD_USAGE: all of it. RECORD_RUN: the runs that have not
          * ended, with their texts, in order of seq; RECORD_RUN_NODE: their nodes, in order of run and node;
          * RECORD_RUN_CHILD: their children, in order of run and first node. RECORD_PIPELINE: all stored pipelines, in
-         * order of seq; RECORD_PIPELINE_VERSION: their versions, without texts, in order of pipeline and version. */
+         * order of seq; RECORD_PIPELINE_VERSION: their versions, without texts, in order of pipeline and version.
+         * RECORD_SCHEDULE: all schedules, in order of seq. */
         GPtrArray *loaded[RECORD_KINDS];
 } StoreState;
 void store_state_clear(StoreState *state);
@@ -146,6 +148,7 @@ typedef struct {
         const char *user;  /* NULL: of all users */
         const char *name;  /* exact, or NULL */
         gint64 pipeline;   /* seq of the stored pipeline that they were made of; 0: of any, or of none */
+        gint64 schedule;   /* seq of the schedule that created them, whoever owns them (`user` does not count); 0: of any, or of none */
         guint32 states;    /* bit set of 1u << NodeState, of run_record_state; 0: all */
         gint64 before_seq; /* runs with a smaller seq; 0: start with the newest */
         bool oldest_first; /* `before_seq` does not count, but: */
@@ -209,6 +212,22 @@ PipelineVersion *store_pipeline_version(Store *store, gint64 pipeline, int versi
  * of the next page; 0: this is the last one. */
 GPtrArray *store_pipeline_versions(Store *store, gint64 pipeline, int after, int limit, int *ret_next,
                                    GError **error);
+
+/* Schedules. */
+ScheduleRecord *store_schedule(Store *store, gint64 seq, GError **error); /* ERR_NOT_FOUND */
+ScheduleRecord *store_schedule_by_name(Store *store, const char *user, const char *name,
+                                       GError **error); /* ERR_NOT_FOUND */
+typedef struct {
+        const char *user; /* NULL: of all users */
+        const char *name; /* exact, or NULL */
+        gint64 pipeline;  /* seq; 0: of any */
+        int version;      /* 0: of any */
+        guint32 states;   /* bit set of 1u << ScheduleState; 0: all */
+        gint64 after_seq; /* schedules with a larger seq; 0: all */
+        int limit;        /* 1..1000 */
+} ScheduleQuery;
+/* ScheduleRecord, oldest first. *ret_next: the `after_seq` of the next page; 0: this is the last one. */
+GPtrArray *store_schedules(Store *store, const ScheduleQuery *query, gint64 *ret_next, GError **error);
 
 /* Reads text and request of a run that has neither, also of a dropped one. */
 bool store_run_text(Store *store, RunRecord *run, GError **error);
@@ -295,6 +314,9 @@ struct StoreOps {
                                              GError **error);
         GPtrArray *(*pipeline_versions)(Store *store, gint64 pipeline, int after, int limit, int *ret_next,
                                         GError **error);
+        ScheduleRecord *(*schedule)(Store *store, gint64 seq, GError **error);
+        ScheduleRecord *(*schedule_by_name)(Store *store, const char *user, const char *name, GError **error);
+        GPtrArray *(*schedules)(Store *store, const ScheduleQuery *query, gint64 *ret_next, GError **error);
         GPtrArray *(*events)(Store *store, const EventQuery *query, GError **error);
         gint64 (*events_horizon)(Store *store);
         Token *(*token_by_hash)(Store *store, const char *hash, GError **error);

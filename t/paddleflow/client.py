@@ -108,6 +108,7 @@ STATUS = {
             "RunNotFound",
             "ArtifactEventNotFound",
             "PipelineNotFound",
+            "ScheduleNotFound",
             "FlavourNotFound",
             "JobNotFound",
         ],

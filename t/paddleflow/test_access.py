@@ -98,6 +98,15 @@ WHO = {
     "DELETE /pipeline/{pipelineID}": ("owner", "", None),
     "GET /pipeline/{pipelineID}/{pipelineVersionID}": ("owner", "", None),
     "DELETE /pipeline/{pipelineID}/{pipelineVersionID}": ("owner", "", None),
+    "POST /schedule": (
+        "owner",
+        "",
+        {"name": "{username}", "pipelineID": "{scheduled}", "pipelineVersionID": "1", "crontab": "@daily"},
+    ),
+    "GET /schedule": ("user", "", None),
+    "GET /schedule/{scheduleID}": ("owner", "", None),
+    "PUT /schedule/{scheduleID}": ("owner", "", None),
+    "DELETE /schedule/{scheduleID}": ("owner", "", None),
     "GET /log/run/{runID}": ("owner", "", None),
     "GET /wsjob": ("user", "", None),
     "GET /log/job": ("owner", "?jobID={jobID}&framework=standalone", None),
@@ -170,6 +179,11 @@ def things(flow):
     pipeline = good(flow.post("/pipeline", {"yamlRaw": yaml}, who=user), 201).json["pipelineID"]
     good(flow.post(f"/pipeline/{pipeline}", {"yamlRaw": yaml}, who=user), 201)
     run = good(flow.post("/run", {"pipelineID": pipeline}, who=user), 201).json["runID"]
+    text = base64.b64encode(STEPS.replace("NAME", fresh("stored")).encode()).decode()
+    scheduled = good(flow.post("/pipeline", {"yamlRaw": text}, who=user), 201).json["pipelineID"]
+    body = {"name": "of_olga", "pipelineID": scheduled, "pipelineVersionID": "1", "crontab": "@daily"}
+    schedule = good(flow.post("/schedule", body, who=user), 201).json["scheduleID"]
+    good(flow.put(f"/schedule/{schedule}", who=user), empty=True)
     wait_for(lambda: good(flow.get(f"/run/{run}")).json["status"] == "succeeded", PATIENCE, "the run's end")
     return {
         "username": user,
@@ -182,6 +196,8 @@ def things(flow):
         "runID": run,
         "pipelineID": pipeline,
         "pipelineVersionID": "1",
+        "scheduled": scheduled,
+        "scheduleID": schedule,
         "yaml": yaml,
         "new": fresh("anew"),
     }
@@ -207,9 +223,11 @@ def test_who(flow, stranger, things, name):
             assert may == (reply.status < 400), reply
             if not may:
                 refused(reply, "AuthWithoutToken")
-        elif name in ("PUT /job/{jobID}", "PUT /run/{runID}") and may:
+        elif name in ("PUT /job/{jobID}", "PUT /run/{runID}", "PUT /schedule/{scheduleID}") and may:
             refused(reply, "ActionNotAllowed")  # it has ended
             assert "already" in reply.json["message"]
+        elif name == "DELETE /schedule/{scheduleID}" and not may:
+            refused(reply, "ScheduleNotFound")
         elif "k8s/object" in path and may:
             refused(reply, "ActionNotAllowed")  # of a cluster of another type
             assert "type Local" in reply.json["message"]

@@ -110,6 +110,7 @@ def test_help_needs_no_server(cli):
         "job",
         "run",
         "pipeline",
+        "schedule",
         "log",
         "statistics",
         "version",
@@ -120,7 +121,7 @@ def test_help_needs_no_server(cli):
 
 
 @pytest.mark.parametrize(
-    "group", ["user", "queue", "flavour", "cluster", "fs", "job", "run", "pipeline", "log", "statistics"]
+    "group", ["user", "queue", "flavour", "cluster", "fs", "job", "run", "pipeline", "schedule", "log", "statistics"]
 )
 def test_help_of_a_group(cli, group):
     assert cli.out(group, "--help")
@@ -766,3 +767,23 @@ def test_pipeline(cli, flow):
     cli.fails("pipeline", "deleteversion", made, "2", code="ActionNotAllowed")
     assert cli.out("pipeline", "delete", made) == f"pipeline[{made}] delete success\n"
     cli.fails("pipeline", "show", made, code="PipelineNotFound")
+
+
+def test_schedule(cli, flow):
+    name = fresh("scheduled").replace("-", "_")
+    text = f"name: {name}\nentry_points:\n  a: {{command: c, condition: '1 > 2'}}\n"
+    yaml = base64.b64encode(text.encode()).decode()
+    pipeline = good(flow.post("/pipeline", {"yamlRaw": yaml}), 201).json["pipelineID"]
+    options = ("-d", "of Monday", "-c", "2", "-cp", "skip", "-ei", "60", "--catchup")
+    said = cli.out("schedule", "create", name, pipeline, "1", "@every 1s", *options)
+    made = re.search(r"^schedule\[(\w+)\] create success, schedule id\[(.+)\]\n$", said)
+    assert made and made[1] == name
+    assert {made[2], name, "of Monday", "@every 1s"} <= cells(cli.out("schedule", "list", "-n", name, "-s", "active"))
+    row = cli.json("schedule", "show", made[2])[0]
+    assert row["options"]["concurrency"] == 2
+    wait_for(lambda: "succeeded" in cli.out("schedule", "show", made[2]), PATIENCE, "a run")
+    assert cli.out("schedule", "stop", made[2]) == f"schedule[{made[2]}] stop success\n"
+    cli.fails("schedule", "stop", made[2], code="ActionNotAllowed")
+    assert made[2] in cli.out("schedule", "list", "-s", "final", "-p", pipeline)
+    assert cli.out("schedule", "delete", made[2]) == f"schedule[{made[2]}] delete success\n"
+    cli.fails("schedule", "show", made[2], code="ScheduleNotFound")

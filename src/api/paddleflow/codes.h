@@ -62,6 +62,7 @@
         X(RunNotFound, 404)                                                                                  \
         X(ArtifactEventNotFound, 404)                                                                        \
         X(PipelineNotFound, 404)                                                                             \
+        X(ScheduleNotFound, 404)                                                                             \
         X(FlavourNotFound, 404)                                                                              \
         X(JobNotFound, 404)                                                                                  \
         X(MethodNotAllowed, 405)                                                                             \

@@ -7,6 +7,7 @@
 #include "pipeline/source.h"
 
 #define LIST "runList"
+#define SCHEDULED "scheduledRunList" /* of the markers of the runs of a schedule */
 
 enum {
         BODY_MAX = 24 * 1024 * 1024, /* a text of 16 MiB in base64 */
@@ -42,7 +43,8 @@ static guint32 states_of(char **words)
                       { "terminating", NODE_STOPPING },
                       { "succeeded", NODE_SUCCEEDED },
                       { "failed", NODE_FAILED },
-                      { "terminated", NODE_TERMINATED } };
+                      { "terminated", NODE_TERMINATED },
+                      { "skipped", NODE_SKIPPED } };
         guint32 states = 0;
 
         for (; words && *words; words++)
@@ -357,17 +359,23 @@ static bool is_wanted(const Filter *filter, const RunRecord *run)
                is_in(filter->words, run_word(run));
 }
 
+char *run_schedule(const RunRecord *run)
+{
+        return run->schedule ? numbered_id_format("schedule", run->schedule) : g_strdup("");
+}
+
 static json_t *show_brief(const RunRecord *run)
 {
         g_autofree char *id = numbered_id_format("run", run->seq);
         g_autofree char *created = time_text(run->created),
                         *updated = time_text(run->finished ? run->finished : run->created);
+        g_autofree char *schedule = run_schedule(run), *scheduled = time_text(run->scheduled);
 
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "runID", id,
                          "name", run->name, "source", run->source ? run->source : "", "username", run->user,
                          "fsName", run->fs ? run->fs : "", "description", run->note ? run->note : "",
-                         "scheduleID", "", "runMsg", run->message ? run->message : "", "status",
-                         run_word(run), "scheduledTime", "", "createTime", created, "activateTime", created,
+                         "scheduleID", schedule, "runMsg", run->message ? run->message : "", "status",
+                         run_word(run), "scheduledTime", scheduled, "createTime", created, "activateTime", created,
                          "updateTime", updated);
 }
 
@@ -402,6 +410,26 @@ static json_t *collect(const Call *call, Filter *filter, gint64 max, gint64 *ret
         } while (next && ++scans < SCANS_MAX);
         *ret_next = next; /* there may be more, far away */
         return g_steal_pointer(&items);
+}
+
+json_t *run_page_of(const Call *call, gint64 schedule, GError **error)
+{
+        g_auto(Filter) filter = { 0 };
+        json_t *items;
+        gint64 next = 0;
+        Page page;
+
+        if (!page_take(call, SCHEDULED, &page, error))
+                return NULL;
+        filter.ids = call_query_list(call, "runFilter");
+        filter.words = call_query_list(call, "statusFilter");
+        filter.query = (RunQuery){ .schedule = schedule,
+                                   .states = states_of(filter.words),
+                                   .oldest_first = true,
+                                   .after_seq = page.after,
+                                   .limit = PADDLEFLOW_KEYS_MAX };
+        items = collect(call, &filter, page.max, &next, error);
+        return items ? page_format(call, SCHEDULED, &page, next, LIST, items) : NULL;
 }
 
 static void list_now(HttpRequest *request, void *arg)

@@ -66,7 +66,7 @@ static HttpRoute *join(void)
         static const HttpRoute *const parts[] = { user_rows,     grant_rows, queue_rows,   flavour_rows,
                                                   cluster_rows,  node_rows,  pool_rows,    fs_rows,
                                                   job_rows,      run_rows,   run_log_rows, artifact_rows,
-                                                  pipeline_rows, feed_rows,  log_rows,     statistics_rows,
+                                                  pipeline_rows, schedule_rows, feed_rows,  log_rows,     statistics_rows,
                                                   about_rows };
         GArray *all = g_array_new(TRUE, FALSE, sizeof(HttpRoute));
 

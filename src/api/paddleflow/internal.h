@@ -43,7 +43,7 @@ struct PaddleFlow {
 };
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
-        pool_rows[], fs_rows[], job_rows[], run_rows[], run_log_rows[], artifact_rows[], pipeline_rows[],
+        pool_rows[], fs_rows[], job_rows[], run_rows[], run_log_rows[], artifact_rows[], pipeline_rows[], schedule_rows[],
         feed_rows[], log_rows[], statistics_rows[], about_rows[];
 /* All of them as one table. Each may come with a body: of PADDLEFLOW_BODY_MAX bytes where its row does not say. */
 const HttpRoute *paddleflow_routes(void);
@@ -265,8 +265,12 @@ json_t *job_tasks_logs(PaddleFlow *flow, const Job *job, LogRead read, const voi
 
 /* ---- runs and pipelines ---- */
 
-/* Replies with the state of a run here: "running", "terminating", "succeeded", "failed", "terminated". */
+/* Replies with the state of a run here: "running", "terminating", "succeeded", "failed", "terminated", "skipped". */
 const char *run_word(const RunRecord *run);
+/* The id of the schedule that created it, or ""; the caller's. */
+char *run_schedule(const RunRecord *run);
+/* A page of the runs of a schedule, by the query's runFilter, statusFilter, marker and maxKeys; NULL with an error. */
+json_t *run_page_of(const Call *call, gint64 schedule, GError **error);
 /* The run of the id, if the caller may see it: RunNotFound, AccessDenied. The caller's. */
 RunRecord *call_run(const Call *call, const char *id, GError **error);
 /* The stored pipeline of the id: PipelineNotFound, AccessDenied. The caller's. */
@@ -322,5 +326,5 @@ extern const Shape shapes[];
 extern const GoField login_body[], user_body[], password_body[], grant_body[], queue_body[], flavour_body[],
         cluster_body[], cluster_filter_body[], object_body[], pool_body[], single_body[], distributed_body[],
         workflow_body[], modify_body[], card_time_body[], fs_body[], fs_cache_body[], link_body[],
-        run_create_body[], run_stop_body[], run_delete_body[], pipeline_body[];
+        run_create_body[], run_stop_body[], run_delete_body[], pipeline_body[], schedule_body[];
 const char *paddleflow_description(gsize *ret_len);

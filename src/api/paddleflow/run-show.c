@@ -538,6 +538,7 @@ static void write_head(Show *show, GString *out)
         json_t *parameters = json_object_get(show->request, "parameters");
         g_autofree char *created = time_text(run->created),
                         *updated = time_text(run->finished ? run->finished : run->created);
+        g_autofree char *schedule = run_schedule(run);
         g_autoptr(json_t) head = json_pack(
                 "{s:s, s:s, s:s, s:s, s:s, s:{s:o}, s:s, s:O?, s:s, s:{s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
                 "s:s}",
@@ -547,7 +548,7 @@ static void write_head(Show *show, GString *out)
                 "failureOptions", "strategy",
                 said(show, "failure_strategy", definition->continues ? "continue" : "fail_fast"), "dockerEnv",
                 said(show, "image", definition_text(definition, definition->image)), "disabled",
-                said(show, "disabled", ""), "scheduleID", "", "runMsg", run->message ? run->message : "",
+                said(show, "disabled", ""), "scheduleID", schedule, "runMsg", run->message ? run->message : "",
                 "status", run_word(run), "runCachedIDs", "", "createTime", created, "activateTime", created,
                 "updateTime", updated);
 

@@ -142,6 +142,20 @@ const GoField run_create_body[] = { { "fsName", GO_STRING },
                                     { "scheduleID", GO_STRING },
                                     { "scheduledAt", GO_STRING },
                                     END };
+/* The client sends both numbers as texts. */
+const GoField schedule_body[] = { { "name", GO_STRING },
+                                  { "pipelineID", GO_STRING },
+                                  { "pipelineVersionID", GO_STRING },
+                                  { "crontab", GO_STRING },
+                                  { "desc", GO_STRING },
+                                  { "startTime", GO_STRING },
+                                  { "endTime", GO_STRING },
+                                  { "concurrency", GO_ANY },
+                                  { "concurrencyPolicy", GO_STRING },
+                                  { "expireInterval", GO_ANY },
+                                  { "catchup", GO_BOOL },
+                                  { "username", GO_STRING },
+                                  END };
 const GoField run_stop_body[] = { { "stopForce", GO_BOOL }, END };
 const GoField run_delete_body[] = { { "checkCache", GO_BOOL }, END };
 const GoField pipeline_body[] = { { "fsName", GO_STRING },  { "yamlPath", GO_STRING },
@@ -387,6 +401,25 @@ static const GoField version_whole[] = { { "pipeline", GO_STRUCT, pipeline_shown
                                          { "pipelineVersion", GO_STRUCT, version_listed, true },
                                          END };
 
+static const GoField schedule_made[] = { TEXT("scheduleID"), END };
+static const GoField schedule_options[] = { { "catchup", GO_BOOL, NULL, true },
+                                            { "expireInterval", GO_INT, NULL, true },
+                                            { "concurrency", GO_INT, NULL, true },
+                                            TEXT("concurrencyPolicy"),
+                                            END };
+static const GoField fs_config[] = { TEXT("username"), END };
+#define SCHEDULE                                                                                               \
+        TEXT("scheduleID"), TEXT("name"), TEXT("desc"), TEXT("pipelineID"), TEXT("pipelineVersionID"),         \
+                TEXT("username"), { "fsConfig", GO_STRUCT, fs_config, true }, TEXT("crontab"),                 \
+                { "options", GO_STRUCT, schedule_options, true }, TEXT("startTime"), TEXT("endTime"),          \
+                TEXT("createTime"), TEXT("updateTime"), TEXT("nextRunTime"), TEXT("scheduleMsg"), TEXT("status")
+static const GoField schedule_listed[] = { SCHEDULE, END };
+static const GoField schedule_list[] = { PAGE, { "scheduleList", GO_STRUCTS, schedule_listed, true }, END };
+static const GoField schedule_shown[] = { SCHEDULE,
+                                          { "runs", GO_STRUCT, run_list, true },
+                                          { "nextMarker", GO_STRING },
+                                          END };
+
 const Shape shapes[] = {
         { "Error", error_shown },
         { "LogIn", login_body },
@@ -453,5 +486,9 @@ const Shape shapes[] = {
         { "PipelineList", pipeline_list },
         { "PipelineShown", pipeline_whole },
         { "PipelineVersion", version_whole },
+        { "NewSchedule", schedule_body },
+        { "ScheduleMade", schedule_made },
+        { "ScheduleList", schedule_list },
+        { "ScheduleShown", schedule_shown },
         { 0 },
 };

@@ -28,7 +28,8 @@ const HttpRoute *const *api_routes(void)
                                                 audit_routes,      sso_routes,
                                                 result_routes,     run_routes,
                                                 run_sum_routes,    artifact_routes,
-                                                pipeline_routes,   NULL };
+                                                pipeline_routes,   schedule_routes,
+                                                NULL };
 
         return all;
 }

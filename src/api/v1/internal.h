@@ -39,7 +39,8 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
         package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
         secret_routes[], catalog_routes[], filesystem_routes[], scheduler_routes[], metrics_routes[],
         ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[], result_routes[],
-        run_routes[], run_sum_routes[], artifact_routes[], pipeline_routes[];
+        run_routes[], run_sum_routes[], artifact_routes[], pipeline_routes[],
+        schedule_routes[];
 
 /* The parameter `user` of routes below /v1/jobs/{job}: its sentence, and a query with nothing else. */
 #define WHOSE_JOB "Whose job a name means (administrators)."
@@ -48,6 +49,9 @@ extern const HttpParameter whose_job[];
 /* The stored pipeline with this name or id, if the caller may do that with it; the caller's. ?user= says whose name it is,
  * for administrators. NULL with ERR_NOT_FOUND. */
 PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word,
+                                  GError **error);
+/* The same for a schedule. */
+ScheduleRecord *api_find_schedule(Api *api, HttpRequest *request, AccessVerb verb, const char *word,
                                   GError **error);
 /* Whose things a list shows: the caller's, or for an administrator those of ?user= or, with ?all=true, everyone's (NULL).
  * `what`: "runs". */

@@ -25,14 +25,17 @@ static json_t *format_run(const RunRecord *run)
         g_autofree char *created = clock_format(run->created);
         g_autofree char *finished = run->finished ? clock_format(run->finished) : NULL;
         g_autofree char *pipeline = run->pipeline ? numbered_id_format("ppl", run->pipeline) : NULL;
+        g_autofree char *schedule = run->schedule ? numbered_id_format("schedule", run->schedule) : NULL;
+        g_autofree char *scheduled = run->scheduled ? clock_format(run->scheduled) : NULL;
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s}", "id",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s, s:s?, s:s?}", "id",
                          run->id, "name", run->name, "user", run->user, "state",
                          node_state_name(run_record_state(run)), "message", run->message ? run->message : "",
                          "attempt", (int)run->attempt, "retry_of", run->retry_id, "revision",
                          (json_int_t)run->revision, "created_at", created, "finished_at", finished,
                          "pipeline", pipeline, "version", pipeline ? json_integer(run->version) : json_null(),
-                         "description", run->note ? run->note : "");
+                         "description", run->note ? run->note : "", "schedule", schedule, "scheduled_at",
+                         scheduled);
 }
 
 /* With the number of its nodes in each state. */
@@ -319,8 +322,8 @@ static void delete_run(HttpRequest *request, void *arg)
 
 /* ---- reading ---- */
 
-/* `last` is the last state that there is. */
-static bool query_states(HttpRequest *request, NodeState last, guint32 *ret, GError **error)
+/* `nodes`: of nodes; only these are cancelled. */
+static bool query_states(HttpRequest *request, bool nodes, guint32 *ret, GError **error)
 {
         const char *text = http_request_query(request, "state");
         g_auto(GStrv) words = text ? g_strsplit(text, ",", -1) : NULL;
@@ -328,12 +331,13 @@ static bool query_states(HttpRequest *request, NodeState last, guint32 *ret, GEr
         for (char **word = words; word && *word; word++) {
                 NodeState state;
 
-                if (!node_state_parse(*word, &state) || state < NODE_RUNNING || state > last)
+                if (!node_state_parse(*word, &state) || state < NODE_RUNNING ||
+                    (state == NODE_CANCELLED && !nodes))
                         return err_set(
                                 error, ERR_INVALID,
                                 "state: '%.40s' is not a state\nStates are running, stopping, succeeded, failed, "
-                                "terminated%s.",
-                                *word, last == NODE_SKIPPED ? ", cancelled, skipped" : "");
+                                "terminated%s, skipped.",
+                                *word, nodes ? ", cancelled" : "");
                 *ret |= 1u << state;
         }
         return true;
@@ -362,6 +366,17 @@ static bool query_pipeline(Api *api, HttpRequest *request, RunQuery *query, GErr
                        word, user);
 }
 
+/* Only runs of a schedule; whoever may see it may see them. */
+static bool query_schedule(Api *api, HttpRequest *request, RunQuery *query, GError **error)
+{
+        const char *word = http_request_query(request, "schedule");
+        g_autoptr(ScheduleRecord) schedule =
+                word ? api_find_schedule(api, request, VERB_SHOW, word, error) : NULL;
+
+        query->schedule = schedule ? schedule->seq : 0;
+        return !word || schedule;
+}
+
 static void list_runs(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -377,8 +392,8 @@ static void list_runs(HttpRequest *request, void *arg)
                 return;
         query.limit = (int)limit;
         if (api_query_owner(request, "runs", &query.user, &error) &&
-            query_states(request, NODE_TERMINATED, &query.states, &error) &&
-            query_pipeline(api, request, &query, &error))
+            query_states(request, false, &query.states, &error) &&
+            query_pipeline(api, request, &query, &error) && query_schedule(api, request, &query, &error))
                 runs = store_runs(api->store, &query, &next, &error);
         if (!runs) {
                 http_fail(request, error);
@@ -424,7 +439,7 @@ static void list_nodes(HttpRequest *request, void *arg)
                 return;
         query.run = run->seq;
         query.limit = (int)limit;
-        if (query_states(request, NODE_SKIPPED, &query.states, &error))
+        if (query_states(request, true, &query.states, &error))
                 text = run_texts_get(api->run_texts, api->store, run, &error);
         if (text)
                 nodes = store_run_nodes(api->store, &query, &next, &error);
@@ -528,8 +543,9 @@ static const HttpParameter list_runs_query[] = {
         { "all", HTTP_BOOLEAN, "Everyone's runs (administrators)." },
         { "name", HTTP_STRING, "Only runs with this name." },
         { "pipeline", HTTP_STRING, "Only runs of this stored pipeline, by name or id." },
+        { "schedule", HTTP_STRING, "Only runs of this schedule, by name or id." },
         { "state", HTTP_STRING,
-          "Only these states, separated by commas: running, stopping, succeeded, failed, terminated." },
+          "Only these states, separated by commas: running, stopping, succeeded, failed, terminated, skipped." },
         { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
         { "after", HTTP_STRING, "Marker of the page before." },
         { 0 },

@@ -28,6 +28,7 @@ static const struct {
         { ACCESS_JOB, "job", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_RUN, "run", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_PIPELINE, "pipeline", "uoga", "oa", "uoga", "oa", "oa", "" },
+        { ACCESS_SCHEDULE, "schedule", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_LOG, "log", "uoga", "oa", "", "", "", "" },
         { ACCESS_EVENT, "event", "uoga", "oa", "", "", "", "" },
         { ACCESS_FILE, "file", "uoga", "uoga", "uoga", "oa", "oa", "" },
@@ -95,6 +96,7 @@ static const struct {
         { ACCESS_PACKAGE, "rrsssa" }, { ACCESS_SCHEDULER, "rraaaa" },  { ACCESS_STATISTICS, "rraaaa" },
         { ACCESS_AUDIT, "aaaaaa" },   { ACCESS_STORAGE, "rraaaa" },    { ACCESS_SECOND_FACTOR, "aaaaaa" },
         { ACCESS_SECRET, "raaaaa" },  { ACCESS_FILESYSTEM, "rraaaa" }, { ACCESS_PIPELINE, "rrsssa" },
+        { ACCESS_SCHEDULE, "rrsssa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);
 

@@ -172,6 +172,7 @@ static bool load_state(Conn *conn, StoreState *ret, GError **error)
         ret->last_object_seq = conn_int(conn, LOAD_STATE, 4);
         ret->last_run_seq = conn_int(conn, LOAD_STATE, 5);
         ret->last_pipeline_seq = conn_int(conn, LOAD_STATE, 6);
+        ret->last_schedule_seq = conn_int(conn, LOAD_STATE, 7);
         g_strlcpy(ret->boot_id, boot_id, sizeof ret->boot_id);
         conn_reset(conn, LOAD_STATE);
         return true;

@@ -117,6 +117,9 @@ const char *const reader_sql[] = {
         [RUNS_OF_USER] = RUN_PAGE("run INDEXED BY run_user", " AND user = ?7"),
         [RUNS_UP] = RUN_PAGE_UP("run NOT INDEXED", ""),
         [RUNS_UP_OF_USER] = RUN_PAGE_UP("run INDEXED BY run_user", " AND user = ?7"),
+        [RUNS_OF_SCHEDULE] = RUN_PAGE("run INDEXED BY run_schedule", " AND schedule > 0 AND schedule = ?7"),
+        [RUNS_UP_OF_SCHEDULE] =
+                RUN_PAGE_UP("run INDEXED BY run_schedule", " AND schedule > 0 AND schedule = ?7"),
         [RUN_LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM run",
         [RUN_NODES] =
                 "SELECT " RUN_NODE_COLUMNS ", job.id FROM run_node LEFT JOIN job ON job.seq = run_node.job"
@@ -177,6 +180,13 @@ const char *const reader_sql[] = {
                             " CROSS JOIN pipeline_text ON pipeline_text.hash = pipeline_version.hash"),
         [VERSIONS] = "SELECT " PIPELINE_VERSION_COLUMNS
                      " FROM pipeline_version WHERE pipeline = ?1 AND version > ?2 ORDER BY version LIMIT ?3",
+        [SCHEDULE_BY_SEQ] = "SELECT " SCHEDULE_COLUMNS " FROM schedule WHERE seq = ?1",
+        [SCHEDULE_BY_NAME] = "SELECT " SCHEDULE_COLUMNS
+                             " FROM schedule INDEXED BY schedule_name WHERE user = ?1 AND name = ?2",
+        /* The engine bounds their number, as that of pipelines. */
+        [SCHEDULES] = "SELECT " SCHEDULE_COLUMNS " FROM schedule WHERE seq > ?1 AND (?2 IS NULL OR user = ?2)"
+                      " AND (?3 IS NULL OR name = ?3) AND (?4 = 0 OR pipeline = ?4) AND (?5 = 0 OR version = ?5)"
+                      " AND (?6 >> state) & 1 ORDER BY seq LIMIT ?7",
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",
         [TOKENS] = "SELECT " TOKEN_COLUMNS " FROM token WHERE user = coalesce(?1, user) ORDER BY created, id",
 };

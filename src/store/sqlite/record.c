@@ -45,9 +45,10 @@ static const char *const named_sql[] = {
                 " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
         [RUN_INSERT] =
                 "INSERT INTO run (seq, id, user, name, state, created, finished, revision, admin, stopping,"
-                " forced, dropped, idempotency, message, retry_of, attempt, pipeline, version, source, fs, note, size)"
+                " forced, dropped, idempotency, message, retry_of, attempt, pipeline, version, source, fs, note, size,"
+                " schedule, scheduled)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, 0, 0, ?8, iif(?8, NULL, ?9), NULL, ?10, max(?11, 1),"
-                " ?12, ?13, ?14, ?15, ?16, ?17)",
+                " ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
         [RUN_TEXT_INSERT] = "INSERT INTO run_text (seq, text, request, hash) VALUES (?1, ?2, ?3, ?4)",
         [RUN_DROP] = "DELETE FROM run WHERE seq = ?1",
         [RUN_TEXT_DROP] = "DELETE FROM run_text WHERE seq = ?1",
@@ -68,6 +69,11 @@ static const char *const named_sql[] = {
                 " AND NOT EXISTS (SELECT 1 FROM pipeline_version INDEXED BY pipeline_version_hash"
                 " WHERE hash = ?1)"
                 " AND NOT EXISTS (SELECT 1 FROM run_text INDEXED BY run_text_hash WHERE hash = ?1)",
+        [KEEP_SCHEDULE_SEQ] =
+                "UPDATE state SET last_schedule_seq ="
+                " max(last_schedule_seq, coalesce((SELECT max(seq) FROM schedule), 0)),"
+                " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
+        [SCHEDULE_DROP] = "DELETE FROM schedule WHERE seq = ?1",
         [JOB_SPEC] = "SELECT spec FROM job WHERE seq = ?1",
         [JOB_DROP] = "DELETE FROM job WHERE seq = ?1",
         [SPEC_DROP] =
@@ -85,7 +91,8 @@ static const char *const named_sql[] = {
                        " events_horizon, boot_id,"
                        " max(last_object_seq, coalesce((SELECT max(seq) FROM object), 0)),"
                        " max(last_run_seq, coalesce((SELECT max(seq) FROM run), 0)),"
-                       " max(last_pipeline_seq, coalesce((SELECT max(seq) FROM pipeline), 0)) FROM state",
+                       " max(last_pipeline_seq, coalesce((SELECT max(seq) FROM pipeline), 0)),"
+                       " max(last_schedule_seq, coalesce((SELECT max(seq) FROM schedule), 0)) FROM state",
         SUBJECT_KINDS(DISOWN_SQL)
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(named_sql) == WRITER_N_SQL);
@@ -440,6 +447,11 @@ static void free_pipeline(gpointer pipeline)
         pipeline_record_free(pipeline);
 }
 
+static void free_schedule(gpointer schedule)
+{
+        schedule_record_free(schedule);
+}
+
 static void free_version(gpointer version)
 {
         pipeline_version_free(version);
@@ -550,6 +562,14 @@ const RecordRow record_rows[] = {
           .read = read_version, .free = free_version },
         { RECORD_PIPELINE_VERSION, RECORD_DROP, .write = drop_version },
         { RECORD_PIPELINE, RECORD_DROP, .first = KEEP_PIPELINE_SEQ, .write = drop_pipeline },
+        { RECORD_SCHEDULE, RECORD_PUT,
+          .sql = "INSERT INTO schedule (" SCHEDULE_COLUMNS ")"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
+                 " ON CONFLICT (seq) DO UPDATE SET state = excluded.state, message = excluded.message,"
+                 " revision = excluded.revision, updated = excluded.updated, next_at = excluded.next_at",
+          .bind = bind_schedule, .load = "SELECT " SCHEDULE_COLUMNS " FROM schedule ORDER BY seq",
+          .read = read_schedule, .free = free_schedule },
+        { RECORD_SCHEDULE, RECORD_DROP, .first = KEEP_SCHEDULE_SEQ, .write = drop_schedule },
         { RECORD_HORIZON, RECORD_PUT, .first = KEEP_COUNTERS, .write = move_horizon,
           .committed = note_horizon },
         { RECORD_BOOT, RECORD_PUT, .sql = "UPDATE state SET boot_id = ?1", .bind = bind_name },

@@ -29,6 +29,8 @@ bool write_new_run(Conn *conn, const void *data, GError **error)
         conn_bind_text(conn, RUN_INSERT, 15, run->fs);
         conn_bind_text(conn, RUN_INSERT, 16, run->note);
         conn_bind_int(conn, RUN_INSERT, 17, run->size);
+        conn_bind_int(conn, RUN_INSERT, 18, run->schedule);
+        conn_bind_int(conn, RUN_INSERT, 19, run->scheduled);
         conn_bind_int(conn, RUN_TEXT_INSERT, 1, run->seq);
         conn_bind_text(conn, RUN_TEXT_INSERT, 2, run->hash ? "" : run->text);
         conn_bind_text(conn, RUN_TEXT_INSERT, 3, run->request);
@@ -186,7 +188,9 @@ static RunRecord *run_of_row(Conn *conn, int stmt)
                             .source = conn_text(conn, stmt, RUN_AT_SOURCE),
                             .fs = conn_text(conn, stmt, RUN_AT_FS),
                             .note = conn_text(conn, stmt, RUN_AT_NOTE),
-                            .size = conn_int(conn, stmt, RUN_AT_SIZE) };
+                            .size = conn_int(conn, stmt, RUN_AT_SIZE),
+                            .schedule = conn_int(conn, stmt, RUN_AT_SCHEDULE),
+                            .scheduled = conn_int(conn, stmt, RUN_AT_SCHEDULED) };
         g_strlcpy(run->id, id, sizeof run->id);
         return run;
 }
@@ -435,7 +439,9 @@ static void bind_filter(Conn *conn, int stmt, const RunQuery *query)
         conn_bind_text(conn, stmt, 4, query->name);
         conn_bind_int(conn, stmt, 5, query->limit);
         conn_bind_int(conn, stmt, 6, query->pipeline);
-        if (query->user)
+        if (query->schedule)
+                conn_bind_int(conn, stmt, 7, query->schedule);
+        else if (query->user)
                 conn_bind_text(conn, stmt, 7, query->user);
 }
 
@@ -455,7 +461,7 @@ static gint64 last_of(const GPtrArray *runs)
 
 static bool read_runs_up(Conn *conn, const RunQuery *query, GPtrArray *runs, gint64 *ret_next, GError **error)
 {
-        int stmt = query->user ? RUNS_UP_OF_USER : RUNS_UP;
+        int stmt = query->schedule ? RUNS_UP_OF_SCHEDULE : query->user ? RUNS_UP_OF_USER : RUNS_UP;
         gint64 behind, to;
 
         if (!read_start(conn, 0, &behind, error))
@@ -474,7 +480,7 @@ static bool read_runs_up(Conn *conn, const RunQuery *query, GPtrArray *runs, gin
 
 static bool read_runs(Conn *conn, const RunQuery *query, GPtrArray *runs, gint64 *ret_next, GError **error)
 {
-        int stmt = query->user ? RUNS_OF_USER : RUNS;
+        int stmt = query->schedule ? RUNS_OF_SCHEDULE : query->user ? RUNS_OF_USER : RUNS;
         gint64 before, from;
 
         if (!read_start(conn, query->before_seq, &before, error))

@@ -6,6 +6,7 @@
 #include "model/job.h"
 #include "model/object.h"
 #include "model/run-record.h"
+#include "model/schedule-record.h"
 #include "store/event.h"
 
 enum { APPLICATION_ID = 0x70646c31 }; /* "pdl1" */
@@ -16,6 +17,9 @@ G_STATIC_ASSERT(JOB_STARTING == 4 && JOB_RUNNING == 5 && JOB_PREEMPTING == 6 && 
 G_STATIC_ASSERT(KIND_USER == 0 && KIND_CLUSTER == 1 && KIND_QUEUE == 2 && KIND_FLAVOUR == 3);
 G_STATIC_ASSERT(KIND_GRANT == 4 && KIND_POOL == 5 && KIND_SECRET == 6 && KIND_FILESYSTEM == 7);
 G_STATIC_ASSERT(SUBJECT_NONE == 0 && SUBJECT_JOB == 1 && SUBJECT_RUN == 2 && SUBJECT_PIPELINE == 3);
+G_STATIC_ASSERT(SUBJECT_SCHEDULE == 4);
+G_STATIC_ASSERT(SCHEDULE_RUNNING == 0 && SCHEDULE_SUCCESS == 1 && SCHEDULE_TERMINATED == 2 && SCHEDULE_FAILED == 3);
+G_STATIC_ASSERT(SCHEDULE_SUSPEND == 0 && SCHEDULE_REPLACE == 1 && SCHEDULE_SKIP == 2);
 G_STATIC_ASSERT(NODE_NONE == 0 && NODE_LOOKING == 1 && NODE_STARTING == 2 && NODE_RUNNING == 3);
 G_STATIC_ASSERT(NODE_STOPPING == 4 && NODE_SUCCEEDED == 5 && NODE_FAILED == 6 && NODE_TERMINATED == 7);
 G_STATIC_ASSERT(NODE_CANCELLED == 8 && NODE_SKIPPED == 9);
@@ -178,6 +182,18 @@ const char *const schema_migrations[] = {
         "  WHERE run_text.seq = run.seq), 0)"
         "  + 2048 * (SELECT count(*) FROM run_node WHERE run_node.run = run.seq);"
         "CREATE INDEX run_size ON run (user, size) WHERE dropped = 0;",
+        /* Schedules. `next_at` is stored with the runs of the ticks before it, so that each tick has its run once. As with
+         * pipelines, the engine holds names apart. */
+        "CREATE TABLE schedule (seq INTEGER PRIMARY KEY, user TEXT NOT NULL, name TEXT NOT NULL, note TEXT,"
+        "  run_user TEXT, pipeline INTEGER NOT NULL, version INTEGER NOT NULL, fs TEXT, crontab TEXT NOT NULL,"
+        "  start_at INTEGER NOT NULL, end_at INTEGER NOT NULL, concurrency INTEGER NOT NULL, policy INTEGER NOT NULL,"
+        "  expire INTEGER NOT NULL, catchup INTEGER NOT NULL, state INTEGER NOT NULL, message TEXT,"
+        "  revision INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL, next_at INTEGER NOT NULL) STRICT;"
+        "CREATE INDEX schedule_name ON schedule (user, name);"
+        "ALTER TABLE run ADD COLUMN schedule INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE run ADD COLUMN scheduled INTEGER NOT NULL DEFAULT 0;"
+        "CREATE INDEX run_schedule ON run (schedule) WHERE schedule > 0;"
+        "ALTER TABLE state ADD COLUMN last_schedule_seq INTEGER NOT NULL DEFAULT 0;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -35,7 +35,8 @@ static inline SqliteStore *sqlite_store(Store *base)
         "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, " \
         "run.stopping, run.forced, run.dropped, run.idempotency, run.message, run.retry_of, run.attempt, "     \
         "iif(run.retry_of, (SELECT earlier.id FROM run AS earlier WHERE earlier.seq = run.retry_of), NULL), "  \
-        "run.pipeline, run.version, run.source, run.fs, run.note, run.size"
+        "run.pipeline, run.version, run.source, run.fs, run.note, run.size, " \
+        "run.schedule, run.scheduled"
 enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
        RUN_AT_SEQ,
        RUN_AT_ID,
@@ -60,6 +61,8 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
        RUN_AT_FS,
        RUN_AT_NOTE,
        RUN_AT_SIZE,
+       RUN_AT_SCHEDULE,
+       RUN_AT_SCHEDULED,
        RUN_AT_TEXT,
 };
 #define RUN_NODE_COLUMNS                                                                                     \
@@ -77,6 +80,9 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
 
 #define PIPELINE_COLUMNS "seq, user, name, note, made, revision, created, updated"
 #define PIPELINE_VERSION_COLUMNS "pipeline, version, pipeline_version.hash, size, user, fs, path, created"
+#define SCHEDULE_COLUMNS                                                                                       \
+        "seq, user, name, note, run_user, pipeline, version, fs, crontab, start_at, end_at, concurrency, "     \
+        "policy, expire, catchup, state, message, revision, created, updated, next_at"
 
 /* A row as it was read. Converting it to a job takes longer than reading, so it is done after the read
  * transaction. */
@@ -137,6 +143,9 @@ PipelineVersion *sqlite_pipeline_version(Store *base, gint64 pipeline, int versi
                                          GError **error);
 GPtrArray *sqlite_pipeline_versions(Store *base, gint64 pipeline, int after, int limit, int *ret_next,
                                     GError **error);
+ScheduleRecord *sqlite_schedule(Store *base, gint64 seq, GError **error);
+ScheduleRecord *sqlite_schedule_by_name(Store *base, const char *user, const char *name, GError **error);
+GPtrArray *sqlite_schedules(Store *base, const ScheduleQuery *query, gint64 *ret_next, GError **error);
 GPtrArray *sqlite_events(Store *base, const EventQuery *query, GError **error);
 gint64 sqlite_events_horizon(Store *base);
 Token *sqlite_token_by_hash(Store *base, const char *hash, GError **error);

@@ -40,6 +40,8 @@ enum {
         VERSION_DROP,
         STORED_TEXT_INSERT,
         STORED_TEXT_DROP,
+        KEEP_SCHEDULE_SEQ,
+        SCHEDULE_DROP,
         JOB_EXISTS,
         EVENT_EXISTS,
         LOAD_STATE,
@@ -100,6 +102,12 @@ void *read_pipeline(Conn *conn, int stmt, Loading *loading, GError **error);
 void *read_version(Conn *conn, int stmt, Loading *loading, GError **error);
 /* Deletes the definition of this hash if no version and no run has it. NULL is a no-op. */
 bool drop_stored_text(Conn *conn, const char *hash, GError **error);
+
+/* ---- schedule.c: schedules ---- */
+
+void bind_schedule(Conn *conn, int stmt, const void *data);
+bool drop_schedule(Conn *conn, const void *data, GError **error);
+void *read_schedule(Conn *conn, int stmt, Loading *loading, GError **error);
 
 /* Prepares the named statements and those of the rows. */
 bool writer_prepare(Conn *conn, GError **error);

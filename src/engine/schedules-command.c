@@ -1,0 +1,266 @@
+/* The commands on schedules: create, stop, delete (see schedules.h). */
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/pipelines.h"
+#include "engine/schedules.h"
+
+/* Passes the record to the caller after the commit. */
+typedef struct {
+        Command command;
+        EngineScheduleDone schedule_done;
+        ScheduleRecord *answer; /* owned */
+} ScheduleCommand;
+
+static void answer_schedule(Engine *engine, Command *command, const GError *error)
+{
+        ScheduleCommand *wanted = (ScheduleCommand *)command;
+
+        wanted->schedule_done(error ? NULL : wanted->answer, error, command->arg);
+}
+
+static void set_answer(ScheduleCommand *wanted, const LiveSchedule *live)
+{
+        schedule_record_free(wanted->answer);
+        wanted->answer = schedule_record_copy(live->record);
+}
+
+/* ---- create ---- */
+
+typedef struct {
+        ScheduleCommand schedule;
+        ScheduleRecord *record;
+        Cron *cron;
+        bool admin;
+} CreateSchedule;
+
+static bool check_numbers(const ScheduleRecord *record, GError **error)
+{
+        if (!schedule_name_is_valid(record->name))
+                return err_set(error, ERR_INVALID,
+                               "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit",
+                               record->name, SCHEDULE_NAME_MAX);
+        if (record->note && strlen(record->note) > SCHEDULE_NOTE_MAX)
+                return err_set(error, ERR_INVALID, "the description has %zu bytes, and may have at most %d",
+                               strlen(record->note), SCHEDULE_NOTE_MAX);
+        if (record->concurrency < 0 || record->concurrency > G_MAXINT32)
+                return err_set(error, ERR_INVALID,
+                               "concurrency %" G_GINT64_FORMAT " is not a number from 0 (unlimited) to %d",
+                               record->concurrency, G_MAXINT32);
+        return (record->expire_s >= 0 && record->expire_s <= G_MAXINT32) ||
+               err_set(error, ERR_INVALID,
+                       "expire interval %" G_GINT64_FORMAT " is not a number of seconds from 0 (never) to %d",
+                       record->expire_s, G_MAXINT32);
+}
+
+static bool check_times(const ScheduleRecord *record, gint64 now, GError **error)
+{
+        if (record->start_at && record->start_at <= now)
+                return err_set(error, ERR_INVALID, "the start is not in the future");
+        if (record->end_at && record->end_at <= now)
+                return err_set(error, ERR_INVALID, "the end is not in the future");
+        return !record->start_at || !record->end_at || record->end_at > record->start_at ||
+               err_set(error, ERR_INVALID, "the end is not after the start");
+}
+
+/* */
+static bool set_first(const CreateSchedule *create, gint64 now, GError **error)
+{
+        ScheduleRecord *record = create->record;
+
+        return cron_next(create->cron, record->start_at ? record->start_at : now, &record->next_at) ||
+               err_set(error, ERR_INVALID, "crontab '%s' is never due in %d years\nCheck its days and months.",
+                       record->crontab, CRON_YEARS);
+}
+
+static guint count_of(Engine *engine, const char *user)
+{
+        GHashTableIter iter;
+        gpointer value;
+        guint n = 0;
+
+        g_hash_table_iter_init(&iter, engine->schedules);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const LiveSchedule *live = value;
+
+                n += !live->dropped && strcmp(live->record->user, user) == 0;
+        }
+        return n;
+}
+
+static bool check_count(Engine *engine, const CreateSchedule *create, GError **error)
+{
+        const char *user = create->record->user;
+
+        if (schedules_find_name(engine, user, create->record->name))
+                return err_set(error, ERR_EXISTS,
+                               "'%s' has a schedule '%s' already\n"
+                               "Choose another name, or stop and delete that one: `paddle schedule delete %s`.",
+                               user, create->record->name, create->record->name);
+        if (g_hash_table_size(engine->schedules) >= SCHEDULES_MAX)
+                return err_set(error, ERR_QUOTA,
+                               "the server has %d schedules, and takes no more\n"
+                               "Schedules that are over can be deleted.",
+                               SCHEDULES_MAX);
+        return create->admin || count_of(engine, user) < SCHEDULES_OF_USER_MAX ||
+               err_set(error, ERR_QUOTA,
+                       "'%s' has %d schedules, and may not have more\n"
+                       "Delete one that is over: `paddle schedule delete NAME`.",
+                       user, SCHEDULES_OF_USER_MAX);
+}
+
+static bool check_version(Engine *engine, const ScheduleRecord *record, GError **error)
+{
+        const StoredPipeline *stored = pipelines_find(engine, record->pipeline);
+
+        return (stored && pipelines_version(stored, record->version)) ||
+               err_set(error, ERR_NOT_FOUND,
+                       "version %d of the pipeline was just deleted\n`paddle pipeline list` shows the stored pipelines.",
+                       record->version);
+}
+
+static bool apply_create(Engine *engine, Command *command)
+{
+        CreateSchedule *create = (CreateSchedule *)command;
+        gint64 now = engine->batch.now;
+        LiveSchedule *live;
+
+        if (!check_times(create->record, now, &command->error) || !set_first(create, now, &command->error) ||
+            !check_version(engine, create->record, &command->error) ||
+            !check_count(engine, create, &command->error))
+                return true;
+        create->record->seq = ++engine->schedule_seq;
+        create->record->state = SCHEDULE_RUNNING;
+        create->record->created = create->record->updated = now;
+        live = schedules_add(engine, schedule_record_copy(create->record), cron_ref(create->cron));
+        schedules_note(engine, live, "schedule.created", json_pack("{s:s}", "crontab", live->record->crontab));
+        set_answer(&create->schedule, live);
+        return true;
+}
+
+static void free_create(Command *command)
+{
+        CreateSchedule *create = (CreateSchedule *)command;
+
+        schedule_record_free(create->schedule.answer);
+        schedule_record_free(create->record);
+        cron_unref(create->cron);
+}
+
+static const CommandOps create_ops = { .name = "create schedule",
+                                       .size = sizeof(CreateSchedule),
+                                       .apply = apply_create,
+                                       .answer = answer_schedule,
+                                       .free = free_create };
+
+void engine_create_schedule(Engine *engine, const EngineSchedule *schedule, EngineScheduleDone done, void *arg)
+{
+        g_autoptr(GError) error = NULL;
+        Cron *cron = check_numbers(schedule->record, &error)
+                             ? cron_parse(schedule->record->crontab, NULL, &error)
+                             : NULL;
+        CreateSchedule *create;
+
+        if (!cron) {
+                done(NULL, error, arg);
+                return;
+        }
+        create = command_new(&create_ops, NULL, arg);
+        create->schedule.schedule_done = done;
+        create->record = schedule_record_copy(schedule->record);
+        create->cron = cron;
+        create->admin = schedule->admin;
+        inbox_put(&engine->inbox, &create->schedule.command);
+}
+
+/* ---- stop, delete ---- */
+
+typedef struct {
+        ScheduleCommand schedule;
+        gint64 seq;
+        char *by;
+} ActOnSchedule;
+
+static void free_act(Command *command)
+{
+        ActOnSchedule *act = (ActOnSchedule *)command;
+
+        schedule_record_free(act->schedule.answer);
+        g_free(act->by);
+}
+
+static LiveSchedule *find(Engine *engine, const ActOnSchedule *act, GError **error)
+{
+        LiveSchedule *live = schedules_find(engine, act->seq);
+
+        if (!live)
+                err_set(error, ERR_NOT_FOUND,
+                        "the schedule was just deleted\n`paddle schedule list` shows the schedules.");
+        return live;
+}
+
+static bool apply_stop(Engine *engine, Command *command)
+{
+        ActOnSchedule *act = (ActOnSchedule *)command;
+        LiveSchedule *live = find(engine, act, &command->error);
+
+        if (live && live->record->state != SCHEDULE_RUNNING)
+                err_set(&command->error, ERR_CONFLICT, "schedule '%s' is over already: %s", live->record->name,
+                        schedule_state_name((ScheduleState)live->record->state));
+        if (command->error)
+                return true;
+        schedules_end(engine, live, SCHEDULE_TERMINATED, "schedule.stopped",
+                      g_strdup_printf("stopped by %s", act->by));
+        set_answer(&act->schedule, live);
+        return true;
+}
+
+static const CommandOps stop_ops = { .name = "stop schedule",
+                                     .size = sizeof(ActOnSchedule),
+                                     .apply = apply_stop,
+                                     .answer = answer_schedule,
+                                     .free = free_act };
+
+static bool apply_delete(Engine *engine, Command *command)
+{
+        ActOnSchedule *act = (ActOnSchedule *)command;
+        LiveSchedule *live = find(engine, act, &command->error);
+
+        if (live && live->record->state == SCHEDULE_RUNNING)
+                err_set(&command->error, ERR_CONFLICT,
+                        "schedule '%s' is running: only one that is over can be deleted\n"
+                        "Stop it first: `paddle schedule stop %s`.",
+                        live->record->name, live->record->name);
+        if (command->error)
+                return true;
+        schedules_drop(engine, live, act->by);
+        set_answer(&act->schedule, live);
+        return true;
+}
+
+static const CommandOps delete_ops = { .name = "delete schedule",
+                                       .size = sizeof(ActOnSchedule),
+                                       .apply = apply_delete,
+                                       .answer = answer_schedule,
+                                       .free = free_act };
+
+static void act_on(Engine *engine, const CommandOps *ops, gint64 seq, const char *by, EngineScheduleDone done,
+                   void *arg)
+{
+        ActOnSchedule *act = command_new(ops, NULL, arg);
+
+        act->schedule.schedule_done = done;
+        act->seq = seq;
+        act->by = g_strdup(by);
+        inbox_put(&engine->inbox, &act->schedule.command);
+}
+
+void engine_stop_schedule(Engine *engine, gint64 seq, const char *by, EngineScheduleDone done, void *arg)
+{
+        act_on(engine, &stop_ops, seq, by, done, arg);
+}
+
+void engine_delete_schedule(Engine *engine, gint64 seq, const char *by, EngineScheduleDone done, void *arg)
+{
+        act_on(engine, &delete_ops, seq, by, done, arg);
+}

@@ -1,0 +1,51 @@
+/* Schedules in the engine. Internal to schedules*.c.
+ *
+ *   wake ─▶ schedules_work: schedule_plan ─┬─ runs to create, no text yet ─▶ a worker reads and compiles it ─▶ wake
+ *                                          └─▶ records of runs and the next tick, in one transaction ─▶ commit
+ *
+ * The next tick is stored with the runs of those before it, and only grows. So each tick has one run, also if the server is
+ * killed or the clock is set back. */
+#pragma once
+
+#include "engine/runs.h"
+#include "model/schedule-record.h"
+#include "schedule/cron.h"
+
+enum {
+        SCHEDULES_MAX = 20000,        /* on the server */
+        SCHEDULES_OF_USER_MAX = 1000, /* administrators have no such limit */
+        SCHEDULE_TICKS = 128,         /* of all schedules in a batch */
+        SCHEDULE_TICKS_ONE = 32,      /* ... of one, before others have their turn */
+        SCHEDULE_HOLD_MS = 2000,      /* after which a tick is tried again that a limit of runs held back */
+        SCHEDULE_FULL_MS = 60 * 1000, /* ... if its owner's runs take too much in the store */
+};
+
+typedef struct LiveSchedule {
+        ScheduleRecord *record; /* of the open batch */
+        ScheduleRecord *was;    /* as it was committed while dirty; NULL: it is new */
+        bool dirty;             /* in batch.schedules */
+        bool dropped;           /* it is deleted by the open batch */
+        Cron *cron;             /* NULL: it does not run, or its zone is gone */
+        GArray *active;         /* gint64: its runs that have not ended, oldest first */
+        gint64 wake;            /* ms: when it is looked at; valid with `timer` */
+        GSequenceIter *timer;   /* NULL: it waits for a run or for its text, or has ended */
+        bool waits;             /* a tick is due, and waits for the end of a run */
+        bool asked;             /* a worker looks at its owner's runs, and reads its text */
+        bool checked;           /* it has, for the ticks of the next batch */
+        char *full;             /* the owner's runs take too much in the store; or NULL */
+        RunPlan *plan;          /* the compiled text, for the runs of the next batch; or NULL */
+        char *trouble;          /* why there is none; or NULL */
+} LiveSchedule;
+
+/* NULL: there is none. */
+LiveSchedule *schedules_find(Engine *engine, gint64 seq);
+LiveSchedule *schedules_find_name(Engine *engine, const char *user, const char *name);
+/* Adds one that is new; dirty. Takes both. */
+LiveSchedule *schedules_add(Engine *engine, ScheduleRecord *record, Cron *cron);
+/* It is going to change. */
+void schedules_touch(Engine *engine, LiveSchedule *live);
+/* Ends it; `event`: "schedule.stopped". Takes `message`. */
+void schedules_end(Engine *engine, LiveSchedule *live, ScheduleState state, const char *event, char *message);
+void schedules_drop(Engine *engine, LiveSchedule *live, const char *by);
+/* An event of the schedule, which becomes its revision. Takes `data`. */
+void schedules_note(Engine *engine, LiveSchedule *live, const char *kind, json_t *data);

@@ -1,0 +1,166 @@
+"""Schedules of stored pipelines through the routes and through `paddle schedule`, with a server that is killed."""
+
+import datetime
+import time
+
+import pytest
+from conftest import PATIENCE, Server, wait_for
+
+QUICK = 'name: NAME\nentry_points:\n  a: {command: "true", condition: "1 > 2"}\n'
+LONG = 'name: NAME\nentry_points:\n  a: {command: "sleep 600"}\n'
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
+    yield made
+    made.destroy()
+
+
+def store(server, name, text=QUICK):
+    reply = server.post("/v1/pipelines", {"definition": text.replace("NAME", name)})
+    assert reply.status == 201, reply.body
+    return reply.json
+
+
+def create(server, name, pipeline, crontab, **about):
+    reply = server.post("/v1/schedules", {"name": name, "pipeline": pipeline, "crontab": crontab, **about})
+    assert reply.status == 201, reply.body
+    return reply.json
+
+
+def runs(server, schedule):
+    """Oldest first."""
+    items, after = [], None
+    while True:
+        page = server.get(f"/v1/runs?schedule={schedule}&limit=1000" + (f"&after={after}" if after else "")).json
+        items += page["items"]
+        after = page["next"]
+        if not after:
+            return items[::-1]
+
+
+def moment(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def check_ticks(server, schedule, step):
+    """Each tick since the first one has one run, in order."""
+    found = runs(server, schedule)
+    times = [moment(item["scheduled_at"]) for item in found]
+    assert times == [times[0] + datetime.timedelta(seconds=step * i) for i in range(len(times))]
+    return found
+
+
+def test_each_tick_once_across_kills(server):
+    store(server, "quick")
+    made = create(server, "each_second", "quick", "@every 1s", description="often")
+    assert (made["state"], made["version"], made["catchup"], made["policy"]) == ("running", 1, True, "suspend")
+    for many in (2, 4, 6):
+        wait_for(lambda many=many: len(runs(server, "each_second")) >= many, PATIENCE, f"{many} runs")
+        server.kill()
+        server.start()
+    wait_for(lambda: len(runs(server, "each_second")) >= 8, PATIENCE, "runs after the last kill")
+    stopped = server.post("/v1/schedules/each_second/stop").json
+    assert (stopped["state"], stopped["next_at"]) == ("terminated", None)
+    found = check_ticks(server, "each_second", 1)
+    assert {item["name"] for item in found} == {"each_second"}
+    assert {item["description"] for item in found} == {"often"}
+    assert {item["schedule"] for item in found} == {made["id"]}
+    assert moment(found[0]["scheduled_at"]) > moment(made["created_at"]) - datetime.timedelta(seconds=1)
+    assert server.post("/v1/schedules/each_second/stop").status == 409
+    assert server.request("DELETE", "/v1/schedules/each_second").status == 204
+    assert server.get("/v1/schedules/each_second").status == 404
+    assert server.get(f"/v1/runs/{found[0]['id']}").json["state"] == "succeeded"
+
+
+def test_policies(server):
+    store(server, "long", LONG)
+    for policy in ("suspend", "skip", "replace"):
+        create(server, f"with_{policy}", "long", "@every 1s", concurrency=1, policy=policy)
+
+    def states(policy):
+        return [item["state"] for item in runs(server, f"with_{policy}")]
+
+    wait_for(lambda: states("skip")[:3] == ["running", "skipped", "skipped"], PATIENCE, "skipped runs")
+    wait_for(lambda: states("replace").count("terminated") >= 2, PATIENCE, "runs that were replaced")
+    assert states("suspend") == ["running"]
+    skipped = runs(server, "with_skip")[1]
+    assert "have not ended" in skipped["message"]
+    assert server.get(f"/v1/runs/{skipped['id']}/tree").status == 200
+    assert server.post(f"/v1/runs/{skipped['id']}/retry").status == 409
+    only = runs(server, "with_suspend")[0]["id"]
+    server.post(f"/v1/runs/{only}/stop", {"force": True})
+    wait_for(lambda: states("suspend")[:2] == ["terminated", "running"], PATIENCE, "the tick that waited")
+    assert server.get("/v1/runs?state=skipped").json["items"]
+    for policy in ("suspend", "skip", "replace"):
+        assert server.post(f"/v1/schedules/with_{policy}/stop").status == 200
+    for item in server.get("/v1/runs?state=running&limit=1000").json["items"]:
+        server.post(f"/v1/runs/{item['id']}/stop", {"force": True})
+
+
+def test_refusals(server):
+    store(server, "refused")
+    good = {"name": "refused", "pipeline": "refused", "crontab": "* * * * *"}
+    for change, status, says in (
+        ({"crontab": "0 0 31 2 *"}, 400, "never due"),
+        ({"crontab": "TZ=Mars/Base * * * * *"}, 400, "not a time zone"),
+        ({"crontab": None}, 400, "crontab is missing"),
+        ({"name": "a-b"}, 400, "name 'a-b'"),
+        ({"policy": "wrong"}, 400, "suspend, replace or skip"),
+        ({"start_at": "soon"}, 400, "start_at: 'soon'"),
+        ({"end_at": "2020-01-01T00:00:00Z"}, 400, "not in the future"),
+        ({"pipeline": "none"}, 404, "no stored pipeline 'none'"),
+        ({"version": 7}, 404, "no version 7"),
+    ):
+        reply = server.post("/v1/schedules", {**good, **change})
+        assert (reply.status, says in reply.json["message"]) == (status, True), (change, reply.body)
+    create(server, **good)
+    reply = server.post("/v1/schedules", good)
+    assert (reply.status, "already" in reply.json["message"]) == (409, True)
+    for path in ("refused", "refused/versions/1"):
+        reply = server.request("DELETE", f"/v1/pipelines/{path}")
+        assert (reply.status, "schedule 'refused'" in reply.json["message"]) == (409, True)
+    assert server.request("DELETE", "/v1/schedules/refused").status == 409
+
+
+def test_the_verbs(server):
+    store(server, "told")
+    paddle = server.paddle
+    made = paddle("schedule", "create", "yearly", "told@1", "TZ=Europe/Berlin 30 2 29 3 *", "-d", "spring", "-c", 2, check=0)
+    assert made.stdout == "yearly\n"
+    ticks = paddle("schedule", "next", "yearly", "-n", 3, check=0)
+    assert len(ticks.stdout.splitlines()) == 3
+    assert all("-03-29 0" in line and line.endswith(("+0100", "+0200")) for line in ticks.stdout.splitlines())
+    assert "Europe/Berlin" in ticks.stderr
+    assert "yearly" in paddle("schedule", "list", "--state", "running", check=0).stdout
+    paddle("schedule", "create", "soon", "told", "@every 1s", "--end", "1h", "--no-catchup", check=0)
+    wait_for(lambda: "succeeded" in paddle("schedule", "show", "soon", check=0).stdout, PATIENCE, "a run")
+    shown = paddle("schedule", "show", "soon", check=0).stdout
+    assert "@every 1s" in shown and "catchup" in shown
+    assert "is stopped" in paddle("schedule", "stop", "soon", check=0).stdout
+    assert "is deleted" in paddle("schedule", "delete", "soon", check=0).stdout
+    assert "no schedule 'soon'" in paddle("schedule", "show", "soon", check=1).stderr
+    assert "is running" in paddle("schedule", "delete", "yearly", check=1).stderr
+
+
+def test_missed_ticks_are_made_up_for_or_dropped(server):
+    store(server, "missed")
+    create(server, "made_up", "missed", "@every 1s")
+    create(server, "dropped", "missed", "@every 1s", catchup=False)
+    create(server, "expired", "missed", "@every 1s", expire_s=1)
+    names = ("made_up", "dropped", "expired")
+    wait_for(lambda: all(runs(server, name) for name in names), PATIENCE, "the first runs")
+    server.kill()
+    gone = time.time()
+    wait_for(lambda: time.time() > gone + 4, PATIENCE, "some missed ticks")
+    server.start()
+    many = {name: len(runs(server, name)) + 5 for name in names}
+    wait_for(lambda: all(len(runs(server, name)) >= many[name] for name in ("made_up", "expired")), PATIENCE, "runs")
+    wait_for(lambda: moment(runs(server, "dropped")[-1]["scheduled_at"]).timestamp() > gone + 4, PATIENCE, "a run")
+    for name in names:
+        server.post(f"/v1/schedules/{name}/stop")
+    assert {item["state"] for item in check_ticks(server, "made_up", 1)} <= {"succeeded", "running"}
+    assert "skipped" in {item["state"] for item in check_ticks(server, "expired", 1)}
+    times = [moment(item["scheduled_at"]).timestamp() for item in runs(server, "dropped")]
+    assert max(later - earlier for earlier, later in zip(times, times[1:])) >= 3
