@@ -382,6 +382,7 @@ stored: pc.StoredPipeline = client.pipeline_create("name: p").update({"name": "p
 again_too: pc.Run = stored.run({"n": 2}, version=1, directory=".").retry(from_step="a", parameters={"n": 3})
 steps = [line.step.upper() for line in again_too.logs(step="a", follow=True)]
 paths = [artifact.path.upper() for artifact in client.artifacts(filesystem="home", path="x")]
+schedule: pc.Schedule = stored.schedule("nightly", "@daily", policy="skip").stop()
 
 from paddlecloud.pipeline import Artifact, ContainerStep, Pipeline, loop, step
 
@@ -852,6 +853,31 @@ def test_a_directory_is_sent_with_a_run(client, tmp_path):
     assert run.wait(PATIENCE).state == "succeeded" and run.description == "of Monday"
     with pytest.raises(ValueError, match="home directory"):
         client.run_create(tmp_path / "pipeline.yaml", directory=os.path.expanduser("~"))
+
+
+def test_schedules(client, monkeypatch):
+    monkeypatch.setattr(client_module, "PAGE", 1)
+    text = "name: sdk-scheduled\nentry_points:\n  a: {command: c, condition: '1 > 2'}\n"
+    stored = client.pipeline_create(text)
+    made = stored.schedule("sdk_often", "@every 1s", description="often", concurrency=2, policy="skip", catchup=False)
+    assert (made.name, made.state, made.pipeline, made.version) == ("sdk_often", "running", stored.id, 1)
+    assert (made.concurrency, made.policy, made.catchup, made.description) == (2, "skip", False, "often")
+    with pytest.raises(paddlecloud.Conflict, match="sdk_often"):
+        stored.schedule("sdk_often", "@daily")
+    with pytest.raises(paddlecloud.Invalid, match="never due"):
+        stored.schedule("sdk_never", "0 0 31 2 *")
+    with pytest.raises(paddlecloud.Conflict, match="sdk_often"):
+        stored.delete()
+    assert client.schedule("sdk_often") == made == next(client.schedules(name="sdk_often", state="running"))
+    wait_for(lambda: list(made.runs()), PATIENCE, "a run")
+    assert list(made.runs())[-1].wait(PATIENCE).schedule == made.id
+    assert len(made.next(3)) == 3 and made.refresh().state == "running"
+    assert made.stop() is made and made.state == "terminated" and made.next() == []
+    assert repr(made) == f"<Schedule sdk_often '@every 1s': terminated ({made.id})>"
+    made.delete()
+    with pytest.raises(paddlecloud.NotFound, match="sdk_often"):
+        client.schedule("sdk_often")
+    stored.delete()
 
 
 def test_stored_pipelines(client, monkeypatch):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
     from .job import PaddleJob
     from .report import report
-    from .runs import Node, PipelineVersion, Run, RunArtifact, StoredPipeline
+    from .runs import Node, PipelineVersion, Run, RunArtifact, Schedule, StoredPipeline
     from .spec import Mount, Role, Spec
 
     Artifact, Pipeline = RunArtifact, StoredPipeline  # earlier names; those of paddlecloud.pipeline describe a pipeline
@@ -24,7 +24,7 @@ else:
         "client": "Client DryRun Event Explanation FileInfo Job LogLine Member Reason",
         "errors": "ApiError Conflict Denied Gone Invalid NotFound PaddleError ServerNotReached Unavailable",
         "job": "PaddleJob",
-        "runs": "Node PipelineVersion Run RunArtifact StoredPipeline",
+        "runs": "Node PipelineVersion Run RunArtifact Schedule StoredPipeline",
         "spec": "Mount Role Spec",
         **dict.fromkeys(
             ["config", "dist", "downloads", "files", "ignore", "notebook", "package", "pipeline", "transport"], ""
@@ -76,6 +76,7 @@ __all__ = [
     "Role",
     "Run",
     "RunArtifact",
+    "Schedule",
     "ServerNotReached",
     "Spec",
     "StoredPipeline",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # A definition: its text in YAML or JSON, a mapping with the same keys, or the path of a file (pathlib.Path).
 Definition = Union[str, Mapping[str, Any], "os.PathLike[str]"]
 
-FINAL_STATES = frozenset({"succeeded", "failed", "terminated"})
+FINAL_STATES = frozenset({"succeeded", "failed", "terminated", "skipped"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,19 +131,94 @@ class StoredPipeline:
             setattr(self, field.name, getattr(other, field.name))
         return self
 
+    def schedule(self, name: str, crontab: str, version: Optional[int] = None, **keywords: Any) -> "Schedule":
+        """As Client.schedule_create of this pipeline, with its other keywords; without `version` of the newest version."""
+        return self._owner().schedule_create(name, self.id, crontab, version, **keywords)
+
     def delete(self, version: Optional[int] = None) -> None:
         """As Client.pipeline_delete of this pipeline, or of one of its versions."""
         self._owner().pipeline_delete(self.id, version)
 
 
 @dataclasses.dataclass(eq=False, repr=False)
+class Schedule:
+    """A schedule: it runs version `version` of the stored pipeline `pipeline` ("ppl-000001") at the times of `crontab`. `state` is running,
+    success, terminated or failed; `message` says why it ended, or why a run waits. Times are RFC 3339 text, `next_at` is the first tick
+    without a run. Two are equal when they are the same schedule. `raw` is the whole reply.
+
+    The methods use the client that the schedule came from, so they belong to that client's thread, and raise what its methods raise."""
+
+    id: str
+    name: str
+    user: str
+    pipeline: str
+    version: int
+    crontab: str
+    state: str
+    description: str = ""
+    run_user: Optional[str] = None
+    start_at: Optional[str] = None
+    end_at: Optional[str] = None
+    concurrency: int = 0
+    policy: str = "suspend"
+    expire_s: int = 0
+    catchup: bool = True
+    message: str = ""
+    next_at: Optional[str] = None
+    created_at: Optional[str] = None
+    updated_at: Optional[str] = None
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    _client: Optional["Client"] = dataclasses.field(default=None, init=False)
+
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, Schedule) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"<Schedule {self.name} {self.crontab!r}: {self.state} ({self.id})>"
+
+    def _owner(self) -> "Client":
+        if self._client is None:
+            raise ValueError(f"schedule '{self.id}' did not come from a client; get it by Client.schedule('{self.id}')")
+        return self._client
+
+    def _become(self, other: "Schedule") -> "Schedule":
+        for field in dataclasses.fields(self):
+            setattr(self, field.name, getattr(other, field.name))
+        return self
+
+    def refresh(self) -> "Schedule":
+        """Brings it up to date, and returns it."""
+        return self._become(self._owner().schedule(self.id))
+
+    def runs(self, state: Optional[str] = None) -> Iterator["Run"]:
+        """Its runs, newest first, as Client.runs gives them; ticks without a run are in the state skipped."""
+        return self._owner().runs(state, schedule=self.id)
+
+    def next(self, count: int = 5) -> List[str]:
+        """As Client.schedule_next of this schedule."""
+        return self._owner().schedule_next(self.id, count)
+
+    def stop(self) -> "Schedule":
+        """As Client.schedule_stop of this schedule; returns it, brought up to date."""
+        return self._become(self._owner().schedule_stop(self.id))
+
+    def delete(self) -> None:
+        """As Client.schedule_delete of this schedule."""
+        self._owner().schedule_delete(self.id)
+
+
+@dataclasses.dataclass(eq=False, repr=False)
 class Run:
     """A run as it was at `revision`; wait(), refresh() and stop() bring it up to date. Two are equal when they are the same run.
 
-    `state` is "running", "stopping", "succeeded", "failed" or "terminated" (a user stopped it), `message` says why it failed. `nodes_in`
+    `state` is "running", "stopping", "succeeded", "failed", "terminated" (a user stopped it) or "skipped" (by its schedule), `message` says why. `nodes_in`
     has the number of its nodes in each state, `{"running": 2, "succeeded": 40, ...}`; it is empty in a run that came from Client.runs()
     or from a change. `attempt` is 1, of a retry one more than that of the run `retry_of` (an id). `pipeline` (an id) and `version` are those
-    of the stored pipeline that it was made of; None of a definition. Times are RFC 3339 text. `raw` is the whole reply.
+    of the stored pipeline that it was made of; None of a definition. `schedule` (an id) and `scheduled_at` are those of the schedule that
+    created it, and the tick for which it did. Times are RFC 3339 text. `raw` is the whole reply.
 
     The methods use the client that the run came from, so they belong to that client's thread, and raise what its methods raise."""
 
@@ -157,6 +232,8 @@ class Run:
     retry_of: Optional[str] = None
     pipeline: Optional[str] = None
     version: Optional[int] = None
+    schedule: Optional[str] = None
+    scheduled_at: Optional[str] = None
     revision: int = 0
     created_at: Optional[str] = None
     finished_at: Optional[str] = None
