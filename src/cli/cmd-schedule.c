@@ -90,7 +90,8 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
                 return false;
         printf("%s\n", text_of(schedule, "name"));
         fflush(stdout);
-        cli_say(cli, "`paddle schedule next %s` shows when it runs, `paddle schedule show %s` what came of it",
+        cli_say(cli,
+                "`paddle schedule next %s` shows when it runs, `paddle schedule show %s` what came of it",
                 text_of(schedule, "name"), text_of(schedule, "name"));
         return true;
 }
@@ -106,9 +107,10 @@ const Verb verb_schedule_create = {
                 "list 1,15, or one of these with a step: */10. Months and weekdays have names: jan, mon. @hourly, "
                 "@daily, @weekly, @monthly, @yearly and '@every 90s' stand for all five. 'TZ=Europe/Berlin ' in front "
                 "sets the time zone; else it is that of the server.",
-        .examples = "paddle schedule create nightly digits '30 2 * * *'\n"
-                    "paddle schedule create weekly digits@3 'TZ=Europe/Berlin 0 9 * * mon' -c 1 --policy skip\n"
-                    "paddle schedule create often digits '@every 10m' --no-catchup",
+        .examples =
+                "paddle schedule create nightly digits '30 2 * * *'\n"
+                "paddle schedule create weekly digits@3 'TZ=Europe/Berlin 0 9 * * mon' -c 1 --policy skip\n"
+                "paddle schedule create often digits '@every 10m' --no-catchup",
         .options = create_options,
         .size = sizeof(ScheduleOptions),
         .min_words = 3,
@@ -123,7 +125,8 @@ static const Option list_options[] = {
           "schedules of this user (administrators)" },
         { "all", 'a', OPTION_BOOL, offsetof(ScheduleOptions, all), NULL,
           "schedules of all users (administrators)" },
-        { "name", 0, OPTION_STRING, offsetof(ScheduleOptions, name), "NAME", "only schedules with this name" },
+        { "name", 0, OPTION_STRING, offsetof(ScheduleOptions, name), "NAME",
+          "only schedules with this name" },
         { "state", 's', OPTION_STRING, offsetof(ScheduleOptions, state), "STATE,...",
           "only in these states: running, success, terminated, failed" },
         { "limit", 'l', OPTION_INT, offsetof(ScheduleOptions, limit), "N", "at most N", .fallback = "1000",
@@ -187,8 +190,8 @@ const Verb verb_schedule_list = {
 
 static const Option show_options[] = {
         USER_OPTION,
-        { "limit", 'l', OPTION_INT, offsetof(ScheduleOptions, limit), "N", "show at most N runs", .fallback = "10",
-          .min = 1, .max = 1000 },
+        { "limit", 'l', OPTION_INT, offsetof(ScheduleOptions, limit), "N", "show at most N runs",
+          .fallback = "10", .min = 1, .max = 1000 },
         { "format", 'o', OPTION_STRING, offsetof(ScheduleOptions, format), "FORM", "table, json or yaml",
           .fallback = "table", .alias = "output" },
         COMMON_OPTIONS,
@@ -207,11 +210,20 @@ static const Column run_columns[] = {
 static void print_fields(const json_t *schedule)
 {
         static const char *const members[][2] = {
-                { "id", "id" },           { "pipeline", "pipeline" },       { "version", "version" },
-                { "crontab", "crontab" }, { "description", "description" }, { "start_at", "start" },
-                { "end_at", "end" },      { "concurrency", "concurrency" }, { "policy", "policy" },
-                { "expire_s", "expire" }, { "catchup", "catchup" },         { "state", "state" },
-                { "message", "message" }, { "next_at", "next" },
+                { "id", "id" },
+                { "pipeline", "pipeline" },
+                { "version", "version" },
+                { "crontab", "crontab" },
+                { "description", "description" },
+                { "start_at", "start" },
+                { "end_at", "end" },
+                { "concurrency", "concurrency" },
+                { "policy", "policy" },
+                { "expire_s", "expire" },
+                { "catchup", "catchup" },
+                { "state", "state" },
+                { "message", "message" },
+                { "next_at", "next" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(members); i++) {
@@ -235,7 +247,8 @@ static bool print_runs(Cli *cli, const ScheduleOptions *options, const char *wor
         if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
                 return false;
         if (items == 0)
-                cli_say(cli, "it has no runs yet; `paddle schedule next %s` shows when the first one is due", word);
+                cli_say(cli, "it has no runs yet; `paddle schedule next %s` shows when the first one is due",
+                        word);
         return true;
 }
 
@@ -277,8 +290,8 @@ const Verb verb_schedule_show = {
 
 static const Option next_options[] = {
         USER_OPTION,
-        { "count", 'n', OPTION_INT, offsetof(ScheduleOptions, count), "N", "show so many", .fallback = "5", .min = 1,
-          .max = 100 },
+        { "count", 'n', OPTION_INT, offsetof(ScheduleOptions, count), "N", "show so many", .fallback = "5",
+          .min = 1, .max = 100 },
         COMMON_OPTIONS,
         { 0 },
 };

@@ -13,8 +13,8 @@ extern const Verb verb_audit_list, verb_audit_verify, verb_cancel, verb_delete, 
         verb_secret_list, verb_secret_delete, verb_token_create, verb_top, verb_token_list, verb_token_revoke,
         verb_train, verb_up, verb_upload, verb_version, verb_wait, verb_whoami, verb_storage_usage, verb_gc;
 
-extern const Verb verb_schedule_create, verb_schedule_list, verb_schedule_show, verb_schedule_next, verb_schedule_stop,
-        verb_schedule_delete;
+extern const Verb verb_schedule_create, verb_schedule_list, verb_schedule_show, verb_schedule_next,
+        verb_schedule_stop, verb_schedule_delete;
 extern const Verb verb_pipeline_create, verb_pipeline_list, verb_pipeline_update, verb_pipeline_delete;
 
 extern const Verb verb_run_create, verb_run_list, verb_run_show, verb_run_wait, verb_run_stop, verb_run_logs,

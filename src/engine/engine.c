@@ -19,7 +19,7 @@
 enum {
         BATCH_MAX = 512, /* commands: bounds the time that the first of a batch waits for the last */
         USAGE_MS = 60000,
-        FLUSH_MS = 1000, /* of the scheduler's journal */
+        FLUSH_MS = 1000,      /* of the scheduler's journal */
         CLOCK_MS = 60 * 1000, /* after which the wall clock is looked at again: it may jump */
         /* A generated name ends with the first 6 characters of the id: the 4 behind the start keep such names apart. */
         ID_START = 2, /* characters */

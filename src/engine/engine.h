@@ -233,7 +233,8 @@ typedef struct {
 typedef void (*EngineScheduleDone)(const ScheduleRecord *schedule, const GError *error, void *arg);
 /* ERR_INVALID: the name, a number, a time or the crontab is wrong, or the crontab is never due; ERR_NOT_FOUND: the version was
  * deleted; ERR_EXISTS: the user has a schedule of this name; ERR_QUOTA. */
-void engine_create_schedule(Engine *engine, const EngineSchedule *schedule, EngineScheduleDone done, void *arg);
+void engine_create_schedule(Engine *engine, const EngineSchedule *schedule, EngineScheduleDone done,
+                            void *arg);
 /* No more ticks; runs go on. ERR_NOT_FOUND, ERR_CONFLICT: it is over. */
 void engine_stop_schedule(Engine *engine, gint64 seq, const char *by, EngineScheduleDone done, void *arg);
 /* Its runs stay. ERR_NOT_FOUND, ERR_CONFLICT: it runs. */

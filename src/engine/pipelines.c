@@ -497,11 +497,10 @@ static bool check_schedules(Engine *engine, const DropPipeline *drop, const Stor
 {
         const char *schedule = schedules_use(engine, drop->seq, drop->version);
 
-        return !schedule ||
-               err_set(error, ERR_CONFLICT,
-                       "schedule '%s' runs pipeline '%s', so it cannot be deleted\n"
-                       "Stop the schedule first: `paddle schedule stop %s`.",
-                       schedule, stored->record->name, schedule);
+        return !schedule || err_set(error, ERR_CONFLICT,
+                                    "schedule '%s' runs pipeline '%s', so it cannot be deleted\n"
+                                    "Stop the schedule first: `paddle schedule stop %s`.",
+                                    schedule, stored->record->name, schedule);
 }
 
 static bool apply_drop(Engine *engine, Command *command)

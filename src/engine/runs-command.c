@@ -351,7 +351,8 @@ static RunRecord *new_record(Engine *engine, const EngineRun *run)
         record->source = g_strdup(run->source);
         record->fs = g_strdup(json_string_value(json_object_get(run->request, "fs_name")));
         if (run->version)
-                run_record_set_version(record, run->version->pipeline, run->version->version, run->version->hash);
+                run_record_set_version(record, run->version->pipeline, run->version->version,
+                                       run->version->hash);
         record->attempt = 1;
         record->size = RUN_BYTES + (gint64)(strlen(record->text) + strlen(record->request));
         return record;

@@ -37,9 +37,10 @@ typedef struct {
 static bool check_numbers(const ScheduleRecord *record, GError **error)
 {
         if (!schedule_name_is_valid(record->name))
-                return err_set(error, ERR_INVALID,
-                               "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit",
-                               record->name, SCHEDULE_NAME_MAX);
+                return err_set(
+                        error, ERR_INVALID,
+                        "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit",
+                        record->name, SCHEDULE_NAME_MAX);
         if (record->note && strlen(record->note) > SCHEDULE_NOTE_MAX)
                 return err_set(error, ERR_INVALID, "the description has %zu bytes, and may have at most %d",
                                strlen(record->note), SCHEDULE_NOTE_MAX);
@@ -69,8 +70,9 @@ static bool set_first(const CreateSchedule *create, gint64 now, GError **error)
         ScheduleRecord *record = create->record;
 
         return cron_next(create->cron, record->start_at ? record->start_at : now, &record->next_at) ||
-               err_set(error, ERR_INVALID, "crontab '%s' is never due in %d years\nCheck its days and months.",
-                       record->crontab, CRON_YEARS);
+               err_set(error, ERR_INVALID,
+                       "crontab '%s' is never due in %d years\nCheck its days and months.", record->crontab,
+                       CRON_YEARS);
 }
 
 static guint count_of(Engine *engine, const char *user)
@@ -93,10 +95,11 @@ static bool check_count(Engine *engine, const CreateSchedule *create, GError **e
         const char *user = create->record->user;
 
         if (schedules_find_name(engine, user, create->record->name))
-                return err_set(error, ERR_EXISTS,
-                               "'%s' has a schedule '%s' already\n"
-                               "Choose another name, or stop and delete that one: `paddle schedule delete %s`.",
-                               user, create->record->name, create->record->name);
+                return err_set(
+                        error, ERR_EXISTS,
+                        "'%s' has a schedule '%s' already\n"
+                        "Choose another name, or stop and delete that one: `paddle schedule delete %s`.",
+                        user, create->record->name, create->record->name);
         if (g_hash_table_size(engine->schedules) >= SCHEDULES_MAX)
                 return err_set(error, ERR_QUOTA,
                                "the server has %d schedules, and takes no more\n"
@@ -133,7 +136,8 @@ static bool apply_create(Engine *engine, Command *command)
         create->record->state = SCHEDULE_RUNNING;
         create->record->created = create->record->updated = now;
         live = schedules_add(engine, schedule_record_copy(create->record), cron_ref(create->cron));
-        schedules_note(engine, live, "schedule.created", json_pack("{s:s}", "crontab", live->record->crontab));
+        schedules_note(engine, live, "schedule.created",
+                       json_pack("{s:s}", "crontab", live->record->crontab));
         set_answer(&create->schedule, live);
         return true;
 }
@@ -153,7 +157,8 @@ static const CommandOps create_ops = { .name = "create schedule",
                                        .answer = answer_schedule,
                                        .free = free_create };
 
-void engine_create_schedule(Engine *engine, const EngineSchedule *schedule, EngineScheduleDone done, void *arg)
+void engine_create_schedule(Engine *engine, const EngineSchedule *schedule, EngineScheduleDone done,
+                            void *arg)
 {
         g_autoptr(GError) error = NULL;
         Cron *cron = check_numbers(schedule->record, &error)
@@ -205,8 +210,8 @@ static bool apply_stop(Engine *engine, Command *command)
         LiveSchedule *live = find(engine, act, &command->error);
 
         if (live && live->record->state != SCHEDULE_RUNNING)
-                err_set(&command->error, ERR_CONFLICT, "schedule '%s' is over already: %s", live->record->name,
-                        schedule_state_name((ScheduleState)live->record->state));
+                err_set(&command->error, ERR_CONFLICT, "schedule '%s' is over already: %s",
+                        live->record->name, schedule_state_name((ScheduleState)live->record->state));
         if (command->error)
                 return true;
         schedules_end(engine, live, SCHEDULE_TERMINATED, "schedule.stopped",

@@ -95,9 +95,10 @@ char *schedules_use_fs(Engine *engine, const char *user, const char *fs)
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 const ScheduleRecord *record = ((LiveSchedule *)value)->record;
 
-                if (is_running(value) && g_strcmp0(record->fs, fs) == 0 && strcmp(run_user(record), user) == 0)
-                        return g_strdup_printf("used by schedule '%s' of '%s', which is running", record->name,
-                                               record->user);
+                if (is_running(value) && g_strcmp0(record->fs, fs) == 0 &&
+                    strcmp(run_user(record), user) == 0)
+                        return g_strdup_printf("used by schedule '%s' of '%s', which is running",
+                                               record->name, record->user);
         }
         return NULL;
 }
@@ -144,8 +145,7 @@ gint64 schedules_due(const Engine *engine)
 
 void schedules_run_entered(Engine *engine, const RunRecord *run)
 {
-        LiveSchedule *live =
-                run->schedule ? g_hash_table_lookup(engine->schedules, &run->schedule) : NULL;
+        LiveSchedule *live = run->schedule ? g_hash_table_lookup(engine->schedules, &run->schedule) : NULL;
 
         if (live)
                 g_array_append_val(live->active, run->seq);
@@ -153,8 +153,7 @@ void schedules_run_entered(Engine *engine, const RunRecord *run)
 
 void schedules_run_left(Engine *engine, const RunRecord *run)
 {
-        LiveSchedule *live =
-                run->schedule ? g_hash_table_lookup(engine->schedules, &run->schedule) : NULL;
+        LiveSchedule *live = run->schedule ? g_hash_table_lookup(engine->schedules, &run->schedule) : NULL;
 
         for (guint i = 0; live && i < live->active->len; i++)
                 if (g_array_index(live->active, gint64, i) == run->seq) {
@@ -251,7 +250,8 @@ void schedules_drop(Engine *engine, LiveSchedule *live, const char *by)
         schedules_note(engine, live, "schedule.deleted", json_pack("{s:s}", "by", by));
         live->dropped = true;
         rest(live);
-        g_ptr_array_add(engine->batch.dropped_schedules, g_memdup2(&live->record->seq, sizeof live->record->seq));
+        g_ptr_array_add(engine->batch.dropped_schedules,
+                        g_memdup2(&live->record->seq, sizeof live->record->seq));
 }
 
 static GPtrArray *all_of(Engine *engine)
@@ -437,8 +437,8 @@ typedef struct {
         Engine *engine;
         LiveSchedule *live;
         SchedulePlan *plan;
-        guint done;  /* ticks that have their run */
-        char *held;  /* why the next one has to wait; or NULL */
+        guint done; /* ticks that have their run */
+        char *held; /* why the next one has to wait; or NULL */
 } Creating;
 
 /* A run that never was: only its record. Takes `record` and `message`. */
@@ -545,7 +545,8 @@ static void move_on(Engine *engine, Creating *creating)
 {
         LiveSchedule *live = creating->live;
         const SchedulePlan *plan = creating->plan;
-        gint64 next = creating->held ? g_array_index(plan->ticks, PlannedTick, creating->done).at : plan->next_at;
+        gint64 next =
+                creating->held ? g_array_index(plan->ticks, PlannedTick, creating->done).at : plan->next_at;
         const char *held = creating->held && *creating->held ? creating->held : NULL;
 
         if (next != live->record->next_at || g_strcmp0(held, live->record->message) != 0) {

@@ -88,18 +88,18 @@ typedef struct {
         GPtrArray *schedules;                        /* LiveSchedule: those that have changed */
         GPtrArray *schedule_puts;                    /* ScheduleRecord, borrowed from these */
         GPtrArray *dropped_schedules;                /* gint64, owned */
-        GPtrArray *scheduled_runs;                   /* RunRecord, owned: those of new_runs that no command holds */
-        guint64 number;                              /* of the batch, from 1 */
-        guint run_answers;                           /* of workers to runs, that it has taken */
-        guint run_steps;                             /* of all runs, left in it */
-        gsize run_texts;                             /* bytes of the definitions of its new runs */
-        GArray *records;       /* StoreRecord: what is committed, made of the lists above */
-        Catalog *catalog;      /* the future catalog; a reference */
-        PreparedMemo prepared; /* see preparing.c */
-        GPtrArray *strays;     /* Stray: tasks of no known job that have ended */
-        GPtrArray *unwanted;   /* Stray: tasks of no known job that run */
-        gint64 revision;       /* of its last event */
-        gint64 horizon;        /* events up to here may be deleted; 0: none */
+        GPtrArray *scheduled_runs; /* RunRecord, owned: those of new_runs that no command holds */
+        guint64 number;            /* of the batch, from 1 */
+        guint run_answers;         /* of workers to runs, that it has taken */
+        guint run_steps;           /* of all runs, left in it */
+        gsize run_texts;           /* bytes of the definitions of its new runs */
+        GArray *records;           /* StoreRecord: what is committed, made of the lists above */
+        Catalog *catalog;          /* the future catalog; a reference */
+        PreparedMemo prepared;     /* see preparing.c */
+        GPtrArray *strays;         /* Stray: tasks of no known job that have ended */
+        GPtrArray *unwanted;       /* Stray: tasks of no known job that run */
+        gint64 revision;           /* of its last event */
+        gint64 horizon;            /* events up to here may be deleted; 0: none */
 } Batch;
 
 /* The hash of what decides the result of a preparation. */
@@ -156,14 +156,14 @@ struct Engine {
         bool sweeps_runs;      /* what is to be deleted is being read */
         bool sweep_again;      /* a run was deleted meanwhile */
         ThreadPool *run_workers;
-        struct RunFiles *files;   /* the file workers of runs, see run-files.h */
-        GHashTable *deleted_runs; /* gint64: seqs of the runs that were deleted since the start */
-        GHashTable *pipelines;    /* seq -> StoredPipeline, see pipelines.h */
-        gint64 pipeline_seq;      /* of the newest one */
-        GHashTable *schedules;    /* seq -> LiveSchedule, see schedules.h */
+        struct RunFiles *files;    /* the file workers of runs, see run-files.h */
+        GHashTable *deleted_runs;  /* gint64: seqs of the runs that were deleted since the start */
+        GHashTable *pipelines;     /* seq -> StoredPipeline, see pipelines.h */
+        gint64 pipeline_seq;       /* of the newest one */
+        GHashTable *schedules;     /* seq -> LiveSchedule, see schedules.h */
         GSequence *schedule_times; /* LiveSchedule by `wake` */
-        gint64 schedule_seq;      /* of the newest one */
-        gint64 started;           /* ms: when the engine was opened */
+        gint64 schedule_seq;       /* of the newest one */
+        gint64 started;            /* ms: when the engine was opened */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */

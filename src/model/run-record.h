@@ -49,15 +49,15 @@ typedef struct {
         char *note; /* what it is for, in the words of its owner; or NULL */
         char *hash; /* pipeline_hash of a text that is stored already: `text` is not stored again; or NULL. Read with
                        the text */
-        gint64 pipeline; /* seq of the stored pipeline, perhaps deleted since; 0: none */
-        int version;     /* of it */
-        gint64 schedule; /* seq of the schedule that created it, perhaps deleted since; 0: none */
+        gint64 pipeline;  /* seq of the stored pipeline, perhaps deleted since; 0: none */
+        int version;      /* of it */
+        gint64 schedule;  /* seq of the schedule that created it, perhaps deleted since; 0: none */
         gint64 scheduled; /* the tick for which it did, ms */
-        bool admin;      /* created with an administrator's rights */
-        bool stopping;   /* a user stops it */
-        bool forced;     /* ... with its post_process */
-        bool dropped;    /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
-        guint8 state;    /* NodeState */
+        bool admin;       /* created with an administrator's rights */
+        bool stopping;    /* a user stops it */
+        bool forced;      /* ... with its post_process */
+        bool dropped;     /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
+        guint8 state;     /* NodeState */
         gint64 created, finished;
         gint64 size; /* about how many bytes it takes in the store, with its nodes, lists and jobs. While it runs the
                         stored number may be 64 KiB too small */

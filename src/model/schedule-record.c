@@ -47,8 +47,8 @@ bool schedule_policy_parse(const char *name, SchedulePolicy *ret, GError **error
                         *ret = (SchedulePolicy)i;
                         return true;
                 }
-        return err_set(error, ERR_INVALID,
-                       "concurrency policy '%.40s' is not suspend, replace or skip", name);
+        return err_set(error, ERR_INVALID, "concurrency policy '%.40s' is not suspend, replace or skip",
+                       name);
 }
 
 void schedule_record_free(ScheduleRecord *record)

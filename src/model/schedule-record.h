@@ -35,18 +35,18 @@ typedef struct {
         gint64 seq;      /* the store's key; grows with creation, never used again */
         gint64 revision; /* of its last event */
         char *user, *name;
-        char *note;       /* what it is for, in the words of its owner; or NULL */
-        char *run_user;   /* whose file systems its runs use, and whose runs they are; NULL: `user` */
-        gint64 pipeline;  /* seq */
-        int version;      /* of it */
-        char *fs;         /* the main file system of this version; or NULL */
+        char *note;      /* what it is for, in the words of its owner; or NULL */
+        char *run_user;  /* whose file systems its runs use, and whose runs they are; NULL: `user` */
+        gint64 pipeline; /* seq */
+        int version;     /* of it */
+        char *fs;        /* the main file system of this version; or NULL */
         char *crontab;
         gint64 start_at, end_at;
-        gint64 concurrency;    /* runs at a time; 0: any number */
-        gint64 expire_s;       /* a tick that is later is skipped; 0: never */
-        guint8 policy, state;  /* SchedulePolicy, ScheduleState */
-        bool catchup;          /* ticks that were missed are made up for */
-        char *message;         /* why it ended, or why its runs wait; or NULL */
+        gint64 concurrency;   /* runs at a time; 0: any number */
+        gint64 expire_s;      /* a tick that is later is skipped; 0: never */
+        guint8 policy, state; /* SchedulePolicy, ScheduleState */
+        bool catchup;         /* ticks that were missed are made up for */
+        char *message;        /* why it ended, or why its runs wait; or NULL */
         gint64 created, updated;
         gint64 next_at; /* the first tick that is not decided yet */
 } ScheduleRecord;

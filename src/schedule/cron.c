@@ -41,7 +41,7 @@ static const struct {
         int min, max;
         const char *const *words; /* for min, min + 1, ...; or NULL */
 } fields[FIELDS] = {
-        [FIELD_MINUTE] = { "minute", 0, 59, NULL },     [FIELD_HOUR] = { "hour", 0, 23, NULL },
+        [FIELD_MINUTE] = { "minute", 0, 59, NULL },        [FIELD_HOUR] = { "hour", 0, 23, NULL },
         [FIELD_DAY] = { "day of the month", 1, 31, NULL }, [FIELD_MONTH] = { "month", 1, 12, months },
         [FIELD_WEEKDAY] = { "weekday", 0, 6, weekdays },
 };
@@ -88,13 +88,12 @@ static bool parse_range(FieldKind kind, char *text, int *ret_from, int *ret_to, 
         }
         if (to)
                 *to++ = '\0';
-        if (!parse_value(kind, text, ret_from, error) ||
-            (to && !parse_value(kind, to, ret_to, error)))
+        if (!parse_value(kind, text, ret_from, error) || (to && !parse_value(kind, to, ret_to, error)))
                 return false;
         if (!to)
                 *ret_to = *ret_from;
-        return *ret_from <= *ret_to ||
-               err_set(error, ERR_INVALID, "%s: '%.20s-%.20s' ends before it begins", fields[kind].name, text, to);
+        return *ret_from <= *ret_to || err_set(error, ERR_INVALID, "%s: '%.20s-%.20s' ends before it begins",
+                                               fields[kind].name, text, to);
 }
 
 /* One item of a list: a range and perhaps a step. "5/10" goes on to the end of the field. */
@@ -154,7 +153,7 @@ static bool parse_duration(const char *text, gint64 *ret_s)
         static const struct {
                 const char *name;
                 double s;
-        } units[] = { { "ms", 1e-3 }, { "us", 1e-6 }, { "µs", 1e-6 }, { "ns", 1e-9 },
+        } units[] = { { "ms", 1e-3 },  { "us", 1e-6 },    { "µs", 1e-6 }, { "ns", 1e-9 },
                       { "h", HOUR_S }, { "m", MINUTE_S }, { "s", 1 } };
         double total = 0;
 
@@ -192,10 +191,11 @@ static bool parse_descriptor(Cron *cron, const char *text, GError **error)
                 if (strcmp(known[i].name, text) == 0)
                         return parse_fields(cron, known[i].fields, error);
         if (!g_str_has_prefix(text, "@every "))
-                return err_set(error, ERR_INVALID,
-                               "'%.40s' is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly and "
-                               "@every DURATION",
-                               text);
+                return err_set(
+                        error, ERR_INVALID,
+                        "'%.40s' is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly and "
+                        "@every DURATION",
+                        text);
         return parse_duration(text + strlen("@every "), &cron->every_s) ||
                err_set(error, ERR_INVALID,
                        "'%.40s' is not a duration of at most %d years, such as 90s, 1h30m or 24h",
@@ -208,7 +208,8 @@ static bool parse_descriptor(Cron *cron, const char *text, GError **error)
 static bool is_zone_name(const char *name)
 {
         return *name && strlen(name) <= ZONE_NAME_MAX && g_ascii_isalnum(*name) && !strstr(name, "..") &&
-               strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/.") == strlen(name);
+               strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/.") ==
+                       strlen(name);
 }
 
 /* Skips "TZ=zone " in *text. */
@@ -230,9 +231,10 @@ static bool take_zone(Cron *cron, const char **text, GTimeZone *local, GError **
                 g_free(cron->zone_name);
                 cron->zone_name = g_strdup(g_time_zone_get_identifier(cron->zone));
         }
-        return cron->zone || err_set(error, ERR_INVALID,
-                                     "'%.64s' is not a time zone that the server knows, such as Europe/Berlin or UTC",
-                                     cron->zone_name);
+        return cron->zone ||
+               err_set(error, ERR_INVALID,
+                       "'%.64s' is not a time zone that the server knows, such as Europe/Berlin or UTC",
+                       cron->zone_name);
 }
 
 /* ---- parse ---- */
@@ -270,8 +272,8 @@ Cron *cron_parse(const char *text, GTimeZone *local, GError **error)
         g_autofree char *shown = g_strndup(text, CRON_TEXT_MAX), *stripped = NULL;
 
         if (strlen(text) > CRON_TEXT_MAX) {
-                err_set(error, ERR_INVALID, "the crontab has %zu bytes, and may have at most %d", strlen(text),
-                        CRON_TEXT_MAX);
+                err_set(error, ERR_INVALID, "the crontab has %zu bytes, and may have at most %d",
+                        strlen(text), CRON_TEXT_MAX);
                 return NULL;
         }
         stripped = g_strstrip(g_strdup(text));

@@ -9,8 +9,8 @@
  * table has the columns `seq`, `name` and `user`: a listing finds a subject's name there, and its owner. To add a
  * kind, add a row (doc/internals/store.md, "Events"). */
 #define SUBJECT_KINDS(ROW)                                                                                   \
-        ROW(SUBJECT_JOB, 1, "job") ROW(SUBJECT_RUN, 2, "run") ROW(SUBJECT_PIPELINE, 3, "pipeline") \
-                ROW(SUBJECT_SCHEDULE, 4, "schedule")
+        ROW(SUBJECT_JOB, 1, "job")                                                                           \
+        ROW(SUBJECT_RUN, 2, "run") ROW(SUBJECT_PIPELINE, 3, "pipeline") ROW(SUBJECT_SCHEDULE, 4, "schedule")
 
 #define SUBJECT_NUMBER(constant, number, table) constant = (number),
 typedef enum {

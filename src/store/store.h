@@ -145,10 +145,10 @@ RunRecord *store_run_by_key(Store *store, const char *user, const char *idempote
                             GError **error); /* ERR_NOT_FOUND */
 
 typedef struct {
-        const char *user;  /* NULL: of all users */
-        const char *name;  /* exact, or NULL */
-        gint64 pipeline;   /* seq of the stored pipeline that they were made of; 0: of any, or of none */
-        gint64 schedule;   /* seq of the schedule that created them, whoever owns them (`user` does not count); 0: of any, or of none */
+        const char *user; /* NULL: of all users */
+        const char *name; /* exact, or NULL */
+        gint64 pipeline;  /* seq of the stored pipeline that they were made of; 0: of any, or of none */
+        gint64 schedule; /* seq of the schedule that created them, whoever owns them (`user` does not count); 0: of any, or of none */
         guint32 states;    /* bit set of 1u << NodeState, of run_record_state; 0: all */
         gint64 before_seq; /* runs with a smaller seq; 0: start with the newest */
         bool oldest_first; /* `before_seq` does not count, but: */

@@ -39,12 +39,9 @@ static guint32 states_of(char **words)
         static const struct {
                 const char *word;
                 NodeState state;
-        } known[] = { { "running", NODE_RUNNING },
-                      { "terminating", NODE_STOPPING },
-                      { "succeeded", NODE_SUCCEEDED },
-                      { "failed", NODE_FAILED },
-                      { "terminated", NODE_TERMINATED },
-                      { "skipped", NODE_SKIPPED } };
+        } known[] = { { "running", NODE_RUNNING },       { "terminating", NODE_STOPPING },
+                      { "succeeded", NODE_SUCCEEDED },   { "failed", NODE_FAILED },
+                      { "terminated", NODE_TERMINATED }, { "skipped", NODE_SKIPPED } };
         guint32 states = 0;
 
         for (; words && *words; words++)
@@ -375,8 +372,8 @@ static json_t *show_brief(const RunRecord *run)
                          "name", run->name, "source", run->source ? run->source : "", "username", run->user,
                          "fsName", run->fs ? run->fs : "", "description", run->note ? run->note : "",
                          "scheduleID", schedule, "runMsg", run->message ? run->message : "", "status",
-                         run_word(run), "scheduledTime", scheduled, "createTime", created, "activateTime", created,
-                         "updateTime", updated);
+                         run_word(run), "scheduledTime", scheduled, "createTime", created, "activateTime",
+                         created, "updateTime", updated);
 }
 
 /* Up to `max` runs; *ret_next is where to go on, 0 at the end. */

@@ -29,19 +29,20 @@ static json_t *show_schedule(const ScheduleRecord *schedule)
         g_autofree char *start = time_text(schedule->start_at), *end = time_text(schedule->end_at);
         g_autofree char *created = time_text(schedule->created), *updated = time_text(schedule->updated);
         g_autofree char *next = time_text(schedule->next_at);
-        json_t *options = json_pack("{s:b, s:I, s:I, s:s}", "catchup", schedule->catchup, "expireInterval",
-                                    (json_int_t)schedule->expire_s, "concurrency",
-                                    (json_int_t)schedule->concurrency, "concurrencyPolicy",
-                                    schedule_policy_name((SchedulePolicy)schedule->policy));
+        json_t *options =
+                json_pack("{s:b, s:I, s:I, s:s}", "catchup", schedule->catchup, "expireInterval",
+                          (json_int_t)schedule->expire_s, "concurrency", (json_int_t)schedule->concurrency,
+                          "concurrencyPolicy", schedule_policy_name((SchedulePolicy)schedule->policy));
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s}, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
-                         "scheduleID", id, "name", schedule->name, "desc", schedule->note ? schedule->note : "",
-                         "pipelineID", pipeline, "pipelineVersionID", version, "username", schedule->user, "fsConfig",
-                         "username", schedule->run_user ? schedule->run_user : schedule->user, "crontab",
-                         schedule->crontab, "options", options, "startTime", start, "endTime", end, "createTime",
-                         created, "updateTime", updated, "nextRunTime", next, "scheduleMsg",
-                         schedule->message ? schedule->message : "", "status",
-                         schedule_state_name((ScheduleState)schedule->state));
+        return json_pack(
+                "{s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s}, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
+                "scheduleID", id, "name", schedule->name, "desc", schedule->note ? schedule->note : "",
+                "pipelineID", pipeline, "pipelineVersionID", version, "username", schedule->user, "fsConfig",
+                "username", schedule->run_user ? schedule->run_user : schedule->user, "crontab",
+                schedule->crontab, "options", options, "startTime", start, "endTime", end, "createTime",
+                created, "updateTime", updated, "nextRunTime", next, "scheduleMsg",
+                schedule->message ? schedule->message : "", "status",
+                schedule_state_name((ScheduleState)schedule->state));
 }
 
 /* ---- which one ---- */
@@ -131,7 +132,8 @@ static bool take_time(const json_t *body, const char *name, gint64 *ret, GError 
         const char *text = go_text(body, name);
 
         return !*text || time_take(text, ret) ||
-               paddleflow_set(error, CODE_InvalidArguments, "%s '%.40s' is not like 2006-01-02 15:04:05", name, text);
+               paddleflow_set(error, CODE_InvalidArguments, "%s '%.40s' is not like 2006-01-02 15:04:05",
+                              name, text);
 }
 
 static bool take_texts(const json_t *body, ScheduleRecord *ret, GError **error)
@@ -142,11 +144,13 @@ static bool take_texts(const json_t *body, ScheduleRecord *ret, GError **error)
         ret->note = *desc ? g_strdup(desc) : NULL;
         ret->crontab = g_strdup(go_text(body, "crontab"));
         if (!schedule_name_is_valid(name))
-                return paddleflow_set(error, CODE_InvalidNamePattern,
-                                      "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit",
-                                      name, SCHEDULE_NAME_MAX);
+                return paddleflow_set(
+                        error, CODE_InvalidNamePattern,
+                        "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit",
+                        name, SCHEDULE_NAME_MAX);
         return strlen(desc) <= SCHEDULE_NOTE_MAX ||
-               paddleflow_set(error, CODE_InvalidArguments, "desc is longer than %d bytes", SCHEDULE_NOTE_MAX);
+               paddleflow_set(error, CODE_InvalidArguments, "desc is longer than %d bytes",
+                              SCHEDULE_NOTE_MAX);
 }
 
 /* Whosever it is: the owner is compared later. */
@@ -160,8 +164,8 @@ static bool take_pipeline(const Call *call, const json_t *body, ScheduleRecord *
         if (numbered_id_parse("ppl", id, &seq))
                 pipeline = store_pipeline(call->flow->store, seq, NULL);
         if (!pipeline || !*number)
-                return paddleflow_set(error, CODE_PipelineNotFound, "there is no pipeline '%.80s' with version '%.20s'",
-                                      id, number);
+                return paddleflow_set(error, CODE_PipelineNotFound,
+                                      "there is no pipeline '%.80s' with version '%.20s'", id, number);
         version = call_version(call, pipeline, number, false, error);
         if (!version)
                 return false;
@@ -205,8 +209,9 @@ static bool take_record(const Call *call, const json_t *body, ScheduleRecord *re
         if (!take_texts(body, ret, error) || !take_options(body, ret, error) ||
             !take_pipeline(call, body, ret, error) ||
             !yaml_check_fs(call, user, ret->fs ? ret->fs : "", CODE_InvalidArguments, error) ||
-            !take_time(body, "startTime", &ret->start_at, error) || !take_time(body, "endTime", &ret->end_at, error) ||
-            !check_times(ret, error) || !check_crontab(ret->crontab, error) || !check_owner(call, body, error))
+            !take_time(body, "startTime", &ret->start_at, error) ||
+            !take_time(body, "endTime", &ret->end_at, error) || !check_times(ret, error) ||
+            !check_crontab(ret->crontab, error) || !check_owner(call, body, error))
                 return false;
         if (*user && call->root && strcmp(user, call->user) != 0)
                 ret->run_user = g_strdup(user);
@@ -418,7 +423,8 @@ static const HttpParameter list_query[] = {
         { "pplVersionFilter", HTTP_STRING, "Only of these versions, separated by commas." },
         { "scheduleFilter", HTTP_STRING, "Only those of these ids, separated by commas." },
         { "nameFilter", HTTP_STRING, "Only those of these names, separated by commas." },
-        { "statusFilter", HTTP_STRING, "Only those in one of these states: running, success, failed, terminated." },
+        { "statusFilter", HTTP_STRING,
+          "Only those in one of these states: running, success, failed, terminated." },
         { "marker", HTTP_STRING, PAGE_MARKER },
         { "maxKeys", HTTP_INTEGER, PAGE_KEYS },
         { 0 },

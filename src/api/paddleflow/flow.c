@@ -63,11 +63,11 @@ void paddleflow_free(PaddleFlow *flow)
 /* One table, since a face has one. */
 static HttpRoute *join(void)
 {
-        static const HttpRoute *const parts[] = { user_rows,     grant_rows, queue_rows,   flavour_rows,
-                                                  cluster_rows,  node_rows,  pool_rows,    fs_rows,
-                                                  job_rows,      run_rows,   run_log_rows, artifact_rows,
-                                                  pipeline_rows, schedule_rows, feed_rows,  log_rows,     statistics_rows,
-                                                  about_rows };
+        static const HttpRoute *const parts[] = { user_rows,       grant_rows,    queue_rows,   flavour_rows,
+                                                  cluster_rows,    node_rows,     pool_rows,    fs_rows,
+                                                  job_rows,        run_rows,      run_log_rows, artifact_rows,
+                                                  pipeline_rows,   schedule_rows, feed_rows,    log_rows,
+                                                  statistics_rows, about_rows };
         GArray *all = g_array_new(TRUE, FALSE, sizeof(HttpRoute));
 
         for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)

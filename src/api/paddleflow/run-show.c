@@ -548,9 +548,9 @@ static void write_head(Show *show, GString *out)
                 "failureOptions", "strategy",
                 said(show, "failure_strategy", definition->continues ? "continue" : "fail_fast"), "dockerEnv",
                 said(show, "image", definition_text(definition, definition->image)), "disabled",
-                said(show, "disabled", ""), "scheduleID", schedule, "runMsg", run->message ? run->message : "",
-                "status", run_word(run), "runCachedIDs", "", "createTime", created, "activateTime", created,
-                "updateTime", updated);
+                said(show, "disabled", ""), "scheduleID", schedule, "runMsg",
+                run->message ? run->message : "", "status", run_word(run), "runCachedIDs", "", "createTime",
+                created, "activateTime", created, "updateTime", updated);
 
         write_open(out, head);
         g_string_append(out, ",\"runtime\":{");

@@ -408,17 +408,17 @@ static const GoField schedule_options[] = { { "catchup", GO_BOOL, NULL, true },
                                             TEXT("concurrencyPolicy"),
                                             END };
 static const GoField fs_config[] = { TEXT("username"), END };
-#define SCHEDULE                                                                                               \
-        TEXT("scheduleID"), TEXT("name"), TEXT("desc"), TEXT("pipelineID"), TEXT("pipelineVersionID"),         \
-                TEXT("username"), { "fsConfig", GO_STRUCT, fs_config, true }, TEXT("crontab"),                 \
-                { "options", GO_STRUCT, schedule_options, true }, TEXT("startTime"), TEXT("endTime"),          \
-                TEXT("createTime"), TEXT("updateTime"), TEXT("nextRunTime"), TEXT("scheduleMsg"), TEXT("status")
+#define SCHEDULE                                                                                             \
+        TEXT("scheduleID"), TEXT("name"), TEXT("desc"), TEXT("pipelineID"), TEXT("pipelineVersionID"),       \
+                TEXT("username"), { "fsConfig", GO_STRUCT, fs_config, true }, TEXT("crontab"),               \
+                { "options", GO_STRUCT, schedule_options, true }, TEXT("startTime"), TEXT("endTime"),        \
+                TEXT("createTime"), TEXT("updateTime"), TEXT("nextRunTime"), TEXT("scheduleMsg"),            \
+                TEXT("status")
 static const GoField schedule_listed[] = { SCHEDULE, END };
 static const GoField schedule_list[] = { PAGE, { "scheduleList", GO_STRUCTS, schedule_listed, true }, END };
-static const GoField schedule_shown[] = { SCHEDULE,
-                                          { "runs", GO_STRUCT, run_list, true },
-                                          { "nextMarker", GO_STRING },
-                                          END };
+static const GoField schedule_shown[] = {
+        SCHEDULE, { "runs", GO_STRUCT, run_list, true }, { "nextMarker", GO_STRING }, END
+};
 
 const Shape shapes[] = {
         { "Error", error_shown },

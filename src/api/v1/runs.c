@@ -28,8 +28,8 @@ static json_t *format_run(const RunRecord *run)
         g_autofree char *schedule = run->schedule ? numbered_id_format("schedule", run->schedule) : NULL;
         g_autofree char *scheduled = run->scheduled ? clock_format(run->scheduled) : NULL;
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s, s:s?, s:s?}", "id",
-                         run->id, "name", run->name, "user", run->user, "state",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s, s:s?, s:s?}",
+                         "id", run->id, "name", run->name, "user", run->user, "state",
                          node_state_name(run_record_state(run)), "message", run->message ? run->message : "",
                          "attempt", (int)run->attempt, "retry_of", run->retry_id, "revision",
                          (json_int_t)run->revision, "created_at", created, "finished_at", finished,

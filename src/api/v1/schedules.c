@@ -31,18 +31,19 @@ static json_t *format_schedule(const ScheduleRecord *schedule)
         g_autofree char *pipeline = numbered_id_format("ppl", schedule->pipeline);
         ScheduleState state = (ScheduleState)schedule->state;
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:I, s:s, s:I, s:b, s:s, s:s, s:o, s:I, s:o, s:o}",
-                         "id", id, "name", schedule->name, "user", schedule->user, "run_user",
-                         schedule->run_user ? schedule->run_user : schedule->user, "description",
-                         schedule->note ? schedule->note : "", "pipeline", pipeline, "version", schedule->version,
-                         "crontab", schedule->crontab, "start_at", format_time(schedule->start_at), "end_at",
-                         format_time(schedule->end_at), "concurrency", (json_int_t)schedule->concurrency, "policy",
-                         schedule_policy_name((SchedulePolicy)schedule->policy), "expire_s",
-                         (json_int_t)schedule->expire_s, "catchup", schedule->catchup, "state",
-                         schedule_state_name(state), "message", schedule->message ? schedule->message : "",
-                         "next_at", format_time(state == SCHEDULE_RUNNING ? schedule->next_at : 0), "revision",
-                         (json_int_t)schedule->revision, "created_at", format_time(schedule->created), "updated_at",
-                         format_time(schedule->updated));
+        return json_pack(
+                "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:I, s:s, s:I, s:b, s:s, s:s, s:o, s:I, s:o, s:o}",
+                "id", id, "name", schedule->name, "user", schedule->user, "run_user",
+                schedule->run_user ? schedule->run_user : schedule->user, "description",
+                schedule->note ? schedule->note : "", "pipeline", pipeline, "version", schedule->version,
+                "crontab", schedule->crontab, "start_at", format_time(schedule->start_at), "end_at",
+                format_time(schedule->end_at), "concurrency", (json_int_t)schedule->concurrency, "policy",
+                schedule_policy_name((SchedulePolicy)schedule->policy), "expire_s",
+                (json_int_t)schedule->expire_s, "catchup", schedule->catchup, "state",
+                schedule_state_name(state), "message", schedule->message ? schedule->message : "", "next_at",
+                format_time(state == SCHEDULE_RUNNING ? schedule->next_at : 0), "revision",
+                (json_int_t)schedule->revision, "created_at", format_time(schedule->created), "updated_at",
+                format_time(schedule->updated));
 }
 
 /* ---- which one ---- */
@@ -76,8 +77,8 @@ ScheduleRecord *api_find_schedule(Api *api, HttpRequest *request, AccessVerb ver
         if (schedule ||
             err_is(why, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
                 err_set(error, ERR_NOT_FOUND,
-                        "there is no schedule '%.130s' of '%s'\n`paddle schedule list` shows the schedules.", word,
-                        caller->user);
+                        "there is no schedule '%.130s' of '%s'\n`paddle schedule list` shows the schedules.",
+                        word, caller->user);
                 return NULL;
         }
         g_propagate_error(error, g_steal_pointer(&why));
@@ -142,7 +143,8 @@ static bool take_time(const json_t *body, const char *name, gint64 *ret, GError 
         time = text ? g_date_time_new_from_iso8601(text, NULL) : NULL;
         if (text && !time)
                 return err_set(error, ERR_INVALID,
-                               "%s: '%.40s' is not a time with a zone, such as 2026-03-01T22:00:00Z", name, text);
+                               "%s: '%.40s' is not a time with a zone, such as 2026-03-01T22:00:00Z", name,
+                               text);
         *ret = time ? g_date_time_to_unix(time) * 1000 : 0;
         return true;
 }
@@ -171,7 +173,8 @@ static bool take_rule(const json_t *body, ScheduleRecord *ret, GError **error)
             !schedule_policy_parse(policy ? policy : "", &parsed, error))
                 return false;
         ret->policy = (guint8)parsed;
-        return take_time(body, "start_at", &ret->start_at, error) && take_time(body, "end_at", &ret->end_at, error);
+        return take_time(body, "start_at", &ret->start_at, error) &&
+               take_time(body, "end_at", &ret->end_at, error);
 }
 
 static bool take_texts(const json_t *body, ScheduleRecord *ret, GError **error)
@@ -186,7 +189,8 @@ static bool take_texts(const json_t *body, ScheduleRecord *ret, GError **error)
 }
 
 /* The version of the stored pipeline that the body names; the newest one if it names none. */
-static bool take_pipeline(Api *api, HttpRequest *request, const json_t *body, ScheduleRecord *ret, GError **error)
+static bool take_pipeline(Api *api, HttpRequest *request, const json_t *body, ScheduleRecord *ret,
+                          GError **error)
 {
         const char *word = NULL;
         gint64 number = 0;
@@ -197,9 +201,11 @@ static bool take_pipeline(Api *api, HttpRequest *request, const json_t *body, Sc
             !json_get_int(body, "", "version", 1, G_MAXINT, &number, error))
                 return false;
         if (!word)
-                return err_set(error, ERR_INVALID, "pipeline is missing: the name or id of a stored pipeline");
+                return err_set(error, ERR_INVALID,
+                               "pipeline is missing: the name or id of a stored pipeline");
         pipeline = api_find_pipeline(api, request, VERB_SHOW, word, error);
-        version = pipeline ? store_pipeline_version(api->store, pipeline->seq, (int)number, false, error) : NULL;
+        version = pipeline ? store_pipeline_version(api->store, pipeline->seq, (int)number, false, error)
+                           : NULL;
         if (!version)
                 return false;
         ret->pipeline = pipeline->seq;
@@ -211,8 +217,9 @@ static bool take_pipeline(Api *api, HttpRequest *request, const json_t *body, Sc
 /* The record, or NULL with an error. */
 static ScheduleRecord *take_body(Api *api, HttpRequest *request, GError **error)
 {
-        static const char *const known[] = { "name",   "pipeline", "version", "crontab", "description", "start_at",
-                                             "end_at", "policy",   "catchup", "expire_s", "concurrency", NULL };
+        static const char *const known[] = { "name",        "pipeline", "version",     "crontab",
+                                             "description", "start_at", "end_at",      "policy",
+                                             "catchup",     "expire_s", "concurrency", NULL };
         const HttpCaller *caller = http_request_caller(request);
         g_autoptr(json_t) body = http_request_json(request, error);
         g_autoptr(ScheduleRecord) record = g_new0(ScheduleRecord, 1);
@@ -244,8 +251,8 @@ static void stop_schedule(HttpRequest *request, void *arg)
         g_autoptr(ScheduleRecord) schedule = find_schedule(api, request);
 
         if (schedule)
-                engine_stop_schedule(api->engine, schedule->seq, http_request_caller(request)->user, change_done,
-                                     change_new(request, 200));
+                engine_stop_schedule(api->engine, schedule->seq, http_request_caller(request)->user,
+                                     change_done, change_new(request, 200));
 }
 
 static void delete_schedule(HttpRequest *request, void *arg)
@@ -254,8 +261,8 @@ static void delete_schedule(HttpRequest *request, void *arg)
         g_autoptr(ScheduleRecord) schedule = find_schedule(api, request);
 
         if (schedule)
-                engine_delete_schedule(api->engine, schedule->seq, http_request_caller(request)->user, change_done,
-                                       change_new(request, 204));
+                engine_delete_schedule(api->engine, schedule->seq, http_request_caller(request)->user,
+                                       change_done, change_new(request, 204));
 }
 
 /* ---- reading ---- */
@@ -326,7 +333,8 @@ static json_t *format_ticks(const ScheduleRecord *schedule, const Cron *cron, gi
 
                 if (schedule->end_at && tick > schedule->end_at)
                         break;
-                json_array_append_new(items, json_pack("{s:o, s:s}", "at", format_time(tick), "local", local));
+                json_array_append_new(items,
+                                      json_pack("{s:o, s:s}", "at", format_time(tick), "local", local));
                 if (!cron_next(cron, tick, &tick))
                         break;
         }
@@ -364,7 +372,8 @@ static const HttpParameter list_query[] = {
         { "user", HTTP_STRING, "Whose schedules (administrators)." },
         { "all", HTTP_BOOLEAN, "Everyone's schedules (administrators)." },
         { "name", HTTP_STRING, "Only the schedules with this name." },
-        { "state", HTTP_STRING, "Only these states, separated by commas: running, success, terminated, failed." },
+        { "state", HTTP_STRING,
+          "Only these states, separated by commas: running, success, terminated, failed." },
         { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
         { "after", HTTP_STRING, "Marker of the page before." },
         { 0 },
@@ -378,16 +387,18 @@ static const HttpParameter next_query[] = {
 
 const HttpRoute schedule_routes[] = {
         { "POST", "/v1/schedules", ACCESS_SCHEDULE, VERB_CREATE, create_schedule,
-          "Create a schedule: it runs a version of a stored pipeline when its crontab says.", .body_max = BODY_MAX,
-          .request = "NewSchedule", .reply = "Schedule", .reply_status = 201 },
+          "Create a schedule: it runs a version of a stored pipeline when its crontab says.",
+          .body_max = BODY_MAX, .request = "NewSchedule", .reply = "Schedule", .reply_status = 201 },
         { "GET", "/v1/schedules", ACCESS_SCHEDULE, VERB_LIST, list_schedules, "List schedules, oldest first.",
           .query = list_query, .reply = "ScheduleList" },
         { "GET", "/v1/schedules/{schedule}", ACCESS_SCHEDULE, VERB_SHOW, show_schedule,
           "Show a schedule, by name or id.", .query = one_query, .reply = "Schedule" },
         { "GET", "/v1/schedules/{schedule}/next", ACCESS_SCHEDULE, VERB_SHOW, show_next,
-          "Show when a schedule is due next, in its time zone.", .query = next_query, .reply = "ScheduleTicks" },
+          "Show when a schedule is due next, in its time zone.", .query = next_query,
+          .reply = "ScheduleTicks" },
         { "POST", "/v1/schedules/{schedule}/stop", ACCESS_SCHEDULE, VERB_UPDATE, stop_schedule,
-          "Stop a schedule for good. Its runs go on.", .query = one_query, .body_max = 1024, .reply = "Schedule" },
+          "Stop a schedule for good. Its runs go on.", .query = one_query, .body_max = 1024,
+          .reply = "Schedule" },
         { "DELETE", "/v1/schedules/{schedule}", ACCESS_SCHEDULE, VERB_DELETE, delete_schedule,
           "Delete a schedule that is over. Its runs stay.", .query = one_query, .reply_status = 204 },
         { 0 },

@@ -636,9 +636,11 @@ static const PaddleFlowParam schedule_create_options[] = {
         { "endtime", "-e", PADDLEFLOW_TEXT, "endTime", "not after: 2026-03-02 22:00:00" },
         { "concurrency", "-c", PADDLEFLOW_TEXT, "concurrency", "runs at a time; 0: any number" },
         { "concurrencypolicy", "-cp", PADDLEFLOW_TEXT, "concurrencyPolicy", "suspend, replace or skip" },
-        { "expireinterval", "-ei", PADDLEFLOW_TEXT, "expireInterval", "skip a run that is later by more seconds" },
+        { "expireinterval", "-ei", PADDLEFLOW_TEXT, "expireInterval",
+          "skip a run that is later by more seconds" },
         { "catchup", NULL, PADDLEFLOW_FLAG, "catchup", "make up for runs that were missed" },
-        { "username", "-u", PADDLEFLOW_TEXT, "username", "whose file system; only root may name another user" },
+        { "username", "-u", PADDLEFLOW_TEXT, "username",
+          "whose file system; only root may name another user" },
         { 0 },
 };
 static const PaddleFlowParam schedule_list_options[] = {
@@ -653,7 +655,8 @@ static const PaddleFlowParam schedule_list_options[] = {
 };
 static const PaddleFlowParam schedule_show_options[] = {
         { "runfilter", "-r", PADDLEFLOW_TEXT, "runFilter", "only these runs: a,b" },
-        { "statusfilter", "-s", PADDLEFLOW_TEXT, "statusFilter", "only runs in these states: a,b; active, final" },
+        { "statusfilter", "-s", PADDLEFLOW_TEXT, "statusFilter",
+          "only runs in these states: a,b; active, final" },
         MAXKEYS,
         MARKER,
         { 0 },
@@ -668,7 +671,9 @@ static const PaddleFlowParam schedule_show_options[] = {
         { "next run time", "nextRunTime" }, { "message", "scheduleMsg" }, { "status", "status" }
 /* clang-format on */
 static const PaddleFlowColumn schedule_columns[] = { SCHEDULE_COLUMNS, { 0 } };
-static const PaddleFlowColumn schedule_show_columns[] = { SCHEDULE_COLUMNS, { "runs", "runs.runList", true }, { 0 } };
+static const PaddleFlowColumn schedule_show_columns[] = { SCHEDULE_COLUMNS,
+                                                          { "runs", "runs.runList", true },
+                                                          { 0 } };
 
 /* Only true is ever sent. */
 static bool say_catchup(json_t *body, char *const *words, GError **error)
@@ -921,13 +926,14 @@ const PaddleFlowCommand paddleflow_commands[] = {
           schedule_create_options, "POST", "/schedule", PADDLEFLOW_BODY, .prepare = say_catchup,
           .done = "schedule[{0}] create success, schedule id[{scheduleID}]" },
         { "schedule", "list", "List schedules.", NULL, schedule_list_options, "GET", "/schedule",
-          .prepare = expand_schedule_states, .items = "scheduleList", .columns = schedule_columns, .marker = true },
-        { "schedule", "show", "Show a schedule.", schedule_word, schedule_show_options, "GET", "/schedule/{0}",
-          .prepare = expand_states, .columns = schedule_show_columns, .marker = true },
+          .prepare = expand_schedule_states, .items = "scheduleList", .columns = schedule_columns,
+          .marker = true },
+        { "schedule", "show", "Show a schedule.", schedule_word, schedule_show_options, "GET",
+          "/schedule/{0}", .prepare = expand_states, .columns = schedule_show_columns, .marker = true },
         { "schedule", "stop", "Stop a schedule; its runs go on.", schedule_word, NULL, "PUT", "/schedule/{0}",
           .done = "schedule[{0}] stop success" },
-        { "schedule", "delete", "Delete a schedule that is over.", schedule_word, NULL, "DELETE", "/schedule/{0}",
-          .done = "schedule[{0}] delete success" },
+        { "schedule", "delete", "Delete a schedule that is over.", schedule_word, NULL, "DELETE",
+          "/schedule/{0}", .done = "schedule[{0}] delete success" },
 
         { "log", "run", "Show the logs of a run.", run_word, log_run_options, "GET", "/log/run/{0}",
           .print = print_run_log },

@@ -326,8 +326,7 @@ static void test_policies(void)
                 SchedulePolicy policy;
                 const char *before, *after; /* the end of a run */
         } cases[] = {
-                { SCHEDULE_SUSPEND, "30:running 90:running",
-                  "30:terminated 90:running 150:running" },
+                { SCHEDULE_SUSPEND, "30:running 90:running", "30:terminated 90:running 150:running" },
                 { SCHEDULE_SKIP, "30:running 90:running 150:skipped 210:skipped",
                   "30:terminated 90:running 150:skipped 210:skipped" },
                 { SCHEDULE_REPLACE, "30:terminated 90:terminated 150:running 210:running",
@@ -511,7 +510,8 @@ static void test_lost_file_system(void)
         House *house = open_house();
         gint64 zero = house->clock_ms, seq;
         gint64 pipeline = store_pipeline_text(
-                house, "ann", "name: p\nfs_options: {main_fs: {name: gone}}\nentry_points:\n  a: {command: c}\n");
+                house, "ann",
+                "name: p\nfs_options: {main_fs: {name: gone}}\nentry_points:\n  a: {command: c}\n");
         g_autoptr(GPtrArray) runs = NULL;
 
         seq = create_ok(house, wish(pipeline, "* * * * *"));

@@ -87,15 +87,15 @@ static const struct {
         AccessKind kind;
         const char *scopes; /* of list, show, create, update, delete, submit */
 } reaches[] = {
-        { ACCESS_NONE, "aaaaaa" },    { ACCESS_SYSTEM, "--aaaa" },     { ACCESS_METRICS, "araaaa" },
-        { ACCESS_LOGIN, "aa-aaa" },   { ACCESS_USER, "rraaaa" },       { ACCESS_PASSWORD, "aaaaaa" },
-        { ACCESS_TOKEN, "rrraaa" },   { ACCESS_GRANT, "rraaaa" },      { ACCESS_CLUSTER, "rraaaa" },
-        { ACCESS_NODE, "rraaaa" },    { ACCESS_QUEUE, "rraaas" },      { ACCESS_FLAVOUR, "rraaaa" },
-        { ACCESS_POOL, "rraaaa" },    { ACCESS_JOB, "rrsssa" },        { ACCESS_RUN, "rrsssa" },
-        { ACCESS_LOG, "rraaaa" },     { ACCESS_EVENT, "rraaaa" },      { ACCESS_FILE, "rrsssa" },
-        { ACCESS_PACKAGE, "rrsssa" }, { ACCESS_SCHEDULER, "rraaaa" },  { ACCESS_STATISTICS, "rraaaa" },
-        { ACCESS_AUDIT, "aaaaaa" },   { ACCESS_STORAGE, "rraaaa" },    { ACCESS_SECOND_FACTOR, "aaaaaa" },
-        { ACCESS_SECRET, "raaaaa" },  { ACCESS_FILESYSTEM, "rraaaa" }, { ACCESS_PIPELINE, "rrsssa" },
+        { ACCESS_NONE, "aaaaaa" },     { ACCESS_SYSTEM, "--aaaa" },     { ACCESS_METRICS, "araaaa" },
+        { ACCESS_LOGIN, "aa-aaa" },    { ACCESS_USER, "rraaaa" },       { ACCESS_PASSWORD, "aaaaaa" },
+        { ACCESS_TOKEN, "rrraaa" },    { ACCESS_GRANT, "rraaaa" },      { ACCESS_CLUSTER, "rraaaa" },
+        { ACCESS_NODE, "rraaaa" },     { ACCESS_QUEUE, "rraaas" },      { ACCESS_FLAVOUR, "rraaaa" },
+        { ACCESS_POOL, "rraaaa" },     { ACCESS_JOB, "rrsssa" },        { ACCESS_RUN, "rrsssa" },
+        { ACCESS_LOG, "rraaaa" },      { ACCESS_EVENT, "rraaaa" },      { ACCESS_FILE, "rrsssa" },
+        { ACCESS_PACKAGE, "rrsssa" },  { ACCESS_SCHEDULER, "rraaaa" },  { ACCESS_STATISTICS, "rraaaa" },
+        { ACCESS_AUDIT, "aaaaaa" },    { ACCESS_STORAGE, "rraaaa" },    { ACCESS_SECOND_FACTOR, "aaaaaa" },
+        { ACCESS_SECRET, "raaaaa" },   { ACCESS_FILESYSTEM, "rraaaa" }, { ACCESS_PIPELINE, "rrsssa" },
         { ACCESS_SCHEDULE, "rrsssa" },
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(reaches) == ACCESS_KINDS);

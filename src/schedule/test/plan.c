@@ -70,35 +70,40 @@ static const Case cases[] = {
         { "C131", .next = -120, .end = -60, .ticks = "-120r -90r", .then = 0 },
         { "C132", .next = -120, .concurrency = 1, .ticks = "-120r", .then = -90, .waits = true },
         { "C133", .next = -120, .concurrency = 10, .ticks = "-120r -90r -30r", .then = 30 },
-        { "C134", .next = -120, .concurrency = 1, .policy = SCHEDULE_SKIP, .ticks = "-120r -90s -30s", .then = 30 },
-        { "C135", .next = -120, .concurrency = 1, .policy = SCHEDULE_REPLACE, .ticks = "-120p -90p -30r", .then = 30 },
+        { "C134", .next = -120, .concurrency = 1, .policy = SCHEDULE_SKIP, .ticks = "-120r -90s -30s",
+          .then = 30 },
+        { "C135", .next = -120, .concurrency = 1, .policy = SCHEDULE_REPLACE, .ticks = "-120p -90p -30r",
+          .then = 30 },
         { "not due", .next = 30, .ticks = "", .then = 30 },
         { "at the moment", .next = 0, .ticks = "0r", .then = 30 },
         { "late by exactly the interval", .next = -60, .expire = 60, .ticks = "-60r -30r", .then = 30 },
         { "the end counts", .next = -90, .end = -30, .ticks = "-90r -30r", .then = 0 },
         { "after the end", .next = -30, .end = -60, .ticks = "", .then = 0 },
-        { "active runs wait", .next = -30, .concurrency = 2, .active = 2, .ticks = "", .then = -30, .waits = true },
+        { "active runs wait", .next = -30, .concurrency = 2, .active = 2, .ticks = "", .then = -30,
+          .waits = true },
         { "expired while it waits", .next = -90, .expire = 60, .concurrency = 1, .active = 1, .ticks = "-90e",
           .then = -30, .waits = true },
         { "active runs skip", .next = -90, .concurrency = 2, .active = 1, .policy = SCHEDULE_SKIP,
           .ticks = "-90r -30s", .then = 30 },
-        { "the oldest goes", .next = -30, .concurrency = 2, .active = 2, .policy = SCHEDULE_REPLACE, .ticks = "-30r",
-          .then = 30, .stop = 1 },
+        { "the oldest goes", .next = -30, .concurrency = 2, .active = 2, .policy = SCHEDULE_REPLACE,
+          .ticks = "-30r", .then = 30, .stop = 1 },
         { "all go", .next = -150, .concurrency = 2, .active = 2, .policy = SCHEDULE_REPLACE,
           .ticks = "-150p -90r -30r", .then = 30, .stop = 2 },
-        { "a place is free", .next = -30, .concurrency = 3, .active = 2, .policy = SCHEDULE_REPLACE, .ticks = "-30r",
-          .then = 30 },
-        { "nothing is due", .next = 30, .concurrency = 1, .active = 1, .policy = SCHEDULE_REPLACE, .ticks = "",
-          .then = 30 },
+        { "a place is free", .next = -30, .concurrency = 3, .active = 2, .policy = SCHEDULE_REPLACE,
+          .ticks = "-30r", .then = 30 },
+        { "nothing is due", .next = 30, .concurrency = 1, .active = 1, .policy = SCHEDULE_REPLACE,
+          .ticks = "", .then = 30 },
         { "unlimited", .next = -30, .active = 50, .policy = SCHEDULE_REPLACE, .ticks = "-30r", .then = 30 },
         /* */
-        { "of before the start", .next = -600, .started = -100, .catchup_off = true, .ticks = "-30r", .then = 30 },
-        { "all of before the start", .next = -600, .started = -10, .catchup_off = true, .ticks = "", .then = 30 },
+        { "of before the start", .next = -600, .started = -100, .catchup_off = true, .ticks = "-30r",
+          .then = 30 },
+        { "all of before the start", .next = -600, .started = -10, .catchup_off = true, .ticks = "",
+          .then = 30 },
         { "the newest", .next = -600, .started = -6000, .catchup_off = true, .ticks = "-30r", .then = 30 },
         { "the newest before the end", .next = -600, .end = -100, .started = -6000, .catchup_off = true,
           .ticks = "-150r", .then = 0 },
-        { "the newest waits", .next = -600, .started = -6000, .catchup_off = true, .concurrency = 1, .active = 1,
-          .ticks = "", .then = -30, .waits = true },
+        { "the newest waits", .next = -600, .started = -6000, .catchup_off = true, .concurrency = 1,
+          .active = 1, .ticks = "", .then = -30, .waits = true },
 };
 
 static void test_cases(void)
@@ -118,7 +123,8 @@ static void apply(World *world, const SchedulePlan *plan)
         for (guint i = 0; i < plan->ticks->len; i++) {
                 const PlannedTick *tick = &g_array_index(plan->ticks, PlannedTick, i);
 
-                g_string_append_printf(world->fates, "%d%c ", (int)((tick->at - NOW) / 1000), "reps"[tick->fate]);
+                g_string_append_printf(world->fates, "%d%c ", (int)((tick->at - NOW) / 1000),
+                                       "reps"[tick->fate]);
         }
 }
 
@@ -151,7 +157,9 @@ static void test_parts(void)
         for (int policy = 0; policy < SCHEDULE_POLICIES; policy++)
                 for (int concurrency = 0; concurrency < 14; concurrency++)
                         for (guint active = 0; active <= (guint)concurrency; active++) {
-                                const Case one = { .next = -10 * 60 - 30, .expire = 290, .policy = (SchedulePolicy)policy,
+                                const Case one = { .next = -10 * 60 - 30,
+                                                   .expire = 290,
+                                                   .policy = (SchedulePolicy)policy,
                                                    .concurrency = concurrency };
                                 const ScheduleRule rule = rule_of(&one, cron);
                                 g_autofree char *whole = play(rule, active, 1000);

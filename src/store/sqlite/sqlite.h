@@ -35,7 +35,7 @@ static inline SqliteStore *sqlite_store(Store *base)
         "run.seq, run.id, run.user, run.name, run.state, run.created, run.finished, run.revision, run.admin, " \
         "run.stopping, run.forced, run.dropped, run.idempotency, run.message, run.retry_of, run.attempt, "     \
         "iif(run.retry_of, (SELECT earlier.id FROM run AS earlier WHERE earlier.seq = run.retry_of), NULL), "  \
-        "run.pipeline, run.version, run.source, run.fs, run.note, run.size, " \
+        "run.pipeline, run.version, run.source, run.fs, run.note, run.size, "                                  \
         "run.schedule, run.scheduled"
 enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
        RUN_AT_SEQ,
@@ -80,8 +80,8 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
 
 #define PIPELINE_COLUMNS "seq, user, name, note, made, revision, created, updated"
 #define PIPELINE_VERSION_COLUMNS "pipeline, version, pipeline_version.hash, size, user, fs, path, created"
-#define SCHEDULE_COLUMNS                                                                                       \
-        "seq, user, name, note, run_user, pipeline, version, fs, crontab, start_at, end_at, concurrency, "     \
+#define SCHEDULE_COLUMNS                                                                                     \
+        "seq, user, name, note, run_user, pipeline, version, fs, crontab, start_at, end_at, concurrency, "   \
         "policy, expire, catchup, state, message, revision, created, updated, next_at"
 
 /* A row as it was read. Converting it to a job takes longer than reading, so it is done after the read

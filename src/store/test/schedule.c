@@ -77,7 +77,8 @@ static void test_round_trip(void)
         g_autoptr(Scratch) dir = scratch_new();
         Store *store = open_store(dir);
         g_autoptr(Batch) both = batch_new(), change = batch_new();
-        g_autoptr(ScheduleRecord) first = make_schedule(1, "ann", "nightly"), second = make_schedule(2, "bob", "weekly");
+        g_autoptr(ScheduleRecord) first = make_schedule(1, "ann", "nightly"),
+                                  second = make_schedule(2, "bob", "weekly");
         g_autoptr(ScheduleRecord) read = NULL, by_name = NULL;
         g_autoptr(GError) error = NULL;
         g_auto(StoreState) state = { 0 };
@@ -134,7 +135,8 @@ static void test_lists(void)
         g_assert_cmpuint(count(store, (ScheduleQuery){ .user = "ann", .limit = 10 }), ==, 1);
         g_assert_cmpuint(count(store, (ScheduleQuery){ .name = "weekly", .limit = 10 }), ==, 1);
         g_assert_cmpuint(count(store, (ScheduleQuery){ .pipeline = 7, .version = 2, .limit = 10 }), ==, 1);
-        g_assert_cmpuint(count(store, (ScheduleQuery){ .states = 1u << SCHEDULE_SUCCESS, .limit = 10 }), ==, 0);
+        g_assert_cmpuint(count(store, (ScheduleQuery){ .states = 1u << SCHEDULE_SUCCESS, .limit = 10 }), ==,
+                         0);
         page = store_schedules(store, &one, &next, NULL);
         g_assert_cmpuint(page->len, ==, 1);
         g_assert_cmpint(next, ==, 1);
