@@ -615,8 +615,10 @@ def test_caches(client, flow, filesystem):
     if "/runCache" not in routes(flow):  # an older server
         refused("PathNotFound", client.list_cache)
         return
-    name, _ = filesystem
-    text = made(TREE + f"cache: {{enable: true, fs_scope: [{{name: {name}}}], max_expired_time: 600}}\n")
+    name, path = filesystem
+    (path / "code").mkdir()
+    (path / "code/train.py").write_text("print(1)\n")
+    text = made(TREE + f"cache: {{enable: true, fs_scope: [{{name: {name}, path: code}}], max_expired_time: 600}}\n")
     run = value(client.create_run(fs_name=name, run_yaml_raw=text))
     assert finish(client, run).status == "succeeded"
     listed = value(client.list_cache(fs_filter=name, run_filter=run))
