@@ -168,7 +168,7 @@ static void place_children(Box *box, bool down, double head)
 /* Rows of boxes of one size, about as wide as a page. */
 static void place_grid(Box *box, double head)
 {
-        guint n = box->children->len, columns;
+        guint n = box->children->len, columns, rows;
         double width = 0, height = 0;
 
         for (guint i = 0; i < n; i++) {
@@ -178,17 +178,18 @@ static void place_grid(Box *box, double head)
                 height = MAX(height, child->height + stack_of(child));
         }
         columns = (guint)CLAMP(round(sqrt(n * 1.4 * (height + GRID_GAP) / (width + GRID_GAP))), 1, n);
+        rows = (n + columns - 1) / columns;
         for (guint i = 0; i < n; i++) {
                 Box *child = box->children->pdata[i];
+                guint row = i / columns;
 
                 child->x = FRAME_PAD + (i % columns) * (width + GRID_GAP);
-                child->y = head + (double)(i / columns) * (height + GRID_GAP);
+                child->y = head + row * (height + GRID_GAP);
                 child->width = width - stack_of(child);
                 child->height = height - stack_of(child);
         }
         box->width = MAX(box->width, 2 * FRAME_PAD + columns * (width + GRID_GAP) - GRID_GAP);
-        box->height =
-                head + (double)((n + columns - 1) / columns) * (height + GRID_GAP) - GRID_GAP + FRAME_PAD;
+        box->height = head + rows * (height + GRID_GAP) - GRID_GAP + FRAME_PAD;
         box->routes = g_ptr_array_new();
 }
 
