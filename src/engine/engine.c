@@ -479,11 +479,6 @@ int engine_queue_id(Engine *engine, const char *queue)
         return ids_find(engine->queue_ids, queue);
 }
 
-const char *engine_queue_name(Engine *engine, int id)
-{
-        return ids_name(engine->queue_ids, id);
-}
-
 Job *engine_job_by_name(Engine *engine, const char *user, const char *name)
 {
         return views_job_by_name(engine->views, user, name);

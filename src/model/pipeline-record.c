@@ -36,17 +36,6 @@ void pipeline_version_free(PipelineVersion *version)
         g_free(version);
 }
 
-PipelineVersion *pipeline_version_copy(const PipelineVersion *version)
-{
-        PipelineVersion *copy = g_memdup2(version, sizeof *version);
-
-        copy->user = g_strdup(version->user);
-        copy->fs = g_strdup(version->fs);
-        copy->path = g_strdup(version->path);
-        copy->text = g_strdup(version->text);
-        return copy;
-}
-
 void pipeline_hash(const char *text, char ret[PIPELINE_HASH_LEN + 1])
 {
         g_autofree char *hash =

@@ -31,7 +31,6 @@ typedef struct {
         gint64 created;
 } PipelineVersion;
 void pipeline_version_free(PipelineVersion *version); /* NULL is a no-op */
-PipelineVersion *pipeline_version_copy(const PipelineVersion *version);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipelineVersion, pipeline_version_free)
 
 /* The hash of a definition. */

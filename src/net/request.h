@@ -124,7 +124,6 @@ HttpStreamHandle *stream_new(const HttpStream *stream, const char *user, const c
 void stream_free(HttpStreamHandle *stream);
 const char *stream_user(const HttpStreamHandle *stream);
 const char *stream_credential(const HttpStreamHandle *stream); /* or NULL */
-const char *stream_type(const HttpStreamHandle *stream);
 
 typedef struct {
         /* All with the stream's mutex held. */

@@ -22,7 +22,7 @@ enum { TURNS_MAX = 16, QUIET_BUFFER_MAX = 4096 };
 
 struct HttpStreamHandle {
         HttpStream owner;
-        char *type, *user, *credential, *heartbeat;
+        char *user, *credential, *heartbeat;
         gint64 born_ms;
 
         /* Only the connection's worker. */
@@ -42,7 +42,6 @@ HttpStreamHandle *stream_new(const HttpStream *stream, const char *user, const c
         HttpStreamHandle *handle = g_new0(HttpStreamHandle, 1);
 
         handle->owner = *stream;
-        handle->type = g_strdup(stream->type);
         handle->user = g_strdup(user ? user : "");
         handle->credential = g_strdup(credential);
         handle->heartbeat = g_strdup(stream->heartbeat);
@@ -63,7 +62,6 @@ void stream_free(HttpStreamHandle *stream)
         pthread_mutex_unlock(&stream->mutex);
         pthread_mutex_destroy(&stream->mutex);
         g_string_free(stream->out, TRUE);
-        g_free(stream->type);
         g_free(stream->user);
         g_free(stream->credential);
         g_free(stream->heartbeat);
@@ -78,11 +76,6 @@ const char *stream_user(const HttpStreamHandle *stream)
 const char *stream_credential(const HttpStreamHandle *stream)
 {
         return stream->credential;
-}
-
-const char *stream_type(const HttpStreamHandle *stream)
-{
-        return stream->type;
 }
 
 gint64 stream_born_ms(const HttpStreamHandle *stream)

@@ -11,31 +11,25 @@
 #define DAY (24 * HOUR)
 
 static const struct {
-        const char *name, *about;
+        const char *name;
         gint64 age_ms, older_age_ms; /* defaults of a new installation and of an older one */
         int percent;                 /* of the disk; 0: unlimited */
 } kinds[GC_KINDS] = {
-        [GC_UPLOAD] = { "uploads", "unfinished uploads of files", 7 * DAY, 7 * DAY, 10 },
-        [GC_PIECE] = { "pieces", "beginnings of contents of packages", DAY, DAY, 10 },
-        [GC_OFFER] = { "offers", "manifests that became no package", DAY, DAY, 1 },
-        [GC_CONTENT] = { "contents", "contents that no package has", DAY, DAY, 10 },
-        [GC_PACKAGE] = { "packages", "packages that no open job has", 30 * DAY, 30 * DAY, 20 },
-        [GC_ENVIRONMENT] = { "environments", "environments that no open job has", 30 * DAY, 30 * DAY, 20 },
-        [GC_DOWNLOADS] = { "downloads", "what builds of environments have downloaded", 30 * DAY, 30 * DAY,
-                           10 },
-        [GC_LOGS] = { "logs", "logs of jobs that have ended", 90 * DAY, 0, 0 },
-        [GC_WORK] = { "work", "work directories whose attempt is over", DAY, DAY, 0 },
-        [GC_JOB] = { "jobs", "directories of jobs that are forgotten", DAY, DAY, 0 },
+        [GC_UPLOAD] = { "uploads", 7 * DAY, 7 * DAY, 10 },
+        [GC_PIECE] = { "pieces", DAY, DAY, 10 },
+        [GC_OFFER] = { "offers", DAY, DAY, 1 },
+        [GC_CONTENT] = { "contents", DAY, DAY, 10 },
+        [GC_PACKAGE] = { "packages", 30 * DAY, 30 * DAY, 20 },
+        [GC_ENVIRONMENT] = { "environments", 30 * DAY, 30 * DAY, 20 },
+        [GC_DOWNLOADS] = { "downloads", 30 * DAY, 30 * DAY, 10 },
+        [GC_LOGS] = { "logs", 90 * DAY, 0, 0 },
+        [GC_WORK] = { "work", DAY, DAY, 0 },
+        [GC_JOB] = { "jobs", DAY, DAY, 0 },
 };
 
 const char *gc_kind_name(GcKind kind)
 {
         return kinds[kind].name;
-}
-
-const char *gc_kind_about(GcKind kind)
-{
-        return kinds[kind].about;
 }
 
 GcThing *gc_thing_new(GcKind kind, const char *name, const char *user)

@@ -19,7 +19,6 @@ typedef enum {
         GC_KINDS
 } GcKind;
 const char *gc_kind_name(GcKind kind); /* "uploads", "packages", ... */
-const char *gc_kind_about(GcKind kind);
 
 typedef struct {
         GcKind kind;

@@ -104,11 +104,6 @@ bool auth_may(const HttpCaller *caller, AccessKind kind, AccessVerb verb, bool o
         return access_allows(kind, verb, relations_of(caller->user != NULL, caller->admin, owner, granted));
 }
 
-bool auth_queues_are_open(const Auth *auth)
-{
-        return auth->config.open_queues;
-}
-
 bool auth_is_granted(const Auth *auth, const Catalog *catalog, const char *user, const Queue *queue)
 {
         return queue->everyone || auth->config.open_queues ||

@@ -112,7 +112,6 @@ bool auth_check_queue(const HttpCaller *caller, const char *queue, GError **erro
 bool auth_check_runs(const HttpCaller *caller, GError **error);
 /* True if grants allow this user to submit to the queue. */
 bool auth_is_granted(const Auth *auth, const Catalog *catalog, const char *user, const Queue *queue);
-bool auth_queues_are_open(const Auth *auth); /* submissions need no grants */
 /* "unix", or an address of the loopback. */
 bool address_is_local(const char *address);
 /* True if the name by which a client calls the server (the Host header, or NULL) means this machine. It is

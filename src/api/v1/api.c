@@ -97,12 +97,6 @@ void api_set_server(Api *api, HttpServer *server)
         api->server = server;
 }
 
-void api_fail(HttpRequest *request, GError *error)
-{
-        http_fail(request, error);
-        g_error_free(error);
-}
-
 /* On this machine, not in another cluster. */
 static bool runs_here(const Api *api, const Job *job)
 {
@@ -368,11 +362,6 @@ void *api_answer_array_new(Api *api, HttpRequest *request, gint64 array_seq)
 
         *answer = (Answer){ api, http_request_ref(request), NULL, array_seq };
         return answer;
-}
-
-void *api_answer_new(Api *api, HttpRequest *request)
-{
-        return api_answer_array_new(api, request, 0);
 }
 
 void api_answer_done(Job *job G_GNUC_UNUSED, bool repeated G_GNUC_UNUSED, const GError *error, void *arg)

@@ -58,9 +58,6 @@ bool api_query_owner(HttpRequest *request, const char *what, const char **ret, G
 /* The marker of the next page of a list: null for 0. */
 json_t *api_next_page(gint64 next);
 
-/* Replies with `error` and frees it. */
-void api_fail(HttpRequest *request, GError *error);
-
 /* True for a caller on the Unix socket without a token: the machine authenticates them. */
 bool api_is_vouched_for(const HttpRequest *request);
 /* ERR_NOT_FOUND: no user of that name. */
@@ -118,12 +115,11 @@ JobIds *job_ids_new(void);
 void job_ids_free(JobIds *ids);
 
 /* An EngineDone for a change of a job: answers with the job after the commit, or with the error. `arg` is
- * api_answer_new's. */
+ * api_answer_array_new's. */
 void api_answer_job(Job *job, bool repeated, const GError *error, void *arg);
 /* An EngineDone that answers 204, or with the error. `arg` is a reference of the HttpRequest. */
 void api_answer_done(Job *job, bool repeated, const GError *error, void *arg);
-void *api_answer_new(Api *api, HttpRequest *request);
-/* The same for an array (not 0), which is then the answer. */
+/* `array_seq`: the array that is the answer; 0: the job is. */
 void *api_answer_array_new(Api *api, HttpRequest *request, gint64 array_seq);
 
 /* Applies the action to the job or array that the route names, and answers. */
