@@ -290,7 +290,7 @@ GPtrArray *engine_nodes(Engine *engine, const Cluster *cluster);
 int engine_node_id(Engine *engine, const Cluster *cluster, const char *node); /* -1: unknown */
 /* Passes a request to the cluster's runtime, which answers it. Takes `ask`. */
 void engine_ask(Engine *engine, const char *cluster, RuntimeAsk *ask);
-const char *engine_node_name(Engine *engine, int id);  /* interned; NULL: this machine */
+const char *engine_node_name(Engine *engine, int id); /* interned; NULL: this machine */
 
 /* ---- questions ---- */
 
