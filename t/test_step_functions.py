@@ -145,7 +145,7 @@ def test_names_of_steps_are_made_up():
 
 def test_what_annotations_mean():
     """Also those of later versions of Python, and beside one that nobody can evaluate."""
-    from paddlecloud.pipeline.kinds import hints_of, kind_of, kind_of_items, outputs_of
+    from paddlecloud.pipeline.kinds import hints_of, item_of, kind_of, outputs_of
 
     kinds = {
         int: "int",
@@ -158,11 +158,7 @@ def test_what_annotations_mean():
     }
     kinds |= {Tuple[int, str]: "json", Union[int, str]: "", bool: "json", Mapping[str, int]: "json", object: ""}
     assert {hint: kind_of(hint) for hint in kinds} == kinds
-    assert (
-        kind_of_items(List[Path]) == "path"
-        and kind_of_items(Optional[List[str]]) == "str"
-        and kind_of_items(list) == ""
-    )
+    assert item_of(List[Path]) is Path and item_of(Optional[List[str]]) is str and item_of(list) is None
 
     def function(a: "int", b: "nowhere.at_all") -> "None":  # noqa: F821
         pass
@@ -177,9 +173,9 @@ def test_what_annotations_mean():
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="the form is new in 3.10")
 def test_unions_of_later_versions():
-    from paddlecloud.pipeline.kinds import kind_of, kind_of_items
+    from paddlecloud.pipeline.kinds import item_of, kind_of
 
-    assert kind_of(eval("int | None")) == "int" and kind_of_items(eval("list[str] | None")) == "str"
+    assert kind_of(eval("int | None")) == "int" and item_of(eval("list[str] | None")) is str
 
 
 def test_a_function_of_a_notebook():
@@ -342,6 +338,7 @@ def test_names_may_be_defined_later():
         (lambda: total(corners([1])), "step.outputs['x']"),
         (lambda: list(total([1])), "write loop(total(...))"),
         (lambda: loop([object()]), "cannot be an item"),
+        (lambda: total([1], power=f"{total([2])}"), "give the artifact itself as an input"),
         (
             lambda: total(ContainerStep("c", "x", "x", parameters={"p": [1]}).parameters["p"]),
             "is a list parameter",
@@ -505,6 +502,27 @@ def test_files_loops_conditions_and_other_steps(client):
     assert said["join"] == ["xX yY ['x', 'y'] []"] and said["join-2"] == ["a11 b12 ['x', 'y'] []"]
     assert said["when-2.echo"][0] == '[2, "then", false, null]' and "when.echo" not in said
     assert said["last"] == ["last word"]
+
+
+@step
+def gather(parts: list, places: List[Path], name: str):
+    print(parts, [place.name for place in places], name)
+
+
+def test_lists_with_results_of_other_steps(client):
+    """Each item arrives as it would alone, also plain ones and those of loops."""
+
+    @Pipeline(name="lists", docker_env="none", fs_options=HOME)
+    def lists():
+        for n in loop([1, 2]):
+            several = numbers(n)
+        command = ContainerStep("command", command="echo x > {{out}}", outputs={"out": Artifact()})
+        gather(
+            [numbers(2), 7, several, {"a": None}, total([1])], (write("a"), command.outputs["out"]), f"run {PF_RUN_ID}"
+        )
+
+    run = ended(lists().run(client=client))
+    assert lines_of(run)["gather"] == [f"[[0, 1], 7, [[0], [0, 1]], {{'a': None}}, 3.0] ['result', 'out'] run {run.id}"]
 
 
 def test_results_that_cannot_be_saved(client):

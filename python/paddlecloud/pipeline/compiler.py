@@ -185,6 +185,11 @@ class Compiler:
             raise self._unknown(node, f"'{full_name}'")
         if kind == "loop" and field is None:
             return self._item(node, owner)
+        if kind == "artifact" and field is None:
+            raise fault(
+                f"{node}: the text of a parameter refers to the artifact '{name}' of {owner}, whose content is not known before; give the "
+                "artifact itself as an input"
+            )
         maps = owner.component
         bound: Optional[Bound] = maps.parameters.get(name)
         if kind == "artifact":

@@ -10,7 +10,7 @@ from . import context, names
 from .component import Component
 from .dag import _free_name, loop
 from .errors import fault
-from .kinds import encoded, hints_of, kind_of, kind_of_items, outputs_of
+from .kinds import encoded, hints_of, item_of, kind_of, outputs_of
 from .options import CacheOptions, ExtraFS
 from .programs import FOLDER, Programs
 from .step import Step
@@ -30,6 +30,10 @@ class FunctionStep(Step):
         options = function._options
         self._code = function
         self._json: Dict[str, Parameter] = {}  # arguments that are JSON in a text
+        self._lists: Dict[
+            str, List[str]
+        ] = {}  # arguments that are lists with results of other steps, by the names of their items
+        self._hints = dict(function._hints)
         self._itemised: Dict[str, None] = {}  # outputs that loops are over
         super().__init__(
             options["name"] or _free_name(_step_name(function.__name__)),
@@ -54,6 +58,8 @@ class FunctionStep(Step):
             value = value._sole()
         if isinstance(value, Artifact):
             self.inputs[name] = value
+        elif isinstance(value, (list, tuple)) and any(isinstance(item, (Component, Bound)) for item in value):
+            self._take_list(name, value)
         elif isinstance(value, Bound):
             self.parameters[name] = value  # type: ignore[assignment]
         else:
@@ -63,8 +69,15 @@ class FunctionStep(Step):
             if is_json:
                 self._json[name] = self.parameters[name]
 
+    def _take_list(self, name: str, values: Sequence[Any]) -> None:
+        """Takes an argument that is a list with results of other steps: each item as one of its own."""
+        self._lists[name] = [f"{name}_{number}" for number in range(len(values))]
+        for item, value in zip(self._lists[name], values):
+            self._hints[item] = item_of(self._hints.get(name))
+            self._take(item, value)
+
     def _hint(self, name: str) -> str:
-        return kind_of(self._code._hints.get(name))
+        return kind_of(self._hints.get(name))
 
     # -- its result
 
@@ -105,7 +118,9 @@ class FunctionStep(Step):
     def _command_text(self, programs: Programs) -> Optional[str]:
         module, name = programs.module_of(self._code._function), self._code.__name__
         words = [f"python3 {FOLDER}/run.py", name if module == name else f"{module}.{name}"]
-        words += [f"{argument}:{self._kind(argument)}" for argument in (*self.parameters, *self.inputs)]
+        items = {item for several in self._lists.values() for item in several}
+        single = [argument for argument in (*self.parameters, *self.inputs) if argument not in items]
+        words += [f"{argument}:{self._kind(argument)}" for argument in (*single, *self._lists)]
         outputs = [name + ("+" if name in self._itemised else "") for name in self._code._outputs]
         return " ".join([*words, *(["--", *outputs] if outputs else [])])
 
@@ -118,6 +133,8 @@ class FunctionStep(Step):
         return programs.package_of(programs.module_of(self._code._function))
 
     def _kind(self, name: str) -> str:
+        if name in self._lists:
+            return "".join(f"{self._kind(item)}+" for item in self._lists[name])
         if name in self.inputs:
             return self._kind_of_input(name)
         parameter = self.parameters[name]
@@ -150,8 +167,7 @@ class FunctionStep(Step):
             source = source.source
         owner = source.owner()
         several = _loops_between(owner, self)
-        annotation = self._code._hints.get(name)
-        hint = kind_of_items(annotation) if several else kind_of(annotation)
+        hint = kind_of(item_of(self._hints.get(name))) if several else self._hint(name)
         own = owner._code._outputs.get(source.name) if isinstance(owner, FunctionStep) else None
         kind = _kind_of_file(hint, own)
         return kind + "s" if several else kind

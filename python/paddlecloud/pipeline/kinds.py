@@ -34,12 +34,12 @@ def kind_of(annotation: Any) -> str:
     return "json" if issubclass(annotation, _AS_JSON) else ""
 
 
-def kind_of_items(annotation: Any) -> str:
-    """The kind of the items of `List[...]`; "" if it says nothing."""
+def item_of(annotation: Any) -> Any:
+    """The annotation of the items of `List[...]`; None if it says nothing."""
     arguments = typing.get_args(annotation)
     if typing.get_origin(annotation) in _UNIONS:
-        return next((kind_of_items(one) for one in arguments if one is not type(None)), "")
-    return kind_of(arguments[0]) if arguments and kind_of(annotation) == "json" else ""
+        return next((item_of(one) for one in arguments if one is not type(None)), None)
+    return arguments[0] if arguments and kind_of(annotation) == "json" else None
 
 
 def hints_of(function: Callable[..., object]) -> Dict[str, Any]:

@@ -4,6 +4,7 @@
 
 Each NAME is an argument. Its KIND says where the value is: "int", "float", "str", "path", "json" and "auto" in the variable ARG_NAME;
 "value" in the file of the input artifact NAME as JSON, "text" as text, "file" is its path; "values", "texts" and "files" are lists of them.
+"value+int+" is a list of arguments NAME_0, NAME_1 of these kinds.
 Each OUTPUT is the name of an output artifact; one that ends in "+" is also wanted as items of a loop.
 """
 
@@ -64,6 +65,8 @@ IN_FILE: Dict[str, Callable[[str], Any]] = {"value": read_json, "text": read_tex
 
 def value_of(name: str, kind: str) -> Any:
     """The value of an argument."""
+    if kind.endswith("+"):
+        return [value_of(f"{name}_{number}", one) for number, one in enumerate(kind[:-1].split("+"))]
     if kind in IN_VARIABLE:
         text = os.environ["ARG_" + name]
         try:
