@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import pathlib
 import time
 
 import crowd
@@ -17,7 +18,7 @@ def create(server, name, crontab):
 
 
 def cpu_seconds(pid):
-    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

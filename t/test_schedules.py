@@ -127,7 +127,9 @@ def test_refusals(server):
 def test_the_verbs(server):
     store(server, "told")
     paddle = server.paddle
-    made = paddle("schedule", "create", "yearly", "told@1", "TZ=Europe/Berlin 30 2 29 3 *", "-d", "spring", "-c", 2, check=0)
+    made = paddle(
+        "schedule", "create", "yearly", "told@1", "TZ=Europe/Berlin 30 2 29 3 *", "-d", "spring", "-c", 2, check=0
+    )
     assert made.stdout == "yearly\n"
     ticks = paddle("schedule", "next", "yearly", "-n", 3, check=0)
     assert len(ticks.stdout.splitlines()) == 3

@@ -709,8 +709,9 @@ class Client:
         schedule: Optional[str] = None,
     ) -> Iterator[Run]:
         """Runs, newest first, fetched page by page. `state` is one word or several separated by commas, `name` that of the run, `pipeline`
-        the name or id of the stored pipeline that they were made of, `schedule` that of the schedule that created them. Only administrators may ask for another `user` or for all; others
-        raise errors.Denied. Raises errors.NotFound for a stored pipeline that does not exist, errors.Invalid for a wrong state."""
+        the name or id of the stored pipeline that they were made of, `schedule` that of the schedule that created them. Only administrators
+        may ask for another `user` or for all; others raise errors.Denied. Raises errors.NotFound for a stored pipeline or schedule that does
+        not exist, errors.Invalid for a wrong state."""
         query = {"limit": PAGE, "state": state, "name": name, "user": user, "all": "true" if all_users else None}
         query["pipeline"], query["schedule"] = pipeline, schedule
         for item in self._pages("/v1/runs", query):

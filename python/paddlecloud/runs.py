@@ -214,11 +214,11 @@ class Schedule:
 class Run:
     """A run as it was at `revision`; wait(), refresh() and stop() bring it up to date. Two are equal when they are the same run.
 
-    `state` is "running", "stopping", "succeeded", "failed", "terminated" (a user stopped it) or "skipped" (by its schedule), `message` says why. `nodes_in`
-    has the number of its nodes in each state, `{"running": 2, "succeeded": 40, ...}`; it is empty in a run that came from Client.runs()
-    or from a change. `attempt` is 1, of a retry one more than that of the run `retry_of` (an id). `pipeline` (an id) and `version` are those
-    of the stored pipeline that it was made of; None of a definition. `schedule` (an id) and `scheduled_at` are those of the schedule that
-    created it, and the tick for which it did. Times are RFC 3339 text. `raw` is the whole reply.
+    `state` is "running", "stopping", "succeeded", "failed", "terminated" (a user stopped it) or "skipped" (by its schedule), `message` says
+    why. `nodes_in` has the number of its nodes in each state, `{"running": 2, "succeeded": 40, ...}`; it is empty in a run that came from
+    Client.runs() or from a change. `attempt` is 1, of a retry one more than that of the run `retry_of` (an id). `pipeline` (an id) and
+    `version` are those of the stored pipeline that it was made of; None of a definition. `schedule` (an id) and `scheduled_at` are those of
+    the schedule that created it, and the tick for which it did. Times are RFC 3339 text. `raw` is the whole reply.
 
     The methods use the client that the run came from, so they belong to that client's thread, and raise what its methods raise."""
 
