@@ -150,10 +150,11 @@ class House:
         return {"job": job, "member": "worker-0"}
 
     def a_run(self, role):
-        text = 'name: p\nentry_points:\n  a: {command: "true"}\n'
+        """With an entry of its step in the cache, which no other run has."""
+        text = f'name: p\ncache: {{enable: true}}\nentry_points:\n  a: {{command: "true {next(self.numbers)}"}}\n'
         run = self.make("/v1/runs", {"definition": text}, self.tokens["owner"])["id"]
         wait_for(lambda: self.server.get(f"/v1/runs/{run}").json["state"] == "succeeded", 30, "the run's end")
-        return {"run": run}
+        return {"run": run, "entry": self.server.get(f"/v1/cache?run={run}").json["items"][0]["id"]}
 
     def a_pipeline(self, role):
         name = f"stored{next(self.numbers)}"

@@ -86,6 +86,7 @@ EXAMPLE = {
     "pipeline": "none",
     "schedule": "none",
     "version": "1",
+    "entry": "cch-999999",
 }
 
 
@@ -321,7 +322,16 @@ def check_pipelines(check):
     check("DELETE", "/v1/pipelines/described", route=one)
 
 
-WRITES = "name: w\nentry_points:\n  a: {command: 'echo 1 > {{o}}', artifacts: {output: [o]}}\n"
+WRITES = "name: w\ncache: {enable: true}\nentry_points:\n  a: {command: 'echo 1 > {{o}}', artifacts: {output: [o]}}\n"
+
+
+def check_cache(check, run):
+    (entry,) = check("GET", f"/v1/cache?run={run}&filesystem=home&limit=2").json["items"]
+    check("GET", f"/v1/runs/{run}/cache?step=a", route="/v1/runs/{run}/cache")
+    check("GET", f"/v1/runs/{run}/cache?step=b", route="/v1/runs/{run}/cache", status=404)
+    check("GET", f"/v1/cache/{entry['id']}", route="/v1/cache/{entry}")
+    check("DELETE", f"/v1/cache/{entry['id']}", route="/v1/cache/{entry}")
+    check("DELETE", f"/v1/cache/{entry['id']}", route="/v1/cache/{entry}", status=404)
 
 
 def check_runs(server, check):
@@ -338,6 +348,7 @@ def check_runs(server, check):
     check("DELETE", f"/v1/artifacts/{run}?path=x", route="/v1/artifacts/{run}", status=404)
     written = check("POST", "/v1/runs", {"definition": WRITES}).json["id"]
     wait_for(lambda: server.get(f"/v1/runs/{written}").json["state"] == "succeeded", PATIENCE, "the artifact")
+    check_cache(check, written)
     path = check("GET", f"/v1/artifacts?run={written}").json["items"][0]["path"]
     check("DELETE", f"/v1/artifacts/{written}?path={path}", route="/v1/artifacts/{run}")
     check("GET", f"/v1/runs/{run}/events", route=f"{one}/events")

@@ -58,7 +58,7 @@ static void print_step(const Steps *steps, const json_t *node)
         g_autofree char *time = took(node, "started_at", "finished_at"), *visible = text_visible(message);
         g_autofree char *path = text_visible(text_of(node, "path"));
 
-        if (is_set(node, "run")) {
+        if (is_set(node, "run") && !json_is_true(json_object_get(node, "cached"))) {
                 printf("%s: kept from run %s\n", path, text_of(node, "run"));
                 return;
         }

@@ -250,10 +250,11 @@ static char *details_of(const Drawing *drawing, const json_t *item)
                                         ? g_strdup("")
                                         : duration_of(drawing, item, "started_at", "finished_at");
         g_autofree char *counts = counts_of(item), *message = text_visible(text_of(item, "message"));
-        bool kept = is_set(item, "run");
+        bool kept = is_set(item, "run"), cached = json_is_true(json_object_get(item, "cached"));
 
         return g_strdup_printf("%s%s%s%s%s%s%s%s", time, counts, is_set(item, "job") ? "  job " : "",
-                               text_of(item, "job"), kept ? "  kept from run " : "", text_of(item, "run"),
+                               text_of(item, "job"), kept && !cached ? "  kept from run " : "",
+                               cached ? "" : text_of(item, "run"),
                                *message ? "  " : "", message);
 }
 

@@ -63,6 +63,11 @@ static void version_free_p(gpointer version)
         pipeline_version_free(version);
 }
 
+static void cache_entry_free_p(gpointer entry)
+{
+        cache_entry_free(entry);
+}
+
 static void stray_free_p(gpointer stray)
 {
         g_free(((Stray *)stray)->task);
@@ -97,6 +102,8 @@ static const struct {
         { offsetof(Batch, dropped_children), g_free, true, RECORD_RUN_CHILD, RECORD_DROP },
         { offsetof(Batch, artifacts), artifact_free_p, true, RECORD_ARTIFACT, RECORD_PUT },
         { offsetof(Batch, dropped_artifacts), artifact_free_p, true, RECORD_ARTIFACT, RECORD_DROP },
+        { offsetof(Batch, cache_entries), cache_entry_free_p, true, RECORD_CACHE_ENTRY, RECORD_PUT },
+        { offsetof(Batch, dropped_cache), g_free, true, RECORD_CACHE_ENTRY, RECORD_DROP },
         { offsetof(Batch, dropped_runs), g_free, true, RECORD_RUN, RECORD_DROP },
         { offsetof(Batch, pipelines), g_free },
         { offsetof(Batch, pipeline_puts), pipeline_free_p, true, RECORD_PIPELINE, RECORD_PUT },

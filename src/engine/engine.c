@@ -169,6 +169,7 @@ static void fill_batch(Engine *engine, GQueue *commands, bool resting, bool idle
         if (!resting && idle) {
                 retain_jobs(engine);
                 retain_runs(engine);
+                retain_cache(engine);
         }
         store_forbid_reads(NULL);
 }
@@ -215,6 +216,8 @@ static gint64 next_turn(const Engine *engine)
                 until = sooner(until, monotonic + CLAMP(schedules - now, 0, CLOCK_MS));
         if (!engine->sweeps_runs)
                 until = sooner(until, monotonic + MAX(engine->retain_runs_at - now, 0));
+        if (!engine->sweeps_cache)
+                until = sooner(until, monotonic + MAX(engine->retain_cache_at - now, 0));
         if (g_sequence_get_length(engine->timers) > 0) {
                 const Live *first = g_sequence_get(g_sequence_get_begin_iter(engine->timers));
 

@@ -193,6 +193,13 @@ void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone don
 void engine_delete_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
                        void *arg);
 
+/* ---- the cache of steps ---- */
+
+/* Called once, as EngineRunDone. */
+typedef void (*EngineCacheDone)(const GError *error, void *arg);
+/* Deletes an entry by its seq; steps that took its result keep it. One that does not exist is no error. */
+void engine_delete_cache_entry(Engine *engine, gint64 seq, EngineCacheDone done, void *arg);
+
 /* ---- stored pipelines ---- */
 
 typedef struct {

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/keyed-hash.h"
 #include "engine/runs.h"
-#include "fs/vfs.h"
+#include "fs/tree-sum.h"
 
 enum { CHECK_MS = 1000 };
 
@@ -46,6 +46,8 @@ typedef struct {
         Place *place;           /* the engine's thread: NULL once it is counted as answered */
         int begun;              /* atomic: a thread has it */
         int handed; /* atomic: set before a thread gets it: the thread sanitizer does not see GLib's hand-over */
+        int parts; /* atomic: of files, that it has looked at or read */
+        int seen;  /* the engine's thread: `parts` as it was looked at last */
         int late; /* atomic: it was answered with an error, nothing more is to be done */
         json_t *values;
         GError *failure;
@@ -151,10 +153,30 @@ static json_t *look_at(Vfs *vfs, const char *path, GError **error)
                          (json_int_t)stat.mtime);
 }
 
+static bool count_part(void *arg)
+{
+        FileWork *work = arg;
+
+        g_atomic_int_inc(&work->parts);
+        return !g_atomic_int_get(&work->late);
+}
+
+static json_t *sum_up(Vfs *vfs, FileWork *work, const char *paths, GError **error)
+{
+        const TreeSum sum = {
+                .vfs = vfs, .content = work->kind == FILES_DIGESTS, .go_on = count_part, .arg = work
+        };
+        g_autofree char *text = tree_sum(&sum, paths, error);
+
+        return text ? json_string(text) : NULL;
+}
+
 /* The value of one path; NULL with an error. */
-static json_t *do_one(Vfs *vfs, const FileWork *work, const char *path, GError **error)
+static json_t *do_one(Vfs *vfs, FileWork *work, const char *path, GError **error)
 {
         switch (work->kind) {
+        case FILES_TIMES:
+        case FILES_DIGESTS: return sum_up(vfs, work, path, error);
         case FILES_READ: return read_text(vfs, work, path, error);
         case FILES_STAT: return look_at(vfs, path, error);
         case FILES_REMOVE: return vfs_remove(vfs, path, error) ? json_null() : NULL;
@@ -376,10 +398,23 @@ static void give_up(RunFiles *files, FileWork *work)
         run_files_refuse(files, &work->ticket, error);
 }
 
-static void expire_running(RunFiles *files, const Place *place, gint64 now)
+/* A work of many files, or long ones, has as long as it goes on. */
+static void note_parts(Place *place, FileWork *work, gint64 now)
+{
+        int parts = g_atomic_int_get(&work->parts);
+
+        if (parts == work->seen)
+                return;
+        work->seen = parts;
+        work->begun_at = place->progress = now;
+}
+
+static void expire_running(RunFiles *files, Place *place, gint64 now)
 {
         for (guint i = 0; i < place->running->len; i++) {
                 FileWork *work = place->running->pdata[i];
+
+                note_parts(place, work, now);
 
                 if (!work->begun_at && g_atomic_int_get(&work->begun))
                         work->begun_at = now;

@@ -25,6 +25,8 @@ typedef enum {
         FILES_READ,    /* the content of each path: text of at most `max` bytes */
         FILES_PREPARE, /* each path is removed if it exists; the directory that contains it is created */
         FILES_REMOVE,  /* each path, with what is below it; it may be missing */
+        FILES_TIMES,   /* of each path, or of several joined by commas: its newest time (fs/tree-sum.h) */
+        FILES_DIGESTS, /* ... a digest of its content. The deadline begins again with each part of a file */
         FILES_STAT,    /* {"exists": bool, "is_dir": bool, "mtime": ms} of each path */
 } FilesKind;
 

@@ -40,6 +40,16 @@ static bool has_outputs(const Definition *definition)
         return false;
 }
 
+static bool has_cache(const Definition *definition)
+{
+        if (definition->cache.enable == CACHE_ON)
+                return true;
+        for (guint32 i = 0; i < definition->n_components; i++)
+                if (component_extra(definition, i)->cache.enable == CACHE_ON)
+                        return true;
+        return false;
+}
+
 /* ERR_CONFLICT: the definition may be right, but the request contradicts it. */
 static bool refuse_problems(const Problems *problems, GError **error)
 {
@@ -74,6 +84,7 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         plan->filesystems = g_ptr_array_new();
         find_filesystems(plan);
         plan->artifacts = has_outputs(definition);
+        plan->caches = has_cache(definition);
         plan->queue = g_strdup(json_string_value(json_object_get(request, "queue")));
         plan->other_queue = g_strdup(json_string_value(json_object_get(request, "queue_default")));
         plan->package = g_strdup(json_string_value(json_object_get(request, "package")));

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "engine/run-files.h"
+#include "engine/runs-cache.h"
 #include "pipeline/condition.h"
 
 enum {
@@ -448,6 +449,7 @@ void runs_ask(Engine *engine, LiveRun *live)
         for (guint i = 0; i < live->asks->len; i++)
                 ask_file(engine, live, &g_array_index(live->asks, RunAsk, i));
         g_array_set_size(live->asks, 0);
+        runs_cache_ask(engine, live);
 }
 
 void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)

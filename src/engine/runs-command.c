@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "pipeline/source.h"
 
 /* ---- what the commands share ---- */
 
@@ -374,6 +375,8 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
                 return;
         }
         record->name = g_strdup(definition_text(plan->definition, plan->definition->name));
+        if (!record->source && plan->caches)
+                record->source = definition_source(run->text, strlen(run->text));
         create = command_new(&create_ops, NULL, arg);
         create->run.run_done = done;
         create->record = g_steal_pointer(&record);
@@ -476,9 +479,9 @@ static bool check_keepers(Engine *engine, const ActOnRun *act, GError **error)
                 return true;
         return err_set(
                 error, ERR_CONFLICT,
-                "run '%s' cannot be deleted: run '%s' is a retry that keeps results of it\n"
+                "run '%s' cannot be deleted: run '%s' keeps results of it, as a retry or from the cache\n"
                 "Delete that run first. `paddle run delete --force %s` deletes this one anyway, with the logs "
-                "and files of the steps that were kept.",
+                "and files of the steps that are kept.",
                 act->id, keeper, act->id);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "engine/runs.h"
+#include "engine/runs-cache.h"
 
 /* ---- where an instance stands ---- */
 
@@ -48,20 +49,24 @@ static guint32 instances_of(const RenderContext *context, const RenderDag *dag, 
                                                                      : run_child(live->machine, child)->count;
 }
 
-/* Where the run has put an output whose results a retry kept. */
+/* Where an output lies whose result a retry kept, or the cache gave. */
 static char *kept_output(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
                          const char *name)
 {
         const LiveRun *live = context->arg;
-        guint32 outer = live->makers ? dag_of(live, dag) : (guint32)RUN_NONE;
+        guint32 outer = live->makers || live->taken ? dag_of(live, dag) : (guint32)RUN_NONE;
         const RunChild *child =
                 outer == (guint32)RUN_NONE
                         ? NULL
                         : run_child(live->machine, run_child_of(live->machine, outer, component));
         RenderContext maker = *context;
+        char *taken;
 
         if (!child || child->first == (guint32)RUN_NONE || seq >= child->count)
                 return NULL;
+        taken = runs_cache_output(live, child->first + seq, name);
+        if (taken)
+                return taken;
         maker.run_id = runs_maker(live, child->first + seq);
         return maker.run_id ? render_output_path(&maker, dag, component, seq, name) : NULL;
 }
@@ -170,9 +175,9 @@ static json_t *item_of(LiveRun *live, guint32 node)
 
 /* ---- nodes ---- */
 
-bool runs_render(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error)
+static bool render_in(LiveRun *live, const RenderContext *context, guint32 node, const json_t *contents,
+                      Rendered *ret, GError **error)
 {
-        const RenderContext context = context_of(live);
         const RunNode *at = run_node(live->machine, node);
         g_auto(Chain) chain = { .n = 0 };
         const RenderDag *dag = chain_add(&chain, live, at->dag);
@@ -180,5 +185,21 @@ bool runs_render(LiveRun *live, guint32 node, const json_t *contents, Rendered *
 
         if (!dag)
                 return err_set(error, ERR_INVALID, "it is nested too deep");
-        return render_instance(&context, dag, at->component, at->number, item, contents, ret, error);
+        return render_instance(context, dag, at->component, at->number, item, contents, ret, error);
+}
+
+bool runs_render(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error)
+{
+        const RenderContext context = context_of(live);
+
+        return render_in(live, &context, node, contents, ret, error);
+}
+
+bool runs_render_key(LiveRun *live, guint32 node, bool content, Rendered *ret, GError **error)
+{
+        RenderContext context = context_of(live);
+
+        context.keep_outputs = true;
+        context.keep_inputs = content;
+        return render_in(live, &context, node, NULL, ret, error);
 }

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "engine/runs.h"
+#include "engine/runs-cache.h"
 
 /* The next row of the run, or NULL. Rows of nodes and of children begin with the number of their run. */
 static gconstpointer next_row(RunRows *rows, gint64 run)
@@ -166,6 +167,7 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, RunRows *nodes
         live = runs_enter(engine, record, plan);
         if (plan && runs_restore_rows(live, record->seq, nodes, children)) {
                 live->makers = runs_makers(nodes->list, first, record->seq);
+                live->taken = runs_cache_restore(nodes->list, first, record->seq);
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
                 runs_count_nodes(engine, live);

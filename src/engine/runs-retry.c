@@ -7,6 +7,7 @@
  *   apply ─▶ new run, dropped ─▶ rows, rows, ... ─▶ apply again ─▶ shown, with its first jobs ─▶ answer
  *                                    └── a crash or a full disk: the sweep of dropped runs deletes it */
 #include "engine/runs.h"
+#include "engine/runs-cache.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ typedef struct {
         RunPlan *plan;
         Run *machine;
         RunKept kept;
-        GHashTable *makers;
+        GHashTable *makers, *taken;
         GHashTable *lists; /* of loops that go on, as in LiveRun */
         gsize read;        /* as in LiveRun */
         gint64 earlier;    /* seq */
@@ -43,9 +44,12 @@ const LiveRun *runs_keeper_of(Engine *engine, gint64 seq)
         gpointer value;
 
         g_hash_table_iter_init(&iter, engine->runs);
-        while (g_hash_table_iter_next(&iter, NULL, &value))
-                if (((const LiveRun *)value)->record->retry_of == seq)
-                        return value;
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const LiveRun *live = value;
+
+                if (live->record->retry_of == seq || runs_cache_uses(live, seq))
+                        return live;
+        }
         return NULL;
 }
 
@@ -60,6 +64,7 @@ static void take_node(Engine *engine, gint64 run, const RunNodeRecord *row)
 
         copy->run = run;
         copy->message = g_strdup(row->message);
+        copy->reuse = g_strdup(row->reuse);
         copy->job_id = copy->made_id = NULL;
         if (!node_is_final((NodeState)row->state)) /* a DAG that goes on */
                 copy->started = engine->batch.now;
@@ -94,8 +99,7 @@ bool runs_take_kept(Engine *engine, LiveRun *live, guint *budget)
 
 /* ---- the command ---- */
 
-/* The deletion is in this batch, or was committed since the run was read. */
-static bool was_deleted(Engine *engine, gint64 seq)
+bool runs_was_deleted(Engine *engine, gint64 seq)
 {
         for (guint i = 0; i < engine->batch.changed_runs->len; i++) {
                 const RunRecord *run = engine->batch.changed_runs->pdata[i];
@@ -108,7 +112,7 @@ static bool was_deleted(Engine *engine, gint64 seq)
 
 static bool check_retry(Engine *engine, const RetryRun *retry, GError **error)
 {
-        if (was_deleted(engine, retry->earlier))
+        if (runs_was_deleted(engine, retry->earlier))
                 return err_set(error, ERR_NOT_FOUND, "run '%s' was just deleted", retry->record->retry_id);
         return run_command_check(engine, retry->record, retry->plan, error);
 }
@@ -126,6 +130,7 @@ static void create(Engine *engine, RetryRun *retry)
         run_free(live->machine);
         live->machine = g_steal_pointer(&retry->machine);
         live->makers = g_steal_pointer(&retry->makers);
+        live->taken = g_steal_pointer(&retry->taken);
         g_hash_table_unref(live->lists);
         live->lists = g_steal_pointer(&retry->lists);
         live->read = retry->read;
@@ -184,6 +189,7 @@ static void free_retry(Command *command)
         run_kept_clear(&retry->kept);
         run_free(retry->machine);
         g_clear_pointer(&retry->makers, g_hash_table_unref);
+        g_clear_pointer(&retry->taken, g_hash_table_unref);
         g_clear_pointer(&retry->lists, g_hash_table_unref);
         g_clear_pointer(&retry->plan, run_plan_unref);
 }
@@ -323,6 +329,7 @@ static bool build_machine(RetryRun *retry, GError **error)
         run_restored(retry->machine, false, false);
         run_keep(retry->machine);
         retry->makers = live.makers = runs_makers(retry->kept.nodes, 0, 0);
+        retry->taken = live.taken = runs_cache_restore(retry->kept.nodes, 0, 0);
         runs_keep_lists(&live);
         render_memo_clear(&live.memo);
         retry->read = live.read;

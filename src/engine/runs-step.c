@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "engine/runs.h"
+#include "engine/runs-cache.h"
 #include "pipeline/step-job.h"
 
 enum { RETRY_MS = 1000 }; /* after a limit refused a job */
@@ -134,6 +135,7 @@ static void submit_or_wait(const RunActor *actor, guint32 node)
         if (job) {
                 run_started(actor->live->machine, node, job->job->seq);
                 actor->live->record->size += job_bytes(&rendered);
+                runs_cache_write(actor->engine, actor->live, node, job->job->seq);
                 record_artifacts(actor->engine, actor->live, node, false, rendered.inputs);
         } else if (err_is(error, ERR_QUOTA)) {
                 put_off(actor, node);
@@ -143,13 +145,23 @@ static void submit_or_wait(const RunActor *actor, guint32 node)
         }
 }
 
-/* The directories of its outputs are made first. */
+/* The cache is asked first. Then the directories of its outputs are made. */
 void runs_start_step(const RunActor *actor, guint32 node)
 {
+        if (runs_cache_asks(actor, node))
+                return;
         if (has_outputs(actor->live, node))
                 runs_ask_files(actor, ACTION_START, node);
         else
                 submit_or_wait(actor, node);
+}
+
+void runs_start_missed(const RunActor *actor, guint32 node)
+{
+        if (has_outputs(actor->live, node))
+                runs_ask_files(actor, ACTION_START, node);
+        else
+                g_array_append_val(actor->live->prepared, node);
 }
 
 /* It may have been stopped, or started, since it came into a list. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/runs.h"
+#include "engine/runs-cache.h"
 
 enum { SIZE_STEP = 64 * 1024 }; /* the size of a run is stored when it has passed a multiple of it */
 
@@ -55,6 +56,7 @@ static void store_node(void *arg, guint32 index)
                                 .started = now,
                                 .finished = node_is_final(node->state) ? now : 0,
                                 .message = message_of(storing->live, index) };
+        runs_cache_mark(storing->live, row);
         g_ptr_array_add(storing->engine->batch.run_nodes, row);
 }
 

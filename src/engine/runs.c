@@ -6,6 +6,7 @@
 
 #include "base/keyed-hash.h"
 #include "engine/run-files.h"
+#include "engine/runs-cache.h"
 
 /* ---- the set ---- */
 
@@ -76,6 +77,7 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->preparing, g_hash_table_unref);
         g_clear_pointer(&live->reads, g_array_unref);
         g_clear_pointer(&live->makers, g_hash_table_unref);
+        runs_cache_leave(live);
         g_free(live->broken);
         g_free(live);
 }
@@ -100,6 +102,7 @@ void runs_init(Engine *engine)
         engine->run_workers = thread_pool_new(
                 &(ThreadPoolConfig){ .name = "conditions", .threads = 2, .share = 1, .background = true });
         engine->files = run_files_new(engine);
+        runs_cache_init(engine);
 }
 
 void runs_stop(Engine *engine)
@@ -112,6 +115,7 @@ void runs_clear(Engine *engine)
 {
         thread_pool_free(engine->run_workers);
         run_files_free(engine->files);
+        runs_cache_clear(engine);
         g_queue_clear(&engine->due_runs);
         g_hash_table_unref(engine->deleted_runs);
         g_hash_table_unref(engine->runs_by_id);
@@ -227,6 +231,7 @@ LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->prepared = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->preparing = g_hash_table_new(NULL, NULL);
         live->reads = g_array_new(FALSE, FALSE, sizeof(guint32));
+        runs_cache_enter(live);
         live->owner = join_owner(engine, live);
         if (plan)
                 run_plan_publish(engine, record->id, plan);
@@ -575,6 +580,7 @@ static void settle(Engine *engine, LiveRun *live)
         run_changed(live->machine, drop_list, live);
         run_keep(live->machine);
         forget_started(live);
+        runs_cache_settle(live);
         g_array_remove_range(live->prepared, 0, live->prepared_at);
         live->prepared_at = 0;
         runs_ask(engine, live);
@@ -602,6 +608,7 @@ void runs_settle(Engine *engine)
         for (guint i = 0; i < engine->batch.runs->len; i++)
                 settle(engine, g_ptr_array_index(engine->batch.runs, i));
         g_ptr_array_set_size(engine->batch.runs, 0);
+        runs_cache_forget_waits(engine);
 }
 
 /* The record keeps its place, to which the tables point. */
@@ -638,6 +645,7 @@ static void restore_machine(Engine *engine, LiveRun *live)
         g_array_set_size(live->looks, 0);
         g_array_set_size(live->reads, 0);
         g_array_set_size(live->asks, 0);
+        g_array_set_size(live->cache_asks, 0);
         live->read = live->read_was;
         live->failed = live->failed_was;
         if (live->machine)
@@ -663,4 +671,5 @@ void runs_restore(Engine *engine)
                 runs_make_due(engine, live);
         }
         g_ptr_array_set_size(engine->batch.runs, 0);
+        g_array_set_size(engine->cache_ended, 0);
 }

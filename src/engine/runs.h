@@ -57,6 +57,7 @@ struct RunPlan {
         GPtrArray *
                 filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
         bool artifacts;    /* a step has outputs */
+        bool caches;       /* the cache is on for a step */
         char *queue;       /* that the request names, for steps that name none; or NULL */
         char *other_queue; /* ... if the request names none; or NULL: QUEUE_DEFAULT */
         char *package, *package_name,
@@ -111,6 +112,9 @@ typedef struct LiveRun {
         gsize read;         /* bytes of the lists that were read from artifacts */
         gsize read_was;     /* ... as it was committed */
         gint64 retry_at;    /* ms: when those in `put_off` are tried again; 0: there are none */
+        GHashTable *cache;     /* node -> CacheNode: of steps that asked the cache, see runs-cache.h */
+        GArray *cache_asks;    /* guint32: nodes that ask the cache after the commit */
+        GHashTable *taken;     /* node -> CacheTaken: of results from the cache; NULL: none */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
         RunKept *kept; /* of a retry: what is copied into the store while nobody sees the run; else NULL */
         guint kept_at; /* rows of it that were copied: first those of `nodes`, then `children` */
@@ -202,8 +206,10 @@ bool run_command_repeated(Engine *engine, const RunRecord *record, EngineRunDone
 /* Copies rows of `kept` into the batch; *budget counts steps down. True: there are more. */
 bool runs_take_kept(Engine *engine, LiveRun *live, guint *budget);
 void runs_kept_free(RunKept *kept); /* NULL is a no-op */
-/* A live run, also one that nobody sees yet, that keeps results of the run `seq`; or NULL. */
+/* A live run, also one that nobody sees yet, that keeps results of the run `seq`, or took some from the cache; or NULL. */
 const LiveRun *runs_keeper_of(Engine *engine, gint64 seq);
+/* Its deletion is in this batch, or was committed since the start. */
+bool runs_was_deleted(Engine *engine, gint64 seq);
 
 /* ---- run-artifacts.c ---- */
 
@@ -240,6 +246,8 @@ char *runs_reason(const char *class, const GError *error);
 
 /* A node; `contents`: the texts of artifacts by name, for its condition; NULL: unknown. */
 bool runs_render(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error);
+/* The same for a fingerprint: the command keeps the templates of outputs, with `content` also those of inputs. */
+bool runs_render_key(LiveRun *live, guint32 node, bool content, Rendered *ret, GError **error);
 /* The value of a loop: an array, or a text that is one in JSON; a new reference. NULL without an error: its list is the
  * content of an artifact. */
 json_t *runs_loop_value(LiveRun *live, guint32 child, GError **error);
@@ -256,6 +264,8 @@ void runs_read_list(LiveRun *live, guint32 child);
 
 /* ACTION_START: submits the job of a node, or asks for the directories of its outputs first. */
 void runs_start_step(const RunActor *actor, guint32 node);
+/* The same after the cache had nothing, within the steps of a batch. */
+void runs_start_missed(const RunActor *actor, guint32 node);
 /* ACTION_STOP: cancels its job. */
 void runs_stop_step(const RunActor *actor, guint32 node);
 /* Tries again to start the nodes in `put_off`, as many as the budget allows; the others are tried the next time. */

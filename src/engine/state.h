@@ -78,6 +78,7 @@ typedef struct {
         GPtrArray *run_nodes, *run_children;         /* RunNodeRecord, RunChildRecord */
         GPtrArray *dropped_nodes, *dropped_children; /* RunNodeRecord; gint64 */
         GPtrArray *artifacts, *dropped_artifacts;    /* ArtifactRecord */
+        GPtrArray *cache_entries, *dropped_cache;    /* CacheEntry; gint64, owned */
         GPtrArray *changed_runs;                     /* RunRecord, owned: of runs that have ended */
         GPtrArray *dropped_runs;                     /* gint64, owned */
         GPtrArray *pipelines;                        /* see pipelines.c: entries that were replaced */
@@ -164,6 +165,11 @@ struct Engine {
         GSequence *schedule_times; /* LiveSchedule by `wake` */
         gint64 schedule_seq;       /* of the newest one */
         gint64 started;            /* ms: when the engine was opened */
+        GHashTable *cache_waits;  /* gint64, seq of a job -> GArray of CacheWait: nodes that wait for its end, runs-cache.c */
+        GArray *cache_ended;      /* gint64: such jobs that ended in the open batch */
+        gint64 retain_cache_at;   /* ms: not before this time does the sweep look for entries to delete */
+        guint64 cache_asked;      /* number of the last question to the cache */
+        bool sweeps_cache;        /* what is to be deleted is being read */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */
@@ -347,6 +353,9 @@ void runs_settle(Engine *engine);
 void runs_restore(Engine *engine);
 /* "run 3f2a" if a run of the user that has not ended names this file system; the caller's; NULL: none does. */
 char *runs_use(const Engine *engine, const char *user, const char *fs);
+/* Steps that wait for this job, whose result they take from the cache, ask again after the commit. */
+void runs_cache_job_ended(Engine *engine, gint64 job);
+void retain_cache(Engine *engine); /* retain-cache.c: as retain_jobs */
 void retain_runs(Engine *engine); /* retain-runs.c: as retain_jobs */
 
 /* ---- pipelines.c: stored pipelines ---- */

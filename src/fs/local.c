@@ -117,6 +117,15 @@ static void local_close(Vfs *vfs)
 
 /* ---- reading ---- */
 
+static VfsStat stat_of(const struct stat *st)
+{
+        return (VfsStat){ .is_dir = S_ISDIR(st->st_mode),
+                          .size = S_ISDIR(st->st_mode) ? 0 : (gint64)st->st_size,
+                          .mtime = file_mtime_ms(st),
+                          .mtime_ns = (gint64)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+                          .is_link = S_ISLNK(st->st_mode) };
+}
+
 static bool local_stat(Vfs *vfs, const char *path, VfsStat *ret, GError **error)
 {
         fd_auto int fd = open_path(vfs, path, O_PATH);
@@ -124,9 +133,48 @@ static bool local_stat(Vfs *vfs, const char *path, VfsStat *ret, GError **error)
 
         if (fd < 0 || fstat(fd, &st) < 0)
                 return fail(vfs, errno, "look at", path, error);
-        *ret = (VfsStat){ S_ISDIR(st.st_mode), S_ISDIR(st.st_mode) ? 0 : (gint64)st.st_size,
-                          file_mtime_ms(&st) };
+        *ret = stat_of(&st);
         return true;
+}
+
+static bool local_look(Vfs *vfs, const char *path, VfsStat *ret, GError **error)
+{
+        const char *name;
+        fd_auto int parent = open_parent(vfs, path, &name);
+        struct stat st;
+
+        if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return fail(vfs, errno, "look at", path, error);
+        *ret = stat_of(&st);
+        return true;
+}
+
+/* False with errno. */
+static bool give_all(int fd, VfsTake take, void *arg)
+{
+        g_autofree guint8 *piece = g_malloc(PIECE);
+
+        for (;;) {
+                ssize_t got = cancel_check() ? read(fd, piece, PIECE) : -1;
+
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got <= 0 || !take(arg, piece, (gsize)got))
+                        return got >= 0;
+        }
+}
+
+static bool local_scan(Vfs *vfs, const char *path, VfsTake take, void *arg, GError **error)
+{
+        fd_auto int fd = open_path(vfs, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return fail(vfs, errno, "read", path, error);
+        if (!S_ISREG(st.st_mode))
+                return err_set(error, ERR_INVALID, "file system '%s': '%.300s' is not a file", vfs->name,
+                               path);
+        return give_all(fd, take, arg) || fail(vfs, errno, "read", path, error);
 }
 
 /* The length of the file may change meanwhile. */
@@ -332,6 +380,8 @@ const VfsOps local_ops = {
         .open = local_open,
         .close = local_close,
         .stat = local_stat,
+        .look = local_look,
+        .scan = local_scan,
         .read = local_read,
         .write = local_write,
         .list = local_list,

@@ -95,6 +95,20 @@ bool vfs_stat(Vfs *vfs, const char *path, VfsStat *ret, GError **error)
         return normal && WITH_RIGHTS(vfs, error, false, vfs->ops->stat(vfs, normal, ret, error));
 }
 
+bool vfs_look(Vfs *vfs, const char *path, VfsStat *ret, GError **error)
+{
+        g_autofree char *normal = normal_path(vfs, path, error);
+
+        return normal && WITH_RIGHTS(vfs, error, false, vfs->ops->look(vfs, normal, ret, error));
+}
+
+bool vfs_scan(Vfs *vfs, const char *path, VfsTake take, void *arg, GError **error)
+{
+        g_autofree char *normal = normal_path(vfs, path, error);
+
+        return normal && WITH_RIGHTS(vfs, error, false, vfs->ops->scan(vfs, normal, take, arg, error));
+}
+
 bool vfs_exists(Vfs *vfs, const char *path, bool *ret, GError **error)
 {
         GError *why = NULL;

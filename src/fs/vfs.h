@@ -18,7 +18,12 @@ typedef struct {
         bool is_dir;
         gint64 size;  /* bytes; 0 for a directory */
         gint64 mtime; /* ms since 1970 */
+        gint64 mtime_ns;
+        bool is_link; /* only of vfs_look */
 } VfsStat;
+
+/* Takes a part of a file. False: no more of it. */
+typedef bool (*VfsTake)(void *arg, const void *data, gsize len);
 
 /* Paths are normal here: without "." and "..", no slash at the ends; "" is the root. */
 typedef struct {
@@ -26,6 +31,8 @@ typedef struct {
         bool (*open)(Vfs *vfs, GError **error); /* sets vfs->data */
         void (*close)(Vfs *vfs);                /* also after a failed open */
         bool (*stat)(Vfs *vfs, const char *path, VfsStat *ret, GError **error);
+        bool (*look)(Vfs *vfs, const char *path, VfsStat *ret, GError **error);
+        bool (*scan)(Vfs *vfs, const char *path, VfsTake take, void *arg, GError **error);
         char *(*read)(Vfs *vfs, const char *path, gsize max, gsize *ret_len, GError **error);
         bool (*write)(Vfs *vfs, const char *path, const void *data, gsize len, GError **error);
         char **(*list)(Vfs *vfs, const char *path, guint max, GError **error);
@@ -50,6 +57,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Vfs, vfs_close)
 
 /* Links are followed. */
 bool vfs_stat(Vfs *vfs, const char *path, VfsStat *ret, GError **error);
+/* The same of a link itself: its last part is not followed. Not for the root. */
+bool vfs_look(Vfs *vfs, const char *path, VfsStat *ret, GError **error);
+/* Gives the content of a regular file to `take`, part by part; `take` runs with the rights of the user. */
+bool vfs_scan(Vfs *vfs, const char *path, VfsTake take, void *arg, GError **error);
 /* ERR_NOT_FOUND is *ret false. */
 bool vfs_exists(Vfs *vfs, const char *path, bool *ret, GError **error);
 /* The content of a regular file of at most `max` bytes (else ERR_TOO_LARGE), with a NUL byte behind; the caller's. */

@@ -51,6 +51,7 @@ void run_node_record_free(RunNodeRecord *record)
         g_free(record->message);
         g_free(record->job_id);
         g_free(record->made_id);
+        g_free(record->reuse);
         g_free(record);
 }
 

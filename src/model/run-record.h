@@ -81,9 +81,12 @@ typedef struct {
         bool culprit;      /* its DAG fails because of it */
         bool inner;        /* it is a DAG that has started */
         gint64 job;        /* seq of the job of a step; 0: none */
-        gint64 made_by;    /* seq of the earlier run whose result a retry kept; 0: this run's own */
+        gint64 made_by;    /* seq of the earlier run whose result a retry kept, or the cache gave; 0: this run's own */
         gint64 started, finished;
         char *message; /* why it failed or was skipped; or NULL */
+        /* Of a result from the cache: a JSON object {"run": id, "step": path, "entry": seq, "outputs": {name: path}}.
+         * NULL: it is none. */
+        char *reuse;
         char *job_id;  /* of `job`; NULL: none, or it was deleted; set by queries, not stored */
         char *made_id; /* of the run `made_by`; NULL: none, or it was deleted; set by queries, not stored */
 } RunNodeRecord;

@@ -574,10 +574,21 @@ static void write_content(GString *out, Instance *instance, const Piece *piece, 
         g_string_append_len(out, text_at(instance->context, piece->at), piece->len);
 }
 
+/* In a text that is not for a program. */
+static bool stays(const Instance *instance, const Piece *piece)
+{
+        return (piece->kind == PIECE_OUTPUT && instance->context->keep_outputs) ||
+               (piece->kind == PIECE_INPUT && instance->context->keep_inputs);
+}
+
 static void write_piece(GString *out, Instance *instance, const Piece *piece)
 {
         const char *name = text_at(instance->context, piece->name);
 
+        if (stays(instance, piece)) {
+                g_string_append_len(out, text_at(instance->context, piece->at), piece->len);
+                return;
+        }
         switch ((PieceKind)piece->kind) {
         case PIECE_SYSTEM: write_system(out, instance, (SystemVariable)piece->component); break;
         case PIECE_PARAMETER: write_text(out, json_object_get(instance->rendered->parameters, name)); break;

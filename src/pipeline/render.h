@@ -46,6 +46,8 @@ typedef struct RenderContext {
          * the cache, or by a retry). The caller's; NULL: the usual path. The function may be NULL: all are usual. */
         char *(*output)(const struct RenderContext *context, const RenderDag *dag, guint32 component,
                         guint32 seq, const char *name);
+        /* Commands keep the templates of their own outputs, or inputs, as they are written: for fingerprints. */
+        bool keep_outputs, keep_inputs;
         void *arg;
         GHashTable *lists; /* of render_lists, for many instances of one definition; or NULL */
         RenderMemo *memo;  /* or NULL */

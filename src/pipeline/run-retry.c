@@ -405,6 +405,7 @@ static RunNodeRecord *copy_row(const Renumber *renumber, const RunNodeRecord *ro
         copy->job_id = NULL;
         copy->culprit = false;
         copy->message = kept ? g_strdup(row->message) : NULL;
+        copy->reuse = kept ? g_strdup(row->reuse) : NULL;
         copy->made_by = !kept ? 0 : row->made_by ? row->made_by : retry->run;
         copy->made_id = kept ? g_strdup(row->made_by ? row->made_id : retry->run_id) : NULL;
         if (kept)

@@ -269,7 +269,7 @@ void run_end_node(Run *run, guint32 index, NodeState state)
         if (node->state == NODE_LOOKING && !node->holds)
                 run->totals.asked--;
         run->totals.slots -= node->slot;
-        node->slot = false;
+        node->slot = node->wants = false;
         node->state = state;
         if (index == RUN_ROOT) {
                 begin_post(run);
@@ -579,6 +579,7 @@ static void start_node(Run *run, guint32 index)
         RunNode *node = touch_node(run, index);
 
         node->slot = true;
+        node->wants = false;
         node->state = NODE_STARTING;
         run->totals.slots++;
         run->action(run->arg, ACTION_START, index);
@@ -612,7 +613,7 @@ static bool serve_waiting(Run *run)
                 return true;
         }
         span->at++;
-        if (node_at(run, first.index)->state == NODE_LOOKING)
+        if (node_at(run, first.index)->state == NODE_LOOKING || node_at(run, first.index)->wants)
                 start_node(run, first.index);
         return true;
 }
@@ -720,6 +721,24 @@ void run_ended(Run *run, guint32 index, NodeState state)
 {
         if (!node_is_final(node_at(run, index)->state))
                 run_end_node(run, index, state);
+}
+
+void run_park(Run *run, guint32 index)
+{
+        RunNode *node = touch_node(run, index);
+
+        run->totals.slots -= node->slot;
+        node->slot = false;
+}
+
+void run_want(Run *run, guint32 index)
+{
+        RunNode *node = touch_node(run, index);
+
+        if (node->state != NODE_STARTING || node->slot || node->wants)
+                return;
+        node->wants = true;
+        add_waiting(run, index, true);
 }
 
 void run_stop(Run *run, bool force)

@@ -50,6 +50,7 @@ typedef struct {
         bool culprit;      /* it failed, or was terminated without a stop: its DAG fails */
         bool slot;         /* it counts in run_slots_used */
         bool holds;        /* its condition holds */
+        bool wants;        /* it gave its slot back, and waits for one again */
         bool touched;      /* changed since run_keep */
 } RunNode;
 
@@ -126,6 +127,10 @@ void run_looked(Run *run, guint32 index, bool holds, bool failed);
 void run_started(Run *run, guint32 index, gint64 job);
 /* The job of a node has ended, or none could be made. A final state but CANCELLED. Ignored if the node is final. */
 void run_ended(Run *run, guint32 index, NodeState state);
+/* A step that is STARTING waits for something else than a job of its own, and needs no slot meanwhile. Then it is ended, or
+ * wants a slot again, and waits for one as all others do: ACTION_START comes again. */
+void run_park(Run *run, guint32 index);
+void run_want(Run *run, guint32 index);
 /* A user's stop. `force`: post_process is stopped, too, or does not start. */
 void run_stop(Run *run, bool force);
 

@@ -34,6 +34,8 @@ typedef enum {
                                     version); the text goes with the last version or run that has it */
         RECORD_SCHEDULE, /* put: ScheduleRecord, inserted, or changed by seq: message, state, next tick and revision. drop:
                             gint64, the seq; its events go with it, its runs stay */
+        RECORD_CACHE_ENTRY, /* put: CacheEntry, inserted; the store gives it its seq. drop: gint64, the seq. The entries of
+                               a node go with it */
         RECORD_KINDS,
 } RecordKind;
 

@@ -231,6 +231,54 @@ bool store_run_bytes(Store *store, const char *user, gint64 *ret, GError **error
         return store->ops->run_bytes(store, user, ret, error);
 }
 
+GPtrArray *store_cache_lookup(Store *store, const CacheLookup *lookup, GError **error)
+{
+        store_check_read();
+        return store->ops->cache_lookup(store, lookup, error);
+}
+
+GPtrArray *store_cache_entries(Store *store, const CacheQuery *query, gint64 *ret_next, GError **error)
+{
+        store_check_read();
+        return store->ops->cache_entries(store, query, ret_next, error);
+}
+
+CacheEntry *store_cache_entry(Store *store, gint64 seq, GError **error)
+{
+        store_check_read();
+        return store->ops->cache_entry(store, seq, error);
+}
+
+CacheEntry *store_cache_of_node(Store *store, gint64 run, guint32 node, GError **error)
+{
+        store_check_read();
+        return store->ops->cache_of_node(store, run, node, error);
+}
+
+CacheEntry *store_cache_of_step(Store *store, const CacheEntry *entry, const char *name, GError **error)
+{
+        store_check_read();
+        return store->ops->cache_of_step(store, entry, name, error);
+}
+
+bool store_cache_replayed(Store *store, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error)
+{
+        store_check_read();
+        return store->ops->cache_replayed(store, run, maker, job, ret, error);
+}
+
+GArray *store_cache_users(Store *store, gint64 run, int limit, GError **error)
+{
+        store_check_read();
+        return store->ops->cache_users(store, run, limit, error);
+}
+
+GArray *store_cache_expired(Store *store, gint64 now, gint64 of_user_max, int limit, GError **error)
+{
+        store_check_read();
+        return store->ops->cache_expired(store, now, of_user_max, limit, error);
+}
+
 PipelineRecord *store_pipeline(Store *store, gint64 seq, GError **error)
 {
         store_check_read();

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "model/access.h"
+#include "model/cache-record.h"
 #include "model/job.h"
 #include "model/object.h"
 #include "model/pipeline-record.h"
@@ -192,6 +193,37 @@ RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error);
 /* What the runs of a user take together (RunRecord, size), without those that are dropped. */
 bool store_run_bytes(Store *store, const char *user, gint64 *ret, GError **error);
 
+/* The cache of steps. Entries of dropped runs are not found. */
+typedef struct {
+        const char *key, *second; /* as in CacheEntry */
+        gint64 before;            /* entries with a smaller seq */
+        gint64 not_run;           /* seq: not those of this run */
+        int limit;
+} CacheLookup;
+/* CacheEntry, newest first. */
+GPtrArray *store_cache_lookup(Store *store, const CacheLookup *lookup, GError **error);
+typedef struct {
+        const char *user, *fs; /* exact, or NULL: of all */
+        gint64 run;            /* seq; 0: of all runs */
+        gint64 after;          /* entries with a larger seq */
+        int limit;             /* 1..1000 */
+} CacheQuery;
+/* CacheEntry, oldest first. *ret_next: the `after` of the next page; 0: this is the last one. A page may be shorter than
+ * `limit` without being the last. */
+GPtrArray *store_cache_entries(Store *store, const CacheQuery *query, gint64 *ret_next, GError **error);
+CacheEntry *store_cache_entry(Store *store, gint64 seq, GError **error); /* ERR_NOT_FOUND */
+/* The newest one of a node; and the newest one older than `entry`, of a step of its user and path in a run of this name. NULL
+ * without an error: none. */
+CacheEntry *store_cache_of_node(Store *store, gint64 run, guint32 node, GError **error);
+CacheEntry *store_cache_of_step(Store *store, const CacheEntry *entry, const char *name, GError **error);
+/* True in *ret if the run took the result of this job of run `maker` from the cache. */
+bool store_cache_replayed(Store *store, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error);
+/* gint64, seqs of at most `limit` runs that took results of the run from the cache. */
+GArray *store_cache_users(Store *store, gint64 run, int limit, GError **error);
+/* gint64, seqs of at most `limit` entries that expired at `now` (ms), else the oldest of a user with more than
+ * `of_user_max` of them. */
+GArray *store_cache_expired(Store *store, gint64 now, gint64 of_user_max, int limit, GError **error);
+
 /* Stored pipelines. */
 PipelineRecord *store_pipeline(Store *store, gint64 seq, GError **error); /* ERR_NOT_FOUND */
 PipelineRecord *store_pipeline_by_name(Store *store, const char *user, const char *name,
@@ -307,6 +339,14 @@ struct StoreOps {
         GPtrArray *(*artifacts)(Store *store, const ArtifactQuery *query, GError **error);
         RunRecord *(*run_user_of)(Store *store, gint64 seq, GError **error);
         bool (*run_bytes)(Store *store, const char *user, gint64 *ret, GError **error);
+        GPtrArray *(*cache_lookup)(Store *store, const CacheLookup *lookup, GError **error);
+        GPtrArray *(*cache_entries)(Store *store, const CacheQuery *query, gint64 *ret_next, GError **error);
+        CacheEntry *(*cache_entry)(Store *store, gint64 seq, GError **error);
+        CacheEntry *(*cache_of_node)(Store *store, gint64 run, guint32 node, GError **error);
+        CacheEntry *(*cache_of_step)(Store *store, const CacheEntry *entry, const char *name, GError **error);
+        bool (*cache_replayed)(Store *store, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error);
+        GArray *(*cache_users)(Store *store, gint64 run, int limit, GError **error);
+        GArray *(*cache_expired)(Store *store, gint64 now, gint64 of_user_max, int limit, GError **error);
         PipelineRecord *(*pipeline)(Store *store, gint64 seq, GError **error);
         PipelineRecord *(*pipeline_by_name)(Store *store, const char *user, const char *name, GError **error);
         GPtrArray *(*pipelines)(Store *store, const PipelineQuery *query, gint64 *ret_next, GError **error);

@@ -107,6 +107,7 @@ STATUS = {
             "ResourceNotFound",
             "RunNotFound",
             "ArtifactEventNotFound",
+            "RunCacheNotFound",
             "PipelineNotFound",
             "ScheduleNotFound",
             "FlavourNotFound",

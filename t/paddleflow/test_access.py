@@ -14,7 +14,7 @@ DENIED = ("OnlyRootAllowed", "AccessDenied", "ActionNotAllowed", "AuthIllegalUse
 EXAMPLES = 200 if SOAK else 10
 AMOUNTS = {"cpu": "1", "mem": "1Gi"}
 OBJECT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}
-STEPS = 'name: NAME\nentry_points:\n  a: {command: "true"}\n'
+STEPS = 'name: NAME\ncache: {enable: true}\nentry_points:\n  a: {command: "true"}\n'
 TIMES = "startTime=2024-01-01%2000:00:00&endTime=2024-01-02%2000:00:00"
 
 # Who is not refused, by whether a thing is theirs: "all", "user", "owner" (or granted), "root". The path's names are
@@ -89,6 +89,9 @@ WHO = {
     "GET /run/{runID}": ("owner", "", None),
     "PUT /run/{runID}": ("owner", "?action=stop", None),
     "DELETE /run/{runID}": ("owner", "", None),
+    "GET /runCache": ("user", "", None),
+    "GET /runCache/{runCacheID}": ("owner", "", None),
+    "DELETE /runCache/{runCacheID}": ("owner", "", None),
     "GET /artifact": ("user", "", None),
     "DELETE /artifact": ("owner", "?username={username}&fsname={fsName}&runID={runID}&path=x", None),
     "POST /pipeline": ("user", "", {"yamlRaw": "{yaml}"}),
@@ -194,6 +197,7 @@ def things(flow):
         "name": pool,
         "jobID": job,
         "runID": run,
+        "runCacheID": good(flow.get(f"/runCache?runFilter={run}")).json["runCacheList"][0]["cacheID"],
         "pipelineID": pipeline,
         "pipelineVersionID": "1",
         "scheduled": scheduled,

@@ -753,6 +753,21 @@ def test_definitions_and_artifacts_on_a_file_system(cli, flow, tmp_path):
     cli.fails("run", "create", "-f", fs, "-yp", "none", code="ReadYamlFileFailed")
 
 
+def test_cache(cli, flow):
+    name = fresh("cached")
+    yaml = base64.b64encode(PIPELINE.replace("NAME", f"{name}\ncache: {{enable: true}}").encode()).decode()
+    run = good(flow.post("/run", {"runYamlRaw": yaml}), 201).json["runID"]
+    wait_for(lambda: good(flow.get(f"/run/{run}")).json["status"] in ("succeeded", "failed"), PATIENCE, "the run's end")
+    row = cli.json("run", "listcache", "-r", run, "-m", "5")[0]
+    assert row["run id"] == run and row["expired time"] == "-1"
+    assert cli.json("run", "listcache", "-r", run, "-f", "none") == []
+    one = row["cache id"]
+    assert {one, "conservative"} <= cells(cli.out("run", "showcache", one))
+    assert cli.out("run", "deletecache", one) == f"run cache[{one}] delete success\n"
+    cli.fails("run", "showcache", one, code="RunCacheNotFound")
+    assert cli.out("run", "delete", run, "-not-cc") == f"run[{run}] delete success\n"
+
+
 def test_pipeline(cli, flow):
     name = fresh("kept")
     yaml = base64.b64encode(PIPELINE.replace("NAME", name).encode()).decode()

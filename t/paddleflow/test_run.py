@@ -333,6 +333,47 @@ def test_artifacts(flow, alice, make_fs):
     assert listed(flow, f"userFilter=root&runFilter={run}", who=alice) == []  # replaced by the caller
 
 
+CACHE = "cacheID firstFp secondFp runID source jobID fsname username expiredTime strategy custom createTime updateTime"
+
+
+def caches(flow, query, who="root"):
+    return good(flow.get(f"/runCache?{query}", who=who)).json["runCacheList"]
+
+
+def test_the_cache_of_steps(flow, alice, make_fs):
+    """2.13, and C114: what a run took is not deleted unless it is said."""
+    fs, _ = make_fs()
+    text = named(FILES).replace("entry_points", "cache: {enable: true, max_expired_time: 300}\nentry_points")
+    first = create(flow, text, fsName=fs, parameters={"use.broken": "none"})
+    made = finish(flow, first)["runtime"]
+    second = create(flow, text, fsName=fs, parameters={"use.broken": "none"})
+    found = finish(flow, second)
+    assert found["status"] == "succeeded"
+    for step in ("make", "use"):
+        taken, (was,) = found["runtime"][step][0], made[step]
+        assert (taken["jobID"], taken["cacheRunID"], taken["cacheJobID"]) == ("", first, was["jobID"])
+        assert taken["artifacts"] == was["artifacts"]
+        assert (was["cacheRunID"], was["cacheJobID"]) == ("", "")
+    assert show(flow, first)["runCachedIDs"] == second
+    rows = caches(flow, f"runFilter={first}&fsFilter={fs}")
+    assert [row["jobID"] for row in rows] == [made["make"][0]["jobID"], made["use"][0]["jobID"]]
+    has_keys(rows[0], CACHE)
+    assert rows[0]["expiredTime"] == "300" and rows[0]["strategy"] == "conservative"
+    assert rows[0]["source"] == show(flow, first)["source"] and rows[0]["username"] == "root"
+    matches(r"cch-\d{6,}", rows[0]["cacheID"])
+    assert caches(flow, f"runFilter={second}") == [] == caches(flow, f"runFilter={first}", who=alice)
+    one = rows[0]["cacheID"]
+    assert good(flow.get(f"/runCache/{one}")).json == rows[0]
+    refused(flow.get(f"/runCache/{one}", who=alice), "AccessDenied")
+    refused(flow.delete(f"/runCache/{one}", who=alice), "AccessDenied")
+    refused(flow.get("/runCache/cch-999999"), "RunCacheNotFound")
+    refused(flow.delete(f"/run/{first}"), "ActionNotAllowed")
+    good(flow.delete(f"/runCache/{one}"), empty=True)
+    refused(flow.get(f"/runCache/{one}"), "RunCacheNotFound")
+    good(flow.delete(f"/run/{first}", body={"checkCache": False}), empty=True)
+    assert caches(flow, f"runFilter={first}") == []
+
+
 def test_an_artifact_is_deleted(flow, alice, make_fs):
     name, path = make_fs()
     run = create(flow, named(FILES), fsname=name, parameters={"broken": "/none"})

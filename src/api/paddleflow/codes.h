@@ -60,6 +60,7 @@
         X(RecordNotFound, 404)                                                                               \
         X(ResourceNotFound, 404)                                                                             \
         X(RunNotFound, 404)                                                                                  \
+        X(RunCacheNotFound, 404)                                                                             \
         X(ArtifactEventNotFound, 404)                                                                        \
         X(PipelineNotFound, 404)                                                                             \
         X(ScheduleNotFound, 404)                                                                             \

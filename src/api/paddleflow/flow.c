@@ -67,7 +67,7 @@ static HttpRoute *join(void)
                                                   cluster_rows,    node_rows,     pool_rows,    fs_rows,
                                                   job_rows,        run_rows,      run_log_rows, artifact_rows,
                                                   pipeline_rows,   schedule_rows, feed_rows,    log_rows,
-                                                  statistics_rows, about_rows };
+                                                  statistics_rows, about_rows,    cache_rows };
         GArray *all = g_array_new(TRUE, FALSE, sizeof(HttpRoute));
 
         for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)

@@ -12,6 +12,7 @@
 enum {
         ROWS = 20000, /* nodes that are read at once */
         CHILDREN_MAX = 100000,
+        USERS_MAX = 100, /* ids of runs that took results from the cache */
         PAGE_NODES = 256,   /* nodes whose texts are read at once */
         AT_ONCE_MAX = 1000, /* nodes of a small run */
         PULL_BYTES = 48 * 1024,
@@ -48,6 +49,7 @@ typedef struct {
         RenderContext context;
         GArray *entries; /* Entry, by DAG, component, number */
         GStringChunk *makers;
+        GHashTable *taken; /* node -> json_t: what its row says in `reuse`, of results from the cache */
         GHashTable *rests; /* (dag, component) -> NodeState of nodes that never were made */
         GPtrArray *page;   /* RunNodeRecord: some nodes with their texts */
         Level levels[LEVELS];
@@ -70,18 +72,21 @@ static int compare(gconstpointer a, gconstpointer b)
 
 static void add_entry(Show *show, const RunNodeRecord *node)
 {
+        json_t *reuse = node->reuse ? json_parse(node->reuse, strlen(node->reuse), NULL) : NULL;
         const Entry entry = { .node = node->node,
                               .dag = node->dag,
                               .component = node->component,
                               .number = node->number,
                               .started = node->started,
                               .finished = node->finished,
-                              .maker = node->made_id
+                              .maker = node->made_id && !reuse
                                                ? g_string_chunk_insert_const(show->makers, node->made_id)
                                                : NULL,
                               .state = node->state,
                               .inner = node->inner };
 
+        if (reuse)
+                g_hash_table_insert(show->taken, GUINT_TO_POINTER(node->node), reuse);
         /* Rows from a run of another version of the language. */
         if (node->component < show->definition->n_components)
                 g_array_append_val(show->entries, entry);
@@ -222,7 +227,20 @@ static guint32 instances_of(const RenderContext *context, const RenderDag *dag, 
         return n == 1 && g_array_index(show->entries, Entry, first).state == NODE_SKIPPED ? 0 : MAX(n, 1);
 }
 
-/* A result that a retry kept is where the run that made it has put it. */
+static const json_t *find_taken(const Show *show, guint32 node)
+{
+        return g_hash_table_lookup(show->taken, GUINT_TO_POINTER(node));
+}
+
+/* A member of `reuse`, or of the object in it that is called `group`; or NULL. */
+static const char *taken_text(const Show *show, guint32 node, const char *group, const char *name)
+{
+        const json_t *taken = find_taken(show, node);
+
+        return json_string_value(json_object_get(group ? json_object_get(taken, group) : taken, name));
+}
+
+/* A result that a retry kept, or the cache gave, is where the run that made it has put it. */
 static char *kept_output(const RenderContext *context, const RenderDag *dag, guint32 component, guint32 seq,
                          const char *name)
 {
@@ -232,6 +250,8 @@ static char *kept_output(const RenderContext *context, const RenderDag *dag, gui
         guint32 node;
 
         entry = node_of(show, dag, &node) ? entry_of(show, node, component, seq) : NULL;
+        if (entry && entry->node && find_taken(show, entry->node))
+                return g_strdup(taken_text(show, entry->node, "outputs", name));
         if (!entry || !entry->maker)
                 return NULL;
         maker.run_id = entry->maker;
@@ -370,10 +390,13 @@ static json_t *show_step(Show *show, const Entry *entry, Rendered *rendered)
         const char *step = component_name(definition, entry->component);
         guint32 target = component_target(definition, entry->component);
         const RunNodeRecord *row = entry->node ? find_row(show, entry->node) : NULL;
+        bool cached = row && row->reuse;
         g_autofree char *name = display_name(show, entry), *job = step_job_id(show, row, step);
+        g_autofree char *maker = cached ? numbered_id_format("run", row->made_by) : g_strdup("");
         json_t *object = show_common(show, entry, "failed succeeded terminated", rendered);
         g_autoptr(json_t) rest =
-                json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s}", "jobID", job,
+                json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s}", "jobID",
+                          cached ? "" : job,
                           "name", name, "type", "step", "stepName", step, "command",
                           rendered->command
                                   ? rendered->command
@@ -381,7 +404,7 @@ static json_t *show_step(Show *show, const Entry *entry, Rendered *rendered)
                           "parameters", texts_of(rendered->parameters), "env", take_map(&rendered->env),
                           "extraFS", show_mounts(show, target), "dockerEnv", image_of(show, target), "cache",
                           show_cache(show, target), "jobMessage", row && row->message ? row->message : "",
-                          "cacheRunID", "", "cacheJobID", "");
+                          "cacheRunID", maker, "cacheJobID", cached ? job : "");
 
         json_object_update(object, rest);
         return object;
@@ -531,12 +554,26 @@ static const char *said(const Show *show, const char *name, const char *otherwis
         return text ? text : otherwise;
 }
 
+/* Of the runs that took results of this one from the cache; the caller's. */
+static char *users_of(const Show *show)
+{
+        g_autoptr(GArray) seqs = store_cache_users(show->flow->store, show->run->seq, USERS_MAX, NULL);
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; seqs && i < seqs->len; i++) {
+                g_autofree char *id = numbered_id_format("run", g_array_index(seqs, gint64, i));
+
+                g_string_append_printf(text, "%s%s", i ? "," : "", id);
+        }
+        return g_string_free(text, FALSE);
+}
+
 static void write_head(Show *show, GString *out)
 {
         const RunRecord *run = show->run;
         const Definition *definition = show->definition;
         json_t *parameters = json_object_get(show->request, "parameters");
-        g_autofree char *created = time_text(run->created),
+        g_autofree char *created = time_text(run->created), *cached = users_of(show),
                         *updated = time_text(run->finished ? run->finished : run->created);
         g_autofree char *schedule = run_schedule(run);
         g_autoptr(json_t) head = json_pack(
@@ -549,7 +586,7 @@ static void write_head(Show *show, GString *out)
                 said(show, "failure_strategy", definition->continues ? "continue" : "fail_fast"), "dockerEnv",
                 said(show, "image", definition_text(definition, definition->image)), "disabled",
                 said(show, "disabled", ""), "scheduleID", schedule, "runMsg",
-                run->message ? run->message : "", "status", run_word(run), "runCachedIDs", "", "createTime",
+                run->message ? run->message : "", "status", run_word(run), "runCachedIDs", cached, "createTime",
                 created, "activateTime", created, "updateTime", updated);
 
         write_open(out, head);
@@ -598,6 +635,7 @@ static void show_free(void *arg)
         g_hash_table_unref(show->rests);
         g_array_unref(show->entries);
         g_string_chunk_free(show->makers);
+        g_hash_table_unref(show->taken);
         definition_free(show->definition);
         json_decref(show->request);
         run_record_free(show->run);
@@ -640,6 +678,7 @@ static Show *show_new(PaddleFlow *flow, RunRecord *run)
         show->id = numbered_id_format("run", run->seq);
         show->request = json_parse(run->request, strlen(run->request), NULL);
         show->makers = g_string_chunk_new(256);
+        show->taken = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)json_decref);
         show->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
         show->rests = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         return show;

@@ -24,7 +24,7 @@ const HttpRoute *const *api_routes(void)
                                                 scheduler_routes, exec_routes,     storage_routes,
                                                 audit_routes,     sso_routes,      result_routes,
                                                 run_routes,       run_sum_routes,  artifact_routes,
-                                                pipeline_routes,  schedule_routes, NULL };
+                                                pipeline_routes,  schedule_routes, cache_routes,    NULL };
 
         return all;
 }

@@ -50,6 +50,7 @@ static void put_state(json_t *object, const RunNodeRecord *node)
         json_object_set_new(object, "state", json_string(node_state_name((NodeState)node->state)));
         json_object_set_new(object, "job", text_or_null(node->job_id));
         json_object_set_new(object, "run", text_or_null(node->made_id));
+        json_object_set_new(object, "cached", json_boolean(node->reuse));
         json_object_set_new(object, "started_at", format_time(node->started));
         json_object_set_new(object, "finished_at", format_time(node->finished));
         json_object_set_new(object, "message", text_or_null(node->message));

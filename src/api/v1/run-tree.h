@@ -12,12 +12,13 @@ GHashTable *run_paths_new(void);
 char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const RunNodeRecord *node,
                     bool numbers, GError **error);
 
-/* {"node", "parent", "path", "name", "type", "number", "state", "job", "run", "started_at", "finished_at", "message"} of each
- * node of a page; a new array. "run" is that whose result a retry kept. NULL with an error of the store. */
+/* {"node", "parent", "path", "name", "type", "number", "state", "job", "run", "cached", "started_at", "finished_at", "message"} of each
+ * node of a page; a new array. "run" is that whose result a retry kept, or the cache gave
+ * ("cached"). NULL with an error of the store. */
 json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nodes, GError **error);
 
 /* The components of the run in the order of the definition, each with its instances:
- *      {"name", "type": "step" | "dag" | "loop", "state", "job", "run", "started_at", "finished_at", "message",
+ *      {"name", "type": "step" | "dag" | "loop", "state", "job", "run", "cached", "started_at", "finished_at", "message",
  *       "number", "count", "states": {state: number}, "children": [...]}
  * A long loop shows some of its instances only. *ret_partial: the run is too large to be shown whole. */
 json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, bool *ret_partial,

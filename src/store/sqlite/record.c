@@ -518,7 +518,7 @@ const RecordRow record_rows[] = {
           .read = read_run, .free = free_run },
         { RECORD_RUN_NODE, RECORD_PUT,
           .sql = "INSERT INTO run_node (run, node, dag, component, number, state, flags, job, started, finished, message,"
-                 " made_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+                 " made_by, reuse) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
                  " ON CONFLICT (run, node) DO UPDATE SET state = excluded.state, flags = excluded.flags,"
                  " job = excluded.job, started = iif(started, started, excluded.started),"
                  " finished = excluded.finished, message = coalesce(message, excluded.message)",
@@ -550,6 +550,13 @@ const RecordRow record_rows[] = {
         { RECORD_ARTIFACT, RECORD_DROP,
           .sql = "DELETE FROM run_artifact WHERE run = ?1 AND node = ?2 AND name = coalesce(?3, name)",
           .bind = bind_artifact_drop },
+        { RECORD_CACHE_ENTRY, RECORD_PUT,
+          .sql = "INSERT INTO run_cache (key, first, second, run, node, job, user, fs, source, step, expiry, created, body)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+          .bind = bind_cache_entry },
+        { RECORD_CACHE_ENTRY, RECORD_DROP, .sql = "DELETE FROM run_cache WHERE seq = ?1", .bind = bind_seq },
+        { RECORD_RUN_NODE, RECORD_DROP, .sql = "DELETE FROM run_cache WHERE run = ?1 AND node = ?2",
+          .bind = bind_run_node_key },
         { RECORD_RUN, RECORD_DROP, .first = KEEP_RUN_SEQ, .write = drop_run },
         { RECORD_PIPELINE, RECORD_PUT,
           .sql = "INSERT INTO pipeline (seq, user, name, note, made, revision, created, updated)"

@@ -72,6 +72,7 @@ void bind_run_node(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 10, node->finished);
         conn_bind_text(conn, stmt, 11, node->message);
         conn_bind_int(conn, stmt, 12, node->made_by);
+        conn_bind_text(conn, stmt, 13, node->reuse);
 }
 
 void bind_run_node_key(Conn *conn, int stmt, const void *data)
@@ -221,7 +222,8 @@ static RunNodeRecord *node_of_row(Conn *conn, int stmt)
                                  .finished = conn_int(conn, stmt, 9),
                                  .message = conn_text(conn, stmt, 10),
                                  .made_by = conn_int(conn, stmt, 11),
-                                 .made_id = conn_text(conn, stmt, 12) };
+                                 .made_id = conn_text(conn, stmt, 12),
+                                 .reuse = conn_text(conn, stmt, 13) };
         return node;
 }
 
@@ -531,7 +533,7 @@ static bool read_nodes(Conn *conn, const RunNodeQuery *query, GPtrArray *nodes, 
         while ((step = conn_step(conn, RUN_NODES, error)) == STEP_ROW) {
                 RunNodeRecord *node = node_of_row(conn, RUN_NODES);
 
-                node->job_id = conn_text(conn, RUN_NODES, 13);
+                node->job_id = conn_text(conn, RUN_NODES, 14);
                 g_ptr_array_add(nodes, node);
         }
         if (nodes->len == (guint)query->limit)

@@ -195,6 +195,17 @@ const char *const schema_migrations[] = {
         "ALTER TABLE run ADD COLUMN scheduled INTEGER NOT NULL DEFAULT 0;"
         "CREATE INDEX run_schedule ON run (schedule) WHERE schedule > 0;"
         "ALTER TABLE state ADD COLUMN last_schedule_seq INTEGER NOT NULL DEFAULT 0;",
+        /* The cache of steps. `key` and `second` are what a lookup asks for; `step` finds what an entry is compared with
+         * when it had no hit. A node that took a result from the cache says in `reuse` what it took. */
+        "CREATE TABLE run_cache (seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, first TEXT NOT NULL,"
+        "  second TEXT NOT NULL, run INTEGER NOT NULL, node INTEGER NOT NULL, job INTEGER NOT NULL, user TEXT NOT NULL,"
+        "  fs TEXT NOT NULL, source TEXT NOT NULL, step TEXT NOT NULL, expiry INTEGER NOT NULL,"
+        "  created INTEGER NOT NULL, body TEXT NOT NULL) STRICT;"
+        "CREATE INDEX run_cache_key ON run_cache (key, second, seq);"
+        "CREATE INDEX run_cache_node ON run_cache (run, node);"
+        "CREATE INDEX run_cache_step ON run_cache (user, step, seq);"
+        "CREATE INDEX run_cache_end ON run_cache (created + 1000 * expiry) WHERE expiry >= 0;"
+        "ALTER TABLE run_node ADD COLUMN reuse TEXT;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

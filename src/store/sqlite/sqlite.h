@@ -69,7 +69,7 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
         "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "   \
         "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message, "              \
         "run_node.made_by, iif(run_node.made_by, (SELECT maker.id FROM run AS maker"                         \
-        " WHERE maker.seq = run_node.made_by), NULL)"
+        " WHERE maker.seq = run_node.made_by), NULL), run_node.reuse"
 #define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest, list"
 #define ARTIFACT_COLUMNS                                                                                     \
         "run_artifact.run, run_artifact.node, run_artifact.output, run_artifact.name, run_artifact.user, "   \
@@ -78,6 +78,10 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
 #define RUN_TEXT_COLUMNS "coalesce(pipeline_text.text, run_text.text), request, run_text.hash"
 #define RUN_WITH_STORED " LEFT JOIN pipeline_text ON pipeline_text.hash = run_text.hash"
 
+#define CACHE_COLUMNS                                                                                        \
+        "run_cache.seq, run_cache.key, run_cache.first, run_cache.second, run_cache.run, run_cache.node, "   \
+        "run_cache.job, run_cache.user, run_cache.fs, run_cache.source, run_cache.step, run_cache.expiry, "  \
+        "run_cache.created, run_cache.body, run.id, job.id, job.state"
 #define PIPELINE_COLUMNS "seq, user, name, note, made, revision, created, updated"
 #define PIPELINE_VERSION_COLUMNS "pipeline, version, pipeline_version.hash, size, user, fs, path, created"
 #define SCHEDULE_COLUMNS                                                                                     \
@@ -134,6 +138,14 @@ bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError 
 bool sqlite_run_text(Store *base, RunRecord *run, GError **error);
 GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);
+GPtrArray *sqlite_cache_lookup(Store *base, const CacheLookup *lookup, GError **error);
+GPtrArray *sqlite_cache_entries(Store *base, const CacheQuery *query, gint64 *ret_next, GError **error);
+CacheEntry *sqlite_cache_entry(Store *base, gint64 seq, GError **error);
+CacheEntry *sqlite_cache_of_node(Store *base, gint64 run, guint32 node, GError **error);
+CacheEntry *sqlite_cache_of_step(Store *base, const CacheEntry *entry, const char *name, GError **error);
+bool sqlite_cache_replayed(Store *base, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error);
+GArray *sqlite_cache_users(Store *base, gint64 run, int limit, GError **error);
+GArray *sqlite_cache_expired(Store *base, gint64 now, gint64 of_user_max, int limit, GError **error);
 RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error);
 bool sqlite_run_bytes(Store *base, const char *user, gint64 *ret, GError **error);
 PipelineRecord *sqlite_pipeline(Store *base, gint64 seq, GError **error);

@@ -92,6 +92,11 @@ void *read_run(Conn *conn, int stmt, Loading *loading, GError **error);
 void *read_run_node(Conn *conn, int stmt, Loading *loading, GError **error);
 void *read_run_child(Conn *conn, int stmt, Loading *loading, GError **error);
 
+/* ---- cache-entry.c: the cache of steps ---- */
+
+void bind_cache_entry(Conn *conn, int stmt, const void *data);
+void bind_seq(Conn *conn, int stmt, const void *seq);
+
 /* ---- pipeline.c: stored pipelines ---- */
 
 void bind_pipeline(Conn *conn, int stmt, const void *data);

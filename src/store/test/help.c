@@ -103,6 +103,7 @@ static const GDestroyNotify frees[RECORD_KINDS][RECORD_OPS] = {
         [RECORD_RUN_NODE] = { (GDestroyNotify)run_node_record_free, (GDestroyNotify)run_node_record_free },
         [RECORD_RUN_CHILD] = { (GDestroyNotify)run_child_record_free, g_free },
         [RECORD_ARTIFACT] = { (GDestroyNotify)artifact_record_free, (GDestroyNotify)artifact_record_free },
+        [RECORD_CACHE_ENTRY] = { (GDestroyNotify)cache_entry_free, g_free },
         [RECORD_PIPELINE] = { (GDestroyNotify)pipeline_record_free, g_free },
         [RECORD_SCHEDULE] = { (GDestroyNotify)schedule_record_free, g_free },
         [RECORD_PIPELINE_VERSION] = { (GDestroyNotify)pipeline_version_free,

@@ -1,0 +1,385 @@
+/* The cache of steps over HTTP: list, show, delete; and why a step was reused or not. */
+#include "api/v1/internal.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/pipeline-record.h"
+
+enum { LIST_MAX = 1000, NODES_PAGE = 1000 };
+
+/* ---- one entry ---- */
+
+static json_t *body_of(const CacheEntry *entry)
+{
+        json_t *body = json_parse(entry->body, strlen(entry->body), NULL);
+
+        return body ? body : json_object();
+}
+
+static char *expiry_of(const CacheEntry *entry)
+{
+        return entry->expiry_s == CACHE_NEVER_EXPIRES ? NULL
+                                                      : clock_format(entry->created + entry->expiry_s * 1000);
+}
+
+static json_t *format_entry(const CacheEntry *entry)
+{
+        g_autofree char *id = numbered_id_format("cch", entry->seq), *created = clock_format(entry->created),
+                        *expires = expiry_of(entry);
+
+        return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "id", id, "run",
+                         entry->run_id, "step", entry->step, "job", entry->job_id, "state",
+                         entry->job_id ? job_state_name((JobState)entry->job_state) : NULL, "user", entry->user,
+                         "filesystem", entry->fs, "source", entry->source, "fingerprint", entry->first, "files",
+                         entry->second, "max_expired_time", (json_int_t)entry->expiry_s, "created_at", created,
+                         "expires_at", expires);
+}
+
+/* The entry that the route names, if the caller may do that with it; another user's is not told apart from one that is not
+ * there. NULL: the request has been answered. */
+static CacheEntry *find_entry(Api *api, HttpRequest *request)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        const HttpRoute *route = http_request_route(request);
+        const char *id = http_request_param(request, "entry");
+        g_autoptr(GError) error = NULL;
+        gint64 seq = 0;
+        g_autoptr(CacheEntry) entry =
+                numbered_id_parse("cch", id, &seq) ? store_cache_entry(api->store, seq, &error) : NULL;
+        bool allowed = entry && auth_may(caller, (AccessKind)route->kind, (AccessVerb)route->verb,
+                                         strcmp(entry->user, caller->user) == 0, false);
+
+        if (allowed) {
+                http_request_set_owner(request, entry->user);
+                if (route->verb == VERB_SHOW || auth_check_runs(caller, &error))
+                        return g_steal_pointer(&entry);
+        }
+        if (entry)
+                http_request_set_denied(request);
+        if (!allowed && (!error || err_is(error, ERR_NOT_FOUND))) {
+                g_clear_error(&error);
+                err_set(&error, ERR_NOT_FOUND,
+                        "there is no cache entry '%.80s' of '%s'\n`paddle cache list` shows the entries.", id,
+                        caller->user);
+        }
+        http_fail(request, error);
+        return NULL;
+}
+
+static void show_entry(HttpRequest *request, void *arg)
+{
+        g_autoptr(CacheEntry) entry = find_entry(arg, request);
+        g_autoptr(json_t) reply = entry ? format_entry(entry) : NULL;
+        g_autoptr(json_t) body = entry ? body_of(entry) : NULL;
+
+        if (!entry)
+                return;
+        json_object_set(reply, "parts", json_object_get(body, "parts"));
+        json_object_set(reply, "outputs", json_object_get(body, "outputs"));
+        http_reply_json(request, 200, reply);
+}
+
+/* ---- list ---- */
+
+/* Entries of a run, or of a user. False: the request has been answered. */
+static bool query_owner(Api *api, HttpRequest *request, CacheQuery *query)
+{
+        const char *id = http_request_query(request, "run");
+        g_autoptr(RunRecord) run = id ? api_find_run(api, request, id, VERB_SHOW) : NULL;
+        g_autoptr(GError) error = NULL;
+
+        query->fs = http_request_query(request, "filesystem");
+        query->run = run ? run->seq : 0;
+        if (id)
+                return run != NULL;
+        if (api_query_owner(request, "cache entries", &query->user, &error))
+                return true;
+        http_fail(request, error);
+        return false;
+}
+
+static void list_entries(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        CacheQuery query = { 0 };
+        g_autoptr(GPtrArray) entries = NULL;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) reply = NULL;
+        json_t *items;
+        gint64 limit, next = 0;
+
+        if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
+            !http_request_query_int(request, "after", 1, G_MAXINT64, 0, &query.after) ||
+            !query_owner(api, request, &query))
+                return;
+        query.limit = (int)limit;
+        entries = store_cache_entries(api->store, &query, &next, &error);
+        if (!entries) {
+                http_fail(request, error);
+                return;
+        }
+        items = json_array();
+        for (guint i = 0; i < entries->len; i++)
+                json_array_append_new(items, format_entry(entries->pdata[i]));
+        reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
+        http_reply_json(request, 200, reply);
+}
+
+/* ---- delete ---- */
+
+static void note_deleted(const GError *error, void *arg)
+{
+        HttpRequest *request = arg;
+
+        if (error)
+                http_fail(request, error);
+        else
+                http_reply(request, 204, NULL, NULL, 0);
+        http_request_unref(request);
+}
+
+static void delete_entry(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        g_autoptr(CacheEntry) entry = find_entry(api, request);
+
+        if (entry)
+                engine_delete_cache_entry(api->engine, entry->seq, note_deleted, http_request_ref(request));
+}
+
+/* ---- why ---- */
+
+/* A step, with its own entry and the one that it is compared with; each may be NULL. */
+typedef struct {
+        RunNodeRecord *node;
+        CacheEntry *own, *other;
+        json_t *body, *reuse; /* of `own`; of the node; or NULL */
+} Why;
+
+static void why_clear(Why *why)
+{
+        run_node_record_free(why->node);
+        cache_entry_free(why->own);
+        cache_entry_free(why->other);
+        json_decref(why->body);
+        json_decref(why->reuse);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Why, why_clear)
+
+static void no_step(const RunRecord *run, const char *step, GError **error)
+{
+        err_set(error, ERR_NOT_FOUND,
+                "run '%s' has no step '%.200s' that has begun\n`paddle run show %s` shows its steps.", run->id,
+                step, run->id);
+}
+
+/* One of a page with this path. */
+static RunNodeRecord *find_on(Api *api, const RunText *text, GHashTable *dags, GPtrArray *page, const char *step,
+                              GError **error)
+{
+        for (guint i = 0; i < page->len; i++) {
+                g_autofree char *path = run_node_path(api->store, text, dags, page->pdata[i], true, error);
+
+                if (path && strcmp(path, step) == 0)
+                        return g_ptr_array_steal_index(page, i);
+                if (*error)
+                        return NULL;
+        }
+        return NULL;
+}
+
+static RunNodeRecord *find_step(Api *api, const RunRecord *run, const char *step, GError **error)
+{
+        g_autoptr(RunText) text = run_texts_get(api->run_texts, api->store, run, error);
+        g_autoptr(GHashTable) dags = run_paths_new();
+        RunNodeQuery query = { .run = run->seq, .limit = NODES_PAGE };
+        RunNodeRecord *found = NULL;
+
+        while (text && !found && !*error) {
+                g_autoptr(GPtrArray) page = store_run_nodes(api->store, &query, &query.after, error);
+
+                found = page ? find_on(api, text, dags, page, step, error) : NULL;
+                if (!page || query.after == 0)
+                        break;
+        }
+        if (!found && !*error)
+                no_step(run, step, error);
+        return found;
+}
+
+/* An entry that may have been deleted since; NULL then. */
+static CacheEntry *entry_of(Api *api, const json_t *object, const char *name)
+{
+        gint64 seq = json_integer_value(json_object_get(object, name));
+
+        return seq ? store_cache_entry(api->store, seq, NULL) : NULL;
+}
+
+static bool find_why(Api *api, const RunRecord *run, const char *step, Why *ret, GError **error)
+{
+        ret->node = find_step(api, run, step, error);
+        if (!ret->node)
+                return false;
+        if (ret->node->reuse) {
+                ret->reuse = json_parse(ret->node->reuse, strlen(ret->node->reuse), NULL);
+                ret->other = entry_of(api, ret->reuse, "entry");
+                return true;
+        }
+        ret->own = store_cache_of_node(api->store, run->seq, ret->node->node, error);
+        if (!ret->own)
+                return !*error;
+        ret->body = body_of(ret->own);
+        ret->other = entry_of(api, ret->body, "near");
+        if (!ret->other)
+                ret->other = store_cache_of_step(api->store, ret->own, run->name, error);
+        return !*error;
+}
+
+/* From the parts of the other entry to those of the step. */
+static json_t *compare_parts(const json_t *now, const json_t *was)
+{
+        json_t *list = json_array(), *value;
+        const char *name;
+
+        json_object_foreach((json_t *)now, name, value) {
+                const json_t *other = json_object_get(was, name);
+
+                json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "change",
+                                                      !other                     ? "new"
+                                                      : json_equal(value, other) ? "same"
+                                                                                 : "differs"));
+        }
+        json_object_foreach((json_t *)was, name, value)
+                if (!json_object_get(now, name))
+                        json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "change", "gone"));
+        return list;
+}
+
+static json_t *parts_of(const Why *why)
+{
+        g_autoptr(json_t) other = why->other ? body_of(why->other) : NULL;
+        const json_t *was = json_object_get(other, "parts");
+
+        if (!why->other)
+                return json_array();
+        return compare_parts(why->own ? json_object_get(why->body, "parts") : was, was);
+}
+
+/* "image, parameter lr and 3 more" */
+static char *changed_names(const json_t *parts)
+{
+        enum { NAMED_MAX = 5 };
+        GString *text = g_string_new(NULL);
+        guint n = 0;
+        size_t i;
+        json_t *part;
+
+        json_array_foreach(parts, i, part) {
+                if (strcmp(json_string_value(json_object_get(part, "change")), "same") == 0)
+                        continue;
+                if (n++ < NAMED_MAX)
+                        g_string_append_printf(text, "%s%s", text->len ? ", " : "",
+                                               json_string_value(json_object_get(part, "name")));
+        }
+        if (n > NAMED_MAX)
+                g_string_append_printf(text, " and %u more", n - NAMED_MAX);
+        return g_string_free(text, FALSE);
+}
+
+static char *say_ran(const Why *why, const json_t *parts)
+{
+        const char *miss = json_string_value(json_object_get(why->body, "miss"));
+        g_autofree char *id = why->other ? numbered_id_format("cch", why->other->seq) : NULL;
+        g_autofree char *names = changed_names(parts);
+
+        if (miss)
+                return g_strdup_printf("the step ran: %s", miss);
+        if (!why->other)
+                return g_strdup_printf("the step ran: the cache has no earlier step '%s' of this pipeline",
+                                       why->own->step);
+        if (!*names)
+                return g_strdup_printf("the step ran: entry %s is the same, and was not there yet", id);
+        return g_strdup_printf("the step ran: it differs from entry %s of run %s in: %s", id, why->other->run_id,
+                               names);
+}
+
+static char *say_why(const Why *why, const json_t *parts)
+{
+        if (why->node->message && why->reuse)
+                return g_strdup(why->node->message);
+        if (why->reuse)
+                return g_strdup_printf("reused from run %s, step '%s'",
+                                       json_string_value(json_object_get(why->reuse, "run")),
+                                       json_string_value(json_object_get(why->reuse, "step")));
+        if (why->own)
+                return say_ran(why, parts);
+        return g_strdup("the step has no entry: the cache is off for it, its job was not submitted, or the entry "
+                        "was deleted");
+}
+
+static json_t *format_why(const RunRecord *run, const char *step, const Why *why)
+{
+        json_t *parts = parts_of(why);
+        g_autofree char *message = say_why(why, parts);
+        g_autofree char *own = why->own ? numbered_id_format("cch", why->own->seq) : NULL;
+
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o}", "run", run->id, "step", step, "state",
+                         node_state_name((NodeState)why->node->state), "result",
+                         why->reuse ? "reused" : why->own ? "ran" : "unknown", "message", message, "entry", own,
+                         "compared", why->other ? format_entry(why->other) : json_null(), "parts", parts);
+}
+
+static void explain(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const char *step = http_request_query(request, "step");
+        g_autoptr(RunRecord) run =
+                api_find_run(api, request, http_request_param(request, "run"), VERB_SHOW);
+        g_auto(Why) why = { 0 };
+        g_autoptr(json_t) reply = NULL;
+        g_autoptr(GError) error = NULL;
+
+        if (!run)
+                return;
+        if (!step || !*step)
+                err_set(&error, ERR_INVALID, "step: the path of the step is missing");
+        else if (find_why(api, run, step, &why, &error))
+                reply = format_why(run, step, &why);
+        if (reply)
+                http_reply_json(request, 200, reply);
+        else
+                http_fail(request, error);
+}
+
+/* ---- routes ---- */
+
+static const HttpParameter list_query[] = {
+        { "user", HTTP_STRING, "Whose entries (administrators)." },
+        { "all", HTTP_BOOLEAN, "Everyone's entries (administrators)." },
+        { "run", HTTP_STRING, "Only entries of steps of this run." },
+        { "filesystem", HTTP_STRING, "Only with this main file system." },
+        { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
+        { "after", HTTP_STRING, "Marker of the page before." },
+        { 0 },
+};
+
+static const HttpParameter explain_query[] = {
+        { "step", HTTP_STRING, "The path of the step, such as train, dag.train or train-3." },
+        { 0 },
+};
+
+const HttpRoute cache_routes[] = {
+        { "GET", "/v1/cache", ACCESS_RUN, VERB_LIST, list_entries, "List entries of the cache of steps, oldest first.",
+          .query = list_query, .reply = "CacheList" },
+        { "GET", "/v1/cache/{entry}", ACCESS_RUN, VERB_SHOW, show_entry,
+          "Show an entry of the cache of steps, with the parts of its fingerprints.", .reply = "CacheEntry" },
+        { "DELETE", "/v1/cache/{entry}", ACCESS_RUN, VERB_DELETE, delete_entry,
+          "Delete an entry of the cache of steps. Steps that were reused from it keep their results.",
+          .reply_status = 204 },
+        { "GET", "/v1/runs/{run}/cache", ACCESS_RUN, VERB_SHOW, explain,
+          "Say why a step of a run was reused from the cache, or why it ran, part by part.", .query = explain_query,
+          .reply = "CacheExplanation", .on_pool = true }, /* many nodes may be looked at */
+        { 0 },
+};

@@ -1,0 +1,103 @@
+/* Results of steps from the cache. Internal to runs*.c.
+ *
+ * A step with the cache asks after the commit. Nobody waits for disks: file workers look at files, a thread of the pool
+ * reads the store, and the answer is a command that is kept over a failed commit:
+ *
+ *   ACTION_START ─▶ cache_asks ─▶ commit ─▶ first fingerprint ─▶ files: second fingerprint ─▶ store: an entry?
+ *                                                                                              │
+ *      submitted, with an entry of its own, or RE-04 ◀── answer ◀─────────────────────── none ─┤
+ *      ends as that job did, with its outputs ◀──────── answer ◀── files: outputs exist ◀─ one ┤
+ *      waits without a slot, and asks again at its end ◀─ answer ◀────────────── one that runs ┘ */
+#pragma once
+
+#include "engine/runs.h"
+#include "model/cache-record.h"
+
+enum {
+        CACHE_OF_USER_MAX = 100 * 1000, /* entries of one user; the oldest ones go */
+        CACHE_PAGE = 16,                /* entries that are looked at together */
+        CACHE_LOOKED_MAX = 1000,        /* ... for one step */
+        CACHE_CHAIN_MAX = 1000,         /* earlier runs of a retry that are looked at */
+};
+
+typedef enum {
+        CACHE_ASKED,  /* an answer will come */
+        CACHE_WAITS,  /* for the end of `job` */
+        CACHE_MISSED, /* its own job is to be submitted, or was */
+} CachePhase;
+
+/* A step that is STARTING and has asked. */
+typedef struct {
+        CachePhase phase;
+        guint64 ask;       /* the number of its question */
+        gint64 job;        /* seq, CACHE_WAITS */
+        gint64 waited;     /* seq of the entry for whose job it has waited: it does not expire meanwhile; or 0 */
+        CacheEntry *entry; /* CACHE_MISSED: what is stored when its job is submitted */
+} CacheNode;
+
+/* Of a node with a result from the cache. */
+typedef struct {
+        gint64 run, job; /* seqs: whose job it is */
+        char *reuse;     /* as in RunNodeRecord */
+        json_t *outputs; /* name -> path */
+} CacheTaken;
+
+void runs_cache_init(Engine *engine);
+void runs_cache_clear(Engine *engine);
+void runs_cache_enter(LiveRun *live);
+void runs_cache_leave(LiveRun *live);
+/* True: the step asks the cache after the commit, and starts later. */
+bool runs_cache_asks(const RunActor *actor, guint32 node);
+/* Asks for the nodes in `cache_asks`. */
+void runs_cache_ask(Engine *engine, LiveRun *live);
+/* The job of the node was submitted: adds its entry to the batch, if it has one. */
+void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 job);
+/* After a commit: forgets nodes that have started or ended. */
+void runs_cache_settle(LiveRun *live);
+void runs_cache_forget_waits(Engine *engine);
+/* The path of an output that was taken from the cache; the caller's; NULL: it was not. */
+char *runs_cache_output(const LiveRun *live, guint32 node, const char *name);
+/* Completes the row of a node whose result was taken. */
+void runs_cache_mark(const LiveRun *live, RunNodeRecord *row);
+/* `taken` of a run from its rows, as runs_makers; NULL: none. */
+GHashTable *runs_cache_restore(const GPtrArray *nodes, guint from, gint64 run);
+/* True if the run took results of the run `seq`. */
+bool runs_cache_uses(const LiveRun *live, gint64 seq);
+
+/* retain-cache.c: an entry may have to go. */
+void retain_cache_soon(Engine *engine);
+
+/* ---- runs-cache-ask.c: the question ---- */
+
+/* What was found out. Counted: threads and commands hold it. */
+typedef struct {
+        Engine *engine;
+        guint64 number;
+        gint64 run, retry_of; /* seqs */
+        guint32 node;
+        gint64 now, waited;
+        bool content;
+        CacheEntry *wish;  /* what is stored if nothing is found; key and fingerprints are set on the way */
+        json_t *parts;     /* name -> digest */
+        json_t *outputs;   /* name -> path, of the step's own */
+        json_t *files;     /* name -> digest: the parts of the second fingerprint */
+        GPtrArray *places; /* CachePlace: files to look at */
+        guint at;          /* the next of these */
+        gint64 before;     /* only entries with a smaller seq */
+        CacheEntry *found; /* NULL: nothing */
+        char *miss;        /* why the newest entry that matches was not taken; or NULL */
+        gint64 near;       /* its seq; or 0 */
+        GError *failure;   /* RE-03, RE-04 */
+} CacheAsk;
+
+CacheAsk *cache_ask_ref(CacheAsk *ask);
+void cache_ask_unref(CacheAsk *ask);
+/* Asks for a node that is STARTING; the answer is runs_cache_answered with `number`. */
+void cache_ask_begin(Engine *engine, LiveRun *live, guint32 node, guint64 number, gint64 waited);
+/* Looks for another entry: what was found is of no use. `why`: for people; taken. */
+void cache_ask_next(CacheAsk *ask, char *why);
+/* Looks again: the job of what was found has ended meanwhile. */
+void cache_ask_again(CacheAsk *ask);
+
+/* runs-cache.c: on the engine's thread, in a batch; again (`repeated`) if it cannot be committed. */
+void runs_cache_answered(Engine *engine, CacheAsk *ask, bool repeated);

@@ -1,0 +1,304 @@
+"""The cache of steps: what is reused, what is not, and what says why. Runs of one server; each test has names of its own."""
+
+import json
+import os
+import time
+
+import pytest
+from conftest import PATIENCE, Server, wait_for
+from people import Person
+from test_run_again import retry, taken
+from test_run_files import create, post
+from test_runs import finish, nodes, running, show, states
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
+    yield made
+    made.destroy()
+
+
+@pytest.fixture(scope="module")
+def ann(server):
+    return Person(server, "ann")
+
+
+@pytest.fixture
+def marks(tmp_path):
+    """A file to which each step appends its name, so that one that ran is seen."""
+    tmp_path.chmod(0o777)
+    path = tmp_path / "marks"
+    path.touch()
+    path.chmod(0o666)
+    return path
+
+
+def chain(name, marks, cache="enable: true", code=0, make="echo data"):
+    """`fit` reads what `make` writes; both append their names to `marks`."""
+    return f"""name: {name}
+cache: {{{cache}}}
+entry_points:
+  make:
+    command: "echo make >> {marks}; {make} > {{{{data}}}}"
+    artifacts: {{output: [data]}}
+  fit:
+    deps: make
+    command: "echo fit >> {marks}; cat {{{{data}}}} > {{{{model}}}}; exit {{{{code}}}}"
+    parameters: {{code: {code}}}
+    artifacts: {{input: {{data: "{{{{make.data}}}}"}}, output: [model]}}
+"""
+
+
+def run(server, person, text, state="succeeded", **request):
+    made = create(person, text, **request)
+    finish(server, made, state)
+    return made
+
+
+def why(person, made, step):
+    reply = person.get(f"/v1/runs/{made}/cache?step={step}")
+    assert reply.status == 200, reply.body
+    return reply.json
+
+
+def changed(reason):
+    return {part["name"]: part["change"] for part in reason["parts"] if part["change"] != "same"}
+
+
+def entries(person, query=""):
+    return person.get(f"/v1/cache?{query}").json["items"]
+
+
+def output_of(person, made, name):
+    items = person.get(f"/v1/artifacts?run={made}&type=output").json["items"]
+    return next(person.disk / item["path"] for item in items if item["name"] == name)
+
+
+def test_a_second_run_is_reused(server, ann, marks):
+    """C119: no job, the outputs of the first run, and a message that says so. C118: entries without end."""
+    text = chain("twice", marks)
+    first, second = run(server, ann, text), run(server, ann, text)
+    assert taken(marks) == ["fit", "make"]
+    found = nodes(server, second)
+    for step in ("make", "fit"):
+        assert found[step]["cached"] and found[step]["run"] == first
+        assert found[step]["message"] == f"reused from run {first}, step '{step}'"
+    assert output_of(ann, second, "model") == output_of(ann, first, "model")
+    assert [item["step"] for item in entries(ann, f"run={first}")] == ["make", "fit"]
+    assert entries(ann, f"run={second}") == []
+    reason = why(ann, second, "fit")
+    assert reason["result"] == "reused" and reason["compared"]["run"] == first and not changed(reason)
+    assert why(ann, first, "fit")["result"] == "ran"
+
+
+def test_a_hand_changed_artifact(server, ann, marks):
+    """3.13.5: a file that was changed after its step makes only the step run again that reads it. R-30: one that is gone
+    is no hit."""
+    text = chain("hand", marks)
+    first = run(server, ann, text)
+    data = output_of(ann, first, "data")
+    taken(marks)
+    data.write_text("by hand\n")
+    second = run(server, ann, text)
+    assert taken(marks) == ["fit"]
+    assert output_of(ann, second, "model").read_text() == "by hand\n"
+    assert changed(why(ann, second, "fit")) == {"files of input data": "differs"}
+    data.unlink()
+    third = run(server, ann, text)
+    assert taken(marks) == ["fit", "make"]
+    assert "lost its output 'data'" in why(ann, third, "make")["message"]
+    assert output_of(ann, third, "model").read_text() == "data\n"
+
+
+def test_what_differs_is_named(server, ann, marks):
+    first = run(server, ann, chain("named", marks))
+    taken(marks)
+    second = run(server, ann, chain("named", marks), "failed", parameters={"fit.code": 3})
+    assert taken(marks) == ["fit"]
+    reason = why(ann, second, "fit")
+    assert reason["compared"]["run"] == first
+    assert changed(reason) == {"parameter code": "differs", "command": "differs"}
+    assert "differs from entry" in reason["message"]
+
+
+def test_expiry(server, ann, marks):
+    """C117: an entry that has expired is none; 0 never hits."""
+    text = chain("expiry", marks, "enable: true, max_expired_time: 0")
+    run(server, ann, text)
+    taken(marks)
+    second = run(server, ann, text)
+    assert taken(marks) == ["fit", "make"]
+    assert "has expired" in why(ann, second, "make")["message"]
+
+
+def test_scopes_and_contents(server, ann, marks):
+    """C120 to C122: files of the global scope count for all steps; with `fingerprint: content` their times do not."""
+    folder = ann.disk / "scoped"
+    folder.mkdir()
+    (folder / "a").write_text("1")
+    os.chown(folder, ann.disk.stat().st_uid, -1)
+    scope = 'fs_scope: [{name: home, path: "/scoped"}]'
+    head = "fs_options: {main_fs: {name: home}}\n"
+    times = head + chain("times", marks, f"enable: true, {scope}")
+    contents = head + chain("contents", marks, f"enable: true, fingerprint: content, {scope}")
+    for text in (times, contents):
+        run(server, ann, text)
+    taken(marks)
+    os.utime(folder / "a", ns=(1, time.time_ns()))
+    missed, hit = run(server, ann, times), run(server, ann, contents)
+    assert states(server, hit) == {"make": "succeeded", "fit": "succeeded"}
+    assert [nodes(server, hit)[step]["cached"] for step in ("make", "fit")] == [True, True]
+    assert changed(why(ann, missed, "make")) == {"files of home:/scoped": "differs"}
+    taken(marks)
+    (folder / "a").write_text("2")
+    missed = run(server, ann, contents)
+    assert taken(marks) == ["fit", "make"]
+    assert changed(why(ann, missed, "fit")) == {"files of home:/scoped": "differs"}
+
+
+def test_contents_of_another_definition(server, ann, marks):
+    """A step that made the same again does not make those behind it run; and an edited definition is no other source."""
+    run(server, ann, chain("edited", marks, "enable: true, fingerprint: content"))
+    taken(marks)
+    run(server, ann, chain("edited", marks, "enable: true, fingerprint: content", make="echo other"))
+    assert taken(marks) == ["fit", "make"]
+    run(server, ann, chain("edited", marks, "enable: true, fingerprint: content", make="printf 'data\\\\n'"))
+    assert taken(marks) == ["make"]
+
+
+def test_a_path_that_cannot_be_read(server, ann, marks):
+    """3.13.3: RE-04."""
+    text = "fs_options: {main_fs: {name: home}}\n" + chain(
+        "gone", marks, "enable: true, fs_scope: [{name: home, path: nothing/there}]"
+    )
+    made = run(server, ann, text, "failed")
+    assert nodes(server, made)["make"]["message"].startswith("RE-04: ")
+    assert taken(marks) == []
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_failure_is_replayed_but_not_in_its_retry(server, ann, marks, which):
+    """3.13.5, R-27: neither the failure of a run that is retried counts, nor one that it had replayed."""
+    text = chain(f"failing-{which}", marks, code=5)
+    first = run(server, ann, text, "failed")
+    taken(marks)
+    second = run(server, ann, text, "failed")
+    assert taken(marks) == []
+    assert nodes(server, second)["fit"]["message"].endswith("which failed")
+    again = retry(server, (first, second)[which])
+    finish(server, again, "failed")
+    assert taken(marks) == ["fit"]
+    assert "a run that this one retries" in why(ann, again, "fit")["message"]
+
+
+SLOW = """name: NAME
+cache: {enable: true}
+parallelism: 1
+entry_points:
+  wait: {command: "echo wait >> MARKS; while test ! -e GO; do sleep 0.05; done; echo x > {{out}}; exit CODE",
+    artifacts: {output: [out]}}
+  other: {command: "echo other >> MARKS; test -z ''", cache: {enable: false}}
+"""
+
+
+def slow(name, marks, code=0):
+    go = marks.parent / f"{name}-go"
+    text = SLOW.replace("NAME", name).replace("MARKS", str(marks)).replace("GO", str(go))
+    return text.replace("CODE", str(code)), go
+
+
+def test_a_job_that_still_runs_is_waited_for(server, ann, marks):
+    """3.13.5, R-22: the second run waits without a slot, also over a kill, and ends with the job."""
+    text, go = slow("waited", marks)
+    first = create(ann, text)
+    running(server, first, "wait")
+    second = create(ann, text)
+    wait_for(lambda: states(server, second).get("other") == "succeeded", PATIENCE, "the step behind the one that waits")
+    assert show(server, second)["state"] == "running"
+    server.kill()
+    server.start()
+    go.touch()
+    for made in (first, second):
+        finish(server, made, "succeeded")
+    assert taken(marks) == ["other", "other", "wait"]
+    assert nodes(server, second)["wait"]["cached"]
+
+
+def test_a_job_that_was_stopped_is_none(server, ann, marks):
+    """R-28: whoever waited for it runs the step itself."""
+    text, go = slow("stopped", marks)
+    first = create(ann, text)
+    running(server, first, "wait")
+    second = create(ann, text)
+    wait_for(lambda: states(server, second).get("other") == "succeeded", PATIENCE, "the step behind the one that waits")
+    assert post(ann, f"/v1/runs/{first}/stop", {}).status == 200
+    finish(server, first, "terminated")
+    running(server, second, "wait")
+    go.touch()
+    finish(server, second, "succeeded")
+    assert not nodes(server, second)["wait"]["cached"]
+    assert output_of(ann, second, "out").read_text() == "x\n" and second in str(output_of(ann, second, "out"))
+    assert "was stopped" in why(ann, second, "wait")["message"]
+
+
+def test_two_runs_fill_one_entry_at_once(server, ann, marks):
+    """R-29 between runs: each has its own outputs or those of the other, never some of both."""
+    text = chain("racing", marks)
+    made = [create(ann, text) for _ in range(4)]
+    for one in made:
+        finish(server, one, "succeeded")
+    for one in made:
+        paths = {str(output_of(ann, one, name)).split(".pipeline/")[1].split("/")[0] for name in ("data", "model")}
+        assert len(paths) <= 2 and output_of(ann, one, "model").read_text() == "data\n"
+    last = run(server, ann, text)
+    assert all(node["cached"] for node in nodes(server, last).values())
+
+
+def test_deletion(server, ann, marks):
+    """R-30, C114: a run that gave results stays, or goes with its entries; what was taken stays listed."""
+    text = chain("deleted", marks)
+    first, second = run(server, ann, text), run(server, ann, text)
+    taken(marks)
+    refused = server.request("DELETE", f"/v1/runs/{first}", headers=ann.headers)
+    assert refused.status == 409 and second in refused.json["message"]
+    forced = server.request("DELETE", f"/v1/runs/{first}?force=true", headers=ann.headers)
+    assert forced.status == 204, forced.body
+    assert entries(ann, f"run={second}") == []
+    assert not [item for item in entries(ann) if item["run"] == first]
+    third = run(server, ann, text)
+    assert taken(marks) == ["fit", "make"]
+    (one, _) = entries(ann, f"run={third}")
+    assert ann.get(f"/v1/cache/{one['id']}").json["parts"]["image"]
+    assert server.request("DELETE", f"/v1/cache/{one['id']}", headers=ann.headers).status == 204
+    assert ann.get(f"/v1/cache/{one['id']}").status == 404
+
+
+def test_items_of_a_loop(server, ann, marks):
+    """R-26: each item has a fingerprint of its own, and takes its own result."""
+    text = f"""name: looped
+cache: {{enable: true}}
+entry_points:
+  each: {{loop_argument: [1, 2, 3], command: "echo $PF_LOOP_ARGUMENT >> {marks}"}}
+"""
+    first, second = run(server, ann, text), run(server, ann, text)
+    assert taken(marks) == ["1", "2", "3"]
+    assert [nodes(server, second)[f"each-{i}"]["message"] for i in range(3)] == [
+        f"reused from run {first}, step 'each-{i}'" for i in range(3)
+    ]
+    again = retry(server, second, **{"from": "each"})
+    finish(server, again, "succeeded")
+    assert taken(marks) == []
+
+
+def test_the_verbs(server, ann, marks, tmp_path):
+    text = chain("verbs", marks)
+    first, second = run(server, ann, text), run(server, ann, text)
+    shown = ann.paddle("run", "show", second).stdout
+    assert f"reused from run {first}, step 'fit'" in shown and "kept from" not in shown
+    told = ann.paddle("run", "explain-cache", second, "fit").stdout
+    assert told.startswith(f"fit: reused from run {first}, step 'fit'\n") and "image" in told
+    assert "no earlier step 'make'" in ann.paddle("run", "explain-cache", first, "make").stdout
+    (make, fit) = ann.paddle("cache", "list", "--run", first, "-o", "name").stdout.split()
+    assert json.loads(ann.paddle("cache", "show", make, "-o", "json").stdout)["step"] == "make"
+    assert ann.paddle("cache", "delete", make, fit).stdout.count("is deleted") == 2
