@@ -17,13 +17,14 @@ typedef struct {
 /* ---- list ---- */
 
 static const Option list_options[] = {
-        { "run", 'r', OPTION_STRING, offsetof(CacheCommand, run), "RUN", "only entries of steps of this run" },
+        { "run", 'r', OPTION_STRING, offsetof(CacheCommand, run), "RUN",
+          "only entries of steps of this run" },
         { "fs", 0, OPTION_STRING, offsetof(CacheCommand, fs), "NAME", "only with this main file system" },
         { "user", 'u', OPTION_STRING, offsetof(CacheCommand, user), "NAME",
           "entries of this user (administrators)" },
         { "all", 'a', OPTION_BOOL, offsetof(CacheCommand, all), NULL, "everyone's entries (administrators)" },
-        { "limit", 'l', OPTION_INT, offsetof(CacheCommand, limit), "N", "at most N", .fallback = "100", .min = 1,
-          .max = 1000000 },
+        { "limit", 'l', OPTION_INT, offsetof(CacheCommand, limit), "N", "at most N", .fallback = "100",
+          .min = 1, .max = 1000000 },
         FORMAT_OPTION(offsetof(CacheCommand, format)),
         COMMON_OPTIONS,
         { 0 },
@@ -70,8 +71,9 @@ const Verb verb_cache_list = {
         .name = "cache list",
         .args = "",
         .summary = "List results of steps that later runs may take",
-        .about = "Each step with the cache has an entry from the time its job was submitted, whatever became of the "
-                 "job. Entries go when they have expired, and with their run.",
+        .about =
+                "Each step with the cache has an entry from the time its job was submitted, whatever became of the "
+                "job. Entries go when they have expired, and with their run.",
         .examples = "paddle cache list\n"
                     "paddle cache list --run RUN -o json",
         .options = list_options,
@@ -82,8 +84,8 @@ const Verb verb_cache_list = {
 /* ---- show ---- */
 
 static const Option show_options[] = {
-        { "format", 'o', OPTION_STRING, offsetof(CacheCommand, format), "FORM", "yaml or json", .fallback = "yaml",
-          .alias = "output" },
+        { "format", 'o', OPTION_STRING, offsetof(CacheCommand, format), "FORM", "yaml or json",
+          .fallback = "yaml", .alias = "output" },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -113,8 +115,9 @@ const Verb verb_cache_show = {
         .name = "cache show",
         .args = "ENTRY",
         .summary = "Show an entry of the cache, with the parts of its fingerprints",
-        .about = "`parts` has a digest of each value that counts. `paddle run explain-cache RUN STEP` compares the "
-                 "parts of a step with those of an earlier entry.",
+        .about =
+                "`parts` has a digest of each value that counts. `paddle run explain-cache RUN STEP` compares the "
+                "parts of a step with those of an earlier entry.",
         .examples = "paddle cache show cch-000012",
         .options = show_options,
         .size = sizeof(CacheCommand),
@@ -179,8 +182,8 @@ static void print_parts(const Cli *cli, const json_t *why)
 
         if (json_array_size(parts) == 0)
                 return;
-        printf("\ncompared with entry %s: run %s, step %s\n\n", text_of(compared, "id"), text_of(compared, "run"),
-               text_of(compared, "step"));
+        printf("\ncompared with entry %s: run %s, step %s\n\n", text_of(compared, "id"),
+               text_of(compared, "run"), text_of(compared, "step"));
         listing = listing_new(cli, FORMAT_TABLE, part_columns, "name");
         json_array_foreach(parts, i, part)
                 listing_add(listing, part);
@@ -212,11 +215,12 @@ const Verb verb_run_explain_cache = {
         .name = "run explain-cache",
         .args = "RUN STEP",
         .summary = "Say why a step was reused from the cache, or why it ran",
-        .about = "A step is reused if all parts of an earlier one are the same: its image, command, parameters, "
-                 "variables, artifacts, mounts and files. The table names each part, and whether it is the same, "
-                 "differs, is new or gone. Values are not kept, only digests of them.\n\nRUN is an id, or the name of a "
-                 "pipeline: your newest run of it. STEP is as in `paddle run show`: train, dag.train, or train-3 for an "
-                 "item of a loop.",
+        .about =
+                "A step is reused if all parts of an earlier one are the same: its image, command, parameters, "
+                "variables, artifacts, mounts and files. The table names each part, and whether it is the same, "
+                "differs, is new or gone. Values are not kept, only digests of them.\n\nRUN is an id, or the name of a "
+                "pipeline: your newest run of it. STEP is as in `paddle run show`: train, dag.train, or train-3 for an "
+                "item of a loop.",
         .examples = "paddle run explain-cache train fit\n"
                     "paddle run explain-cache 6rpyr77cvstaad5v prepare.split-3 -o json",
         .options = explain_options,

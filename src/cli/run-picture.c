@@ -254,8 +254,7 @@ static char *details_of(const Drawing *drawing, const json_t *item)
 
         return g_strdup_printf("%s%s%s%s%s%s%s%s", time, counts, is_set(item, "job") ? "  job " : "",
                                text_of(item, "job"), kept && !cached ? "  kept from run " : "",
-                               cached ? "" : text_of(item, "run"),
-                               *message ? "  " : "", message);
+                               cached ? "" : text_of(item, "run"), *message ? "  " : "", message);
 }
 
 static void draw(Drawing *drawing, const json_t *item, bool last)

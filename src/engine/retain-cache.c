@@ -17,7 +17,8 @@ static void read_sweep(bool stopped, void *arg)
         CacheSweep *sweep = arg;
 
         if (!stopped)
-                sweep->seqs = store_cache_expired(sweep->engine->store, sweep->now, CACHE_OF_USER_MAX, PAGE, NULL);
+                sweep->seqs =
+                        store_cache_expired(sweep->engine->store, sweep->now, CACHE_OF_USER_MAX, PAGE, NULL);
         inbox_put(&sweep->engine->inbox, &sweep->command);
 }
 

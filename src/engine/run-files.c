@@ -48,7 +48,7 @@ typedef struct {
         int handed; /* atomic: set before a thread gets it: the thread sanitizer does not see GLib's hand-over */
         int parts; /* atomic: of files, that it has looked at or read */
         int seen;  /* the engine's thread: `parts` as it was looked at last */
-        int late; /* atomic: it was answered with an error, nothing more is to be done */
+        int late;  /* atomic: it was answered with an error, nothing more is to be done */
         json_t *values;
         GError *failure;
 } FileWork;

@@ -230,12 +230,11 @@ static void check_outputs(CacheAsk *ask)
                 post_answer(ask);
                 return;
         }
-        run_files_post(ask->engine,
-                       &(FilesRequest){ .ticket = { .answered = note_exists, .arg = ask },
-                                        .kind = FILES_STAT,
-                                        .user = ask->wish->user,
-                                        .fs = ask->wish->fs,
-                                        .paths = g_steal_pointer(&paths) });
+        run_files_post(ask->engine, &(FilesRequest){ .ticket = { .answered = note_exists, .arg = ask },
+                                                     .kind = FILES_STAT,
+                                                     .user = ask->wish->user,
+                                                     .fs = ask->wish->fs,
+                                                     .paths = g_steal_pointer(&paths) });
 }
 
 static void look_up(bool stopped, void *arg)
@@ -317,13 +316,12 @@ static void look_at_files(CacheAsk *ask)
                 return;
         }
         place = ask->places->pdata[ask->at++];
-        run_files_ask(ask->engine->files,
-                      &(FilesRequest){ .ticket = { .answered = note_files, .arg = ask },
-                                       .kind = ask->content ? FILES_DIGESTS : FILES_TIMES,
-                                       .user = ask->wish->user,
-                                       .fs = place->fs,
-                                       .paths = json_incref(place->paths),
-                                       .unnamed = true });
+        run_files_ask(ask->engine->files, &(FilesRequest){ .ticket = { .answered = note_files, .arg = ask },
+                                                           .kind = ask->content ? FILES_DIGESTS : FILES_TIMES,
+                                                           .user = ask->wish->user,
+                                                           .fs = place->fs,
+                                                           .paths = json_incref(place->paths),
+                                                           .unnamed = true });
 }
 
 /* ---- what it asks ---- */
@@ -386,7 +384,8 @@ static void set_package(FingerprintStep *step, const RunPlan *plan, guint32 targ
 {
         const Extra *extra = component_extra(plan->definition, target);
         const char *own = extra->package ? definition_text(plan->definition, extra->package) : NULL;
-        const char *lines = extra->requirements ? definition_text(plan->definition, extra->requirements) : NULL;
+        const char *lines =
+                extra->requirements ? definition_text(plan->definition, extra->requirements) : NULL;
 
         own = own && *own ? own : NULL;
         lines = lines && *lines ? lines : NULL;
@@ -398,7 +397,8 @@ static void set_package(FingerprintStep *step, const RunPlan *plan, guint32 targ
  * say all that counts. */
 static void set_key(CacheAsk *ask)
 {
-        g_autofree char *place = g_strdup_printf("%zu:%s%s", strlen(ask->wish->user), ask->wish->user, ask->wish->fs);
+        g_autofree char *place =
+                g_strdup_printf("%zu:%s%s", strlen(ask->wish->user), ask->wish->user, ask->wish->fs);
 
         ask->wish->first = fingerprint_sum(ask->parts);
         fingerprint_add(ask->parts, "file system", place);
@@ -407,8 +407,8 @@ static void set_key(CacheAsk *ask)
         ask->wish->key = fingerprint_sum(ask->parts);
 }
 
-static bool set_question(CacheAsk *ask, LiveRun *live, guint32 target, const CacheOptions *options, bool global,
-                         GError **error)
+static bool set_question(CacheAsk *ask, LiveRun *live, guint32 target, const CacheOptions *options,
+                         bool global, GError **error)
 {
         const Definition *definition = live->plan->definition;
         g_auto(Rendered) rendered = { 0 };
@@ -439,7 +439,8 @@ static CacheEntry *new_wish(const LiveRun *live, guint32 node, const CacheOption
         wish->run = live->record->seq;
         wish->node = node;
         wish->user = g_strdup(live->record->user);
-        wish->fs = g_strdup(definition->has_main_fs ? definition_text(definition, definition->main_fs.name) : "");
+        wish->fs = g_strdup(definition->has_main_fs ? definition_text(definition, definition->main_fs.name)
+                                                    : "");
         wish->source = g_strdup(live->record->source ? live->record->source : "");
         wish->step = runs_node_path(live, node);
         wish->expiry_s = options->expiry_s == CACHE_NEVER_EXPIRES || options->expiry_s > EXPIRY_MAX_S

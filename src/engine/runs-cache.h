@@ -29,9 +29,9 @@ typedef enum {
 /* A step that is STARTING and has asked. */
 typedef struct {
         CachePhase phase;
-        guint64 ask;       /* the number of its question */
-        gint64 job;        /* seq, CACHE_WAITS */
-        gint64 waited;     /* seq of the entry for whose job it has waited: it does not expire meanwhile; or 0 */
+        guint64 ask;   /* the number of its question */
+        gint64 job;    /* seq, CACHE_WAITS */
+        gint64 waited; /* seq of the entry for whose job it has waited: it does not expire meanwhile; or 0 */
         CacheEntry *entry; /* CACHE_MISSED: what is stored when its job is submitted */
 } CacheNode;
 

@@ -112,9 +112,9 @@ typedef struct LiveRun {
         gsize read;         /* bytes of the lists that were read from artifacts */
         gsize read_was;     /* ... as it was committed */
         gint64 retry_at;    /* ms: when those in `put_off` are tried again; 0: there are none */
-        GHashTable *cache;     /* node -> CacheNode: of steps that asked the cache, see runs-cache.h */
-        GArray *cache_asks;    /* guint32: nodes that ask the cache after the commit */
-        GHashTable *taken;     /* node -> CacheTaken: of results from the cache; NULL: none */
+        GHashTable *cache;  /* node -> CacheNode: of steps that asked the cache, see runs-cache.h */
+        GArray *cache_asks; /* guint32: nodes that ask the cache after the commit */
+        GHashTable *taken;  /* node -> CacheTaken: of results from the cache; NULL: none */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
         RunKept *kept; /* of a retry: what is copied into the store while nobody sees the run; else NULL */
         guint kept_at; /* rows of it that were copied: first those of `nodes`, then `children` */

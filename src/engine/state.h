@@ -165,11 +165,12 @@ struct Engine {
         GSequence *schedule_times; /* LiveSchedule by `wake` */
         gint64 schedule_seq;       /* of the newest one */
         gint64 started;            /* ms: when the engine was opened */
-        GHashTable *cache_waits;  /* gint64, seq of a job -> GArray of CacheWait: nodes that wait for its end, runs-cache.c */
-        GArray *cache_ended;      /* gint64: such jobs that ended in the open batch */
-        gint64 retain_cache_at;   /* ms: not before this time does the sweep look for entries to delete */
-        guint64 cache_asked;      /* number of the last question to the cache */
-        bool sweeps_cache;        /* what is to be deleted is being read */
+        GHashTable *
+                cache_waits; /* gint64, seq of a job -> GArray of CacheWait: nodes that wait for its end, runs-cache.c */
+        GArray *cache_ended;    /* gint64: such jobs that ended in the open batch */
+        gint64 retain_cache_at; /* ms: not before this time does the sweep look for entries to delete */
+        guint64 cache_asked;    /* number of the last question to the cache */
+        bool sweeps_cache;      /* what is to be deleted is being read */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */
@@ -356,7 +357,7 @@ char *runs_use(const Engine *engine, const char *user, const char *fs);
 /* Steps that wait for this job, whose result they take from the cache, ask again after the commit. */
 void runs_cache_job_ended(Engine *engine, gint64 job);
 void retain_cache(Engine *engine); /* retain-cache.c: as retain_jobs */
-void retain_runs(Engine *engine); /* retain-runs.c: as retain_jobs */
+void retain_runs(Engine *engine);  /* retain-runs.c: as retain_jobs */
 
 /* ---- pipelines.c: stored pipelines ---- */
 

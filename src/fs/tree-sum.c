@@ -109,8 +109,7 @@ char *tree_sum(const TreeSum *sum, const char *paths, GError **error)
                 if (!**path)
                         continue;
                 any = true;
-                if (!vfs_stat(sum->vfs, *path, &stat, error) ||
-                    !add_found(&walk, *path, &stat, 0, error))
+                if (!vfs_stat(sum->vfs, *path, &stat, error) || !add_found(&walk, *path, &stat, 0, error))
                         return NULL;
         }
         if (!any)

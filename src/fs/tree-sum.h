@@ -5,7 +5,7 @@
 
 typedef struct {
         Vfs *vfs;
-        bool content;              /* a digest; false: the newest time */
+        bool content;             /* a digest; false: the newest time */
         bool (*go_on)(void *arg); /* called for each file, and for each part of a long one; false: give up */
         void *arg;
 } TreeSum;

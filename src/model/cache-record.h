@@ -9,7 +9,7 @@ enum { CACHE_NEVER_EXPIRES = -1 }; /* CacheEntry.expiry_s */
 
 typedef struct {
         gint64 seq; /* the store's key, set by the store; grows with creation, never used again. "cch-000001" */
-        char *key;  /* digest of the first fingerprint, the user, the file system and the source: what a lookup asks for */
+        char *key; /* digest of the first fingerprint, the user, the file system and the source: what a lookup asks for */
         char *first, *second; /* the two fingerprints */
         gint64 run;           /* seq of the run whose step it is */
         guint32 node;         /* ... and its node */

@@ -81,7 +81,7 @@ typedef struct {
         bool culprit;      /* its DAG fails because of it */
         bool inner;        /* it is a DAG that has started */
         gint64 job;        /* seq of the job of a step; 0: none */
-        gint64 made_by;    /* seq of the earlier run whose result a retry kept, or the cache gave; 0: this run's own */
+        gint64 made_by; /* seq of the earlier run whose result a retry kept, or the cache gave; 0: this run's own */
         gint64 started, finished;
         char *message; /* why it failed or was skipped; or NULL */
         /* Of a result from the cache: a JSON object {"run": id, "step": path, "entry": seq, "outputs": {name: path}}.

@@ -116,11 +116,11 @@ json_t *fingerprint_parts(const FingerprintStep *step)
         const Definition *definition = step->definition;
         const Rendered *rendered = step->rendered;
         guint32 target = component_target(definition, step->component);
-        const char *item = json_string_value(json_object_get(rendered->env, system_variables[SYSTEM_LOOP_ARGUMENT]));
+        const char *item =
+                json_string_value(json_object_get(rendered->env, system_variables[SYSTEM_LOOP_ARGUMENT]));
         json_t *parts = json_object();
 
-        fingerprint_add(parts, "image",
-                        definition_text(definition, definition->components[target].image));
+        fingerprint_add(parts, "image", definition_text(definition, definition->components[target].image));
         fingerprint_add(parts, "command", rendered->command);
         add_parameters(parts, rendered->parameters);
         add_env(parts, rendered);
@@ -204,8 +204,7 @@ static json_t *by_kind(const json_t *parts)
 
 json_t *fingerprint_short(const json_t *parts)
 {
-        g_autoptr(json_t) kinds =
-                json_object_size(parts) > FINGERPRINT_SHOWN_MAX ? by_kind(parts) : NULL;
+        g_autoptr(json_t) kinds = json_object_size(parts) > FINGERPRINT_SHOWN_MAX ? by_kind(parts) : NULL;
         json_t *shown = json_object(), *value;
         const char *name;
 

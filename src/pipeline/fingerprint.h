@@ -10,10 +10,10 @@
 
 typedef struct {
         const Definition *definition;
-        guint32 component;        /* as it is written */
-        const char *user;         /* owner of the run, for the ids of file systems */
-        bool content;             /* paths of inputs do not count: their contents do, in the second fingerprint */
-        const char *package;      /* content hash of the directory that the step gets; NULL: none */
+        guint32 component;   /* as it is written */
+        const char *user;    /* owner of the run, for the ids of file systems */
+        bool content;        /* paths of inputs do not count: their contents do, in the second fingerprint */
+        const char *package; /* content hash of the directory that the step gets; NULL: none */
         const char *requirements; /* lines of packages; NULL: none */
         /* Of render_instance with RenderContext.keep_outputs, and keep_inputs if `content`. */
         const Rendered *rendered;

@@ -14,23 +14,23 @@ static const CodeMap codes[] = { { ERR_NOT_FOUND, CODE_RunCacheNotFound }, CODE_
 /* "" without a job: it was deleted. */
 static char *job_of(const Call *call, const CacheEntry *entry)
 {
-        g_autoptr(Job) job =
-                entry->job_id ? store_job_by_id(call->flow->store, entry->job_id, NULL) : NULL;
+        g_autoptr(Job) job = entry->job_id ? store_job_by_id(call->flow->store, entry->job_id, NULL) : NULL;
 
         return job ? job_flow_id(job) : g_strdup("");
 }
 
 static json_t *show_entry(const Call *call, const CacheEntry *entry)
 {
-        g_autofree char *id = numbered_id_format("cch", entry->seq), *run = numbered_id_format("run", entry->run),
-                        *created = time_text(entry->created), *job = job_of(call, entry);
+        g_autofree char *id = numbered_id_format("cch", entry->seq),
+                        *run = numbered_id_format("run", entry->run), *created = time_text(entry->created),
+                        *job = job_of(call, entry);
         g_autofree char *expiry = g_strdup_printf("%" G_GINT64_FORMAT, entry->expiry_s);
 
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "cacheID", id,
                          "firstFp", entry->first, "secondFp", entry->second, "runID", run, "source",
                          entry->source, "jobID", job, "fsname", entry->fs, "username", entry->user,
-                         "expiredTime", expiry, "strategy", "conservative", "custom", "", "createTime", created,
-                         "updateTime", created);
+                         "expiredTime", expiry, "strategy", "conservative", "custom", "", "createTime",
+                         created, "updateTime", created);
 }
 
 /* ---- list ---- */
@@ -60,8 +60,8 @@ static bool is_wanted(const Filter *filter, const CacheEntry *entry)
 }
 
 /* Adds what is wanted; *after is the last one that was looked at. True: the page is full. */
-static bool add_entries(const Call *call, const Filter *filter, const GPtrArray *entries, gint64 max, json_t *items,
-                        gint64 *after)
+static bool add_entries(const Call *call, const Filter *filter, const GPtrArray *entries, gint64 max,
+                        json_t *items, gint64 *after)
 {
         for (guint i = 0; i < entries->len; i++) {
                 const CacheEntry *entry = entries->pdata[i];
@@ -139,8 +139,8 @@ static CacheEntry *find_entry(const Call *call, bool drop, GError **error)
         if (!entry)
                 paddleflow_set(error, CODE_RunCacheNotFound, "there is no run cache '%.60s'", id);
         else if (!call->root && strcmp(entry->user, call->user) != 0)
-                paddleflow_set(error, CODE_AccessDenied, "'%s' may not use run cache '%s' of '%s'", call->user, id,
-                               entry->user);
+                paddleflow_set(error, CODE_AccessDenied, "'%s' may not use run cache '%s' of '%s'",
+                               call->user, id, entry->user);
         else if (!drop || auth_check_runs(http_request_caller(call->request), error))
                 return g_steal_pointer(&entry);
         http_request_set_denied(call->request);
@@ -183,7 +183,8 @@ static void drop_one(HttpRequest *request, void *arg)
                 return;
         entry = find_entry(&call, true, &error);
         if (entry)
-                engine_delete_cache_entry(call.flow->engine, entry->seq, drop_done, http_request_ref(request));
+                engine_delete_cache_entry(call.flow->engine, entry->seq, drop_done,
+                                          http_request_ref(request));
         else
                 call_fail(&call, error);
 }

@@ -43,8 +43,8 @@ struct PaddleFlow {
 };
 
 extern const HttpRoute user_rows[], grant_rows[], queue_rows[], flavour_rows[], cluster_rows[], node_rows[],
-        pool_rows[], fs_rows[], job_rows[], run_rows[], run_log_rows[], artifact_rows[], cache_rows[], pipeline_rows[],
-        schedule_rows[], feed_rows[], log_rows[], statistics_rows[], about_rows[];
+        pool_rows[], fs_rows[], job_rows[], run_rows[], run_log_rows[], artifact_rows[], cache_rows[],
+        pipeline_rows[], schedule_rows[], feed_rows[], log_rows[], statistics_rows[], about_rows[];
 /* All of them as one table. Each may come with a body: of PADDLEFLOW_BODY_MAX bytes where its row does not say. */
 const HttpRoute *paddleflow_routes(void);
 

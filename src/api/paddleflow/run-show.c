@@ -12,7 +12,7 @@
 enum {
         ROWS = 20000, /* nodes that are read at once */
         CHILDREN_MAX = 100000,
-        USERS_MAX = 100, /* ids of runs that took results from the cache */
+        USERS_MAX = 100,    /* ids of runs that took results from the cache */
         PAGE_NODES = 256,   /* nodes whose texts are read at once */
         AT_ONCE_MAX = 1000, /* nodes of a small run */
         PULL_BYTES = 48 * 1024,
@@ -396,8 +396,7 @@ static json_t *show_step(Show *show, const Entry *entry, Rendered *rendered)
         json_t *object = show_common(show, entry, "failed succeeded terminated", rendered);
         g_autoptr(json_t) rest =
                 json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s}", "jobID",
-                          cached ? "" : job,
-                          "name", name, "type", "step", "stepName", step, "command",
+                          cached ? "" : job, "name", name, "type", "step", "stepName", step, "command",
                           rendered->command
                                   ? rendered->command
                                   : definition_text(definition, definition->components[target].command.text),
@@ -586,8 +585,8 @@ static void write_head(Show *show, GString *out)
                 said(show, "failure_strategy", definition->continues ? "continue" : "fail_fast"), "dockerEnv",
                 said(show, "image", definition_text(definition, definition->image)), "disabled",
                 said(show, "disabled", ""), "scheduleID", schedule, "runMsg",
-                run->message ? run->message : "", "status", run_word(run), "runCachedIDs", cached, "createTime",
-                created, "activateTime", created, "updateTime", updated);
+                run->message ? run->message : "", "status", run_word(run), "runCachedIDs", cached,
+                "createTime", created, "activateTime", created, "updateTime", updated);
 
         write_open(out, head);
         g_string_append(out, ",\"runtime\":{");

@@ -29,12 +29,12 @@ static json_t *format_entry(const CacheEntry *entry)
         g_autofree char *id = numbered_id_format("cch", entry->seq), *created = clock_format(entry->created),
                         *expires = expiry_of(entry);
 
-        return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "id", id, "run",
-                         entry->run_id, "step", entry->step, "job", entry->job_id, "state",
-                         entry->job_id ? job_state_name((JobState)entry->job_state) : NULL, "user", entry->user,
-                         "filesystem", entry->fs, "source", entry->source, "fingerprint", entry->first, "files",
-                         entry->second, "max_expired_time", (json_int_t)entry->expiry_s, "created_at", created,
-                         "expires_at", expires);
+        return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:s?}", "id", id,
+                         "run", entry->run_id, "step", entry->step, "job", entry->job_id, "state",
+                         entry->job_id ? job_state_name((JobState)entry->job_state) : NULL, "user",
+                         entry->user, "filesystem", entry->fs, "source", entry->source, "fingerprint",
+                         entry->first, "files", entry->second, "max_expired_time",
+                         (json_int_t)entry->expiry_s, "created_at", created, "expires_at", expires);
 }
 
 /* The entry that the route names, if the caller may do that with it; another user's is not told apart from one that is not
@@ -171,13 +171,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Why, why_clear)
 static void no_step(const RunRecord *run, const char *step, GError **error)
 {
         err_set(error, ERR_NOT_FOUND,
-                "run '%s' has no step '%.200s' that has begun\n`paddle run show %s` shows its steps.", run->id,
-                step, run->id);
+                "run '%s' has no step '%.200s' that has begun\n`paddle run show %s` shows its steps.",
+                run->id, step, run->id);
 }
 
 /* One of a page with this path. */
-static RunNodeRecord *find_on(Api *api, const RunText *text, GHashTable *dags, GPtrArray *page, const char *step,
-                              GError **error)
+static RunNodeRecord *find_on(Api *api, const RunText *text, GHashTable *dags, GPtrArray *page,
+                              const char *step, GError **error)
 {
         for (guint i = 0; i < page->len; i++) {
                 g_autofree char *path = run_node_path(api->store, text, dags, page->pdata[i], true, error);
@@ -301,8 +301,8 @@ static char *say_ran(const Why *why, const json_t *parts)
                                        why->own->step);
         if (!*names)
                 return g_strdup_printf("the step ran: entry %s is the same, and was not there yet", id);
-        return g_strdup_printf("the step ran: it differs from entry %s of run %s in: %s", id, why->other->run_id,
-                               names);
+        return g_strdup_printf("the step ran: it differs from entry %s of run %s in: %s", id,
+                               why->other->run_id, names);
 }
 
 static char *say_why(const Why *why, const json_t *parts)
@@ -315,8 +315,9 @@ static char *say_why(const Why *why, const json_t *parts)
                                        json_string_value(json_object_get(why->reuse, "step")));
         if (why->own)
                 return say_ran(why, parts);
-        return g_strdup("the step has no entry: the cache is off for it, its job was not submitted, or the entry "
-                        "was deleted");
+        return g_strdup(
+                "the step has no entry: the cache is off for it, its job was not submitted, or the entry "
+                "was deleted");
 }
 
 static json_t *format_why(const RunRecord *run, const char *step, const Why *why)
@@ -327,16 +328,18 @@ static json_t *format_why(const RunRecord *run, const char *step, const Why *why
 
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o}", "run", run->id, "step", step, "state",
                          node_state_name((NodeState)why->node->state), "result",
-                         why->reuse ? "reused" : why->own ? "ran" : "unknown", "message", message, "entry", own,
-                         "compared", why->other ? format_entry(why->other) : json_null(), "parts", parts);
+                         why->reuse ? "reused"
+                         : why->own ? "ran"
+                                    : "unknown",
+                         "message", message, "entry", own, "compared",
+                         why->other ? format_entry(why->other) : json_null(), "parts", parts);
 }
 
 static void explain(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         const char *step = http_request_query(request, "step");
-        g_autoptr(RunRecord) run =
-                api_find_run(api, request, http_request_param(request, "run"), VERB_SHOW);
+        g_autoptr(RunRecord) run = api_find_run(api, request, http_request_param(request, "run"), VERB_SHOW);
         g_auto(Why) why = { 0 };
         g_autoptr(json_t) reply = NULL;
         g_autoptr(GError) error = NULL;
@@ -371,15 +374,16 @@ static const HttpParameter explain_query[] = {
 };
 
 const HttpRoute cache_routes[] = {
-        { "GET", "/v1/cache", ACCESS_RUN, VERB_LIST, list_entries, "List entries of the cache of steps, oldest first.",
-          .query = list_query, .reply = "CacheList" },
+        { "GET", "/v1/cache", ACCESS_RUN, VERB_LIST, list_entries,
+          "List entries of the cache of steps, oldest first.", .query = list_query, .reply = "CacheList" },
         { "GET", "/v1/cache/{entry}", ACCESS_RUN, VERB_SHOW, show_entry,
           "Show an entry of the cache of steps, with the parts of its fingerprints.", .reply = "CacheEntry" },
         { "DELETE", "/v1/cache/{entry}", ACCESS_RUN, VERB_DELETE, delete_entry,
           "Delete an entry of the cache of steps. Steps that were reused from it keep their results.",
           .reply_status = 204 },
         { "GET", "/v1/runs/{run}/cache", ACCESS_RUN, VERB_SHOW, explain,
-          "Say why a step of a run was reused from the cache, or why it ran, part by part.", .query = explain_query,
-          .reply = "CacheExplanation", .on_pool = true }, /* many nodes may be looked at */
+          "Say why a step of a run was reused from the cache, or why it ran, part by part.",
+          .query = explain_query, .reply = "CacheExplanation",
+          .on_pool = true }, /* many nodes may be looked at */
         { 0 },
 };

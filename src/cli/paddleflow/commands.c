@@ -468,29 +468,20 @@ static const PaddleFlowParam cache_options[] = {
         MARKER,
         { 0 },
 };
-static const PaddleFlowColumn cache_columns[] = { { "cache id", "cacheID" },
-                                                  { "run id", "runID" },
-                                                  { "job id", "jobID" },
-                                                  { "fs name", "fsname" },
-                                                  { "username", "username" },
-                                                  { "expired time", "expiredTime" },
-                                                  { "create time", "createTime" },
-                                                  { "update time", "updateTime" },
-                                                  { 0 } };
-static const PaddleFlowColumn cache_show_columns[] = { { "cache id", "cacheID" },
-                                                       { "run id", "runID" },
-                                                       { "job id", "jobID" },
-                                                       { "fs name", "fsname" },
-                                                       { "username", "username" },
-                                                       { "expired time", "expiredTime" },
-                                                       { "strategy", "strategy" },
-                                                       { "custom", "custom" },
-                                                       { "create time", "createTime" },
-                                                       { "first fp", "firstFp" },
-                                                       { "second fp", "secondFp" },
-                                                       { "source", "source" },
-                                                       { "update time", "updateTime" },
-                                                       { 0 } };
+static const PaddleFlowColumn cache_columns[] = {
+        { "cache id", "cacheID" },       { "run id", "runID" },           { "job id", "jobID" },
+        { "fs name", "fsname" },         { "username", "username" },      { "expired time", "expiredTime" },
+        { "create time", "createTime" }, { "update time", "updateTime" }, { 0 }
+};
+static const PaddleFlowColumn cache_show_columns[] = {
+        { "cache id", "cacheID" },       { "run id", "runID" },
+        { "job id", "jobID" },           { "fs name", "fsname" },
+        { "username", "username" },      { "expired time", "expiredTime" },
+        { "strategy", "strategy" },      { "custom", "custom" },
+        { "create time", "createTime" }, { "first fp", "firstFp" },
+        { "second fp", "secondFp" },     { "source", "source" },
+        { "update time", "updateTime" }, { 0 }
+};
 static const PaddleFlowParam run_stop_options[] = {
         { "force", "-f", PADDLEFLOW_FLAG, "stopForce", "also stop post_process" },
         { 0 },
@@ -936,8 +927,8 @@ const PaddleFlowCommand paddleflow_commands[] = {
           PADDLEFLOW_BODY, .prepare = say_check, .done = "run[{0}] delete success" },
         { "run", "listcache", "List entries of the cache of steps.", NULL, cache_options, "GET", "/runCache",
           .items = "runCacheList", .columns = cache_columns, .marker = true },
-        { "run", "showcache", "Show an entry of the cache of steps.", cache_word, NULL, "GET", "/runCache/{0}",
-          .columns = cache_show_columns },
+        { "run", "showcache", "Show an entry of the cache of steps.", cache_word, NULL, "GET",
+          "/runCache/{0}", .columns = cache_show_columns },
         { "run", "deletecache", "Delete an entry of the cache of steps.", cache_word, NULL, "DELETE",
           "/runCache/{0}", .done = "run cache[{0}] delete success" },
         { "run", "listartifact", "List what steps have written and read.", NULL, artifact_options, "GET",

@@ -78,8 +78,8 @@ static json_t *parts_of(const Row *row, char **ret_command)
                                  .package = row->package,
                                  .rendered = &rendered };
 
-        (void)render_instance(&context, &root, step.component, 0,
-                              strstr(text, "loop_argument") ? item : NULL, NULL, &rendered, &error);
+        (void)render_instance(&context, &root, step.component, 0, strstr(text, "loop_argument") ? item : NULL,
+                              NULL, &rendered, &error);
         g_assert_no_error(error);
         if (ret_command)
                 *ret_command = g_strdup(rendered.command);
@@ -128,7 +128,9 @@ static void test_command(void)
 
         json_decref(parts_of(&plain, &command));
         json_decref(parts_of(&contents, &bare));
-        g_assert_true(g_str_has_prefix(command, "fit 1 /home/paddleflow/storage/mnt/fs-root-xd/.pipeline/run-000007/"));
+        g_assert_true(
+                g_str_has_prefix(command,
+                                 "fit 1 /home/paddleflow/storage/mnt/fs-root-xd/.pipeline/run-000007/"));
         g_assert_true(g_str_has_suffix(command, " {{model}}"));
         g_assert_cmpstr(bare, ==, "fit 1 {{data}} {{model}}");
 }

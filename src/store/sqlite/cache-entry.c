@@ -152,7 +152,8 @@ CacheEntry *sqlite_cache_entry(Store *base, gint64 seq, GError **error)
         if (failed)
                 g_propagate_error(error, g_steal_pointer(&failed));
         else if (!entry)
-                err_set(error, ERR_NOT_FOUND, "there is no cache entry with the number %" G_GINT64_FORMAT, seq);
+                err_set(error, ERR_NOT_FOUND, "there is no cache entry with the number %" G_GINT64_FORMAT,
+                        seq);
         return entry;
 }
 

@@ -64,8 +64,7 @@ _Static_assert(NODE_RUNNING == 3 && NODE_STATES == 10, "states of nodes in queri
         " ON keeper.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = " seq                           \
         " AND keeper.dropped = 0)"
 
-#define CACHE_WITH_RUN                                                                                       \
-        " CROSS JOIN run ON run.seq = run_cache.run LEFT JOIN job ON job.seq = run_cache.job"
+#define CACHE_WITH_RUN " CROSS JOIN run ON run.seq = run_cache.run LEFT JOIN job ON job.seq = run_cache.job"
 
 #define TOKEN_COLUMNS "id, user, hash, note, created, expires, login, scope, queue, maker, authority"
 
@@ -172,34 +171,40 @@ const char *const reader_sql[] = {
                 "SELECT coalesce(sum(size), 0) FROM run INDEXED BY run_size WHERE user = ?1 AND dropped = 0",
         [RUN_USER_OF] = KEEPER_OF(RUN_COLUMNS, "?1") " LIMIT 1",
         /* A run of a deleted user was renamed: its entries are not those of a later user of that name. */
-        [CACHE_LOOKUP] = "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_key" CACHE_WITH_RUN
-                         " WHERE key = ?1 AND second = ?2 AND run_cache.seq < ?3 AND run_cache.run <> ?4"
-                         " AND run.user = run_cache.user AND run.dropped = 0 ORDER BY run_cache.seq DESC LIMIT ?5",
+        [CACHE_LOOKUP] =
+                "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_key" CACHE_WITH_RUN
+                " WHERE key = ?1 AND second = ?2 AND run_cache.seq < ?3 AND run_cache.run <> ?4"
+                " AND run.user = run_cache.user AND run.dropped = 0 ORDER BY run_cache.seq DESC LIMIT ?5",
         [CACHE_LIST] = "SELECT " CACHE_COLUMNS " FROM run_cache NOT INDEXED" CACHE_WITH_RUN
                        " WHERE run_cache.seq > ?1 AND run_cache.seq <= ?2 AND run.dropped = 0"
                        " AND (?3 IS NULL OR run.user = ?3) AND (?4 IS NULL OR run_cache.fs = ?4)"
                        " ORDER BY run_cache.seq LIMIT ?5",
-        [CACHE_LIST_OF_RUN] = "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_node" CACHE_WITH_RUN
-                              " WHERE run_cache.run = ?6 AND run_cache.seq > ?1 AND run_cache.seq <= ?2"
-                              " AND run.dropped = 0 AND (?3 IS NULL OR run.user = ?3)"
-                              " AND (?4 IS NULL OR run_cache.fs = ?4) ORDER BY run_cache.seq LIMIT ?5",
+        [CACHE_LIST_OF_RUN] =
+                "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_node" CACHE_WITH_RUN
+                " WHERE run_cache.run = ?6 AND run_cache.seq > ?1 AND run_cache.seq <= ?2"
+                " AND run.dropped = 0 AND (?3 IS NULL OR run.user = ?3)"
+                " AND (?4 IS NULL OR run_cache.fs = ?4) ORDER BY run_cache.seq LIMIT ?5",
         [CACHE_LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM run_cache",
         [CACHE_BY_SEQ] = "SELECT " CACHE_COLUMNS " FROM run_cache" CACHE_WITH_RUN
                          " WHERE run_cache.seq = ?1 AND run.dropped = 0",
-        [CACHE_OF_NODE] = "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_node" CACHE_WITH_RUN
-                          " WHERE run_cache.run = ?1 AND run_cache.node = ?2 ORDER BY run_cache.seq DESC LIMIT 1",
-        [CACHE_OF_STEP] = "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_step" CACHE_WITH_RUN
-                          " WHERE run_cache.user = ?1 AND step = ?2 AND run_cache.seq < ?3 AND run.name = ?4"
-                          " AND run.user = run_cache.user AND run.dropped = 0 ORDER BY run_cache.seq DESC LIMIT 1",
+        [CACHE_OF_NODE] =
+                "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_node" CACHE_WITH_RUN
+                " WHERE run_cache.run = ?1 AND run_cache.node = ?2 ORDER BY run_cache.seq DESC LIMIT 1",
+        [CACHE_OF_STEP] =
+                "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_step" CACHE_WITH_RUN
+                " WHERE run_cache.user = ?1 AND step = ?2 AND run_cache.seq < ?3 AND run.name = ?4"
+                " AND run.user = run_cache.user AND run.dropped = 0 ORDER BY run_cache.seq DESC LIMIT 1",
         [CACHE_REPLAYED] = "SELECT EXISTS (SELECT 1 FROM run_node INDEXED BY run_node_maker"
                            " WHERE made_by > 0 AND made_by = ?2 AND run = ?1 AND job = ?3)",
-        [CACHE_USERS] = "SELECT DISTINCT run.seq FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run"
-                        " ON run.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = ?1"
-                        " AND kept.reuse IS NOT NULL AND run.dropped = 0 ORDER BY run.seq LIMIT ?2",
+        [CACHE_USERS] =
+                "SELECT DISTINCT run.seq FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run"
+                " ON run.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = ?1"
+                " AND kept.reuse IS NOT NULL AND run.dropped = 0 ORDER BY run.seq LIMIT ?2",
         [CACHE_EXPIRED] = "SELECT seq FROM run_cache INDEXED BY run_cache_end"
                           " WHERE expiry >= 0 AND created + 1000 * expiry <= ?1 LIMIT ?2",
-        [CACHE_OWNERS] = "SELECT user, count(*) FROM run_cache INDEXED BY run_cache_step GROUP BY user HAVING count(*) > ?1"
-                         " LIMIT 1",
+        [CACHE_OWNERS] =
+                "SELECT user, count(*) FROM run_cache INDEXED BY run_cache_step GROUP BY user HAVING count(*) > ?1"
+                " LIMIT 1",
         [CACHE_TOO_MANY] = "SELECT seq FROM run_cache NOT INDEXED WHERE user = ?1 ORDER BY seq LIMIT ?2",
         [PIPELINE_BY_SEQ] = "SELECT " PIPELINE_COLUMNS " FROM pipeline WHERE seq = ?1",
         [PIPELINE_BY_NAME] = "SELECT " PIPELINE_COLUMNS

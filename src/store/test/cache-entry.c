@@ -56,7 +56,8 @@ static Store *open_with_runs(const char *dir)
         return store;
 }
 
-static guint look(Store *store, const char *key, const char *second, gint64 before, gint64 not_run, gint64 *ret_first)
+static guint look(Store *store, const char *key, const char *second, gint64 before, gint64 not_run,
+                  gint64 *ret_first)
 {
         const CacheLookup lookup = { key, second, before, not_run, 10 };
         g_autoptr(GError) error = NULL;
@@ -131,7 +132,12 @@ static void test_deleted_run(void)
         bool replayed = false;
         gint64 run;
 
-        *node = (RunNodeRecord){ .run = 2, .node = 5, .component = 3, .state = NODE_FAILED, .job = 1, .made_by = 1,
+        *node = (RunNodeRecord){ .run = 2,
+                                 .node = 5,
+                                 .component = 3,
+                                 .state = NODE_FAILED,
+                                 .job = 1,
+                                 .made_by = 1,
                                  .reuse = g_strdup("{}") };
         batch_put(taken, RECORD_RUN_NODE, node);
         commit(store, taken);
