@@ -617,6 +617,24 @@ def test_each_function_has_a_package_of_its_own(client, monkeypatch):
     assert before["total"]["package"] != after["total"]["package"]
 
 
+def test_cached_functions(client, monkeypatch):
+    """Another run takes all results. After a change in one function that function runs, and what reads its result."""
+
+    @Pipeline(name="cached", fs_options=HOME)
+    def cached(count):
+        total.options(cache=True)(numbers.options(cache=True)(count))
+
+    def reused(count):
+        nodes = ended(cached(count).run(client=client)).nodes()
+        return {node.path: (node.message or "").startswith("reused from run") for node in nodes}
+
+    assert reused(2) == {"numbers": False, "total": False}
+    assert reused(2) == {"numbers": True, "total": True}
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 7)
+    assert reused(2) == {"numbers": True, "total": False}
+    assert reused(3) == {"numbers": False, "total": False}
+
+
 def test_a_directory_is_sent_with_the_functions(client, tmp_path):
     @step
     def open_it():
