@@ -2,6 +2,7 @@
 prints "done" if all that the client promises came true. DIRECTORY becomes a file system."""
 
 import configparser
+import os
 import sys
 import time
 
@@ -97,12 +98,16 @@ def prepare_the_platform(client, directory):
     assert ok and found[0].name == FS and found[0].owner == "root"
 
 
-def run_pipelines(client, ini):
-    pipeline = older_pipeline()
+def described(rows=3):
+    pipeline = older_pipeline(rows)
     pipeline.fs_options = FSOptions(MainFS(name=FS))
     last = ContainerStep(name="last", command="echo ended")
     pipeline.set_post_process(last)
-    ok, run_id = pipeline.run(config=ini, run_name="older_run", desc="by hand", disabled=["PF-ENTRY-POINT.unwanted"])
+    return pipeline
+
+
+def run_pipelines(client, ini):
+    ok, run_id = described().run(config=ini, run_name="older_run", desc="by hand", disabled=["PF-ENTRY-POINT.unwanted"])
     assert ok
     run = wait(client, run_id)
     assert run.status == "succeeded", run.run_msg
@@ -120,6 +125,20 @@ def run_pipelines(client, ini):
     return run_id
 
 
+def use_the_cache(client, ini, run_id):
+    ok, again = described().run(config=ini, disabled=["unwanted"])
+    assert ok
+    run = wait(client, again)
+    assert run.runtime["prepare"][0].cache_run_id == run_id, run.runtime["prepare"][0].get_dict()
+    assert client.show_run(run_id)[1].run_cached_ids == again
+    ok, caches = client.list_cache(fs_filter=FS, run_filter=run_id)
+    assert ok and caches["runCacheList"][0].run_id == run_id and caches["nextMarker"] is None
+    ok, cache = client.show_cache(caches["runCacheList"][0].cache_id)
+    assert ok and cache.fs_name == FS and cache.expired_time == "600"
+    assert client.delete_cache(cache.cache_id) == (True, None)
+    assert client.delete_run(again) == (True, None)
+
+
 def stop_and_retry(client, ini):
     ok, run_id = older_waiting().run(ini)
     assert ok
@@ -134,15 +153,26 @@ def stop_and_retry(client, ini):
 
 
 def store_pipelines(client, ini):
-    pipeline = older_pipeline(2)
-    pipeline.fs_options = FSOptions(MainFS(name=FS))
+    pipeline = described(2)
     ok, stored = pipeline.create(ini, desc="first")
     assert ok and stored["name"] == "older_pipeline" and stored["pplVerID"] == "1"
     ok, updated = pipeline.update(stored["pplID"], config=ini, desc="second")
     assert ok and updated == {"pipelineID": stored["pplID"], "pipelineVersionID": "2"}
     ok, shown = client.show_pipeline(stored["pplID"])
     assert ok and shown["pipelineInfo"].desc == "second" and len(shown["pipelineVersionList"]) == 2
+    plan(client, stored["pplID"])
     assert client.delete_pipeline(stored["pplID"]) == (True, None)
+
+
+def plan(client, pipeline_id):
+    ok, schedule_id = client.create_schedule("older_schedule", pipeline_id, "2", "@yearly", concurrency=1)
+    assert ok
+    ok, schedules = client.list_schedule(name_filter="older_schedule")
+    assert ok and [one.schedule_id for one in schedules["scheduleList"]] == [schedule_id]
+    ok, shown = client.show_schedule(schedule_id)
+    assert ok and shown["scheduleInfo"].status == "running" and shown["runList"] == []
+    assert client.stop_schedule(schedule_id) == (True, None)
+    assert client.delete_schedule(schedule_id) == (True, None)
 
 
 def mistakes(client, ini):
@@ -175,7 +205,9 @@ def main(ini, directory):
     client = Client(server["paddleflow_server_host"], user["name"], user["password"], server["paddleflow_server_port"])
     assert client.login(user["name"], user["password"]) == (True, None)
     prepare_the_platform(client, directory)
+    os.mkdir(os.path.join(directory, "code"))
     run_id = run_pipelines(client, ini)
+    use_the_cache(client, ini, run_id)
     stop_and_retry(client, ini)
     store_pipelines(client, ini)
     mistakes(client, ini)

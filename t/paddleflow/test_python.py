@@ -186,11 +186,6 @@ def refused(code, method, *args, **about):
     return error
 
 
-def routes(flow):
-    """The server's description says which paths it has."""
-    return {path.split("/v1")[-1] for path in flow.get("/openapi.json", who=None).json["paths"]}
-
-
 @pytest.fixture(scope="module")
 def client(flow):
     found = older.Client("127.0.0.1", "root", "paddleflow", flow.port)
@@ -611,10 +606,7 @@ def test_pipelines(client, filesystem):
     refused("InvalidPipelineVersionID", client.delete_pipeline_version, pipeline, "")
 
 
-def test_caches(client, flow, filesystem):
-    if "/runCache" not in routes(flow):  # an older server
-        refused("PathNotFound", client.list_cache)
-        return
+def test_caches(client, filesystem):
     name, path = filesystem
     (path / "code").mkdir()
     (path / "code/train.py").write_text("print(1)\n")
@@ -633,10 +625,7 @@ def test_caches(client, flow, filesystem):
     refused("InvalidCacheID", client.delete_cache, "")
 
 
-def test_schedules(client, flow):
-    if "/schedule" not in routes(flow):  # an older server
-        refused("PathNotFound", client.list_schedule)
-        return
+def test_schedules(client):
     pipeline = value(client.create_pipeline(yaml_raw=made(FAILING)))["pplID"]
     name = fresh("pyschedule")
     schedule = value(
