@@ -185,6 +185,7 @@ static void act(void *arg, RunActionKind kind, guint32 index)
                 bench->started++;
                 bench->transitions += 2; /* STARTING, RUNNING */
                 break;
+        case ACTION_PAUSE: break;
         case ACTION_END: bench->ended = true; break;
         default: fail("a run without conditions and failures asked for action %d", kind);
         }

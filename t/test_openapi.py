@@ -355,6 +355,16 @@ def check_runs(server, check):
     check("GET", f"/v1/runs/{run}/logs?follow=false&timestamps=true", route=f"{one}/logs")
     again = check("POST", f"/v1/runs/{run}/retry", {"from": "d.x", "parameters": {}}, route=f"{one}/retry").json["id"]
     wait_for(lambda: server.get(f"/v1/runs/{again}").json["state"] == "failed", PATIENCE, "the retry's end")
+    pausing = 'name: p\nentry_points:\n  x: {command: "true", parameters: {n: 1}}\n  y: {command: "true", deps: x}\n'
+    paused = check(
+        "POST", "/v1/runs", {"definition": pausing, "break_before": ["x"], "break_after": ["y"]}, status=201
+    ).json["id"]
+    wait_for(lambda: server.get(f"/v1/runs/{paused}").json["paused"] == 1, PATIENCE, "a pause")
+    check("GET", f"/v1/runs/{paused}/tree", route=f"{one}/tree")
+    check("POST", f"/v1/runs/{paused}/breakpoints", {"after": ["y"], "remove": True}, route=f"{one}/breakpoints")
+    check("POST", f"/v1/runs/{paused}/parameters", {"step": "x", "parameters": {"n": 2}}, route=f"{one}/parameters")
+    check("POST", f"/v1/runs/{paused}/step", {"step": "x"}, route=f"{one}/step")
+    check("POST", f"/v1/runs/{paused}/continue", {}, route=f"{one}/continue")
     check("GET", f"/v1/runs/{again}/nodes", route=f"{one}/nodes")
     check("DELETE", f"/v1/runs/{run}", route=one, status=409)
     check("DELETE", f"/v1/runs/{run}?force=true", route=one)

@@ -635,6 +635,8 @@ class Client:
         version: Optional[int] = None,
         directory: Union[str, "os.PathLike[str]", None] = None,
         description: Optional[str] = None,
+        break_before: Sequence[str] = (),
+        break_after: Sequence[str] = (),
     ) -> Run:
         """Runs a pipeline (doc/reference/pipelines.md); returns the run, which has begun.
 
@@ -648,6 +650,8 @@ class Client:
         `directory` is sent as send_package sends one, and the command of each step begins in it; packages of its requirements.txt are
         installed. `package`, the hash that send_package returned, means one that was sent before. Without both nothing is sent, and steps
         begin in an empty directory or on their main file system. Steps that name no queue go to `queue`, or to "default".
+
+        The run pauses before the steps of `break_before` and after those of `break_after` (run_continue, run_step, run_set).
 
         A repeat with the same key (1 to 128 printable bytes) returns the run that the first one made. Raises errors.Invalid with the first
         error of the definition and its line, errors.NotFound for a stored pipeline, version, file system or queue that does not exist,
@@ -667,6 +671,8 @@ class Client:
                 "description": description,
                 "package": package,
                 "queue": queue,
+                "break_before": list(break_before) or None,
+                "break_after": list(break_after) or None,
             }
         )
         if directory is not None:
@@ -681,15 +687,27 @@ class Client:
         from_step: Optional[str] = None,
         parameters: Optional[Mapping[str, Any]] = None,
         idempotency_key: Optional[str] = None,
+        *,
+        break_before: Sequence[str] = (),
+        break_after: Sequence[str] = (),
     ) -> Run:
         """Retries a run that has ended; returns a new run, which keeps what succeeded or was skipped and runs the rest.
 
         `from_step` is a component ("train", "dag.train") that runs again with all that depends on it, `parameters` are other values, as in
-        run_create: what uses them, and what depends on that, runs again. A repeat with the same key (1 to 128 printable bytes) returns the
+        run_create: what uses them, and what depends on that, runs again. The new run has breakpoints of its own, as in run_create.
+
+        A repeat with the same key (1 to 128 printable bytes) returns the
         run that the first one made. Raises errors.Conflict if the run has not ended, or if it succeeded and nothing changes, errors.Gone if
         the directory that was sent with it was removed since, errors.Invalid for a component or parameter that there is not,
         errors.NotFound."""
-        body = body_of({"from": from_step, "parameters": dict(parameters) if parameters else None})
+        body = body_of(
+            {
+                "from": from_step,
+                "parameters": dict(parameters) if parameters else None,
+                "break_before": list(break_before) or None,
+                "break_after": list(break_after) or None,
+            }
+        )
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         path = f"/v1/runs/{_quote(run_id)}/retry"
         return self._run_of(self._transport.json("POST", path, body, headers, repeatable=True))
@@ -753,6 +771,38 @@ class Client:
         ended. A repeat does nothing. Raises errors.NotFound, errors.Conflict if the run had ended before."""
         path = f"/v1/runs/{_quote(run_id)}/stop"
         return self._run_of(self._transport.json("POST", path, {"force": force}, repeatable=False))
+
+    def run_continue(self, run_id: str, step: Optional[str] = None) -> Run:
+        """Lets a paused run go on to its next breakpoint; with `step` ("train", "dag.train", "train-3") only there. Raises
+        errors.NotFound, errors.Conflict if it is not paused (there) or has ended, errors.Invalid for a step that there is not."""
+        return self._run_of(
+            self._transport.json("POST", f"/v1/runs/{_quote(run_id)}/continue", {"step": step}, repeatable=False)
+        )
+
+    def run_step(self, run_id: str, step: Optional[str] = None) -> Run:
+        """Lets one paused step go on, `step` or the one that paused first, and pauses at what would start next; a run that is not
+        paused pauses at its next step. Raises what run_continue raises."""
+        return self._run_of(
+            self._transport.json("POST", f"/v1/runs/{_quote(run_id)}/step", {"step": step}, repeatable=False)
+        )
+
+    def run_break(
+        self, run_id: str, before: Sequence[str] = (), after: Sequence[str] = (), remove: bool = False
+    ) -> Run:
+        """Sets breakpoints before and after steps of a run that has not ended, or removes them. Raises errors.NotFound for a run or
+        breakpoint that there is not, errors.Conflict if the run has ended, errors.Invalid for a step that there is not."""
+        body = {"before": list(before), "after": list(after), "remove": remove}
+        return self._run_of(
+            self._transport.json("POST", f"/v1/runs/{_quote(run_id)}/breakpoints", body, repeatable=False)
+        )
+
+    def run_set(self, run_id: str, step: str, parameters: Mapping[str, Any]) -> Run:
+        """Changes parameters of a step before which a run is paused. Raises errors.NotFound, errors.Conflict if the run is not paused
+        there or the step has begun, errors.Invalid for a step or parameter that there is not, or a value of another type."""
+        body = {"step": step, "parameters": dict(parameters)}
+        return self._run_of(
+            self._transport.json("POST", f"/v1/runs/{_quote(run_id)}/parameters", body, repeatable=False)
+        )
 
     def run_delete(self, run_id: str, force: bool = False) -> None:
         """Deletes a run that has ended, with its jobs and their logs. Raises errors.NotFound, errors.Conflict while it runs, and while

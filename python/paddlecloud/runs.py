@@ -4,7 +4,7 @@ import dataclasses
 import html
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import errors
 
@@ -319,13 +319,35 @@ class Run:
         from_step: Optional[str] = None,
         parameters: Optional[Mapping[str, Any]] = None,
         idempotency_key: Optional[str] = None,
+        **keywords: Any,
     ) -> "Run":
-        """As Client.run_retry of this run: returns the new run, this one stays as it is."""
-        return self._owner().run_retry(self.id, from_step, parameters, idempotency_key)
+        """As Client.run_retry of this run, with its other keywords: returns the new run, this one stays as it is."""
+        return self._owner().run_retry(self.id, from_step, parameters, idempotency_key, **keywords)
 
     def stop(self, force: bool = False) -> "Run":
         """As Client.run_stop of this run; returns this run, brought up to date."""
         return self._take(self._owner().run_stop(self.id, force))
+
+    def go_on(self, step: Optional[str] = None) -> "Run":
+        """As Client.run_continue of this run; returns this run, brought up to date."""
+        return self._take(self._owner().run_continue(self.id, step))
+
+    def step(self, step: Optional[str] = None) -> "Run":
+        """As Client.run_step of this run; returns this run, brought up to date."""
+        return self._take(self._owner().run_step(self.id, step))
+
+    def set_breaks(self, before: Sequence[str] = (), after: Sequence[str] = (), remove: bool = False) -> "Run":
+        """As Client.run_break of this run; returns this run, brought up to date."""
+        return self._take(self._owner().run_break(self.id, before, after, remove))
+
+    def set_parameters(self, step: str, parameters: Mapping[str, Any]) -> "Run":
+        """As Client.run_set of this run; returns this run, brought up to date."""
+        return self._take(self._owner().run_set(self.id, step, parameters))
+
+    @property
+    def pauses(self) -> List[Tuple[str, str]]:
+        """Where it is paused, as (step, "before" or "after"); not known of runs from Client.runs()."""
+        return [(pause["step"], pause["at"]) for pause in self.raw.get("pauses") or []]
 
     def delete(self, force: bool = False) -> None:
         """As Client.run_delete of this run."""

@@ -5,12 +5,14 @@
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
 #include "cli/run-follow.h"
+#include "cli/run-pause.h"
 #include "cli/verbs.h"
 
 typedef struct {
         Common common;
         char *from, *key;
         GPtrArray *parameters; /* "NAME=VALUE" */
+        GPtrArray *before, *after;
         bool follow;
 } RetryOptions;
 
@@ -21,6 +23,7 @@ static const Option options[] = {
           "change a parameter; what depends on it runs again" },
         { "idempotency-key", 0, OPTION_STRING, offsetof(RetryOptions, key), "KEY",
           "a second retry with the same key gives the first run" },
+        RUN_BREAK_OPTIONS(RetryOptions),
         { "follow", 0, OPTION_BOOL, offsetof(RetryOptions, follow), NULL,
           "show the steps as they begin and end; exits with 0 only if the run succeeded" },
         COMMON_OPTIONS,
@@ -40,6 +43,8 @@ static json_t *body_of(const RetryOptions *retry, GError **error)
                 json_object_set_new(body, "from", json_string(retry->from));
         if (json_object_size(parameters) > 0)
                 json_object_set(body, "parameters", parameters);
+        run_pause_put(body, "break_before", retry->before);
+        run_pause_put(body, "break_after", retry->after);
         return body;
 }
 

@@ -1,4 +1,6 @@
 /* paddle run create, list, wait, stop, delete: runs of pipelines. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
@@ -7,6 +9,7 @@
 #include "cli/pipeline-stored.h"
 #include "cli/run-follow.h"
 #include "cli/run-package.h"
+#include "cli/run-pause.h"
 #include "cli/verbs.h"
 #include "net/url.h"
 
@@ -15,6 +18,7 @@ typedef struct {
         char *file, *format, *name, *image, *disabled, *user, *state, *stored, *key, *description,
                 *package_path, *queue;
         GPtrArray *parameters; /* "NAME=VALUE" */
+        GPtrArray *before, *after;
         bool follow, force, all, no_package, allow_large;
         gint64 limit, timeout_ms;
 } RunOptions;
@@ -41,6 +45,7 @@ static const Option create_options[] = {
           "send it even if it is over 2 GiB or 100,000 files" },
         { "idempotency-key", 0, OPTION_STRING, offsetof(RunOptions, key), "KEY",
           "a second creation with the same key gives the first run" },
+        RUN_BREAK_OPTIONS(RunOptions),
         { "follow", 0, OPTION_BOOL, offsetof(RunOptions, follow), NULL,
           "show the steps as they begin and end; exits with 0 only if the run succeeded" },
         COMMON_OPTIONS,
@@ -88,6 +93,8 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
                 json_object_set_new(body, "description", json_string(options->description));
         if (options->queue)
                 json_object_set_new(body, "queue", json_string(options->queue));
+        run_pause_put(body, "break_before", options->before);
+        run_pause_put(body, "break_after", options->after);
         return run_package_send(cli, &directory, body, error) &&
                run_post(cli, "/v1/runs", options->key, body, &run, error) &&
                run_begun(cli, run, options->follow, error);
@@ -139,10 +146,18 @@ static char *cell_time(const json_t *item, const Terminal *terminal)
         return duration_format(MAX((ended ? ended : clock_now_ms()) - begun, 0));
 }
 
+/* One that waits at a breakpoint needs its owner; other steps of it may run. */
+static char *cell_state(const json_t *item, const Terminal *terminal)
+{
+        bool paused = int_of(item, "paused") > 0 && strcmp(text_of(item, "state"), "running") == 0;
+
+        return g_strdup(paused ? "paused" : text_of(item, "state"));
+}
+
 static const Column columns[] = {
         { "ID", .member = "id", .fit = { 0, TABLE_WHOLE } },
         { "NAME", .member = "name", .fit = { 1, 8 } },
-        { "STATE", .member = "state", .fit = { 0, TABLE_WHOLE } },
+        { "STATE", .cell = cell_state, .fit = { 0, TABLE_WHOLE } },
         { "USER", .member = "user", .fit = { 4 } },
         { "CREATED", .member = "created_at", .fit = { 5, 17 } },
         { ">TIME", .cell = cell_time, .fit = { 6 } },

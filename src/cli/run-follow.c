@@ -49,6 +49,7 @@ typedef struct {
         Cli *cli;
         GHashTable *states; /* node -> its state, as it was printed */
         gint64 counts_due;  /* 0: no counts were printed */
+        char *pauses;       /* as they were printed; or NULL */
 } Steps;
 
 static void print_step(const Steps *steps, const json_t *node)
@@ -115,6 +116,38 @@ static bool show_steps(Steps *steps, const char *nodes, const json_t *run, GErro
         return true;
 }
 
+/* ---- pauses ---- */
+
+/* The server names the first hundred. Who waits only for the end is told, too. */
+static void print_pauses(const Steps *steps, const json_t *run, bool show)
+{
+        const json_t *pauses = json_object_get(run, "pauses"), *pause;
+        size_t i;
+
+        json_array_foreach((json_t *)(show ? pauses : NULL), i, pause) {
+                g_autofree char *step = text_visible(text_of(pause, "step"));
+
+                printf("%s: paused %s it\n", step, text_of(pause, "at"));
+        }
+        fflush(stdout);
+        if (json_array_size(pauses) > 0)
+                cli_say(steps->cli,
+                        "the run is paused: `paddle run continue %s` goes on, `paddle run step %s` with a single step",
+                        text_of(run, "id"), text_of(run, "id"));
+}
+
+/* When they have changed. */
+static void show_pauses(Steps *steps, const json_t *run, bool show)
+{
+        g_autofree char *now = json_format(json_object_get(run, "pauses"));
+
+        if (g_strcmp0(steps->pauses, now) == 0)
+                return;
+        g_free(steps->pauses);
+        steps->pauses = g_steal_pointer(&now);
+        print_pauses(steps, run, show);
+}
+
 /* ---- the run ---- */
 
 /* True: something has changed since the last look. */
@@ -138,7 +171,10 @@ static bool look(Steps *steps, const char *run, bool show, char **known, json_t 
         if (!http_call_json(steps->cli->client, "GET", path, NULL, ret, error))
                 return false;
         *ret_news = take_news(known, *ret);
-        return !*ret_news || !show || show_steps(steps, nodes, *ret, error);
+        if (*ret_news && show && !show_steps(steps, nodes, *ret, error))
+                return false;
+        show_pauses(steps, *ret, show);
+        return true;
 }
 
 static bool is_late(const char *run, gint64 deadline, GError **error)
@@ -190,6 +226,7 @@ bool run_follow(Cli *cli, const char *run, bool show, gint64 deadline, json_t **
         bool ok = wait(&steps, run, show, deadline, ret, error);
 
         g_hash_table_unref(steps.states);
+        g_free(steps.pauses);
         return ok;
 }
 

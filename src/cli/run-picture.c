@@ -167,7 +167,8 @@ static bool has_failed(const json_t *item)
 
 static bool is_over(const json_t *item)
 {
-        return !is_state(item, "running") && !is_state(item, "stopping") && !is_state(item, "pending");
+        return !is_state(item, "running") && !is_state(item, "stopping") && !is_state(item, "pending") &&
+               !is_state(item, "paused");
 }
 
 /* Of a loop that has ended only the items that failed. */
@@ -251,10 +252,12 @@ static char *details_of(const Drawing *drawing, const json_t *item)
                                         : duration_of(drawing, item, "started_at", "finished_at");
         g_autofree char *counts = counts_of(item), *message = text_visible(text_of(item, "message"));
         bool kept = is_set(item, "run"), cached = json_is_true(json_object_get(item, "cached"));
+        bool after = strcmp(text_of(item, "paused"), "after") == 0;
 
-        return g_strdup_printf("%s%s%s%s%s%s%s%s", time, counts, is_set(item, "job") ? "  job " : "",
-                               text_of(item, "job"), kept && !cached ? "  kept from run " : "",
-                               cached ? "" : text_of(item, "run"), *message ? "  " : "", message);
+        return g_strdup_printf("%s%s%s%s%s%s%s%s%s", time, counts, after ? "  paused after it" : "",
+                               is_set(item, "job") ? "  job " : "", text_of(item, "job"),
+                               kept && !cached ? "  kept from run " : "", cached ? "" : text_of(item, "run"),
+                               *message ? "  " : "", message);
 }
 
 static void draw(Drawing *drawing, const json_t *item, bool last)
@@ -267,6 +270,42 @@ static void draw(Drawing *drawing, const json_t *item, bool last)
         g_string_append(drawing->indent, last ? "   " : drawing->terminal->utf8 ? "│  " : "|  ");
         draw_children(drawing, item);
         g_string_truncate(drawing->indent, indent);
+}
+
+/* "paused before dag.train", each with the command that lets it go on. */
+static void draw_pauses(Drawing *drawing)
+{
+        const json_t *run = drawing->picture->run, *pauses = json_object_get(run, "pauses"), *pause;
+        size_t i;
+
+        json_array_foreach((json_t *)pauses, i, pause) {
+                g_autofree char *step = text_visible(text_of(pause, "step"));
+
+                put_line(drawing, LINE_WHOLE, g_strdup_printf("paused %s %s", text_of(pause, "at"), step), "",
+                         g_strdup_printf(": `paddle run continue %s %s`, or `paddle run step %s %s`",
+                                         text_of(run, "id"), step, text_of(run, "id"), step));
+        }
+        if (json_is_true(json_object_get(run, "single_steps")))
+                put_line(drawing, LINE_PLAIN,
+                         g_strdup_printf("single steps: `paddle run continue %s` ends them",
+                                         text_of(run, "id")),
+                         "", g_strdup(""));
+}
+
+/* "train: epochs=5", for the parameters that were changed while the run was paused. */
+static void draw_changes(Drawing *drawing)
+{
+        json_t *changes = json_object_get(drawing->picture->run, "changed_parameters"), *values, *value;
+        const char *step, *name;
+
+        json_object_foreach(changes, step, values)
+                json_object_foreach(values, name, value) {
+                        g_autofree char *text = json_is_string(value) ? g_strdup(json_string_value(value))
+                                                                      : json_format(value);
+                        g_autofree char *line = g_strdup_printf("changed: %s of %s is %s", name, step, text);
+
+                        put_line(drawing, LINE_PLAIN, text_visible(line), "", g_strdup(""));
+                }
 }
 
 static const char between_reasons[] = "; step '";
@@ -296,6 +335,8 @@ static void draw_head(Drawing *drawing, bool whole)
                 put_line(drawing, whole ? LINE_WHOLE : LINE_PLAIN,
                          g_strconcat(line == reasons ? "" : between_reasons + 2, *line, NULL), "",
                          g_strdup(""));
+        draw_pauses(drawing);
+        draw_changes(drawing);
 }
 
 static void put_tail(Drawing *drawing)

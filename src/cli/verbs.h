@@ -18,7 +18,8 @@ extern const Verb verb_schedule_create, verb_schedule_list, verb_schedule_show, 
 extern const Verb verb_pipeline_create, verb_pipeline_list, verb_pipeline_update, verb_pipeline_delete;
 
 extern const Verb verb_run_create, verb_run_list, verb_run_show, verb_run_wait, verb_run_stop, verb_run_logs,
-        verb_run_retry, verb_run_delete, verb_run_diff, verb_run_explain_cache;
+        verb_run_retry, verb_run_delete, verb_run_diff, verb_run_explain_cache, verb_run_step,
+        verb_run_continue, verb_run_break, verb_run_set;
 extern const Verb verb_cache_list, verb_cache_show, verb_cache_delete;
 extern const Verb verb_artifact_list, verb_artifact_delete;
 

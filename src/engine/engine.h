@@ -158,9 +158,10 @@ typedef struct {
         bool admin;
         const char *text; /* the definition, YAML or JSON */
         /* What the request changes: {"name", "image", "disabled", "failure_strategy", "parameters", "fs_id", "fs_name",
-         * "fs_default", "json_body", "queue", "queue_default", "package", "package_name", "requirements"}, each optional
-         * (DefinitionRequest); or NULL. `queue` is for steps that name none; the user must have access to it. Without it
-         * `queue_default` is, which is only looked at when such a step starts. */
+         * "fs_default", "json_body", "queue", "queue_default", "package", "package_name", "requirements", "break_before", "break_after"}, each
+         * optional (DefinitionRequest); or NULL. `queue` is for steps that name none; the user must have access to it. Without it
+         * `queue_default` is, which is only looked at when such a step starts. The last two are
+         * lists of steps at which the run pauses. */
         const json_t *request;
         const char *idempotency_key; /* or NULL */
         /* The version of a stored pipeline from which `text` was read; it must still exist when the run begins. Or NULL. */
@@ -177,11 +178,25 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
 /* Stops what runs; `force`: also post_process. ERR_NOT_FOUND, ERR_CONFLICT: it has ended. */
 void engine_stop_run(Engine *engine, const char *id, bool force, const char *by, EngineRunDone done,
                      void *arg);
+/* Lets a run go on that is paused (doc/reference/pipelines.md, "Breakpoints"). `step`: only from there; NULL: `single` from
+ * where it paused first, otherwise from everywhere. `single`: it pauses again at what starts next; so does one that is not
+ * paused. ERR_NOT_FOUND; ERR_CONFLICT: it has ended, is being stopped, or is not paused (there); ERR_INVALID: there is no such
+ * step. */
+void engine_continue_run(Engine *engine, const char *id, const char *step, bool single, const char *by,
+                         EngineRunDone done, void *arg);
+/* Sets or removes breakpoints before and after steps: lists of paths, or NULL. ERR_QUOTA: too many; else as above. */
+void engine_break_run(Engine *engine, const char *id, const json_t *before, const json_t *after, bool remove,
+                      const char *by, EngineRunDone done, void *arg);
+/* Changes parameters of a step before which the run is paused: an object. Errors as above; ERR_CONFLICT also: it has
+ * begun. */
+void engine_set_run(Engine *engine, const char *id, const char *step, const json_t *parameters,
+                    const char *by, EngineRunDone done, void *arg);
 typedef struct {
         const char *id;   /* of a run that has ended */
         const char *from; /* a component, "dag.step", made again with all that depends on it; or NULL */
         const json_t *parameters; /* other values, an object: what depends on them is made again; or NULL */
-        const char *idempotency_key; /* or NULL */
+        const json_t *before, *after; /* lists of steps at which the new run pauses; or NULL */
+        const char *idempotency_key;  /* or NULL */
 } EngineRetry;
 /* A new run of the same definition and owner that keeps what has succeeded (pipeline/run-retry.h). The answer is the new
  * run; it comes when all that is kept has been copied. ERR_NOT_FOUND; ERR_CONFLICT: the run has not ended, or succeeded and

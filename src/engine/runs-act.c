@@ -551,6 +551,7 @@ void runs_act(void *arg, RunActionKind kind, guint32 index)
         case ACTION_LOOK: look(actor, index); break;
         case ACTION_START: runs_start_step(actor, index); break;
         case ACTION_STOP: runs_stop_step(actor, index); break;
+        case ACTION_PAUSE: g_array_append_val(actor->live->paused, index); break;
         case ACTION_END: end(actor); break;
         }
 }

@@ -30,6 +30,7 @@ RunRecord *run_record_copy(const RunRecord *record)
         copy->fs = g_strdup(record->fs);
         copy->note = g_strdup(record->note);
         copy->retry_id = g_strdup(record->retry_id);
+        copy->control = g_strdup(record->control);
         copy->text = copy->request = copy->hash = NULL;
         return copy;
 }
@@ -371,6 +372,10 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
         if (run_command_check_bytes(engine, record, &error))
                 plan = run_plan_new(engine, run->text, run->request, &error);
         if (!plan) {
+                done(NULL, false, error, arg);
+                return;
+        }
+        if (!runs_take_breaks(record, plan->definition, run->request, NULL, &error)) {
                 done(NULL, false, error, arg);
                 return;
         }

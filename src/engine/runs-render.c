@@ -86,6 +86,7 @@ static RenderContext context_of(LiveRun *live)
                                 .instances = instances_of,
                                 .output = kept_output,
                                 .arg = live,
+                                .edits = live->edits,
                                 .lists = live->plan->lists,
                                 .memo = &live->memo };
 }

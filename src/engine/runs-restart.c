@@ -90,18 +90,44 @@ static bool restore_node(const Restoring *restoring, const RunNodeRecord *row)
         return true;
 }
 
+/* Where components pause. All DAGs are there. */
+static bool restore_pause(const Restoring *restoring, const RunChildRecord *row)
+{
+        const RunPause pause = {
+                .kind = row->pause, .at = row->pause_at, .epoch = row->pause_epoch, .passed = row->passed
+        };
+
+        if (!row->pause && !row->passed)
+                return true;
+        if (!is_component_of(restoring, row->dag, row->component) || row->pause > RUN_PAUSE_AFTER)
+                return false;
+        run_restore_pause(restoring->machine, row->dag, row->component, &pause);
+        return true;
+}
+
+static bool restore_pauses(const Restoring *restoring, const RunRows *children, guint from)
+{
+        for (guint i = from; i < children->at; i++)
+                if (!restore_pause(restoring, children->list->pdata[i]))
+                        return false;
+        return true;
+}
+
 bool runs_restore_rows(LiveRun *live, gint64 run, RunRows *nodes, RunRows *children)
 {
         g_autoptr(GHashTable) dags = g_hash_table_new(NULL, NULL);
         const Restoring restoring = { live->machine, live->plan->definition, dags, live->lists,
                                       &live->read,   &live->failed };
+        guint first;
 
+        (void)next_row(children, run);
+        first = children->at;
         for (;;) {
                 const RunNodeRecord *node = next_row(nodes, run);
                 const RunChildRecord *child = next_row(children, run);
 
                 if (!node && !child)
-                        return true;
+                        return restore_pauses(&restoring, children, first);
                 if (child && (!node || child->first <= node->node)) {
                         if (!restore_loop(&restoring, child))
                                 return false;
@@ -165,11 +191,14 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, RunRows *nodes
         LiveRun *live;
 
         live = runs_enter(engine, record, plan);
+        if (plan)
+                runs_restore_steps(live);
         if (plan && runs_restore_rows(live, record->seq, nodes, children)) {
                 live->makers = runs_makers(nodes->list, first, record->seq);
                 live->taken = runs_cache_restore(nodes->list, first, record->seq);
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
+                record->paused = run_paused(live->machine);
                 runs_count_nodes(engine, live);
                 runs_keep_lists(live);
                 return live;

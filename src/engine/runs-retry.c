@@ -25,6 +25,7 @@ typedef struct {
         GHashTable *lists; /* of loops that go on, as in LiveRun */
         gsize read;        /* as in LiveRun */
         gint64 earlier;    /* seq */
+        json_t *edits;     /* parameters that were changed in the earlier run, and hold on; or NULL */
         bool created;
 } RetryRun;
 
@@ -129,6 +130,7 @@ static void create(Engine *engine, RetryRun *retry)
         live = runs_add(engine, run_record_copy(record), retry->plan);
         run_free(live->machine);
         live->machine = g_steal_pointer(&retry->machine);
+        runs_read_control(live); /* its breakpoints */
         live->makers = g_steal_pointer(&retry->makers);
         live->taken = g_steal_pointer(&retry->taken);
         g_hash_table_unref(live->lists);
@@ -192,6 +194,7 @@ static void free_retry(Command *command)
         g_clear_pointer(&retry->taken, g_hash_table_unref);
         g_clear_pointer(&retry->lists, g_hash_table_unref);
         g_clear_pointer(&retry->plan, run_plan_unref);
+        json_decref(retry->edits);
 }
 
 static const CommandOps retry_ops = { .name = "retry run",
@@ -263,6 +266,12 @@ static json_t *merge_request(const json_t *earlier, const EngineRetry *wish)
         json_object_set_new(request, "parameters", parameters);
         json_object_set_new(request, "retry_of", json_string(wish->id));
         json_object_del(request, "from");
+        json_object_del(request, "break_before");
+        json_object_del(request, "break_after");
+        if (json_array_size(wish->before) > 0)
+                json_object_set(request, "break_before", (json_t *)wish->before);
+        if (json_array_size(wish->after) > 0)
+                json_object_set(request, "break_after", (json_t *)wish->after);
         if (wish->from)
                 json_object_set_new(request, "from", json_string(wish->from));
         return request;
@@ -318,6 +327,7 @@ static bool build_machine(RetryRun *retry, GError **error)
         RunRows nodes = { retry->kept.nodes, 0 }, children = { retry->kept.children, 0 };
         LiveRun live = { .record = retry->record, .plan = retry->plan };
 
+        live.edits = retry->edits;
         live.machine = retry->machine = run_new(retry->plan->definition, RUN_NODES_MAX);
         live.lists = retry->lists = runs_new_lists();
         if (!runs_restore_rows(&live, 0, &nodes, &children))
@@ -336,15 +346,34 @@ static bool build_machine(RetryRun *retry, GError **error)
         return true;
 }
 
-/* All but the engine's part. */
-static bool prepare(Engine *engine, RetryRun *retry, const RunRecord *earlier, const json_t *before,
-                    const json_t *request, const char *from, GError **error)
+/* The plan of the earlier run. Parameters that were changed while it was paused hold on, but for those of the request. */
+static RunPlan *earlier_plan(Engine *engine, RetryRun *retry, const RunRecord *earlier, const json_t *before,
+                             const json_t *wish, GError **error)
 {
         g_autoptr(RunPlan) was = run_plan_new(engine, earlier->text, before, error);
+        g_autoptr(json_t) request = json_deep_copy(before);
+        json_t *parameters = json_object_get(request, "parameters");
+
+        retry->edits = runs_edits_of(earlier);
+        if (!was || !retry->edits)
+                return g_steal_pointer(&was);
+        if (!parameters)
+                json_object_set_new(request, "parameters", parameters = json_object());
+        return runs_drop_edits(retry->edits, was->definition, wish, parameters)
+                       ? run_plan_new(engine, earlier->text, request, error)
+                       : g_steal_pointer(&was);
+}
+
+/* All but the engine's part. */
+static bool prepare(Engine *engine, RetryRun *retry, const RunRecord *earlier, const json_t *before,
+                    const json_t *request, const EngineRetry *wish, GError **error)
+{
+        g_autoptr(RunPlan) was = earlier_plan(engine, retry, earlier, before, wish->parameters, error);
 
         retry->earlier = earlier->seq;
         retry->plan = was ? run_plan_new(engine, earlier->text, request, error) : NULL;
-        return retry->plan && find_kept(engine, retry, earlier, was, from, error) &&
+        return retry->plan && find_kept(engine, retry, earlier, was, wish->from, error) &&
+               runs_take_breaks(retry->record, retry->plan->definition, request, retry->edits, error) &&
                build_machine(retry, error);
 }
 
@@ -371,7 +400,7 @@ void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone don
         if (run_command_repeated(engine, retry->record, done, arg)) {
                 command_free(&retry->run.command);
         } else if (!run_command_check_bytes(engine, retry->record, &error) ||
-                   !prepare(engine, retry, earlier, before, request, wish->from, &error)) {
+                   !prepare(engine, retry, earlier, before, request, wish, &error)) {
                 done(NULL, false, error, arg);
                 command_free(&retry->run.command);
         } else {

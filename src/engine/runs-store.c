@@ -75,6 +75,7 @@ static void store_child(void *arg, guint32 index)
         const Storing *storing = arg;
         const Run *machine = storing->live->machine;
         const RunChild *child = run_child(machine, index);
+        const RunPause *pause = run_pause_of(machine, index);
         bool loop = run_child_is_loop(machine, index);
         RunChildRecord *row = g_new0(RunChildRecord, 1);
 
@@ -85,6 +86,12 @@ static void store_child(void *arg, guint32 index)
                                  .count = loop ? child->count : 0,
                                  .rest = child->rest,
                                  .list = loop ? list_text(storing->live, index) : NULL };
+        if (pause) {
+                row->pause = pause->kind;
+                row->pause_at = pause->at;
+                row->pause_epoch = pause->epoch;
+                row->passed = pause->passed;
+        }
         g_ptr_array_add(storing->engine->batch.run_children, row);
 }
 
@@ -141,7 +148,8 @@ static bool is_changed(const LiveRun *live)
 
         return !was || now->state != was->state || now->stopping != was->stopping ||
                now->forced != was->forced || now->revision != was->revision || now->dropped != was->dropped ||
-               now->size / SIZE_STEP != was->size / SIZE_STEP || g_strcmp0(now->message, was->message) != 0;
+               now->size / SIZE_STEP != was->size / SIZE_STEP || now->paused != was->paused ||
+               g_strcmp0(now->message, was->message) != 0 || g_strcmp0(now->control, was->control) != 0;
 }
 
 void runs_store(Engine *engine)

@@ -78,6 +78,9 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->reads, g_array_unref);
         g_clear_pointer(&live->makers, g_hash_table_unref);
         runs_cache_leave(live);
+        run_breaks_unref(live->breaks);
+        json_decref(live->edits);
+        g_clear_pointer(&live->paused, g_array_unref);
         g_free(live->broken);
         g_free(live);
 }
@@ -232,7 +235,10 @@ LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->preparing = g_hash_table_new(NULL, NULL);
         live->reads = g_array_new(FALSE, FALSE, sizeof(guint32));
         runs_cache_enter(live);
+        live->paused = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->owner = join_owner(engine, live);
+        if (plan)
+                runs_read_control(live);
         if (plan)
                 run_plan_publish(engine, record->id, plan);
         g_hash_table_insert(engine->runs, &record->seq, live);
@@ -289,6 +295,7 @@ static RunRecord *copy_state(const RunRecord *record)
 
         copy->user = copy->name = copy->key = copy->text = copy->request = copy->retry_id = NULL;
         copy->source = copy->fs = copy->note = copy->hash = NULL;
+        copy->control = g_strdup(record->control);
         copy->message = g_strdup(record->message);
         return copy;
 }
@@ -471,6 +478,7 @@ static bool work_on(Engine *engine, LiveRun *live)
                 runs_start_prepared(&actor);
                 run_limit(live->machine, runs_more(engine, live));
                 more = run_work(live->machine, &budget, runs_act, &actor);
+                runs_note_pauses(engine, live);
         }
         runs_grow(engine, live);
         *left -= before - budget;
@@ -622,6 +630,7 @@ static void restore_record(LiveRun *live)
         now->revision = was->revision;
         now->finished = was->finished;
         now->size = was->size;
+        now->paused = was->paused;
         g_free(now->message);
         now->message = g_steal_pointer(&was->message);
         g_clear_pointer(&live->was, run_record_free);
@@ -634,6 +643,20 @@ static gboolean is_undone(gpointer child, gpointer items, gpointer arg)
         const LiveRun *live = arg;
 
         return !live->machine || GPOINTER_TO_UINT(child) >= run_children(live->machine);
+}
+
+/* What a command of this batch had set is forgotten. */
+static void restore_control(LiveRun *live)
+{
+        RunRecord *now = live->record, *was = live->was;
+
+        g_array_set_size(live->paused, 0);
+        if (g_strcmp0(now->control, was->control) == 0)
+                return;
+        g_free(now->control);
+        now->control = g_steal_pointer(&was->control);
+        if (live->machine)
+                runs_read_control(live);
 }
 
 static void restore_machine(Engine *engine, LiveRun *live)
@@ -666,6 +689,7 @@ void runs_restore(Engine *engine)
                         leave(engine, live);
                         continue;
                 }
+                restore_control(live);
                 restore_record(live);
                 restore_machine(engine, live);
                 runs_make_due(engine, live);

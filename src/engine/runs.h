@@ -46,6 +46,8 @@ enum {
         RUN_WORD_MAX = 1023,          /* bytes of an artifact in a condition */
         RUN_REASONS_MAX = 5,          /* failed steps that the message of a run names */
         RUN_PATH_MAX = 4096,          /* bytes of a path in a record of an artifact */
+        RUN_CONTROL_MAX = 64 * 1024,  /* bytes of the breakpoints and changed parameters of a run */
+        RUN_PAUSES_NAMED = 10,        /* paused steps that an event names */
 };
 
 /* A compiled definition, counted: a command and its run share it. */
@@ -115,6 +117,9 @@ typedef struct LiveRun {
         GHashTable *cache;  /* node -> CacheNode: of steps that asked the cache, see runs-cache.h */
         GArray *cache_asks; /* guint32: nodes that ask the cache after the commit */
         GHashTable *taken;  /* node -> CacheTaken: of results from the cache; NULL: none */
+        RunBreaks *breaks;  /* what record->control says; or NULL */
+        json_t *edits;      /* parameters that were changed, as in RenderContext; or NULL */
+        GArray *paused;     /* guint32: children that have paused in this batch, for the event */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
         RunKept *kept; /* of a retry: what is copied into the store while nobody sees the run; else NULL */
         guint kept_at; /* rows of it that were copied: first those of `nodes`, then `children` */
@@ -200,6 +205,25 @@ LiveRun *run_command_begin(Engine *engine, RunRecord *record, RunPlan *plan);
 void run_record_set_version(RunRecord *record, gint64 pipeline, int version, const char *hash);
 /* True if the key was used before: `done` has its answer. */
 bool run_command_repeated(Engine *engine, const RunRecord *record, EngineRunDone done, void *arg);
+
+/* ---- runs-pause.c ---- */
+
+/* `request` may have "break_before" and "break_after", lists of places: sets them in the record of a new run, which has no
+ * control yet, with `edits` (or NULL) as its changed parameters. False with an error: a place is wrong. Any thread. */
+bool runs_take_breaks(RunRecord *record, const Definition *definition, const json_t *request,
+                      const json_t *edits, GError **error);
+/* The changed parameters of a record that was read with its text; a new reference, or NULL. */
+json_t *runs_edits_of(const RunRecord *record);
+/* A retry wishes for other parameters (an object, or NULL): removes those that hold no more from `edits`. `before`: the
+ * parameters of the earlier request, which get the removed ones, so that what used them is seen to change. False: none. */
+bool runs_drop_edits(json_t *edits, const Definition *definition, const json_t *wish, json_t *before);
+/* Makes `breaks` and `edits` of the record, and gives the machine the breakpoints. What is not understood any more is left
+ * out. */
+void runs_read_control(LiveRun *live);
+/* An event for what has paused in this batch; how many are paused, for the record. */
+void runs_note_pauses(Engine *engine, LiveRun *live);
+/* Single steps and the epoch, as they were stored. */
+void runs_restore_steps(LiveRun *live);
 
 /* ---- runs-retry.c ---- */
 

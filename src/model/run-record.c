@@ -40,6 +40,7 @@ void run_record_free(RunRecord *record)
         g_free(record->fs);
         g_free(record->note);
         g_free(record->hash);
+        g_free(record->control);
         g_free(record->retry_id);
         g_free(record);
 }

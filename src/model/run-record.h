@@ -31,6 +31,9 @@ static inline bool node_is_final(NodeState state)
 const char *node_state_name(NodeState state);
 bool node_state_parse(const char *name, NodeState *ret); /* false: unknown name */
 
+/* Where a component pauses. The numbers are in databases. */
+typedef enum { RUN_PAUSE_NONE, RUN_PAUSE_BEFORE, RUN_PAUSE_AFTER } RunPauseKind;
+
 typedef struct {
         gint64 seq;      /* the store's key; grows with creation, never used again */
         gint64 revision; /* of its last event */
@@ -53,11 +56,14 @@ typedef struct {
         int version;      /* of it */
         gint64 schedule;  /* seq of the schedule that created it, perhaps deleted since; 0: none */
         gint64 scheduled; /* the tick for which it did, ms */
-        bool admin;       /* created with an administrator's rights */
-        bool stopping;    /* a user stops it */
-        bool forced;      /* ... with its post_process */
-        bool dropped;     /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
-        guint8 state;     /* NodeState */
+        char *control; /* breakpoints, changed parameters, single steps: an object in JSON (engine/runs-pause.c); or NULL.
+                            Read with the text */
+        guint32 paused; /* components that are paused */
+        bool admin;     /* created with an administrator's rights */
+        bool stopping;  /* a user stops it */
+        bool forced;    /* ... with its post_process */
+        bool dropped;   /* deleted: it is no longer shown, and its jobs and nodes are being deleted */
+        guint8 state;   /* NodeState */
         gint64 created, finished;
         gint64 size; /* about how many bytes it takes in the store, with its nodes, lists and jobs. While it runs the
                         stored number may be 64 KiB too small */
@@ -94,15 +100,17 @@ void run_node_record_free(RunNodeRecord *record);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunNodeRecord, run_node_record_free)
 
 /* What is known of a component in an instance of a DAG beside its nodes: the length of its loop, and the state of the
- * nodes that never were made. Most components have no row. */
+ * nodes that never were made, and where it pauses. Most components have no row. */
 typedef struct {
         gint64 run;
         guint32 dag; /* the node of the DAG */
         guint32 component;
         guint32 first,
                 count; /* of a loop: its nodes are first to first + count - 1; count 0: it is no loop, or not known */
-        guint8 rest; /* NODE_TERMINATED, NODE_CANCELLED; NODE_NONE: they will be made, or there are none */
-        char *list;  /* of a loop over an artifact: its text as it was read, an array in JSON; or NULL */
+        guint8 rest;  /* NODE_TERMINATED, NODE_CANCELLED; NODE_NONE: they will be made, or there are none */
+        guint8 pause; /* RunPauseKind */
+        guint32 pause_at, pause_epoch, passed; /* as in RunPause (pipeline/run.h) */
+        char *list; /* of a loop over an artifact: its text as it was read, an array in JSON; or NULL */
 } RunChildRecord;
 void run_child_record_free(RunChildRecord *record);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunChildRecord, run_child_record_free)

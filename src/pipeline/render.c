@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/keyed-hash.h"
+#include "pipeline/edit.h"
 #include "pipeline/render-internal.h"
 #include "pipeline/value.h"
 
@@ -351,6 +352,16 @@ static bool check_type(const RenderContext *context, const Need *need, const jso
                        text_at(context, need->name), component_name(context->definition, need->component));
 }
 
+/* The value to which the parameter was changed; borrowed, or NULL. */
+static json_t *edited(const RenderContext *context, const Need *need)
+{
+        g_autofree char *path =
+                context->edits ? edit_path(context->definition, need->dag, need->component) : NULL;
+
+        return path ? json_object_get(json_object_get(context->edits, path), text_at(context, need->name))
+                    : NULL;
+}
+
 /* Also if an earlier instance needed it. */
 static bool is_known(Resolver *resolver, const Need *need)
 {
@@ -385,7 +396,8 @@ static bool resolve_top(Resolver *resolver, GError **error)
         const Definition *definition = resolver->context->definition;
         guint32 owner;
         const Value *value = component_parameter(definition, need.component, need.name, &owner);
-        bool templates = value && value->kind == VALUE_TEXT && value->text.pieces;
+        json_t *changed = edited(resolver->context, &need);
+        bool templates = !changed && value && value->kind == VALUE_TEXT && value->text.pieces;
         json_t *result;
 
         if (g_hash_table_contains(resolver->known, &need)) {
@@ -398,8 +410,9 @@ static bool resolve_top(Resolver *resolver, GError **error)
                 return err_set(error, ERR_INVALID, "RE-03: '%s' has no parameter '%s'",
                                component_name(definition, need.component),
                                definition_text(definition, need.name));
-        result = templates ? resolve_pieces(resolver, &value->text, &need, error)
-                           : value_of(resolver->context, value);
+        result = changed     ? json_incref(changed)
+                 : templates ? resolve_pieces(resolver, &value->text, &need, error)
+                             : value_of(resolver->context, value);
         if (!result)
                 return !(error && *error) &&
                        err_set(error, ERR_INVALID, "RE-03: the parameter '%s' is not UTF-8",

@@ -49,8 +49,9 @@ typedef struct RenderContext {
         /* Commands keep the templates of their own outputs, or inputs, as they are written: for fingerprints. */
         bool keep_outputs, keep_inputs;
         void *arg;
-        GHashTable *lists; /* of render_lists, for many instances of one definition; or NULL */
-        RenderMemo *memo;  /* or NULL */
+        const json_t *edits; /* changed parameters (edit.h); or NULL */
+        GHashTable *lists;   /* of render_lists, for many instances of one definition; or NULL */
+        RenderMemo *memo;    /* or NULL */
 } RenderContext;
 
 /* All lists and long texts of the definition as JSON, by their Value, so that instances share them; the caller's. One

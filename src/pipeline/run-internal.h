@@ -9,6 +9,8 @@ typedef enum {
         WORK_RELEASE, /* a child has succeeded: its dependants wait for one less */
         WORK_CANCEL,  /* a child has failed: its dependants are cancelled */
         WORK_STOP,    /* a DAG: what runs is stopped, what did not start is cancelled */
+        WORK_PAUSED,  /* a child has paused after its end */
+        WORK_GO,      /* what was paused before the present epoch goes on */
         WORK_END,     /* the run is final */
 } WorkKind;
 
@@ -35,17 +37,21 @@ typedef struct {
         guint32 front; /* the child behind which WORK_ENTER inserts the next one; RUN_NONE: at the front */
         Span work, waiting;
         guint32 slots, asked;
+        guint32 pauses; /* number */
+        guint32 paused, paused_first, paused_last;
+        guint32 epoch;
         guint8 state; /* NODE_NONE: not begun */
-        bool stopping, forced, full;
+        bool stopping, forced, full, stepping;
 } Totals;
 
 struct Run {
         const Definition *definition;
         guint32 nodes_max;
         guint32 nodes_limit, children_limit; /* at most nodes_max */
-        UndoArray nodes, children, dags;
-        GArray *work;    /* Work; those of totals.work */
-        GArray *waiting; /* Waiting; those of totals.waiting */
+        UndoArray nodes, children, dags, pauses;
+        RunBreaks *breaks; /* or NULL */
+        GArray *work;      /* Work; those of totals.work */
+        GArray *waiting;   /* Waiting; those of totals.waiting */
         Totals totals;
         Totals kept; /* as they were at the last run_keep */
         RunAction action;
@@ -82,6 +88,16 @@ static inline RunDag *touch_dag(Run *run, guint32 i)
         return undo_array_touch(&run->dags, i);
 }
 
+static inline RunPause *pause_at(const Run *run, guint32 i)
+{
+        return undo_array_get(&run->pauses, i);
+}
+
+static inline bool child_is_paused(const Run *run, const RunChild *child)
+{
+        return child->pause && pause_at(run, child->pause - 1)->listed;
+}
+
 /* ---- run.c ---- */
 
 /* A reference has the body of its target. */
@@ -100,7 +116,34 @@ NodeState run_end_of_dag(const RunDag *dag);
 void run_fail_child(Run *run, guint32 index);
 void run_stop_dag(Run *run, guint32 index);
 
+void run_add_work(Run *run, WorkKind kind, guint32 index);
+void run_remove_ready(Run *run, guint32 index);
+/* All nodes of the child are final, and it does not pause (any more). */
+void run_finish_child(Run *run, guint32 index);
+bool run_child_loops(const Run *run, guint32 index);
+bool run_is_disabled(const Run *run, guint32 dag, guint32 component);
+
 /* Puts a child into the list of ready ones, behind the child `after`; RUN_NONE: at the front. */
 void run_insert_ready(Run *run, guint32 index, guint32 after);
 /* The next child that depends on this one, or RUN_NONE. */
 guint32 run_next_dependant(Run *run, guint32 index);
+
+/* ---- run-restore.c ---- */
+
+/* The instance of the DAG of a node, which is made if it is not there yet. */
+guint32 run_restored_dag(Run *run, guint32 node);
+
+/* ---- run-pause.c ---- */
+
+/* True: a child whose turn to start has come pauses instead. */
+bool run_pause_before(Run *run, guint32 index);
+/* True: it pauses after its end. */
+bool run_pause_after(Run *run, guint32 index);
+/* Its DAG is stopped: it is paused no longer, and ends if it had paused after its end. */
+void run_drop_pause(Run *run, guint32 index);
+/* All that is paused goes on, at once. */
+void run_drop_pauses(Run *run);
+bool run_work_paused(Run *run, guint32 index);
+bool run_work_go(Run *run, guint32 index);
+/* After a restart: those that are paused come into their list, others go on. */
+void run_restore_pauses(Run *run);

@@ -10,7 +10,7 @@ static void restore_dag(Run *run, guint32 node)
                 run_prepare_child(run, node_at(run, node)->inner, dag->children + dag->entered);
 }
 
-static guint32 restored_dag(Run *run, guint32 node)
+guint32 run_restored_dag(Run *run, guint32 node)
 {
         if (run->totals.nodes == 0)
                 run_reserve_first(run);
@@ -21,7 +21,7 @@ static guint32 restored_dag(Run *run, guint32 node)
 
 void run_restore_loop(Run *run, guint32 dag_node, guint32 component, guint32 first, guint32 count)
 {
-        RunChild *child = touch_child(run, run_child_of(run, restored_dag(run, dag_node), component));
+        RunChild *child = touch_child(run, run_child_of(run, run_restored_dag(run, dag_node), component));
 
         child->first = first;
         child->count = count;
@@ -32,7 +32,7 @@ void run_restore_loop(Run *run, guint32 dag_node, guint32 component, guint32 fir
 
 void run_restore_node(Run *run, guint32 index, guint32 dag_node, const RunNode *was, bool inner)
 {
-        guint32 dag = restored_dag(run, dag_node), child_index = run_child_of(run, dag, was->component);
+        guint32 dag = run_restored_dag(run, dag_node), child_index = run_child_of(run, dag, was->component);
         RunChild *child = touch_child(run, child_index);
         RunNode *node;
 
@@ -64,6 +64,11 @@ static void count_node(RunDag *dag, RunChild *child, const RunNode *node)
         dag->terminated |= node->state == NODE_TERMINATED;
 }
 
+static bool is_paused_after(const Run *run, const RunChild *child)
+{
+        return child->pause && pause_at(run, child->pause - 1)->kind == RUN_PAUSE_AFTER;
+}
+
 static void count_child(Run *run, guint32 index)
 {
         RunChild *child = child_at(run, index);
@@ -75,7 +80,7 @@ static void count_child(Run *run, guint32 index)
                 count_node(dag, child, node_at(run, child->first + i));
         while (child->made < child->count && node_at(run, child->first + child->made)->state != NODE_NONE)
                 child->made++;
-        child->done = child->open == 0;
+        child->done = child->open == 0 && !is_paused_after(run, child);
         dag->open -= child->done;
 }
 
@@ -94,7 +99,7 @@ static void resume_child(Run *run, guint32 index)
 {
         RunChild *child = child_at(run, index);
 
-        if (child->done || dag_at(run, child->dag)->stopping)
+        if (child->done || dag_at(run, child->dag)->stopping || child_is_paused(run, child))
                 return;
         if (child->waiting == 0 && (child->first == (guint32)RUN_NONE || child->unmade > 0))
                 run_insert_ready(run, index, run->totals.ready_last);
@@ -153,7 +158,7 @@ static void each_child(Run *run, guint32 dags, bool final, void (*visit)(Run *ru
 
 void run_restored(Run *run, bool stopping, bool forced)
 {
-        guint32 root = restored_dag(run, RUN_ROOT), dags = run->totals.dags;
+        guint32 root = run_restored_dag(run, RUN_ROOT), dags = run->totals.dags;
 
         run->totals.stopping = stopping;
         run->totals.forced = forced;
@@ -162,6 +167,7 @@ void run_restored(Run *run, bool stopping, bool forced)
         each_child(run, dags, true, cancel_rest);
         each_child(run, dags, false, release_restored);
         each_child(run, dags, false, resume_failure);
+        run_restore_pauses(run);
         resume_stop(run, dags);
         if (stopping)
                 run_stop_dag(run, root);

@@ -16,9 +16,11 @@ Run *run_new(const Definition *definition, guint32 nodes_max)
         undo_array_init(&run->nodes, sizeof(RunNode), offsetof(RunNode, touched));
         undo_array_init(&run->children, sizeof(RunChild), offsetof(RunChild, touched));
         undo_array_init(&run->dags, sizeof(RunDag), offsetof(RunDag, touched));
+        undo_array_init(&run->pauses, sizeof(RunPause), offsetof(RunPause, touched));
         run->work = g_array_new(FALSE, FALSE, sizeof(Work));
         run->waiting = g_array_new(FALSE, FALSE, sizeof(Waiting));
         run->totals.ready_first = run->totals.ready_last = run->totals.front = (guint32)RUN_NONE;
+        run->totals.paused_first = run->totals.paused_last = (guint32)RUN_NONE;
         run->kept = run->totals;
         return run;
 }
@@ -41,6 +43,8 @@ void run_free(Run *run)
         undo_array_clear(&run->nodes);
         undo_array_clear(&run->children);
         undo_array_clear(&run->dags);
+        undo_array_clear(&run->pauses);
+        run_breaks_unref(run->breaks);
         g_array_unref(run->work);
         g_array_unref(run->waiting);
         g_free(run);
@@ -68,13 +72,13 @@ static guint32 n_components(const Run *run, guint32 component)
 }
 
 /* The loop of post_process is not expanded. */
-static bool child_loops(const Run *run, guint32 index)
+bool run_child_loops(const Run *run, guint32 index)
 {
         return run_body(run, run_child_component(run, index))->loops &&
                dag_at(run, child_at(run, index)->dag)->node != RUN_POST;
 }
 
-static bool is_disabled(const Run *run, guint32 dag, guint32 component)
+bool run_is_disabled(const Run *run, guint32 dag, guint32 component)
 {
         guint32 chain[DEFINITION_DEPTH_MAX + 1];
         gsize n = 0;
@@ -123,7 +127,7 @@ void run_insert_ready(Run *run, guint32 index, guint32 after)
         *(next == (guint32)RUN_NONE ? &run->totals.ready_last : &touch_child(run, next)->prev) = index;
 }
 
-static void remove_ready(Run *run, guint32 index)
+void run_remove_ready(Run *run, guint32 index)
 {
         RunChild *child = touch_child(run, index);
 
@@ -136,7 +140,7 @@ static void remove_ready(Run *run, guint32 index)
         child->ready = false;
 }
 
-static void add_work(Run *run, WorkKind kind, guint32 index)
+void run_add_work(Run *run, WorkKind kind, guint32 index)
 {
         const Work work = { .kind = kind, .index = index };
 
@@ -174,7 +178,7 @@ void run_stop_dag(Run *run, guint32 index)
         if (dag->stopping)
                 return;
         dag->stopping = true;
-        add_work(run, WORK_STOP, index);
+        run_add_work(run, WORK_STOP, index);
 }
 
 NodeState run_end_of_dag(const RunDag *dag)
@@ -184,7 +188,7 @@ NodeState run_end_of_dag(const RunDag *dag)
         return dag->terminated || dag->cancelled ? NODE_TERMINATED : NODE_SUCCEEDED;
 }
 
-static void end_child(Run *run, guint32 index)
+void run_finish_child(Run *run, guint32 index)
 {
         RunChild *child = touch_child(run, index);
         RunDag *dag = touch_dag(run, child->dag);
@@ -192,10 +196,16 @@ static void end_child(Run *run, guint32 index)
         child->done = true;
         if (!child->bad) {
                 child->at = 0;
-                add_work(run, WORK_RELEASE, index);
+                run_add_work(run, WORK_RELEASE, index);
         }
         if (--dag->open == 0)
                 run_end_node(run, dag->node, run_end_of_dag(dag));
+}
+
+static void end_child(Run *run, guint32 index)
+{
+        if (!run_pause_after(run, index))
+                run_finish_child(run, index);
 }
 
 /* A failure stops all up to the entry points, or only cancels what depends on the child. */
@@ -209,7 +219,7 @@ void run_fail_child(Run *run, guint32 index)
         child->failed = true;
         if (run->definition->continues) {
                 child->at = 0;
-                add_work(run, WORK_CANCEL, index);
+                run_add_work(run, WORK_CANCEL, index);
                 return;
         }
         for (guint32 node = dag_at(run, dag_index)->node; node != RUN_ROOT && node != RUN_POST;
@@ -245,7 +255,7 @@ static void end_run(Run *run)
                 run->totals.state = run->totals.stopping ? NODE_TERMINATED : NODE_FAILED;
         else
                 run->totals.state = NODE_SUCCEEDED;
-        add_work(run, WORK_END, 0);
+        run_add_work(run, WORK_END, 0);
 }
 
 /* Without a post_process step its DAG is empty, and ends at once. After a restart it may have begun. */
@@ -314,7 +324,7 @@ static guint32 make_node(Run *run, guint32 index)
 /* One node stands for a component that has none to run. */
 static void make_placeholder(Run *run, guint32 index, NodeState state)
 {
-        remove_ready(run, index);
+        run_remove_ready(run, index);
         reserve_nodes(run, index, 1);
         run_end_node(run, make_node(run, index), state);
 }
@@ -369,7 +379,7 @@ static void enter_dag(Run *run, guint32 node)
         if (empty)
                 run_end_node(run, node, NODE_SUCCEEDED);
         else
-                add_work(run, WORK_ENTER, node_at(run, node)->inner);
+                run_add_work(run, WORK_ENTER, node_at(run, node)->inner);
 }
 
 /* ---- work: one step each; true: the item is done ---- */
@@ -423,7 +433,7 @@ static void drop_unmade(Run *run, guint32 index, NodeState rest)
                 child->count = 1;
         else if (child->unmade == 0)
                 return;
-        remove_ready(run, index);
+        run_remove_ready(run, index);
         child->rest = rest;
         child->open -= child->unmade;
         child->unmade = 0;
@@ -441,7 +451,7 @@ static bool work_cancel(Run *run, guint32 index)
                 return true;
         if (!child_at(run, dependant)->done) {
                 drop_unmade(run, dependant, NODE_CANCELLED);
-                add_work(run, WORK_CANCEL, dependant);
+                run_add_work(run, WORK_CANCEL, dependant);
         }
         return false;
 }
@@ -466,8 +476,11 @@ static bool work_stop(Run *run, guint32 index)
         RunDag *dag = touch_dag(run, index);
         guint32 child_index = dag->children + dag->stopped;
         RunChild *child = touch_child(run, child_index);
-        bool made = (child->ready || child->started) && dag->node != RUN_POST;
+        bool paused = child_is_paused(run, child);
+        bool made = (child->ready || child->started || paused) && dag->node != RUN_POST;
 
+        if (paused)
+                run_drop_pause(run, child_index);
         if (!child->done && child->stopped < child->seen) {
                 stop_node(run, child->first + child->stopped++);
                 return false;
@@ -488,8 +501,9 @@ static bool work_end(Run *run, guint32 index)
 }
 
 static bool (*const works[])(Run *run, guint32 index) = {
-        [WORK_ENTER] = work_enter, [WORK_RELEASE] = work_release, [WORK_CANCEL] = work_cancel,
-        [WORK_STOP] = work_stop,   [WORK_END] = work_end,
+        [WORK_ENTER] = work_enter, [WORK_RELEASE] = work_release,   [WORK_CANCEL] = work_cancel,
+        [WORK_STOP] = work_stop,   [WORK_PAUSED] = run_work_paused, [WORK_GO] = run_work_go,
+        [WORK_END] = work_end,
 };
 
 /* ---- serving ready children ---- */
@@ -503,7 +517,7 @@ static bool needs_slot(const Run *run, guint32 child)
 
 static void wait_for_slot(Run *run, guint32 child)
 {
-        remove_ready(run, child);
+        run_remove_ready(run, child);
         add_waiting(run, child, false);
 }
 
@@ -513,10 +527,10 @@ static void start_child(Run *run, guint32 index)
         RunChild *child = touch_child(run, index);
 
         child->started = true;
-        if (is_disabled(run, child->dag, run_child_component(run, index))) {
+        if (run_is_disabled(run, child->dag, run_child_component(run, index))) {
                 make_placeholder(run, index, NODE_SKIPPED);
-        } else if (child_loops(run, index)) {
-                remove_ready(run, index);
+        } else if (run_child_loops(run, index)) {
+                run_remove_ready(run, index);
                 child->asked = true;
                 run->totals.asked++;
                 run->action(run->arg, ACTION_EXPAND, index);
@@ -534,7 +548,7 @@ static void serve_node(Run *run, guint32 child)
         RunNode *node = touch_node(run, index);
 
         if (child_at(run, child)->made == child_at(run, child)->count)
-                remove_ready(run, child);
+                run_remove_ready(run, child);
         if (!run_body(run, node->component)->looks) {
                 enter_dag(run, index);
                 return;
@@ -561,6 +575,8 @@ static bool serve_ready(Run *run)
 
         if (index == (guint32)RUN_NONE || run->totals.asked >= ASKED_MAX)
                 return false;
+        if (run_pause_before(run, index))
+                return true;
         child = touch_child(run, index);
         if (child->first == (guint32)RUN_NONE) {
                 start_child(run, index);
@@ -569,7 +585,7 @@ static bool serve_ready(Run *run)
         } else if (!skip_made(run, child)) {
                 serve_node(run, index);
         } else if (child->made == child->count) {
-                remove_ready(run, index);
+                run_remove_ready(run, index);
         }
         return true;
 }
@@ -590,7 +606,7 @@ static bool serve_waiting_child(Run *run, guint32 index)
 {
         RunChild *child = touch_child(run, index);
 
-        if (child->done)
+        if (child->done || run_pause_before(run, index))
                 return true;
         if (child->first == (guint32)RUN_NONE)
                 reserve_nodes(run, index, 1);
@@ -753,6 +769,8 @@ void run_stop(Run *run, bool force)
                 run_stop_dag(run, node_at(run, RUN_ROOT)->inner);
         else if (force && !node_is_final(post->state))
                 run_stop_dag(run, post->inner);
+        else
+                run_drop_pauses(run); /* of post_process, which goes on */
 }
 
 void run_keep(Run *run)
@@ -760,6 +778,7 @@ void run_keep(Run *run)
         undo_array_keep(&run->nodes);
         undo_array_keep(&run->children);
         undo_array_keep(&run->dags);
+        undo_array_keep(&run->pauses);
         keep_span(run->work, &run->totals.work);
         keep_span(run->waiting, &run->totals.waiting);
         run->kept = run->totals;
@@ -770,6 +789,7 @@ void run_undo(Run *run)
         undo_array_undo(&run->nodes);
         undo_array_undo(&run->children);
         undo_array_undo(&run->dags);
+        undo_array_undo(&run->pauses);
         run->totals = run->kept;
 }
 
@@ -792,7 +812,7 @@ void run_failed_leaves(const Run *run, void (*failed)(void *arg, guint32 node), 
 
 bool run_child_is_loop(const Run *run, guint32 child)
 {
-        return child_at(run, child)->first != (guint32)RUN_NONE && child_loops(run, child);
+        return child_at(run, child)->first != (guint32)RUN_NONE && run_child_loops(run, child);
 }
 
 void run_changed_children(const Run *run, void (*changed)(void *arg, guint32 child), void *arg)
@@ -804,6 +824,8 @@ void run_changed_children(const Run *run, void (*changed)(void *arg, guint32 chi
                 if ((was->first != now->first && run_child_is_loop(run, index)) || was->rest != now->rest)
                         changed(arg, index);
         }
+        for (guint i = 0; i < run->pauses.kept->len; i++)
+                changed(arg, pause_at(run, g_array_index(run->pauses.kept, guint32, i))->child);
 }
 
 /* ---- state ---- */
@@ -870,6 +892,6 @@ NodeState run_state_of(const Run *run, guint32 index, guint32 number)
 gsize run_size(const Run *run)
 {
         return sizeof *run + undo_array_size(&run->nodes) + undo_array_size(&run->children) +
-               undo_array_size(&run->dags) + run->work->len * sizeof(Work) +
+               undo_array_size(&run->dags) + undo_array_size(&run->pauses) + run->work->len * sizeof(Work) +
                run->waiting->len * sizeof(Waiting);
 }

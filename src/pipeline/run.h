@@ -24,6 +24,9 @@
  *
  * A component that was never made, because of a failure or a stop, is CANCELLED.
  *
+ * A child pauses at a breakpoint, or in single steps (run_step): before it is made, before the next item of its loop, or
+ * after its end, so that what depends on it waits. A paused child is in no list of ready children, and holds no slot.
+ *
  * A change is undone by run_undo() until run_keep() is called: both take time in proportion to what changed since.
  * The rules: doc/reference/pipelines.md, "Runs". */
 #pragma once
@@ -33,6 +36,7 @@
 
 #include "model/run-record.h"
 #include "pipeline/definition.h"
+#include "pipeline/run-break.h"
 
 enum {
         RUN_ROOT = 0,  /* the node of the entry points */
@@ -66,6 +70,7 @@ typedef struct {
         guint32 at;         /* so many of its dependants were released or cancelled */
         guint32 stopped;    /* so many of its nodes were stopped */
         guint32 next, prev; /* in the list of ready children */
+        guint32 pause;      /* index + 1 of its RunPause; 0: it never paused */
         guint8 rest;        /* state of the nodes that are not made: NODE_NONE, _TERMINATED or _CANCELLED */
         bool ready;         /* in that list */
         bool started;       /* it was served once */
@@ -94,11 +99,27 @@ typedef struct {
         bool touched;
 } RunDag;
 
+enum { RUN_PASSED = -1 }; /* as guint32: also behind it */
+
+/* Of a child that pauses, or did. The places before a child are counted: 0 is before its loop is made, and N + 1 before the
+ * item N of it. */
+typedef struct {
+        guint32 child;
+        guint32 at;     /* the place of `kind` */
+        guint32 epoch;  /* run_epoch when it began: an earlier one has ended */
+        guint32 passed; /* it pauses at no place below it; RUN_PASSED: it paused after its end, and went on */
+        guint32 next, prev; /* in the list of paused children, if it is in it */
+        guint8 kind;        /* RunPauseKind */
+        bool listed; /* it is paused. After a restart, one with a kind may have earlier items to make first */
+        bool touched;
+} RunPause;
+
 typedef enum {
         ACTION_EXPAND, /* `index` is a child: its loop; answer: run_expanded */
         ACTION_LOOK,   /* a node: its condition; answer: run_looked */
         ACTION_START,  /* a node of a step: its job; answer: run_started, or run_ended */
         ACTION_STOP,   /* a node of a step that is STARTING or RUNNING: its job; answer: run_ended */
+        ACTION_PAUSE,  /* a child has paused */
         ACTION_END,    /* the run is final: run_state */
 } RunActionKind;
 
@@ -134,6 +155,15 @@ void run_want(Run *run, guint32 index);
 /* A user's stop. `force`: post_process is stopped, too, or does not start. */
 void run_stop(Run *run, bool force);
 
+/* Where the run pauses from now on; NULL: nowhere. What is paused stays so. run_undo does not put the earlier ones back. A
+ * stop ends all pauses, and after it there are none. */
+void run_set_breaks(Run *run, RunBreaks *breaks);
+/* Single steps: the run pauses at all that would start from now on. `index`: a paused child that goes on now; or
+ * RUN_NONE. */
+void run_step(Run *run, guint32 index);
+/* No single steps. `index`: a paused child that goes on; RUN_NONE: all that are paused now. */
+void run_continue(Run *run, guint32 index);
+
 /* Does what follows from the events, at most *budget steps, which it counts down. True: there is more to do. */
 bool run_work(Run *run, guint *budget, RunAction action, void *arg);
 
@@ -160,14 +190,20 @@ guint32 run_node_child(const Run *run, guint32 node);
 /* The state of a node of a child, made or not. */
 NodeState run_state_of(const Run *run, guint32 index, guint32 number);
 guint32 run_slots_used(const Run *run);
+guint32 run_paused(const Run *run);       /* children that are paused */
+guint32 run_paused_first(const Run *run); /* the one that paused first; RUN_NONE: none */
+bool run_is_stepping(const Run *run);
+guint32 run_epoch(const Run *run); /* grows when all that is paused goes on */
+/* NULL: it never paused. */
+const RunPause *run_pause_of(const Run *run, guint32 child);
 
 /* Calls `changed` for each node that has changed since run_keep, once. */
 void run_changed(const Run *run, void (*changed)(void *arg, guint32 node), void *arg);
 /* The same for each node that failed, or was terminated without a stop, since run_keep, and is no DAG that had started: it
  * is the deepest reason for a failure of the nodes above it. */
 void run_failed_leaves(const Run *run, void (*failed)(void *arg, guint32 node), void *arg);
-/* The same for each child that must be stored beside its nodes, and has changed: a loop whose length became known, and
- * a child whose nodes never will be made. */
+/* The same for each child that must be stored beside its nodes, and has changed: a loop whose length became known, a
+ * child whose nodes never will be made, and one that has paused or went on. It may be called twice for a child. */
 void run_changed_children(const Run *run, void (*changed)(void *arg, guint32 child), void *arg);
 /* True if the child is a loop whose list has `count` items, with the nodes from `first` on. */
 bool run_child_is_loop(const Run *run, guint32 child);
@@ -183,5 +219,9 @@ gsize run_size(const Run *run); /* bytes, without the definition */
 void run_restore_loop(Run *run, guint32 dag_node, guint32 component, guint32 first, guint32 count);
 /* Of `was`: component, number, job, state and culprit. `inner`: a DAG that had started. */
 void run_restore_node(Run *run, guint32 index, guint32 dag_node, const RunNode *was, bool inner);
+/* What a child's RunPause was: kind, at, epoch, passed. After all nodes. */
+void run_restore_pause(Run *run, guint32 dag_node, guint32 component, const RunPause *was);
+/* As it was (run_is_stepping, run_epoch); before run_restored. */
+void run_restore_steps(Run *run, bool stepping, guint32 epoch);
 /* The run goes on with the next run_work; call run_keep before it. */
 void run_restored(Run *run, bool stopping, bool forced);

@@ -177,6 +177,12 @@ GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_
         return store->ops->run_nodes(store, query, ret_next, error);
 }
 
+bool store_run_pauses(Store *store, gint64 run, int limit, char **ret_control, GPtrArray **ret,
+                      GError **error)
+{
+        return store->ops->run_pauses(store, run, limit, ret_control, ret, error);
+}
+
 GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error)
 {
         store_check_read();

@@ -175,6 +175,10 @@ GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_
 bool store_last_job(Store *store, gint64 *ret, GError **error);
 /* RunChildRecord, at most `limit`, in order of dag and component. */
 GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error);
+/* RunChildRecord of those that are paused, as above; the caller's. *ret_control: as in RunRecord; the caller's. A pause
+ * that began before the epoch of the control has ended already. */
+bool store_run_pauses(Store *store, gint64 run, int limit, char **ret_control, GPtrArray **ret,
+                      GError **error);
 /* How many nodes of a loop are in a state; only of nodes that have a row. */
 typedef struct {
         guint32 dag, component; /* as in RunChildRecord */
@@ -332,6 +336,8 @@ struct StoreOps {
         GPtrArray *(*run_nodes)(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
         bool (*last_job)(Store *store, gint64 *ret, GError **error);
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
+        bool (*run_pauses)(Store *store, gint64 run, int limit, char **ret_control, GPtrArray **ret,
+                           GError **error);
         GArray *(*run_loop_counts)(Store *store, gint64 run, guint32 longer, int limit, GError **error);
         bool (*run_counts)(Store *store, gint64 run, gint64 ret[NODE_STATES], GError **error);
         RunRecord *(*run_expired)(Store *store, gint64 before, GError **error);

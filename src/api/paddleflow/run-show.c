@@ -49,9 +49,11 @@ typedef struct {
         RenderContext context;
         GArray *entries; /* Entry, by DAG, component, number */
         GStringChunk *makers;
-        GHashTable *taken; /* node -> json_t: what its row says in `reuse`, of results from the cache */
-        GHashTable *rests; /* (dag, component) -> NodeState of nodes that never were made */
-        GPtrArray *page;   /* RunNodeRecord: some nodes with their texts */
+        GHashTable *taken;  /* node -> json_t: what its row says in `reuse`, of results from the cache */
+        GHashTable *rests;  /* (dag, component) -> NodeState of nodes that never were made */
+        GHashTable *paused; /* a set of (dag, component): what is paused before it has nodes */
+        json_t *control;    /* as in RunRecord; or NULL */
+        GPtrArray *page;    /* RunNodeRecord: some nodes with their texts */
         Level levels[LEVELS];
         guint n;
         enum { HEAD, RUNTIME, POST_PROCESS, ENDED } stage;
@@ -110,6 +112,16 @@ static bool read_nodes(Show *show, GError **error)
         return true;
 }
 
+/* Older clients know no such state: it is pending. */
+static void add_pause(Show *show, const RunChildRecord *child)
+{
+        gint64 key = run_child_key(child->dag, child->component);
+
+        if (child->pause == RUN_PAUSE_BEFORE && child->pause_at == 0 &&
+            child->pause_epoch >= json_integer_value(json_object_get(show->control, "epoch")))
+                g_hash_table_add(show->paused, g_memdup2(&key, sizeof key));
+}
+
 static bool read_rests(Show *show, GError **error)
 {
         g_autoptr(GPtrArray) children =
@@ -122,6 +134,7 @@ static bool read_rests(Show *show, GError **error)
                 if (child->rest)
                         g_hash_table_insert(show->rests, g_memdup2(&key, sizeof key),
                                             GINT_TO_POINTER(child->rest));
+                add_pause(show, child);
         }
         return children != NULL;
 }
@@ -449,14 +462,14 @@ static void pop(Show *show)
         json_decref(show->levels[--show->n].list);
 }
 
-/* One that has no node: it was cancelled, or stopped while it waited. Nothing: it may still begin. */
+/* One that has no node: it was cancelled, stopped while it waited, or is paused. Nothing: it may still begin. */
 static bool make_rest(const Show *show, const Level *level, Entry *ret)
 {
         gint64 key = run_child_key(level->node, level->at);
         int rest = GPOINTER_TO_INT(g_hash_table_lookup(show->rests, &key));
 
         *ret = (Entry){ .dag = level->node, .component = level->at, .state = (guint8)rest };
-        return rest != NODE_NONE;
+        return rest != NODE_NONE || g_hash_table_contains(show->paused, &key);
 }
 
 /* A DAG with components goes on in a level of its own. */
@@ -632,6 +645,8 @@ static void show_free(void *arg)
         g_clear_pointer(&show->page, g_ptr_array_unref);
         g_clear_pointer(&show->lists, g_hash_table_unref);
         g_hash_table_unref(show->rests);
+        g_hash_table_unref(show->paused);
+        json_decref(show->control);
         g_array_unref(show->entries);
         g_string_chunk_free(show->makers);
         g_hash_table_unref(show->taken);
@@ -680,6 +695,8 @@ static Show *show_new(PaddleFlow *flow, RunRecord *run)
         show->taken = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)json_decref);
         show->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
         show->rests = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+        show->paused = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+        show->control = run->control ? json_parse_own(run->control, strlen(run->control), NULL) : NULL;
         return show;
 }
 
@@ -695,6 +712,7 @@ static bool prepare(Show *show, GError **error)
                                          .instances = instances_of,
                                          .output = kept_output,
                                          .arg = show,
+                                         .edits = json_object_get(show->control, "parameters"),
                                          .lists = show->lists };
         return read_nodes(show, error) && read_rests(show, error);
 }

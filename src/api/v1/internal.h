@@ -39,8 +39,8 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
         package_routes[], file_routes[], token_routes[], user_routes[], second_factor_routes[],
         secret_routes[], catalog_routes[], filesystem_routes[], scheduler_routes[], metrics_routes[],
         ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[], result_routes[],
-        run_routes[], run_sum_routes[], artifact_routes[], cache_routes[], pipeline_routes[],
-        schedule_routes[];
+        run_routes[], run_sum_routes[], run_pause_routes[], artifact_routes[], cache_routes[],
+        pipeline_routes[], schedule_routes[];
 
 /* The parameter `user` of routes below /v1/jobs/{job}: its sentence, and a query with nothing else. */
 #define WHOSE_JOB "Whose job a name means (administrators)."

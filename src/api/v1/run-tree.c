@@ -10,6 +10,7 @@ enum {
         ROWS_MAX = 20000,   /* of a tree */
         ITEMS_MAX = 5000,   /* of a tree */
         INSTANCES_MAX = 20, /* of a loop that are shown, if it has more: a long one */
+        PAUSES_MAX = 100,   /* that are named */
         PAGE = 1000,
         NAMED_MAX = 3,           /* dependencies that are named */
         DEPENDENCIES_MAX = 1000, /* of one component that are looked at */
@@ -148,11 +149,72 @@ json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nod
         return NULL;
 }
 
+/* ---- pauses ---- */
+
+static const char *const pause_words[] = { [RUN_PAUSE_BEFORE] = "before", [RUN_PAUSE_AFTER] = "after" };
+
+/* "dag-1.train", "train-3"; NULL: it was deleted meanwhile. */
+static char *pause_path(Store *store, const RunText *text, GHashTable *dags, const RunChildRecord *child,
+                        GError **error)
+{
+        const RunNodeRecord node = { .run = child->run,
+                                     .dag = child->dag,
+                                     .component = child->component,
+                                     .number = child->pause_at ? child->pause_at - 1 : 0 };
+        char *path = run_node_path(store, text, dags, &node, true, error);
+
+        if (path && !child->pause_at && is_loop(text->definition, child->dag, child->component))
+                *strrchr(path, '-') = '\0'; /* the loop as a whole */
+        return path;
+}
+
+static json_t *format_pauses(Store *store, const RunText *text, const GPtrArray *children, gint64 epoch,
+                             GError **error)
+{
+        g_autoptr(GHashTable) dags = run_paths_new();
+        json_t *list = json_array();
+
+        for (guint i = 0; text && i < children->len; i++) {
+                const RunChildRecord *child = children->pdata[i];
+                g_autofree char *path = NULL;
+
+                if (child->pause_epoch < epoch || child->pause > RUN_PAUSE_AFTER)
+                        continue;
+                path = pause_path(store, text, dags, child, error);
+                if (path)
+                        json_array_append_new(list, json_pack("{s:s, s:s}", "step", path, "at",
+                                                              pause_words[child->pause]));
+        }
+        return list;
+}
+
+json_t *run_pauses_format(Store *store, const RunText *text, const RunRecord *run, json_t **ret_control,
+                          GError **error)
+{
+        g_autoptr(GPtrArray) children = NULL;
+        g_autofree char *control = NULL;
+        g_autoptr(GError) failed = NULL;
+        json_t *list, *object;
+
+        if (!store_run_pauses(store, run->seq, PAUSES_MAX, &control, &children, error))
+                return NULL;
+        object = control ? json_parse_own(control, strlen(control), NULL) : NULL;
+        *ret_control = object ? object : json_object();
+        list = format_pauses(store, text, children,
+                             json_integer_value(json_object_get(*ret_control, "epoch")), &failed);
+        if (failed)
+                g_clear_pointer(&list, json_decref);
+        if (failed)
+                g_propagate_error(error, g_steal_pointer(&failed));
+        return list;
+}
+
 /* ---- the tree ---- */
 
 typedef struct {
         const Definition *definition;
         const RunRecord *run;
+        gint64 epoch;
         GHashTable *nodes;    /* (dag, component) -> GPtrArray of RunNodeRecord, borrowed */
         GHashTable *children; /* (dag, component) -> RunChildRecord, borrowed */
         GHashTable *counts;   /* (dag, component) of a long loop -> gint64[NODE_STATES] */
@@ -191,6 +253,32 @@ static void enter_node(Tree *tree, RunNodeRecord *node)
         g_ptr_array_add(list, node);
 }
 
+/* NULL: it is not paused. */
+static const char *pause_of(const Tree *tree, guint32 dag, guint32 component)
+{
+        const RunChildRecord *child = look_up(tree->children, dag, component);
+
+        return child && child->pause && child->pause <= RUN_PAUSE_AFTER && child->pause_epoch >= tree->epoch
+                       ? pause_words[child->pause]
+                       : NULL;
+}
+
+/* It has not begun. */
+static bool is_paused_before(const Tree *tree, guint32 dag, guint32 component)
+{
+        const char *word = pause_of(tree, dag, component);
+
+        return word && strcmp(word, "before") == 0;
+}
+
+static void put_pause(const Tree *tree, json_t *object, guint32 dag, guint32 component)
+{
+        const char *word = pause_of(tree, dag, component);
+
+        if (word)
+                json_object_set_new(object, "paused", json_string(word));
+}
+
 static json_t *format_children(Tree *tree, guint32 dag, guint32 component, NodeState state);
 
 static json_t *format_instance(Tree *tree, const RunNodeRecord *node, bool numbered)
@@ -214,7 +302,7 @@ static json_t *format_instance(Tree *tree, const RunNodeRecord *node, bool numbe
 static void count_states(const Tree *tree, const GPtrArray *nodes, guint32 dag, guint32 component,
                          gint64 ret[NODE_STATES]);
 
-/* All its instances have succeeded or were skipped. */
+/* All its instances have succeeded or were skipped, and it does not pause. */
 static bool is_done(const Tree *tree, guint32 dag, guint32 component)
 {
         const RunChildRecord *child = look_up(tree->children, dag, component);
@@ -223,7 +311,8 @@ static bool is_done(const Tree *tree, guint32 dag, guint32 component)
 
         if (nodes || look_up(tree->counts, dag, component))
                 count_states(tree, nodes, dag, component, counts);
-        return counts[NODE_SUCCEEDED] + counts[NODE_SKIPPED] >= MAX(child ? child->count : 1, 1);
+        return counts[NODE_SUCCEEDED] + counts[NODE_SKIPPED] >= MAX(child ? child->count : 1, 1) &&
+               !pause_of(tree, dag, component);
 }
 
 /* "'a', 'b' and others": dependencies that have not succeeded yet; NULL: all have. The caller's. */
@@ -266,14 +355,22 @@ static json_t *format_waiting(Tree *tree, guint32 dag, guint32 component, NodeSt
         NodeState state = child && child->rest       ? (NodeState)child->rest
                           : node_is_final(dag_state) ? NODE_CANCELLED
                                                      : NODE_NONE;
-        g_autofree char *message = state == NODE_NONE ? wait_of(tree, dag, component) : NULL;
+        bool paused = is_paused_before(tree, dag, component);
+        g_autofree char *message = state == NODE_NONE && !paused ? wait_of(tree, dag, component) : NULL;
 
         tree->items++;
         return json_pack("{s:s, s:s, s:s, s:s?}", "name", component_name(tree->definition, component), "type",
                          is_loop(tree->definition, dag, component) ? "loop"
                          : is_dag(tree->definition, component)     ? "dag"
                                                                    : "step",
-                         "state", node_state_name(state), "message", message);
+                         "state", paused ? "paused" : node_state_name(state), "message", message);
+}
+
+/* A loop that is paused at an item, of which nothing runs. */
+static bool loop_is_paused(const Tree *tree, guint32 dag, guint32 component, const gint64 counts[NODE_STATES])
+{
+        return is_paused_before(tree, dag, component) && counts[NODE_RUNNING] == 0 &&
+               counts[NODE_STOPPING] == 0;
 }
 
 /* What the instances of a loop are together. */
@@ -341,11 +438,14 @@ static json_t *format_loop(Tree *tree, const GPtrArray *nodes, guint32 dag, guin
         counts[rest] += MAX(count - begun, 0);
         return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "name",
                          component_name(tree->definition, component), "type", "loop", "state",
-                         node_state_name(loop_state(counts, rest)), "count", (json_int_t)count, "states",
-                         format_counts(counts), "children", format_instances(tree, nodes, count));
+                         loop_is_paused(tree, dag, component, counts)
+                                 ? "paused"
+                                 : node_state_name(loop_state(counts, rest)),
+                         "count", (json_int_t)count, "states", format_counts(counts), "children",
+                         format_instances(tree, nodes, count));
 }
 
-static json_t *format_component(Tree *tree, guint32 dag, guint32 component, NodeState dag_state)
+static json_t *format_unpaused(Tree *tree, guint32 dag, guint32 component, NodeState dag_state)
 {
         const GPtrArray *nodes = look_up(tree->nodes, dag, component);
         g_autoptr(GPtrArray) none = NULL;
@@ -357,6 +457,14 @@ static json_t *format_component(Tree *tree, guint32 dag, guint32 component, Node
         if (is_loop(tree->definition, dag, component))
                 return format_loop(tree, nodes, dag, component);
         return format_instance(tree, nodes->pdata[0], false);
+}
+
+static json_t *format_component(Tree *tree, guint32 dag, guint32 component, NodeState dag_state)
+{
+        json_t *object = format_unpaused(tree, dag, component, dag_state);
+
+        put_pause(tree, object, dag, component);
+        return object;
 }
 
 /* The components in a DAG, or in the library component that it refers to. The nesting is bounded by
@@ -543,13 +651,14 @@ static void tree_clear(Tree *tree)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Tree, tree_clear)
 
-json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, bool *ret_partial,
-                        GError **error)
+json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, gint64 epoch,
+                        bool *ret_partial, GError **error)
 {
         g_autoptr(GPtrArray) children = store_run_children(store, run->seq, ROWS_MAX, error);
         g_auto(Tree) tree = {
                 .definition = text->definition,
                 .run = run,
+                .epoch = epoch,
                 .nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, list_unref),
                 .children = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
                 .counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free),

@@ -17,9 +17,15 @@ char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const R
  * ("cached"). NULL with an error of the store. */
 json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nodes, GError **error);
 
+/* Where the run is paused: {"step": "dag-1.train", "at": "before" | "after"}, at most 100 of them; a new array. `text` NULL:
+ * it is paused nowhere. *ret_control: what was set for it (engine/runs-pause.c), an object. NULL with an error of the store. */
+json_t *run_pauses_format(Store *store, const RunText *text, const RunRecord *run, json_t **ret_control,
+                          GError **error);
+
 /* The components of the run in the order of the definition, each with its instances:
  *      {"name", "type": "step" | "dag" | "loop", "state", "job", "run", "cached", "started_at", "finished_at", "message",
- *       "number", "count", "states": {state: number}, "children": [...]}
- * A long loop shows some of its instances only. *ret_partial: the run is too large to be shown whole. */
-json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, bool *ret_partial,
-                        GError **error);
+ *       "number", "count", "states": {state: number}, "paused", "children": [...]}
+ * A long loop shows some of its instances only. `epoch`: pauses that began earlier are over. *ret_partial: the run is too
+ * large to be shown whole. */
+json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, gint64 epoch,
+                        bool *ret_partial, GError **error);

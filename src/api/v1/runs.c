@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/filesystem.h"
+#include "pipeline/run-break.h"
 
 enum {
         BODY_MAX = 36 * 1024 * 1024, /* a text of 16 MiB, of which a character may be written as two */
@@ -28,30 +29,63 @@ static json_t *format_run(const RunRecord *run)
         g_autofree char *schedule = run->schedule ? numbered_id_format("schedule", run->schedule) : NULL;
         g_autofree char *scheduled = run->scheduled ? clock_format(run->scheduled) : NULL;
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s, s:s?, s:s?}",
-                         "id", run->id, "name", run->name, "user", run->user, "state",
-                         node_state_name(run_record_state(run)), "message", run->message ? run->message : "",
-                         "attempt", (int)run->attempt, "retry_of", run->retry_id, "revision",
-                         (json_int_t)run->revision, "created_at", created, "finished_at", finished,
-                         "pipeline", pipeline, "version", pipeline ? json_integer(run->version) : json_null(),
-                         "description", run->note ? run->note : "", "schedule", schedule, "scheduled_at",
-                         scheduled);
+        return json_pack(
+                "{s:s, s:s, s:s, s:s, s:s, s:i, s:s?, s:I, s:s, s:s?, s:s?, s:o, s:s, s:s?, s:s?, s:I}", "id",
+                run->id, "name", run->name, "user", run->user, "state",
+                node_state_name(run_record_state(run)), "message", run->message ? run->message : "",
+                "attempt", (int)run->attempt, "retry_of", run->retry_id, "revision",
+                (json_int_t)run->revision, "created_at", created, "finished_at", finished, "pipeline",
+                pipeline, "version", pipeline ? json_integer(run->version) : json_null(), "description",
+                run->note ? run->note : "", "schedule", schedule, "scheduled_at", scheduled, "paused",
+                (json_int_t)run->paused);
+}
+
+static json_t *list_of(const json_t *control, const char *name)
+{
+        json_t *list = json_object_get(control, name);
+
+        return list ? json_incref(list) : json_array();
+}
+
+/* Where it is paused, and what was set for it: breakpoints, parameters, single steps. */
+static bool put_pauses(Api *api, const RunRecord *run, const RunText *text, json_t *reply, gint64 *ret_epoch,
+                       GError **error)
+{
+        g_autoptr(json_t) control = NULL;
+        json_t *pauses = run_pauses_format(api->store, text, run, &control, error), *parameters;
+
+        if (!pauses)
+                return false;
+        parameters = json_object_get(control, "parameters");
+        *ret_epoch = json_integer_value(json_object_get(control, "epoch"));
+        json_object_set_new(reply, "pauses", pauses);
+        json_object_set_new(reply, "break_before", list_of(control, "before"));
+        json_object_set_new(reply, "break_after", list_of(control, "after"));
+        json_object_set_new(reply, "changed_parameters",
+                            json_is_object(parameters) ? json_incref(parameters) : json_object());
+        json_object_set_new(reply, "single_steps",
+                            json_boolean(json_is_true(json_object_get(control, "stepping"))));
+        return true;
 }
 
 /* With the number of its nodes in each state. */
-static json_t *format_whole(Api *api, const RunRecord *run, GError **error)
+static json_t *format_whole(Api *api, const RunRecord *run, const RunText *text, gint64 *ret_epoch,
+                            GError **error)
 {
         gint64 counts[NODE_STATES];
-        json_t *reply, *states;
+        g_autoptr(json_t) reply = NULL;
+        json_t *states;
 
         if (!store_run_counts(api->store, run->seq, counts, error))
                 return NULL;
         reply = format_run(run);
+        if (!put_pauses(api, run, text, reply, ret_epoch, error))
+                return NULL;
         states = json_object();
         for (int state = NODE_RUNNING; state < NODE_STATES; state++)
                 json_object_set_new(states, node_state_name((NodeState)state), json_integer(counts[state]));
         json_object_set_new(reply, "nodes", states);
-        return reply;
+        return g_steal_pointer(&reply);
 }
 
 /* By its id, or the newest one of the caller with this name. */
@@ -120,7 +154,7 @@ typedef struct {
         int status; /* 204: without a body */
 } Change;
 
-static void change_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
+void api_run_changed(const RunRecord *run, bool repeated, const GError *error, void *arg)
 {
         g_autofree Change *change = arg;
         g_autoptr(json_t) reply = run ? format_run(run) : NULL;
@@ -134,7 +168,7 @@ static void change_done(const RunRecord *run, bool repeated, const GError *error
         http_request_unref(change->request);
 }
 
-static Change *change_new(HttpRequest *request, int status)
+void *api_run_change(HttpRequest *request, int status)
 {
         Change *change = g_new0(Change, 1);
 
@@ -153,13 +187,24 @@ static bool take_text(const json_t *body, const char *key, json_t *ret, GError *
         return true;
 }
 
+static bool take_breaks(const json_t *body, const char *key, json_t *ret, GError **error)
+{
+        json_t *list = NULL;
+
+        if (!json_get_array(body, "", key, BREAKS_MAX, &list, error))
+                return false;
+        if (json_array_size(list) > 0)
+                json_object_set(ret, key, list);
+        return true;
+}
+
 /* The part of the body that the run keeps beside the definition. */
 static json_t *take_request(const json_t *body, GError **error)
 {
-        static const char *const known[] = { "definition", "pipeline", "version",      "name",
-                                             "image",      "disabled", "description",  "failure_strategy",
-                                             "parameters", "package",  "package_name", "requirements",
-                                             "queue",      NULL };
+        static const char *const known[] = { "definition", "pipeline",     "version",      "name",
+                                             "image",      "disabled",     "description",  "failure_strategy",
+                                             "parameters", "package",      "package_name", "requirements",
+                                             "queue",      "break_before", "break_after",  NULL };
         static const char *const texts[] = { "name",    "image",        "disabled",     "failure_strategy",
                                              "package", "package_name", "requirements", "queue" };
         const json_t *parameters = json_object_get(body, "parameters");
@@ -176,6 +221,9 @@ static json_t *take_request(const json_t *body, GError **error)
         }
         if (json_object_size(parameters) > 0)
                 json_object_set(request, "parameters", (json_t *)parameters);
+        if (!take_breaks(body, "break_before", request, error) ||
+            !take_breaks(body, "break_after", request, error))
+                return NULL;
         json_object_set_new(request, "fs_default", json_string(FILESYSTEM_HOME)); /* no set-up is needed */
         return g_steal_pointer(&request);
 }
@@ -245,7 +293,7 @@ static void create_run(HttpRequest *request, void *arg)
         if (body && take_run(request, body, &run, &wanted, &error) &&
             take_source(api, request, body, &run, &version, &error) &&
             api_take_package(api, http_request_caller(request), wanted, &error))
-                engine_create_run(api->engine, &run, change_done, change_new(request, 201));
+                engine_create_run(api->engine, &run, api_run_changed, api_run_change(request, 201));
         else
                 http_fail(request, error);
 }
@@ -265,8 +313,8 @@ static void stop_run(HttpRequest *request, void *arg)
         (void)http_request_body(request, &len);
         body = len > 0 ? http_request_json(request, &error) : json_object();
         if (body && json_only(body, "", known, &error) && json_get_bool(body, "", "force", &force, &error))
-                engine_stop_run(api->engine, run->id, force, http_request_caller(request)->user, change_done,
-                                change_new(request, 200));
+                engine_stop_run(api->engine, run->id, force, http_request_caller(request)->user,
+                                api_run_changed, api_run_change(request, 200));
         else
                 http_fail(request, error);
 }
@@ -274,10 +322,12 @@ static void stop_run(HttpRequest *request, void *arg)
 /* What a retry changes. False with an error. */
 static bool read_retry(const json_t *body, EngineRetry *ret, GError **error)
 {
-        static const char *const known[] = { "from", "parameters", NULL };
+        static const char *const known[] = { "from", "parameters", "break_before", "break_after", NULL };
         const json_t *parameters = json_object_get(body, "parameters");
 
         if (!json_only(body, "", known, error) ||
+            !json_get_array(body, "", "break_before", BREAKS_MAX, (json_t **)&ret->before, error) ||
+            !json_get_array(body, "", "break_after", BREAKS_MAX, (json_t **)&ret->after, error) ||
             !json_get_string(body, "", "from", WORD_MAX, &ret->from, error))
                 return false;
         if (parameters && !json_is_null(parameters) && !json_is_object(parameters))
@@ -301,7 +351,7 @@ static void retry_run(HttpRequest *request, void *arg)
         body = len > 0 ? http_request_json(request, &error) : json_object();
         if (body && run_package_use(api->store, api->packages, run, &error) &&
             api_take_key(request, &retry.idempotency_key, &error) && read_retry(body, &retry, &error))
-                engine_retry_run(api->engine, &retry, change_done, change_new(request, 201));
+                engine_retry_run(api->engine, &retry, api_run_changed, api_run_change(request, 201));
         else
                 http_fail(request, error);
 }
@@ -317,7 +367,7 @@ static void delete_run(HttpRequest *request, void *arg)
         run = api_run(api, request);
         if (run)
                 engine_delete_run(api->engine, run->id, force, http_request_caller(request)->user,
-                                  change_done, change_new(request, 204));
+                                  api_run_changed, api_run_change(request, 204));
 }
 
 /* ---- reading ---- */
@@ -411,7 +461,10 @@ static void show_run(HttpRequest *request, void *arg)
         Api *api = arg;
         g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
-        g_autoptr(json_t) reply = run ? format_whole(api, run, &error) : NULL;
+        g_autoptr(RunText) text =
+                run && run->paused > 0 ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
+        gint64 epoch;
+        g_autoptr(json_t) reply = run && !error ? format_whole(api, run, text, &epoch, &error) : NULL;
 
         if (reply)
                 http_reply_json(request, 200, reply);
@@ -481,16 +534,16 @@ static void show_tree(HttpRequest *request, void *arg)
         g_autoptr(GError) error = NULL;
         g_autoptr(RunText) text = run ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
         bool partial = false;
-        json_t *items = text ? run_tree_format(api->store, text, run, &partial, &error) : NULL;
-        g_autoptr(json_t) reply = items ? format_whole(api, run, &error) : NULL;
+        gint64 epoch = 0;
+        g_autoptr(json_t) reply = text ? format_whole(api, run, text, &epoch, &error) : NULL;
+        json_t *items = reply ? run_tree_format(api->store, text, run, epoch, &partial, &error) : NULL;
 
-        if (reply) {
+        if (items) {
                 put_waits(api, items);
                 json_object_set_new(reply, "items", items);
                 json_object_set_new(reply, "partial", json_boolean(partial));
                 http_reply_json(request, 200, reply);
         } else if (run) {
-                json_decref(items);
                 http_fail(request, error);
         }
 }

@@ -372,7 +372,7 @@ typedef struct {
 
 static void record_action(void *arg, RunActionKind kind, guint32 index)
 {
-        static const char *const words[] = { "expand", "look", "start", "stop", "end" };
+        static const char *const words[] = { "expand", "look", "start", "stop", "pause", "end" };
         Recorded *recorded = arg;
 
         g_string_append_printf(recorded->actions, "%s%s", recorded->actions->len ? " " : "", words[kind]);

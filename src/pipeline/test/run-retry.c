@@ -129,6 +129,7 @@ static void act(void *arg, RunActionKind kind, guint32 index)
                 run_ended(play->run, index, fails(play, index) ? NODE_FAILED : NODE_SUCCEEDED);
                 break;
         case ACTION_STOP:
+        case ACTION_PAUSE:
         case ACTION_END: break;
         }
 }

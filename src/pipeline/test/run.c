@@ -6,7 +6,8 @@
  *
  * What a condition says, how long a loop is and how a job ends follows from a hash of the instance's path, so that it
  * is the same after a restart. Between events a run is undone and does the same again, or is made again from its nodes.
- * A run that has ended is retried, also from a random component on. */
+ * A run that has ended is retried, also from a random component on. Breakpoints come and go, and what is paused goes on by
+ * steps or as a whole. */
 #include "pipeline/run.h"
 
 #include <string.h>
@@ -211,6 +212,9 @@ typedef struct {
         bool again;     /* a retry makes it again */
         NodeState rest; /* of things that were never made */
         guint count;    /* 0: not known */
+        RunPauseKind pause;
+        bool ended;       /* it was looked at once whether it pauses after its end */
+        guint at, passed; /* as in RunPause */
         GPtrArray *things;
 } Group;
 
@@ -238,6 +242,9 @@ typedef struct {
         Thing *root, *post; /* post: NULL until it begins */
         GQueue queue;       /* Group */
         GQueue waiting;     /* Waiter: for slots */
+        GQueue paused;      /* Group */
+        GPtrArray *breaks;  /* texts: "before c1.c2-3" */
+        bool stepping;
         guint slots, asks;
         bool stopping, forced, ended;
         NodeState state;
@@ -274,7 +281,8 @@ static char *path_of(const char *dag, const char *name, guint number)
         return number ? g_strdup_printf("%s/%s-%u", dag, name, number) : g_strdup_printf("%s/%s", dag, name);
 }
 
-static bool group_done(const Group *group)
+/* Also if it pauses after its end. */
+static bool group_ended(const Group *group)
 {
         if (group->rest == NODE_NONE && (group->count == 0 || group->things->len < group->count))
                 return false;
@@ -287,9 +295,14 @@ static bool group_done(const Group *group)
         return true;
 }
 
-static bool group_ok(const Group *group)
+static bool group_done(const Group *group)
 {
-        if (group->rest != NODE_NONE || !group_done(group))
+        return group->pause != RUN_PAUSE_AFTER && group_ended(group);
+}
+
+static bool all_ok(const Group *group)
+{
+        if (group->rest != NODE_NONE || !group_ended(group))
                 return false;
         for (guint i = 0; i < group->things->len; i++) {
                 NodeState state = ((Thing *)group->things->pdata[i])->state;
@@ -298,6 +311,11 @@ static bool group_ok(const Group *group)
                         return false;
         }
         return true;
+}
+
+static bool group_ok(const Group *group)
+{
+        return group_done(group) && all_ok(group);
 }
 
 /* The number of the next thing to make; group->count: none. */
@@ -328,6 +346,164 @@ static void say(Model *model, const char *what, const char *path)
         if (strcmp(what, "stop") != 0 && strcmp(what, "end") != 0)
                 g_ptr_array_add(model->open, g_strconcat(what, " ", path, NULL));
 }
+
+/* ---- pauses ---- */
+
+/* True if the last words name this thing, whose number counts only if one is given. */
+static bool words_name(char *const *words, guint n, const Group *group, gint64 number)
+{
+        const Thing *dag = group->dag;
+        g_auto(GStrv) parts = n > 0 ? g_strsplit(words[n - 1], "-", 2) : NULL;
+
+        if (n == 0 || strcmp(parts[0], group->part->name) != 0)
+                return false;
+        if (parts[1] && g_ascii_strtoll(parts[1], NULL, 10) != number)
+                return false;
+        if (!dag->group)
+                return n == 1;
+        return words_name(words, n - 1, dag->group, dag->number);
+}
+
+static bool has_break(const Model *model, const Group *group, const char *when, gint64 number)
+{
+        for (guint i = 0; i < model->breaks->len; i++) {
+                g_auto(GStrv) both = g_strsplit(model->breaks->pdata[i], " ", 2);
+                g_auto(GStrv) words = g_strsplit(both[1], ".", -1);
+                guint n = g_strv_length(words);
+
+                if (strcmp(both[0], when) == 0 && (strchr(words[n - 1], '-') != NULL) == (number >= 0) &&
+                    words_name(words, n, group, number))
+                        return true;
+        }
+        return false;
+}
+
+static char *group_path(const Group *group)
+{
+        return path_of(group->dag->path, group->part->name, 0);
+}
+
+static void pause_group(Model *model, Group *group, RunPauseKind kind, guint at)
+{
+        g_autofree char *path = group_path(group);
+
+        g_queue_remove(&model->queue, group);
+        group->pause = kind;
+        group->at = at;
+        g_queue_push_tail(&model->paused, group);
+        g_ptr_array_add(model->actions, g_strconcat("pause ", path, NULL));
+}
+
+static bool loops_here(const Model *model, const Group *group)
+{
+        return group->part->body->loops && group->dag != model->post;
+}
+
+/* -1: it is between no two things. */
+static gint64 place_of(const Model *model, const Group *group)
+{
+        if (!group->started)
+                return 0;
+        if (!loops_here(model, group) && !group->part->body->dag && !group->part->body->looks &&
+            (group->things->len == 0 || ((Thing *)group->things->pdata[0])->state == NODE_NONE))
+                return 0; /* it waits for a slot */
+        return loops_here(model, group) && group->count > 0 && next_number(group) < group->count
+                       ? (gint64)next_number(group) + 1
+                       : -1;
+}
+
+/* True: it has paused. */
+static bool pause_before(Model *model, Group *group)
+{
+        gint64 place = place_of(model, group);
+        bool here = (group->pause == RUN_PAUSE_BEFORE && group->at == place) || model->stepping ||
+                    has_break(model, group, "before", place - 1);
+
+        if (model->stopping || place < 0 || group->passed > place || (place == 0 && group->part->disabled) ||
+            !here)
+                return false;
+        pause_group(model, group, RUN_PAUSE_BEFORE, (guint)place);
+        return true;
+}
+
+/* One that has ended since the last look. */
+static bool pause_after(Model *model, Thing *dag)
+{
+        for (guint i = 0; i < dag->groups->len; i++) {
+                Group *group = dag->groups->pdata[i];
+
+                for (guint j = 0; j < group->things->len; j++) {
+                        Thing *thing = group->things->pdata[j];
+
+                        if (thing->groups && pause_after(model, thing))
+                                return true;
+                }
+                if (group->ended || !group_ended(group))
+                        continue;
+                group->ended = true;
+                if (all_ok(group) && !model->stopping && !dag->stopping && !group->part->disabled &&
+                    has_break(model, group, "after", -1))
+                        pause_group(model, group, RUN_PAUSE_AFTER, 0);
+                return true;
+        }
+        return false;
+}
+
+static void group_goes_on(Model *model, Group *group, bool first)
+{
+        bool before = group->pause == RUN_PAUSE_BEFORE;
+
+        g_queue_remove(&model->paused, group);
+        group->pause = RUN_PAUSE_NONE;
+        group->passed = before ? group->at + 1 : G_MAXUINT;
+        if (before && first)
+                g_queue_push_head(&model->queue, group);
+        else if (before)
+                g_queue_push_tail(&model->queue, group);
+}
+
+/* What was paused before a restart and has not come to its place again. */
+static void forget_pauses(Model *model, Thing *dag)
+{
+        for (guint i = 0; dag && dag->groups && i < dag->groups->len; i++) {
+                Group *group = dag->groups->pdata[i];
+
+                if (group->pause && !g_queue_find(&model->paused, group)) {
+                        group->passed = group->at + 1;
+                        group->pause = RUN_PAUSE_NONE;
+                }
+                for (guint j = 0; j < group->things->len; j++)
+                        forget_pauses(model, group->things->pdata[j]);
+        }
+}
+
+static bool settle(Model *model);
+
+static void some_go_on(Model *model, RunPauseKind kind, bool first)
+{
+        g_autoptr(GQueue) groups = g_queue_copy(&model->paused);
+
+        for (GList *link = groups->head; link; link = link->next) {
+                Group *group = link->data;
+
+                if (group->pause != kind)
+                        continue;
+                group_goes_on(model, group, first);
+                while (settle(model))
+                        ;
+        }
+}
+
+/* What depends on those that had paused after their end comes behind the others, in the order of the pauses. */
+static void all_go_on(Model *model, bool first)
+{
+        forget_pauses(model, model->root);
+        forget_pauses(model, model->post);
+        some_go_on(model, RUN_PAUSE_BEFORE, first);
+        some_go_on(model, RUN_PAUSE_AFTER, first);
+}
+
+/* ---- ends ---- */
 
 static void stop_thing(Model *model, Thing *dag);
 
@@ -384,6 +560,8 @@ static void stop_group(Model *model, Group *group)
 {
         Thing *dag = group->dag;
 
+        if (g_queue_remove(&model->paused, group))
+                group->pause = RUN_PAUSE_NONE;
         if (group_done(group))
                 return;
         if (group->rest == NODE_NONE && (group->count == 0 || next_number(group) < group->count)) {
@@ -484,7 +662,9 @@ static bool serve_waiter(Model *model)
                 return false;
         group = waiter->group;
         more = !waiter->thing && group->rest == NODE_NONE && next_number(group) < group->count;
-        if (more)
+        if (more && pause_before(model, group))
+                more = false;
+        else if (more)
                 start_thing(model, make_thing(group));
         else if (waiter->thing && waiter->thing->state == NODE_LOOKING)
                 start_thing(model, waiter->thing);
@@ -501,6 +681,8 @@ static bool serve_group(Model *model)
 
         if (!group || model->asks >= 64)
                 return false;
+        if (pause_before(model, group))
+                return true;
         body = group->part->body;
         if (!group->started) {
                 group->started = true;
@@ -611,11 +793,18 @@ static bool end_model(Model *model)
         return true;
 }
 
+/* What follows in the entry points, but for new things. */
+static bool settle(Model *model)
+{
+        return pause_after(model, model->root) || (model->post && pause_after(model, model->post)) ||
+               end_dags(model, model->root) || release_groups(model, model->root);
+}
+
 static bool follow(Model *model)
 {
         if (model->ended)
                 return false;
-        if (end_dags(model, model->root) || release_groups(model, model->root))
+        if (settle(model))
                 return true;
         if (node_is_final(model->root->state) && !model->post) {
                 begin_post_of(model);
@@ -674,7 +863,11 @@ typedef struct {
         GPtrArray *actions; /* of the run, as those of the model */
         GHashTable *nodes;  /* index -> StoredNode: what the changes that were reported add up to */
         GHashTable *loops;  /* first node -> StoredLoop */
+        GHashTable *pauses; /* (dag, component) -> StoredPause */
+        RunBreaks *breaks;  /* those of the model; or NULL */
         guint rests;        /* children whose nodes never will be made, as reported */
+        guint paused;       /* times that something was paused when it was told to go on */
+        bool breaking;      /* it has breakpoints */
         guint seed;
 } Pair;
 
@@ -687,6 +880,11 @@ typedef struct {
 typedef struct {
         guint32 dag_node, component, count;
 } StoredLoop;
+
+typedef struct {
+        guint32 dag_node, component;
+        RunPause pause;
+} StoredPause;
 
 static char *node_path(const Run *run, const Definition *definition, guint32 dag, guint32 component,
                        guint32 number)
@@ -717,13 +915,20 @@ static char *path_of_child(const Pair *pair, guint32 child)
 
 static void on_action(void *arg, RunActionKind kind, guint32 index)
 {
-        static const char *const words[] = { "expand", "look", "start", "stop", "end" };
+        static const char *const words[] = { "expand", "look", "start", "stop", "pause", "end" };
         Pair *pair = arg;
-        g_autofree char *path = kind == ACTION_EXPAND ? path_of_child(pair, index)
-                                : kind == ACTION_END  ? g_strdup("")
-                                                      : path_of_node(pair, index);
+        g_autofree char *path = kind == ACTION_EXPAND || kind == ACTION_PAUSE ? path_of_child(pair, index)
+                                : kind == ACTION_END                          ? g_strdup("")
+                                                                              : path_of_node(pair, index);
 
         g_ptr_array_add(pair->actions, g_strconcat(words[kind], " ", path, NULL));
+}
+
+static bool is_paused(const Run *run, guint32 child)
+{
+        const RunPause *pause = run_pause_of(run, child);
+
+        return pause && pause->listed;
 }
 
 static void dump_dag(GString *out, const Pair *pair, guint32 dag)
@@ -738,11 +943,12 @@ static void dump_dag(GString *out, const Pair *pair, guint32 dag)
                                                       ? NULL
                                                       : run_node(pair->run, child->first + number);
 
-                        g_string_append_printf(out, "%s-%u=%d",
+                        g_string_append_printf(out, "%s-%u=%d%s",
                                                component_name(pair->definition,
                                                               run_child_component(pair->run,
                                                                                   at->children + i)),
-                                               number, run_state_of(pair->run, at->children + i, number));
+                                               number, run_state_of(pair->run, at->children + i, number),
+                                               is_paused(pair->run, at->children + i) ? "!" : "");
                         if (node && node->state != NODE_NONE && node->inner != (guint32)RUN_NONE) {
                                 g_string_append_c(out, '{');
                                 dump_dag(out, pair, node->inner);
@@ -758,7 +964,9 @@ static char *dump_run(const Pair *pair)
         GString *out = g_string_new(NULL);
         const RunNode *post = run_node(pair->run, RUN_POST);
 
-        g_string_append_printf(out, "%d slots %u: ", run_state(pair->run), run_slots_used(pair->run));
+        g_string_append_printf(out, "%d slots %u paused %u%s: ", run_state(pair->run),
+                               run_slots_used(pair->run), run_paused(pair->run),
+                               run_is_stepping(pair->run) ? " steps" : "");
         dump_dag(out, pair, run_node(pair->run, RUN_ROOT)->inner);
         g_string_append(out, "| ");
         if (post->inner != (guint32)RUN_NONE)
@@ -766,7 +974,7 @@ static char *dump_run(const Pair *pair)
         return g_string_free(out, FALSE);
 }
 
-static void dump_thing(GString *out, const Thing *dag)
+static void dump_thing(GString *out, const Model *model, const Thing *dag)
 {
         for (guint i = 0; i < dag->groups->len; i++) {
                 const Group *group = dag->groups->pdata[i];
@@ -776,10 +984,11 @@ static void dump_thing(GString *out, const Thing *dag)
                                 number < group->things->len ? group->things->pdata[number] : NULL;
                         NodeState state = thing && thing->state != NODE_NONE ? thing->state : group->rest;
 
-                        g_string_append_printf(out, "%s-%u=%d", group->part->name, number, state);
+                        g_string_append_printf(out, "%s-%u=%d%s", group->part->name, number, state,
+                                               g_queue_find((GQueue *)&model->paused, group) ? "!" : "");
                         if (thing && thing->groups) {
                                 g_string_append_c(out, '{');
-                                dump_thing(out, thing);
+                                dump_thing(out, model, thing);
                                 g_string_append_c(out, '}');
                         }
                         g_string_append_c(out, ' ');
@@ -791,12 +1000,12 @@ static char *dump_model(const Model *model)
 {
         GString *out = g_string_new(NULL);
 
-        g_string_append_printf(out, "%d slots %u: ", model->ended ? model->state : NODE_RUNNING,
-                               model->slots);
-        dump_thing(out, model->root);
+        g_string_append_printf(out, "%d slots %u paused %u%s: ", model->ended ? model->state : NODE_RUNNING,
+                               model->slots, model->paused.length, model->stepping ? " steps" : "");
+        dump_thing(out, model, model->root);
         g_string_append(out, "| ");
         if (model->post)
-                dump_thing(out, model->post);
+                dump_thing(out, model, model->post);
         return g_string_free(out, FALSE);
 }
 
@@ -805,17 +1014,22 @@ static gint compare_texts(gconstpointer a, gconstpointer b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The order of stops does not matter: they move behind the others. */
+static bool is_unordered(const char *action)
+{
+        return g_str_has_prefix(action, "stop ") || g_str_has_prefix(action, "pause ");
+}
+
+/* The order of stops and pauses does not matter: they move behind the others. */
 static char *actions_text(GPtrArray *actions)
 {
         GString *out = g_string_new(NULL);
 
         for (guint i = 0; i < actions->len; i++)
-                if (!g_str_has_prefix(actions->pdata[i], "stop"))
+                if (!is_unordered(actions->pdata[i]))
                         g_string_append_printf(out, "%s, ", (char *)actions->pdata[i]);
         g_ptr_array_sort(actions, compare_texts);
         for (guint i = 0; i < actions->len; i++)
-                if (g_str_has_prefix(actions->pdata[i], "stop"))
+                if (is_unordered(actions->pdata[i]))
                         g_string_append_printf(out, "%s, ", (char *)actions->pdata[i]);
         return g_string_free(out, FALSE);
 }
@@ -884,6 +1098,11 @@ static void answer_run(const Pair *pair, const Answer *answer)
                 run_stop(run, answer->force);
                 return;
         }
+        if (strcmp(answer->what, "step") == 0 || strcmp(answer->what, "continue") == 0) {
+                node = *answer->path ? find_child(pair, answer->path) : (guint32)RUN_NONE;
+                (*answer->what == 's' ? run_step : run_continue)(run, node);
+                return;
+        }
         if (strcmp(answer->what, "expand") == 0) {
                 (void)run_expanded(run, find_child(pair, answer->path), answer->hash / 100 % ITEMS_MAX,
                                    percent < 4);
@@ -919,6 +1138,20 @@ static void answer_expand(Model *model, const Answer *answer)
         }
 }
 
+static void answer_pause(Model *model, const Answer *answer)
+{
+        bool step = *answer->what == 's';
+        Group *group = *answer->path ? find_group(model->root, answer->path) : NULL;
+
+        if (*answer->path && !group)
+                group = find_group(model->post, answer->path);
+        model->stepping = step;
+        if (group)
+                group_goes_on(model, group, step);
+        else if (!step)
+                all_go_on(model, false);
+}
+
 static void answer_look(Model *model, Thing *thing, guint percent)
 {
         if (thing->state != NODE_LOOKING)
@@ -947,6 +1180,12 @@ static void answer_model(Model *model, const Answer *answer)
                         stop_thing(model, model->root);
                 else if (answer->force && model->post)
                         stop_thing(model, model->post);
+                else
+                        all_go_on(model, true);
+                return;
+        }
+        if (strcmp(answer->what, "step") == 0 || strcmp(answer->what, "continue") == 0) {
+                answer_pause(model, answer);
                 return;
         }
         if (strcmp(answer->what, "expand") == 0) {
@@ -999,7 +1238,15 @@ static void store_child(void *arg, guint32 index)
         StoredLoop loop = { run_dag(pair->run, child->dag)->node, run_child_component(pair->run, index),
                             child->count };
 
-        g_assert_true(run_child_is_loop(pair->run, index) || child->rest != NODE_NONE);
+        const RunPause *pause = run_pause_of(pair->run, index);
+
+        g_assert_true(run_child_is_loop(pair->run, index) || child->rest != NODE_NONE || pause);
+        if (pause) {
+                const StoredPause row = { loop.dag_node, loop.component, *pause };
+                gint64 key = run_child_key(row.dag_node, row.component);
+
+                g_hash_table_replace(pair->pauses, g_memdup2(&key, sizeof key), g_memdup2(&row, sizeof row));
+        }
         if (run_child_is_loop(pair->run, index))
                 g_hash_table_replace(pair->loops, GUINT_TO_POINTER(child->first),
                                      g_memdup2(&loop, sizeof loop));
@@ -1033,6 +1280,8 @@ static void try_and_undo(Pair *pair, const Answer *answer)
 static Run *restored(const Pair *pair)
 {
         Run *to = run_new(pair->definition, 100 * 1000);
+        GHashTableIter iter;
+        gpointer value;
 
         for (guint32 i = RUN_POST + 1; i < run_nodes(pair->run); i++) {
                 const StoredLoop *loop = g_hash_table_lookup(pair->loops, GUINT_TO_POINTER(i));
@@ -1042,6 +1291,14 @@ static Run *restored(const Pair *pair)
                         run_restore_loop(to, loop->dag_node, loop->component, i, loop->count);
                 if (row)
                         run_restore_node(to, i, row->dag_node, &row->node, row->inner);
+        }
+        run_set_breaks(to, pair->breaks);
+        run_restore_steps(to, run_is_stepping(pair->run), run_epoch(pair->run));
+        g_hash_table_iter_init(&iter, pair->pauses);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const StoredPause *row = value;
+
+                run_restore_pause(to, row->dag_node, row->component, &row->pause);
         }
         run_restored(to, run_is_stopping(pair->run), pair->model.forced);
         run_keep(to);
@@ -1065,6 +1322,7 @@ static void forget_asked(Model *model, Thing *dag)
                                 model->slots -= thing->slot;
                                 thing->slot = thing->holds = false;
                                 thing->state = NODE_NONE;
+                                group->started = loops_here(model, group);
                         } else if (thing->state == NODE_STOPPING && !thing->job) {
                                 end_thing(model, thing, NODE_TERMINATED);
                         }
@@ -1077,13 +1335,27 @@ static void queue_again(Model *model, Thing *dag)
         for (guint i = 0; i < dag->groups->len; i++) {
                 Group *group = dag->groups->pdata[i];
 
-                if (group->rest != NODE_NONE || group_done(group) || node_is_final(dag->state) ||
-                    dag->stopping || !deps_ok(group) ||
+                if (group->rest != NODE_NONE || group_ended(group) || node_is_final(dag->state) ||
+                    g_queue_find(&model->paused, group) || dag->stopping || !deps_ok(group) ||
                     (group->count > 0 && next_number(group) >= group->count))
                         continue;
                 group->queued = true;
                 g_queue_push_tail(&model->queue, group);
         }
+}
+
+/* Its pause must be one of the model's. */
+static void list_pause(Pair *pair, guint32 child)
+{
+        Model *model = &pair->model;
+        g_autofree char *path = path_of_child(pair, child);
+        Group *group = find_group(model->root, path);
+
+        if (!group)
+                group = find_group(model->post, path);
+        g_assert_cmpint(group->pause, ==, run_pause_of(pair->run, child)->kind);
+        g_assert_true(group->pause == RUN_PAUSE_AFTER || place_of(model, group) == group->at);
+        g_queue_push_tail(&model->paused, group);
 }
 
 /* In the order of the run. */
@@ -1094,6 +1366,10 @@ static void queue_all(Pair *pair)
         model->asks = 0;
         g_queue_clear(&model->queue);
         g_queue_clear_full(&model->waiting, g_free);
+        g_queue_clear(&model->paused);
+        for (guint32 child = run_paused_first(pair->run); child != (guint32)RUN_NONE;
+             child = run_pause_of(pair->run, child)->next)
+                list_pause(pair, child);
         for (guint32 d = 0; d < run_dags(pair->run); d++) {
                 guint32 node = run_dag(pair->run, d)->node;
                 g_autofree char *path = node > RUN_POST ? path_of_node(pair, node) : NULL;
@@ -1215,11 +1491,14 @@ static void retry_dag(Thing *dag)
                         kept |= retry_thing(group->things->pdata[j]);
                 group->rest = NODE_NONE;
                 group->queued = group->asked = group->failed = group->again = false;
+                group->pause = RUN_PAUSE_NONE;
+                group->passed = 0;
                 group->started = kept;
                 if (!kept) {
                         group->count = 0;
                         g_ptr_array_set_size(group->things, 0);
                 }
+                group->ended = group_ended(group);
         }
 }
 
@@ -1233,6 +1512,9 @@ static void retry_model(Model *model, const char *from)
         model->post = NULL;
         model->stopping = model->forced = model->ended = false;
         model->slots = 0;
+        model->stepping = false;
+        g_queue_clear(&model->paused);
+        g_ptr_array_set_size(model->breaks, 0);
         model->salt += 1000003;
         g_ptr_array_set_size(model->open, 0);
 }
@@ -1278,6 +1560,8 @@ static void write_rows(Pair *pair, const RunKept *kept)
 {
         g_hash_table_remove_all(pair->nodes);
         g_hash_table_remove_all(pair->loops);
+        g_hash_table_remove_all(pair->pauses);
+        g_clear_pointer(&pair->breaks, run_breaks_unref);
         pair->rests = 0;
         for (guint i = 0; i < kept->children->len; i++) {
                 const RunChildRecord *child = kept->children->pdata[i];
@@ -1360,17 +1644,87 @@ static void retry(Pair *pair)
         store(pair);
 }
 
+/* ---- breakpoints ---- */
+
+/* "before c1.c2-3" */
+static char *random_break(Pair *pair)
+{
+        Plan *plan = &pair->plan;
+        const Part *at = plan->root;
+        bool after = chance(plan, 30), more = true;
+        g_autoptr(GString) text = g_string_new(after ? "after " : "before ");
+
+        if (plan->post && chance(plan, 10)) {
+                g_string_append(text, ((Part *)plan->posts->children->pdata[0])->name);
+                return g_string_free(g_steal_pointer(&text), FALSE);
+        }
+        for (bool first = true; more; first = false) {
+                at = at->body->children
+                             ->pdata[g_rand_int_range(plan->rand, 0, (gint32)at->body->children->len)];
+                more = at->body->children->len > 0 && chance(plan, 60);
+                g_string_append_printf(text, "%s%s", first ? "" : ".", at->name);
+                if (at->body->loops && (more || !after) && chance(plan, 50))
+                        g_string_append_printf(text, "-%d", g_rand_int_range(plan->rand, 0, ITEMS_MAX));
+        }
+        return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+static void break_unref_p(gpointer at)
+{
+        break_unref(at);
+}
+
+static void set_breaks(Pair *pair)
+{
+        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(break_unref_p);
+
+        g_ptr_array_set_size(pair->model.breaks, 0);
+        for (int n = g_rand_int_range(pair->plan.rand, 0, 7); n > 0; n--) {
+                char *text = random_break(pair);
+                g_autoptr(GError) error = NULL;
+                Break *at = break_parse(pair->definition, strchr(text, ' ') + 1, *text == 'a', &error);
+
+                g_assert_no_error(error);
+                g_ptr_array_add(list, at);
+                g_ptr_array_add(pair->model.breaks, text);
+        }
+        run_breaks_unref(pair->breaks);
+        pair->breaks = run_breaks_new(list);
+        run_set_breaks(pair->run, pair->breaks);
+}
+
+/* A step or more: of one that is paused, or of all; its path, "" for all, is the caller's. */
+static Answer random_pause(Pair *pair, char **ret_path)
+{
+        Model *model = &pair->model;
+        bool step = chance(&pair->plan, 60), one = model->paused.length > 0 && chance(&pair->plan, 70);
+        const Group *group =
+                one ? g_queue_peek_nth(&model->paused, (guint)g_rand_int_range(pair->plan.rand, 0,
+                                                                               (gint32)model->paused.length))
+                    : NULL;
+
+        pair->paused += model->paused.length > 0;
+        *ret_path = group ? group_path(group) : g_strdup("");
+        return (Answer){ .what = step ? "step" : "continue", .path = *ret_path };
+}
+
 static bool one_event(Pair *pair)
 {
         Model *model = &pair->model;
-        g_autofree char *open = NULL;
+        g_autofree char *open = NULL, *path = NULL;
         g_auto(GStrv) words = NULL;
         Answer answer = { .what = "cancel", .path = "" };
 
         if (model->ended)
                 return false;
+        if (pair->breaking && chance(&pair->plan, 3))
+                set_breaks(pair);
         if (chance(&pair->plan, 1)) {
                 answer.force = chance(&pair->plan, 50);
+        } else if (pair->breaking && chance(&pair->plan, model->paused.length > 0 ? 25 : 4)) {
+                answer = random_pause(pair, &path);
+        } else if (model->open->len == 0 && model->paused.length > 0) {
+                return true;
         } else {
                 if (model->open->len == 0)
                         g_error("seed %u: nothing to wait for", pair->seed);
@@ -1403,6 +1757,10 @@ static void pair_init(Pair *pair, guint seed)
         plan_init(&pair->plan, seed);
         pair->definition = plan_compile(&pair->plan);
         pair->run = run_new(pair->definition, 100 * 1000);
+        pair->breaks = NULL;
+        pair->paused = 0;
+        pair->breaking = seed % 2;
+        pair->pauses = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         pair->actions = g_ptr_array_new_with_free_func(g_free);
         pair->nodes = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         pair->loops = g_hash_table_new_full(NULL, NULL, NULL, g_free);
@@ -1411,8 +1769,10 @@ static void pair_init(Pair *pair, guint seed)
         pair->model.open = g_ptr_array_new_with_free_func(g_free);
         pair->model.root = g_new0(Thing, 1);
         pair->model.root->path = g_strdup("run");
+        pair->model.breaks = g_ptr_array_new_with_free_func(g_free);
         g_queue_init(&pair->model.queue);
         g_queue_init(&pair->model.waiting);
+        g_queue_init(&pair->model.paused);
 }
 
 static void pair_clear(Pair *pair)
@@ -1422,6 +1782,10 @@ static void pair_clear(Pair *pair)
                 thing_free(pair->model.post);
         g_queue_clear(&pair->model.queue);
         g_queue_clear_full(&pair->model.waiting, g_free);
+        g_queue_clear(&pair->model.paused);
+        g_ptr_array_unref(pair->model.breaks);
+        run_breaks_unref(pair->breaks);
+        g_hash_table_unref(pair->pauses);
         g_ptr_array_unref(pair->model.actions);
         g_ptr_array_unref(pair->model.open);
         g_ptr_array_unref(pair->actions);
@@ -1447,12 +1811,14 @@ static void play(Pair *pair)
                 g_assert_cmpint(i, <, EVENTS_MAX);
 }
 
-static NodeState one_run(guint seed)
+static NodeState one_run(guint seed, guint *ret_paused)
 {
         Pair pair;
         NodeState ret;
 
         pair_init(&pair, seed);
+        if (pair.breaking)
+                set_breaks(&pair);
         run_begin(pair.run);
         enter_thing(&pair.model, pair.model.root, pair.plan.root);
         work(&pair);
@@ -1462,11 +1828,13 @@ static NodeState one_run(guint seed)
         store(&pair);
         play(&pair);
         ret = run_state(pair.run);
-        g_assert_cmpuint(pair.rests > 0, ==, has_rests(&pair));
+        if ((pair.rests > 0) != has_rests(&pair))
+                g_error("seed %u: %u rests were reported", seed, pair.rests);
         for (int i = 0; i < RETRIES_MAX && chance(&pair.plan, 60); i++) {
                 retry(&pair);
                 play(&pair);
         }
+        *ret_paused += pair.paused;
         pair_clear(&pair);
         return ret;
 }
@@ -1474,14 +1842,15 @@ static NodeState one_run(guint seed)
 static void test_model(void)
 {
         static const guint found[] = { 2778, 4738 }; /* restarts after a stop */
-        guint runs = is_soak() ? 100 * 1000 : 400, seen[NODE_STATES] = { 0 };
+        guint runs = is_soak() ? 100 * 1000 : 400, seen[NODE_STATES] = { 0 }, paused = 0;
 
         for (guint seed = 1; seed <= runs; seed++)
-                seen[one_run(seed)]++;
+                seen[one_run(seed, &paused)]++;
         for (gsize i = 0; i < G_N_ELEMENTS(found); i++)
-                seen[one_run(found[i])]++;
-        g_test_message("%u succeeded, %u failed, %u terminated", seen[NODE_SUCCEEDED], seen[NODE_FAILED],
-                       seen[NODE_TERMINATED]);
+                seen[one_run(found[i], &paused)]++;
+        g_test_message("%u succeeded, %u failed, %u terminated; %u pauses", seen[NODE_SUCCEEDED],
+                       seen[NODE_FAILED], seen[NODE_TERMINATED], paused);
+        g_assert_cmpuint(paused, >, runs);
         g_assert_cmpuint(seen[NODE_SUCCEEDED], >, 0);
         g_assert_cmpuint(seen[NODE_FAILED], >, 0);
         g_assert_cmpuint(seen[NODE_TERMINATED], >, 0);

@@ -229,6 +229,7 @@ const StoreOps store_sqlite = {
         .run_nodes = sqlite_run_nodes,
         .last_job = sqlite_last_job,
         .run_children = sqlite_run_children,
+        .run_pauses = sqlite_run_pauses,
         .run_loop_counts = sqlite_run_loop_counts,
         .run_counts = sqlite_run_counts,
         .run_expired = sqlite_run_expired,

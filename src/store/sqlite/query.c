@@ -130,6 +130,9 @@ const char *const reader_sql[] = {
         [RUN_LAST_NODE] = "SELECT coalesce(max(node), 0) FROM run_node WHERE run = ?1",
         [RUN_CHILDREN] =
                 "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",
+        [RUN_CONTROL] = "SELECT control FROM run WHERE seq = ?1",
+        [RUN_PAUSES] = "SELECT " RUN_CHILD_COLUMNS " FROM run_child INDEXED BY run_child_paused"
+                       " WHERE run = ?1 AND pause > 0 ORDER BY dag, component LIMIT ?2",
         [RUN_COUNT_LOOPS] =
                 "SELECT loop.dag, loop.component, run_node.state, count(*) FROM run_child AS loop CROSS JOIN run_node"
                 " ON run_node.run = loop.run AND node >= loop.first AND node < loop.first + loop.count"

@@ -45,6 +45,8 @@ enum {
         RUN_NODES,
         RUN_LAST_NODE,
         RUN_CHILDREN,
+        RUN_CONTROL,
+        RUN_PAUSES,
         RUN_COUNT_LOOPS,
         RUN_COUNT_NODES,
         RUN_COUNT_RESTS,

@@ -510,7 +510,8 @@ const RecordRow record_rows[] = {
         { RECORD_NEW_RUN, RECORD_PUT, .write = write_new_run },
         { RECORD_RUN, RECORD_PUT,
           .sql = "UPDATE run SET state = ?2, finished = ?3, revision = ?4, stopping = ?5, forced = ?6, dropped = ?7,"
-                 " message = ?8, idempotency = iif(?7, NULL, coalesce(?9, idempotency)), size = ?10 WHERE seq = ?1",
+                 " message = ?8, idempotency = iif(?7, NULL, coalesce(?9, idempotency)), size = ?10,"
+                 " paused = ?11, control = coalesce(?12, control) WHERE seq = ?1",
           .bind = bind_run,
           .load = "SELECT " RUN_COLUMNS ", " RUN_TEXT_COLUMNS " FROM run INDEXED BY run_open"
                   " CROSS JOIN run_text ON run_text.seq = run.seq" RUN_WITH_STORED " WHERE " RUN_IS_LIVE
@@ -528,10 +529,11 @@ const RecordRow record_rows[] = {
                   " WHERE " RUN_IS_LIVE " ORDER BY run.seq, node",
           .read = read_run_node, .free = free_run_node },
         { RECORD_RUN_CHILD, RECORD_PUT,
-          .sql = "INSERT INTO run_child (run, dag, component, first, count, rest, list)"
-                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+          .sql = "INSERT INTO run_child (run, dag, component, first, count, rest, list, pause, pause_at, pause_epoch,"
+                 " passed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
                  " ON CONFLICT (run, dag, component) DO UPDATE SET first = excluded.first, count = excluded.count,"
-                 " rest = excluded.rest, list = coalesce(excluded.list, list)",
+                 " rest = excluded.rest, list = coalesce(excluded.list, list), pause = excluded.pause,"
+                 " pause_at = excluded.pause_at, pause_epoch = excluded.pause_epoch, passed = excluded.passed",
           .bind = bind_run_child,
           .load = "SELECT " RUN_CHILD_COLUMNS " FROM run INDEXED BY run_open"
                   " CROSS JOIN run_child ON run_child.run = run.seq WHERE " RUN_IS_LIVE

@@ -54,6 +54,8 @@ void bind_run(Conn *conn, int stmt, const void *data)
         conn_bind_text(conn, stmt, 8, run->message);
         conn_bind_text(conn, stmt, 9, run->key);
         conn_bind_int(conn, stmt, 10, run->size);
+        conn_bind_int(conn, stmt, 11, run->paused);
+        conn_bind_text(conn, stmt, 12, run->control);
 }
 
 void bind_run_node(Conn *conn, int stmt, const void *data)
@@ -94,6 +96,10 @@ void bind_run_child(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 5, child->count);
         conn_bind_int(conn, stmt, 6, child->rest);
         conn_bind_text(conn, stmt, 7, child->list);
+        conn_bind_int(conn, stmt, 8, child->pause);
+        conn_bind_int(conn, stmt, 9, child->pause_at);
+        conn_bind_int(conn, stmt, 10, child->pause_epoch);
+        conn_bind_int(conn, stmt, 11, child->passed);
 }
 
 void bind_artifact(Conn *conn, int stmt, const void *data)
@@ -191,7 +197,8 @@ static RunRecord *run_of_row(Conn *conn, int stmt)
                             .note = conn_text(conn, stmt, RUN_AT_NOTE),
                             .size = conn_int(conn, stmt, RUN_AT_SIZE),
                             .schedule = conn_int(conn, stmt, RUN_AT_SCHEDULE),
-                            .scheduled = conn_int(conn, stmt, RUN_AT_SCHEDULED) };
+                            .scheduled = conn_int(conn, stmt, RUN_AT_SCHEDULED),
+                            .paused = (guint32)conn_int(conn, stmt, RUN_AT_PAUSED) };
         g_strlcpy(run->id, id, sizeof run->id);
         return run;
 }
@@ -202,6 +209,7 @@ static void take_text(Conn *conn, int stmt, int first, RunRecord *run)
         run->text = conn_text(conn, stmt, first);
         run->request = conn_text(conn, stmt, first + 1);
         run->hash = conn_text(conn, stmt, first + 2);
+        run->control = conn_text(conn, stmt, first + 3);
 }
 
 static RunNodeRecord *node_of_row(Conn *conn, int stmt)
@@ -237,7 +245,11 @@ static RunChildRecord *child_of_row(Conn *conn, int stmt)
                                    .first = (guint32)conn_int(conn, stmt, 3),
                                    .count = (guint32)conn_int(conn, stmt, 4),
                                    .rest = (guint8)read_state(conn, stmt, 5),
-                                   .list = conn_text(conn, stmt, 6) };
+                                   .list = conn_text(conn, stmt, 6),
+                                   .pause = (guint8)conn_int(conn, stmt, 7),
+                                   .pause_at = (guint32)conn_int(conn, stmt, 8),
+                                   .pause_epoch = (guint32)conn_int(conn, stmt, 9),
+                                   .passed = (guint32)conn_int(conn, stmt, 10) };
         return child;
 }
 
@@ -583,6 +595,47 @@ GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **erro
                 g_ptr_array_add(children, child_of_row(conn, RUN_CHILDREN));
         pool_give(&store->pool, conn);
         return step == STEP_DONE ? g_steal_pointer(&children) : NULL;
+}
+
+static bool read_control(Conn *conn, gint64 run, char **ret, GError **error)
+{
+        Step step;
+
+        conn_bind_int(conn, RUN_CONTROL, 1, run);
+        step = conn_step(conn, RUN_CONTROL, error);
+        if (step != STEP_ROW)
+                return step == STEP_DONE;
+        *ret = conn_text(conn, RUN_CONTROL, 0);
+        conn_reset(conn, RUN_CONTROL);
+        return true;
+}
+
+static GPtrArray *read_pauses(Conn *conn, gint64 run, int limit, GError **error)
+{
+        g_autoptr(GPtrArray) children = g_ptr_array_new_with_free_func(child_free_p);
+        Step step;
+
+        conn_bind_int(conn, RUN_PAUSES, 1, run);
+        conn_bind_int(conn, RUN_PAUSES, 2, limit);
+        while ((step = conn_step(conn, RUN_PAUSES, error)) == STEP_ROW)
+                g_ptr_array_add(children, child_of_row(conn, RUN_PAUSES));
+        return step == STEP_DONE ? g_steal_pointer(&children) : NULL;
+}
+
+bool sqlite_run_pauses(Store *base, gint64 run, int limit, char **ret_control, GPtrArray **ret,
+                       GError **error)
+{
+        SqliteStore *store = sqlite_store(base);
+        Conn *conn = pool_take(&store->pool, error);
+        g_autofree char *control = NULL;
+
+        if (!conn)
+                return false;
+        *ret = read_control(conn, run, &control, error) ? read_pauses(conn, run, limit, error) : NULL;
+        pool_give(&store->pool, conn);
+        if (*ret)
+                *ret_control = g_steal_pointer(&control);
+        return *ret != NULL;
 }
 
 static ArtifactRecord *artifact_of_row(Conn *conn, int stmt)

@@ -36,7 +36,7 @@ static inline SqliteStore *sqlite_store(Store *base)
         "run.stopping, run.forced, run.dropped, run.idempotency, run.message, run.retry_of, run.attempt, "     \
         "iif(run.retry_of, (SELECT earlier.id FROM run AS earlier WHERE earlier.seq = run.retry_of), NULL), "  \
         "run.pipeline, run.version, run.source, run.fs, run.note, run.size, "                                  \
-        "run.schedule, run.scheduled"
+        "run.schedule, run.scheduled, run.paused"
 enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
        RUN_AT_SEQ,
        RUN_AT_ID,
@@ -63,6 +63,7 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
        RUN_AT_SIZE,
        RUN_AT_SCHEDULE,
        RUN_AT_SCHEDULED,
+       RUN_AT_PAUSED,
        RUN_AT_TEXT,
 };
 #define RUN_NODE_COLUMNS                                                                                     \
@@ -70,12 +71,16 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
         "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message, "              \
         "run_node.made_by, iif(run_node.made_by, (SELECT maker.id FROM run AS maker"                         \
         " WHERE maker.seq = run_node.made_by), NULL), run_node.reuse"
-#define RUN_CHILD_COLUMNS "run_child.run, run_child.dag, run_child.component, first, count, rest, list"
+#define RUN_CHILD_COLUMNS                                                                                    \
+        "run_child.run, run_child.dag, run_child.component, first, count, rest, list, pause, pause_at, pause_epoch, passed"
 #define ARTIFACT_COLUMNS                                                                                     \
         "run_artifact.run, run_artifact.node, run_artifact.output, run_artifact.name, run_artifact.user, "   \
         "run_artifact.fs, run_artifact.path, run_artifact.created"
-/* Its text, which lies with the stored pipelines if it came from one, its request, and the hash of such a text. */
-#define RUN_TEXT_COLUMNS "coalesce(pipeline_text.text, run_text.text), request, run_text.hash"
+/* Its text, which lies with the stored pipelines if it came from one, its request, the hash of such a text, and its
+ * control. */
+#define RUN_TEXT_COLUMNS                                                                                     \
+        "coalesce(pipeline_text.text, run_text.text), request, run_text.hash, "                              \
+        "(SELECT control FROM run AS controlled WHERE controlled.seq = run_text.seq)"
 #define RUN_WITH_STORED " LEFT JOIN pipeline_text ON pipeline_text.hash = run_text.hash"
 
 #define CACHE_COLUMNS                                                                                        \
@@ -135,6 +140,8 @@ bool sqlite_last_job(Store *base, gint64 *ret, GError **error);
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
 GArray *sqlite_run_loop_counts(Store *base, gint64 run, guint32 longer, int limit, GError **error);
 bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);
+bool sqlite_run_pauses(Store *base, gint64 run, int limit, char **ret_control, GPtrArray **ret,
+                       GError **error);
 bool sqlite_run_text(Store *base, RunRecord *run, GError **error);
 GPtrArray *sqlite_artifacts(Store *base, const ArtifactQuery *query, GError **error);
 RunRecord *sqlite_run_expired(Store *base, gint64 before, GError **error);

@@ -1,0 +1,619 @@
+/* Pauses of runs: breakpoints, single steps, changed parameters, and the commands for them (see runs.h, pipeline/run.h).
+ *
+ * What a user has set is the control of the run, an object in JSON in its record:
+ *
+ *      {"before": ["train"], "after": ["prepare"], "parameters": {"dag-1.train": {"epochs": 5}}, "stepping": true, "epoch": 2}
+ *
+ * It is never changed in place: a command makes a new one, and a failed commit puts the earlier one back. Where components
+ * are paused is in the machine, and in the rows of its children. */
+#include "engine/runs.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "pipeline/edit.h"
+
+/* ---- breakpoints as texts ---- */
+
+static void break_unref_p(gpointer at)
+{
+        break_unref(at);
+}
+
+static GPtrArray *list_new(void)
+{
+        return g_ptr_array_new_with_free_func(break_unref_p);
+}
+
+static const Break *find_break(const GPtrArray *list, const char *text, bool after)
+{
+        for (guint i = 0; i < list->len; i++) {
+                const Break *at = list->pdata[i];
+
+                if (at->after == after && strcmp(at->text, text) == 0)
+                        return at;
+        }
+        return NULL;
+}
+
+static bool take_break(const Definition *definition, const json_t *text, bool after, GPtrArray *list,
+                       GError **error)
+{
+        Break *at;
+
+        if (!json_is_string(text))
+                return err_set(error, ERR_INVALID, "%s must be a list of steps", after ? "after" : "before");
+        if (find_break(list, json_string_value(text), after))
+                return true;
+        if (list->len == BREAKS_MAX)
+                return err_set(error, ERR_QUOTA,
+                               "a run has at most %d breakpoints\n"
+                               "`paddle run break --delete RUN --before STEP` removes one.",
+                               BREAKS_MAX);
+        at = break_parse(definition, json_string_value(text), after, error);
+        if (at)
+                g_ptr_array_add(list, at);
+        return at != NULL;
+}
+
+/* Adds those of `texts`, a list of places, or NULL. */
+static bool take_breaks(const Definition *definition, const json_t *texts, bool after, GPtrArray *list,
+                        GError **error)
+{
+        const json_t *text;
+        size_t i;
+
+        if (texts && !json_is_array(texts))
+                return take_break(definition, NULL, after, list, error);
+        json_array_foreach((json_t *)texts, i, text)
+                if (!take_break(definition, text, after, list, error))
+                        return false;
+        return true;
+}
+
+static json_t *texts_of(const GPtrArray *list, bool after)
+{
+        json_t *texts = json_array();
+
+        for (guint i = 0; list && i < list->len; i++) {
+                const Break *at = list->pdata[i];
+
+                if (at->after == after)
+                        json_array_append_new(texts, json_string(at->text));
+        }
+        return texts;
+}
+
+/* ---- the control ---- */
+
+/* The caller's. */
+static char *write_control(const GPtrArray *list, const json_t *edits, bool stepping, guint32 epoch)
+{
+        g_autoptr(json_t) control = json_pack("{s:o, s:o, s:O?, s:b, s:I}", "before", texts_of(list, false),
+                                              "after", texts_of(list, true), "parameters", edits, "stepping",
+                                              stepping, "epoch", (json_int_t)epoch);
+
+        return json_format(control);
+}
+
+static bool control_fits(const char *control, GError **error)
+{
+        return strlen(control) <= RUN_CONTROL_MAX ||
+               err_set(error, ERR_TOO_LARGE,
+                       "the breakpoints and changed parameters of a run have at most %d KiB together",
+                       RUN_CONTROL_MAX >> 10);
+}
+
+static json_t *read_control(const RunRecord *record)
+{
+        json_t *control =
+                record->control ? json_parse_own(record->control, strlen(record->control), NULL) : NULL;
+
+        return control ? control : json_object();
+}
+
+bool runs_take_breaks(RunRecord *record, const Definition *definition, const json_t *request,
+                      const json_t *edits, GError **error)
+{
+        g_autoptr(GPtrArray) list = list_new();
+
+        if (!take_breaks(definition, json_object_get(request, "break_before"), false, list, error) ||
+            !take_breaks(definition, json_object_get(request, "break_after"), true, list, error))
+                return err_prefix(error, "breakpoint: ");
+        if (list->len == 0 && json_object_size(edits) == 0)
+                return true;
+        record->control = write_control(list, edits, false, 0);
+        return control_fits(record->control, error);
+}
+
+static json_t *edits_in(const json_t *control)
+{
+        json_t *edits = json_object_get(control, "parameters");
+
+        return json_object_size(edits) > 0 ? json_incref(edits) : NULL;
+}
+
+json_t *runs_edits_of(const RunRecord *record)
+{
+        g_autoptr(json_t) control = read_control(record);
+
+        return edits_in(control);
+}
+
+/* "dag.train" of "dag-1.train"; the caller's, or NULL. */
+static char *plain_path(const Definition *definition, const char *path)
+{
+        g_autoptr(Break) at = break_parse(definition, path, false, NULL);
+        GString *plain = at ? g_string_new(NULL) : NULL;
+
+        for (gsize i = 0; at && i < at->n; i++)
+                g_string_append_printf(plain, "%s%s", i ? "." : "",
+                                       component_name(definition, at->parts[i].component));
+        return plain ? g_string_free(plain, FALSE) : NULL;
+}
+
+/* The value that a request gives to the parameter; NULL: none. */
+static const json_t *wished(const json_t *wish, const char *key, const char *name)
+{
+        const json_t *value = json_object_get(wish, key);
+
+        return value ? value : json_object_get(wish, name);
+}
+
+bool runs_drop_edits(json_t *edits, const Definition *definition, const json_t *wish, json_t *before)
+{
+        json_t *values, *value;
+        const char *path, *name;
+        void *next, *after;
+        bool any = false;
+
+        json_object_foreach_safe(edits, next, path, values) {
+                g_autofree char *plain = plain_path(definition, path);
+
+                json_object_foreach_safe(values, after, name, value) {
+                        g_autofree char *key = g_strdup_printf("%s.%s", plain ? plain : path, name);
+                        const json_t *other = wished(wish, key, name);
+
+                        if (!other)
+                                continue;
+                        any = true;
+                        if (!json_equal(other, value) || !json_object_get(before, key))
+                                json_object_set(before, key, value);
+                        json_object_del(values, name);
+                }
+                if (json_object_size(values) == 0)
+                        json_object_del(edits, path);
+        }
+        return any;
+}
+
+void runs_read_control(LiveRun *live)
+{
+        g_autoptr(json_t) control = read_control(live->record);
+        g_autoptr(GPtrArray) list = list_new();
+        g_autoptr(GError) error = NULL;
+
+        if (!take_breaks(live->plan->definition, json_object_get(control, "before"), false, list, &error) ||
+            !take_breaks(live->plan->definition, json_object_get(control, "after"), true, list, &error))
+                log_warning("a breakpoint is not understood any more", "run", live->record->id, "reason",
+                            error->message, NULL);
+        run_breaks_unref(live->breaks);
+        live->breaks = list->len > 0 ? run_breaks_new(list) : NULL;
+        run_set_breaks(live->machine, live->breaks);
+        json_decref(live->edits);
+        live->edits = edits_in(control);
+        render_memo_clear(&live->memo);
+}
+
+void runs_restore_steps(LiveRun *live)
+{
+        g_autoptr(json_t) control = read_control(live->record);
+
+        run_restore_steps(live->machine, json_is_true(json_object_get(control, "stepping")),
+                          (guint32)json_integer_value(json_object_get(control, "epoch")));
+}
+
+/* After a command has changed the machine, or gives other breakpoints or parameters. False with an error: nothing is
+ * changed. */
+static bool set_control(LiveRun *live, const GPtrArray *list, const json_t *edits, GError **error)
+{
+        g_autofree char *control =
+                write_control(list, edits, run_is_stepping(live->machine), run_epoch(live->machine));
+
+        if (!control_fits(control, error))
+                return false;
+        g_free(live->record->control);
+        live->record->control = g_steal_pointer(&control);
+        return true;
+}
+
+static const GPtrArray *breaks_of(const LiveRun *live)
+{
+        return live->breaks ? run_breaks_list(live->breaks) : NULL;
+}
+
+/* ---- paths of children ---- */
+
+/* "dag-1.train", and "dag-1.train-3" of a loop that is paused at an item; the caller's. */
+static char *child_path(const LiveRun *live, guint32 child)
+{
+        const RunPause *pause = run_pause_of(live->machine, child);
+        guint32 dag = run_dag(live->machine, run_child(live->machine, child)->dag)->node;
+        g_autofree char *above = runs_node_path(live, dag);
+        const char *name = component_name(live->plan->definition, run_child_component(live->machine, child));
+        g_autofree char *number = pause && pause->kind == RUN_PAUSE_BEFORE && pause->at > 0
+                                          ? g_strdup_printf("-%u", pause->at - 1)
+                                          : g_strdup("");
+
+        return g_strconcat(above, *above ? "." : "", name, number, NULL);
+}
+
+void runs_note_pauses(Engine *engine, LiveRun *live)
+{
+        json_t *steps;
+
+        live->record->paused = run_paused(live->machine);
+        if (live->paused->len == 0)
+                return;
+        steps = json_array();
+        for (guint i = 0; i < MIN(live->paused->len, RUN_PAUSES_NAMED); i++) {
+                guint32 child = g_array_index(live->paused, guint32, i);
+                const RunPause *pause = run_pause_of(live->machine, child);
+                g_autofree char *path = child_path(live, child);
+
+                json_array_append_new(steps, json_pack("{s:s, s:s}", "step", path, "at",
+                                                       pause->kind == RUN_PAUSE_AFTER ? "after" : "before"));
+        }
+        runs_note(engine, live, "run.paused",
+                  json_pack("{s:o, s:i}", "paused", steps, "count", (int)live->paused->len));
+        g_array_set_size(live->paused, 0);
+}
+
+static bool refuse_unmade(const Break *at, GError **error)
+{
+        return err_set(error, ERR_CONFLICT, "step '%s' is not paused: the DAG around it has not begun",
+                       at->text);
+}
+
+/* The instance of the DAG in which the last part lies. */
+static bool find_dag(const LiveRun *live, const Break *at, guint32 *ret, GError **error)
+{
+        const Run *machine = live->machine;
+        guint32 dag = run_node(machine, at->post ? RUN_POST : RUN_ROOT)->inner;
+
+        for (gsize i = 0; i + 1 < at->n && dag != (guint32)RUN_NONE; i++) {
+                guint32 index = run_child_of(machine, dag, at->parts[i].component);
+                const RunChild *child = run_child(machine, index);
+                guint32 number = at->parts[i].number;
+
+                if (child->first == (guint32)RUN_NONE)
+                        return refuse_unmade(at, error);
+                if (number == (guint32)BREAK_ANY && run_child_is_loop(machine, index) && child->count > 1)
+                        return err_set(error, ERR_INVALID,
+                                       "step '%s': which item of the loop '%s'?\n"
+                                       "Name it: %s-0. `paddle run show %s` shows what is paused.",
+                                       at->text,
+                                       component_name(live->plan->definition, at->parts[i].component),
+                                       component_name(live->plan->definition, at->parts[i].component),
+                                       live->record->id);
+                number = number == (guint32)BREAK_ANY ? 0 : number;
+                if (number >= child->count)
+                        return refuse_unmade(at, error);
+                dag = run_node(machine, child->first + number)->inner;
+        }
+        *ret = dag;
+        return dag != (guint32)RUN_NONE || refuse_unmade(at, error);
+}
+
+/* The child at which the run is paused at this place. */
+static bool find_paused(const LiveRun *live, const Break *at, guint32 *ret, GError **error)
+{
+        guint32 dag, number = at->parts[at->n - 1].number;
+        const RunPause *pause;
+
+        if (!find_dag(live, at, &dag, error))
+                return false;
+        *ret = run_child_of(live->machine, dag, at->parts[at->n - 1].component);
+        pause = run_pause_of(live->machine, *ret);
+        if (pause && pause->listed &&
+            (number == (guint32)BREAK_ANY || (pause->kind == RUN_PAUSE_BEFORE && pause->at == number + 1)))
+                return true;
+        return err_set(error, ERR_CONFLICT,
+                       "run '%s' is not paused at step '%s'\n`paddle run show %s` shows where it is paused.",
+                       live->record->id, at->text, live->record->id);
+}
+
+/* ---- commands ---- */
+
+/* On a live run, whose definition the caller's thread knew. */
+typedef struct {
+        RunCommand run;
+        char *id, *by;
+        GError *failure;   /* found on the caller's thread */
+        Break *at;         /* or NULL */
+        bool step;         /* of a continuation: a single step */
+        GPtrArray *before; /* Break, also those after; of a change of breakpoints */
+        bool remove;
+        json_t *parameters; /* as they were given */
+        RunRecord *read;    /* as it was when the command was created; NULL: there is none */
+} PauseRun;
+
+static void free_pause(Command *command)
+{
+        PauseRun *pause = (PauseRun *)command;
+
+        run_record_free(pause->run.answer);
+        run_record_free(pause->read);
+        g_clear_error(&pause->failure);
+        break_unref(pause->at);
+        g_clear_pointer(&pause->before, g_ptr_array_unref);
+        json_decref(pause->parameters);
+        g_free(pause->id);
+        g_free(pause->by);
+}
+
+static void refuse_ended(const PauseRun *pause, GError **error)
+{
+        if (!pause->read)
+                err_set(error, ERR_NOT_FOUND,
+                        "there is no run '%s'\n`paddle run list` shows the newest runs.", pause->id);
+        else
+                err_set(error, ERR_CONFLICT,
+                        "run '%s' has ended\n`paddle run retry %s --from STEP` runs it again from a step on.",
+                        pause->id, pause->id);
+}
+
+/* The live run on which the command may act; NULL with an error. */
+static LiveRun *find_run(Engine *engine, PauseRun *pause)
+{
+        LiveRun *live = runs_find_id(engine, pause->id);
+        GError **error = &pause->run.command.error;
+
+        if (!live || live->record->state != NODE_RUNNING || live->record->dropped || !live->machine)
+                refuse_ended(pause, error);
+        else if (pause->failure)
+                *error = g_error_copy(pause->failure);
+        else if (live->record->stopping)
+                err_set(error, ERR_CONFLICT, "run '%s' is being stopped, and does not pause any more",
+                        pause->id);
+        else
+                return live;
+        return NULL;
+}
+
+static void accept(Engine *engine, PauseRun *pause, LiveRun *live, const char *kind, json_t *data)
+{
+        live->record->paused = run_paused(live->machine);
+        runs_note(engine, live, kind, data);
+        runs_make_due(engine, live);
+        run_command_set(&pause->run, live->record);
+}
+
+/* ---- step, continue ---- */
+
+static bool find_next(const PauseRun *pause, const LiveRun *live, guint32 *ret, GError **error)
+{
+        if (pause->at)
+                return find_paused(live, pause->at, ret, error);
+        *ret = pause->step ? run_paused_first(live->machine) : (guint32)RUN_NONE;
+        return pause->step || run_paused(live->machine) > 0 || run_is_stepping(live->machine) ||
+               err_set(error, ERR_CONFLICT, "run '%s' is not paused", pause->id);
+}
+
+static bool apply_go(Engine *engine, Command *command)
+{
+        PauseRun *pause = (PauseRun *)command;
+        LiveRun *live = find_run(engine, pause);
+        g_autofree char *path = NULL;
+        guint32 child;
+
+        if (!live || !find_next(pause, live, &child, &command->error))
+                return true;
+        runs_touch(engine, live);
+        path = child != (guint32)RUN_NONE ? child_path(live, child) : NULL;
+        (pause->step ? run_step : run_continue)(live->machine, child);
+        (void)set_control(live, breaks_of(live), live->edits, NULL); /* it has the length that it had */
+        accept(engine, pause, live, "run.continued",
+               json_pack("{s:s, s:s?, s:b}", "by", pause->by, "step", path, "single", pause->step));
+        return true;
+}
+
+static const CommandOps go_ops = { .name = "continue run",
+                                   .size = sizeof(PauseRun),
+                                   .apply = apply_go,
+                                   .answer = run_command_answer,
+                                   .free = free_pause };
+
+/* ---- breakpoints ---- */
+
+static bool merge_breaks(const PauseRun *pause, const GPtrArray *now, GPtrArray *ret, GError **error)
+{
+        for (guint i = 0; now && i < now->len; i++) {
+                Break *at = now->pdata[i];
+
+                if (!pause->remove || !find_break(pause->before, at->text, at->after))
+                        g_ptr_array_add(ret, break_ref(at));
+        }
+        for (guint i = 0; i < pause->before->len; i++) {
+                Break *at = pause->before->pdata[i];
+                bool there = now && find_break(now, at->text, at->after);
+
+                if (pause->remove && !there)
+                        return err_set(error, ERR_NOT_FOUND, "there is no breakpoint %s '%s'",
+                                       at->after ? "after" : "before", at->text);
+                if (!pause->remove && !there)
+                        g_ptr_array_add(ret, break_ref(at));
+        }
+        return ret->len <= BREAKS_MAX ||
+               err_set(error, ERR_QUOTA, "a run has at most %d breakpoints", BREAKS_MAX);
+}
+
+static bool apply_break(Engine *engine, Command *command)
+{
+        PauseRun *pause = (PauseRun *)command;
+        LiveRun *live = find_run(engine, pause);
+        g_autoptr(GPtrArray) list = list_new();
+
+        if (!live || !merge_breaks(pause, breaks_of(live), list, &command->error))
+                return true;
+        runs_touch(engine, live);
+        if (!set_control(live, list, live->edits, &command->error))
+                return true;
+        run_breaks_unref(live->breaks);
+        live->breaks = list->len > 0 ? run_breaks_new(list) : NULL;
+        run_set_breaks(live->machine, live->breaks);
+        accept(engine, pause, live, "run.breakpoints",
+               json_pack("{s:s, s:o, s:o}", "by", pause->by, "before", texts_of(list, false), "after",
+                         texts_of(list, true)));
+        return true;
+}
+
+static const CommandOps break_ops = { .name = "breakpoints of a run",
+                                      .size = sizeof(PauseRun),
+                                      .apply = apply_break,
+                                      .answer = run_command_answer,
+                                      .free = free_pause };
+
+/* ---- parameters ---- */
+
+static bool check_unbegun(const LiveRun *live, guint32 child, const Break *at, GError **error)
+{
+        const RunPause *pause = run_pause_of(live->machine, child);
+
+        return (pause->kind == RUN_PAUSE_BEFORE && pause->at == 0) ||
+               err_set(error, ERR_CONFLICT,
+                       "step '%s' %s: its parameters cannot be changed any more\n"
+                       "`paddle run stop %s`, then `paddle run retry %s --from STEP -p NAME=VALUE` runs it again.",
+                       at->text, pause->kind == RUN_PAUSE_AFTER ? "has run" : "is a loop that has begun",
+                       live->record->id, live->record->id);
+}
+
+/* All changes with those of this component; a new object, or NULL with an error. */
+static json_t *merge_edits(const LiveRun *live, guint32 child, const char *path, const json_t *parameters,
+                           GError **error)
+{
+        g_autoptr(json_t) all = live->edits ? json_copy(live->edits) : json_object();
+        const json_t *before = json_object_get(all, path);
+        json_t *own = before ? json_copy((json_t *)before) : json_object(), *given;
+        const char *name;
+
+        json_object_set_new(all, path, own);
+        json_object_foreach((json_t *)parameters, name, given) {
+                json_t *value = edit_value(live->plan->definition, run_child_component(live->machine, child),
+                                           name, given, error);
+
+                if (!value)
+                        return NULL;
+                if (json_is_null(value))
+                        json_object_del(own, name);
+                else
+                        json_object_set_new(own, name, value);
+        }
+        if (json_object_size(own) == 0)
+                json_object_del(all, path);
+        return g_steal_pointer(&all);
+}
+
+static json_t *names_of(const json_t *parameters)
+{
+        json_t *names = json_array(), *value;
+        const char *name;
+
+        json_object_foreach((json_t *)parameters, name, value)
+                json_array_append_new(names, json_string(name));
+        return names;
+}
+
+static bool apply_set(Engine *engine, Command *command)
+{
+        PauseRun *pause = (PauseRun *)command;
+        LiveRun *live = find_run(engine, pause);
+        g_autoptr(json_t) edits = NULL;
+        g_autofree char *path = NULL;
+        guint32 child;
+
+        if (!live || !find_paused(live, pause->at, &child, &command->error) ||
+            !check_unbegun(live, child, pause->at, &command->error))
+                return true;
+        path = child_path(live, child);
+        edits = merge_edits(live, child, path, pause->parameters, &command->error);
+        if (!edits)
+                return true;
+        runs_touch(engine, live);
+        if (!set_control(live, breaks_of(live), edits, &command->error))
+                return true;
+        json_decref(live->edits);
+        live->edits = json_object_size(edits) > 0 ? g_steal_pointer(&edits) : NULL;
+        render_memo_clear(&live->memo);
+        accept(engine, pause, live, "run.changed",
+               json_pack("{s:s, s:s, s:o}", "by", pause->by, "step", path, "parameters",
+                         names_of(pause->parameters)));
+        return true;
+}
+
+static const CommandOps set_ops = { .name = "parameters of a run",
+                                    .size = sizeof(PauseRun),
+                                    .apply = apply_set,
+                                    .answer = run_command_answer,
+                                    .free = free_pause };
+
+/* ---- the caller's side ---- */
+
+static PauseRun *pause_new(Engine *engine, const CommandOps *ops, const char *id, const char *by,
+                           EngineRunDone done, void *arg)
+{
+        PauseRun *pause = command_new(ops, NULL, arg);
+
+        pause->run.run_done = done;
+        pause->id = g_strdup(id);
+        pause->by = g_strdup(by);
+        pause->read = store_run_by_id(engine->store, id, false, NULL);
+        return pause;
+}
+
+/* Names are looked up in the definition here, since that may take long. Without a plan the run has ended, which the command
+ * finds, too. */
+static void take_place(Engine *engine, PauseRun *pause, const char *step)
+{
+        RunPlan *plan = step ? engine_run_plan(engine, pause->id) : NULL;
+
+        if (!plan)
+                return;
+        pause->at = break_parse(plan->definition, step, false, &pause->failure);
+        run_plan_unref(plan);
+}
+
+void engine_continue_run(Engine *engine, const char *id, const char *step, bool single, const char *by,
+                         EngineRunDone done, void *arg)
+{
+        PauseRun *pause = pause_new(engine, &go_ops, id, by, done, arg);
+
+        pause->step = single;
+        take_place(engine, pause, step);
+        inbox_put(&engine->inbox, &pause->run.command);
+}
+
+void engine_set_run(Engine *engine, const char *id, const char *step, const json_t *parameters,
+                    const char *by, EngineRunDone done, void *arg)
+{
+        PauseRun *pause = pause_new(engine, &set_ops, id, by, done, arg);
+
+        pause->parameters = json_deep_copy(parameters);
+        take_place(engine, pause, step);
+        inbox_put(&engine->inbox, &pause->run.command);
+}
+
+void engine_break_run(Engine *engine, const char *id, const json_t *before, const json_t *after, bool remove,
+                      const char *by, EngineRunDone done, void *arg)
+{
+        PauseRun *pause = pause_new(engine, &break_ops, id, by, done, arg);
+        RunPlan *plan = engine_run_plan(engine, id);
+
+        pause->remove = remove;
+        pause->before = list_new();
+        if (plan && take_breaks(plan->definition, before, false, pause->before, &pause->failure))
+                (void)take_breaks(plan->definition, after, true, pause->before, &pause->failure);
+        g_clear_pointer(&plan, run_plan_unref);
+        inbox_put(&engine->inbox, &pause->run.command);
+}

@@ -1,0 +1,189 @@
+"""Breakpoints: runs that pause, are looked at and changed, and go on; with kills of the server in between."""
+
+import pytest
+from conftest import PATIENCE, Server, wait_for
+from test_runs import create, finish, show, states
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
+    yield made
+    made.destroy()
+
+
+def pauses(server, run):
+    return [(pause["step"], pause["at"]) for pause in show(server, run)["pauses"]]
+
+
+def paused(server, run, *expected):
+    wait_for(lambda: pauses(server, run) == list(expected), PATIENCE, f"a pause at {expected}")
+    assert show(server, run)["paused"] == len(expected)
+
+
+def act(server, run, what, status=200, **body):
+    reply = server.post(f"/v1/runs/{run}/{what}", body)
+    assert reply.status == status, reply.body
+    return reply.json if status == 200 else reply.json["message"]
+
+
+def parts(server, run):
+    return {part["name"]: part for part in server.get(f"/v1/runs/{run}/tree").json["items"]}
+
+
+@pytest.fixture
+def marks(tmp_path):
+    tmp_path.chmod(0o777)
+    path = tmp_path / "marks"
+    path.touch()
+    path.chmod(0o666)
+    return path
+
+
+def chain(marks):
+    return f"""name: chain
+entry_points:
+  a: {{command: "echo a {{{{n}}}} >> {marks}", parameters: {{n: {{type: int, default: 1}}}}}}
+  b: {{deps: a, parameters: {{n: "{{{{a.n}}}}"}}, command: "echo b {{{{n}}}} >> {marks}"}}
+  c: {{deps: b, parameters: {{n: "{{{{b.n}}}}"}}, command: "echo c {{{{n}}}} >> {marks}"}}
+post_process:
+  last: {{command: "echo last >> {marks}"}}
+"""
+
+
+def test_a_pause_outlives_kills_and_parameters_are_changed_in_it(server, marks):
+    run = create(server, chain(marks), break_before=["b"])
+    paused(server, run, ("b", "before"))
+    assert marks.read_text() == "a 1\n" and states(server, run) == {"a": "succeeded"}
+    found = parts(server, run)["b"]
+    assert (found["state"], found["paused"], found["message"]) == ("paused", "before", None)
+    server.kill()
+    server.start()
+    paused(server, run, ("b", "before"))
+    act(server, run, "parameters", step="b", parameters={"n": 7})
+    server.kill()
+    server.start()
+    paused(server, run, ("b", "before"))
+    assert show(server, run)["changed_parameters"] == {"b": {"n": 7}}
+    act(server, run, "continue")
+    server.kill()
+    server.start()
+    found = finish(server, run, "succeeded")
+    assert marks.read_text() == "a 1\nb 7\nc 7\nlast\n"
+    assert (found["paused"], found["pauses"], found["break_before"]) == (0, [], ["b"])
+    kinds = [event["kind"] for event in server.get(f"/v1/runs/{run}/events").json["items"]]
+    assert kinds == ["run.created", "run.paused", "run.changed", "run.continued", "run.succeeded"]
+
+
+def test_after_a_step_what_depends_on_it_waits_and_its_artifact_may_be_changed(server, tmp_path):
+    text = """name: data
+entry_points:
+  make: {command: "echo raw > {{data}}", artifacts: {output: [data]}}
+  other: {command: "true"}
+  use: {deps: make, command: "grep better {{data}}", artifacts: {input: {data: "{{make.data}}"}}}
+"""
+    run = create(server, text, break_after=["make"])
+    paused(server, run, ("make", "after"))
+    wait_for(lambda: states(server, run).get("other") == "succeeded", PATIENCE, "the other step")
+    assert states(server, run) == {"make": "succeeded", "other": "succeeded"}
+    assert parts(server, run)["make"]["paused"] == "after" and parts(server, run)["use"]["state"] == "pending"
+    server.kill()
+    server.start()
+    paused(server, run, ("make", "after"))
+    (made,) = server.get(f"/v1/artifacts?run={run}&type=output").json["items"]
+    better = tmp_path / "better"
+    better.write_text("better\n")
+    server.paddle("upload", str(better), made["path"], check=0)
+    act(server, run, "continue", step="make")
+    finish(server, run, "succeeded")
+
+
+def test_single_steps_go_through_loops_and_dags(server, marks):
+    text = f"""name: steps
+entry_points:
+  loop: {{command: "echo loop-{{{{PF_LOOP_ARGUMENT}}}} >> {marks}", loop_argument: [1, 2]}}
+  dag:
+    deps: loop
+    entry_points:
+      leaf: {{command: "echo leaf >> {marks}"}}
+"""
+    run = create(server, text, break_before=["loop-1"])
+    paused(server, run, ("loop-1", "before"))
+    wait_for(lambda: marks.read_text() == "loop-1\n", PATIENCE, "the first item")
+    assert parts(server, run)["loop"]["paused"] == "before"
+    act(server, run, "step", step="loop-1")
+    paused(server, run, ("dag", "before"))
+    act(server, run, "step")
+    paused(server, run, ("dag.leaf", "before"))
+    server.kill()
+    server.start()
+    paused(server, run, ("dag.leaf", "before"))
+    assert show(server, run)["single_steps"] is True
+    act(server, run, "continue")
+    finish(server, run, "succeeded")
+    assert marks.read_text() == "loop-1\nloop-2\nleaf\n"
+
+
+def test_a_stop_ends_pauses_and_a_retry_keeps_what_was_changed(server, marks):
+    run = create(server, chain(marks), break_before=["a", "c"])
+    paused(server, run, ("a", "before"))
+    act(server, run, "parameters", step="a", parameters={"n": "5"})
+    act(server, run, "continue")
+    paused(server, run, ("c", "before"))
+    reply = server.post(f"/v1/runs/{run}/retry", {})
+    assert reply.status == 409 and "has not ended" in reply.json["message"]
+    assert server.post(f"/v1/runs/{run}/stop").status == 200
+    found = finish(server, run, "terminated")
+    assert (found["paused"], states(server, run)["c"]) == (0, "terminated")
+    assert marks.read_text() == "a 5\nb 5\nlast\n"
+    marks.write_text("")
+    again = server.post(f"/v1/runs/{run}/retry", {}).json["id"]
+    found = finish(server, again, "succeeded")  # breakpoints are those of the retry: none
+    assert marks.read_text() == "c 5\nlast\n" and found["changed_parameters"] == {"a": {"n": 5}}
+    marks.write_text("")
+    other = server.post(f"/v1/runs/{again}/retry", {"parameters": {"a.n": 1}, "break_after": ["b"]}).json["id"]
+    paused(server, other, ("b", "after"))
+    act(server, other, "continue")
+    assert finish(server, other, "succeeded")["changed_parameters"] == {}
+    assert marks.read_text() == "a 1\nb 1\nc 1\nlast\n"
+
+
+def test_breakpoints_come_and_go_and_what_cannot_be_done_is_said(server, marks):
+    run = create(server, chain(marks), break_before=["a"])
+    paused(server, run, ("a", "before"))
+    act(server, run, "breakpoints", before=["c"], after=["b"])
+    act(server, run, "breakpoints", before=["a"], after=["b"], remove=True)
+    paused(server, run, ("a", "before"))  # it stays paused
+    assert (show(server, run)["break_before"], show(server, run)["break_after"]) == (["c"], [])
+    assert "no component 'x'" in act(server, run, "breakpoints", 400, before=["x"])
+    assert "no breakpoint after 'b'" in act(server, run, "breakpoints", 404, after=["b"], remove=True)
+    assert "is not paused at step 'b'" in act(server, run, "continue", 409, step="b")
+    assert "no parameter 'm'" in act(server, run, "parameters", 400, step="a", parameters={"m": 1})
+    assert "must be a whole number" in act(server, run, "parameters", 400, step="a", parameters={"n": "x"})
+    assert "without templates" in act(server, run, "parameters", 400, step="a", parameters={"n": "{{b.n}}"})
+    act(server, run, "continue")
+    paused(server, run, ("c", "before"))
+    assert "is not paused at step 'a'" in act(server, run, "parameters", 409, step="a", parameters={"n": 2})
+    act(server, run, "continue")
+    finish(server, run, "succeeded")
+    assert "has ended" in act(server, run, "continue", 409)
+    reply = server.post("/v1/runs", {"definition": chain(marks), "break_after": ["nothing"]})
+    assert reply.status == 400 and "no component 'nothing'" in reply.json["message"]
+
+
+def test_from_the_command_line(server, marks, tmp_path):
+    file = tmp_path / "chain.yaml"
+    file.write_text(chain(marks))
+    made = server.paddle("run", "create", "-f", str(file), "--no-package", "--break-before", "b", check=0)
+    run = made.stdout.strip()
+    paused(server, run, ("b", "before"))
+    assert f"paused before b: `paddle run continue {run} b`" in server.paddle("run", "show", run, check=0).stdout
+    assert f"{run}  chain  paused" in server.paddle("run", "list", check=0).stdout
+    assert server.paddle("run", "break", run, "--after", "b", check=0).stdout == "before b\nafter b\n"
+    assert "other parameters" in server.paddle("run", "set", run, "b", "-p", "n=9", check=0).stdout
+    assert "changed: n of b is 9" in server.paddle("run", "show", run, check=0).stdout
+    server.paddle("run", "step", run, check=0)
+    paused(server, run, ("b", "after"))
+    assert "paused after it" in server.paddle("run", "show", run, check=0).stdout
+    followed = server.paddle("run", "continue", run, "--follow", check=0)
+    assert "c: " in followed.stdout and marks.read_text() == "a 1\nb 9\nc 9\nlast\n"
