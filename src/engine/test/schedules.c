@@ -552,6 +552,30 @@ static void test_limit(void)
         house_free(house);
 }
 
+/* The owner's runs take too much in the store: no more of them, also no skipped ones. */
+static void test_full_store(void)
+{
+        House *house = house_new_cold();
+        gint64 zero, seq;
+        g_autoptr(ScheduleRecord) record = NULL;
+
+        house->config.max_run_bytes = 1; /* the first run takes more */
+        house_open(house);
+        zero = house->clock_ms;
+        seq = create_ok(house, wish(store_pipeline_text(house, "ann", QUICK), "@every 1s"));
+        house_pass(house, 1000);
+        wait_states(house, seq, zero, "1:succeeded");
+        house_pass(house, 10 * 1000);
+        do {
+                g_clear_pointer(&record, schedule_record_free);
+                record = read_one(house, seq);
+        } while (!record->message);
+        g_assert_nonnull(strstr(record->message, "of the server's database"));
+        g_assert_cmpint(record->next_at, ==, zero + 2000);
+        wait_states(house, seq, zero, "1:succeeded");
+        house_free(house);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -568,5 +592,6 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/schedules/protection", test_protection);
         g_test_add_func("/engine/schedules/lost-file-system", test_lost_file_system);
         g_test_add_func("/engine/schedules/limit", test_limit);
+        g_test_add_func("/engine/schedules/full-store", test_full_store);
         return g_test_run();
 }
