@@ -320,6 +320,6 @@ def test_every_verb_has_a_page(room):
     found = []
     for name, summary in re.findall(r"^  ([\w-]+(?: \w+)?) {2,}(.*)$", room.paddle("help", check=0).stdout, re.M):
         told = room.paddle("help", name).stdout if ", " in summary else ""
-        family = re.findall(r"^  paddle (\w+ \w+) ", told, re.M) if told.startswith("  paddle ") else []
+        family = re.findall(r"^  paddle (\w+ [\w-]+) ", told, re.M) if told.startswith("  paddle ") else []
         found += family or [name]
     assert sorted(found) == sorted(listed_there)

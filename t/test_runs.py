@@ -232,8 +232,8 @@ def test_filters_of_the_list(server, tmp_path):
         finish(server, run, "terminated")
     assert found("name=filtered&state=running,stopping,failed") == []
     assert found("name=filtered&state=terminated") == [alone, stored]
-    wrong = server.get("/v1/runs?state=skipped")  # of nodes
-    assert wrong.status == 400 and "terminated." in wrong.json["hint"]
+    wrong = server.get("/v1/runs?state=cancelled")  # of nodes
+    assert wrong.status == 400 and "terminated, skipped." in wrong.json["hint"]
     assert server.get("/v1/runs?pipeline=none").status == 404
     assert "'none'" in server.paddle("run", "list", "--pipeline", "none", check=1).stderr
 

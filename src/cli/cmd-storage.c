@@ -14,7 +14,8 @@ typedef struct {
 static const Option usage_options[] = {
         { "user", 'u', OPTION_STRING, offsetof(StorageOptions, user), "NAME",
           "usage of this user (administrators)" },
-        { "all", 'a', OPTION_BOOL, offsetof(StorageOptions, all), NULL, "what everybody holds (administrators)" },
+        { "all", 'a', OPTION_BOOL, offsetof(StorageOptions, all), NULL,
+          "what everybody holds (administrators)" },
         { "count", 0, OPTION_BOOL, offsetof(StorageOptions, count), NULL,
           "have the server measure again first, which may take a while" },
         FORMAT_OPTION(offsetof(StorageOptions, format)),

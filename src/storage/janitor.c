@@ -26,7 +26,8 @@ enum {
         REST_TIMES = 20,
         HURRY_MIN_MS = 50, /* and a multiple of the last one's duration: */
         HURRY_TIMES = 4,
-        HURRY_MAX_MS = 5000, /* on a busy machine a survey takes longer, but nobody waits for several times that */
+        HURRY_MAX_MS =
+                5000,   /* on a busy machine a survey takes longer, but nobody waits for several times that */
         TICK_MS = 1000, /* at most, between two checks of limits and of the kernel's counts */
         ASK_MS = 200,   /* interval at which a waiting thread checks whether its caller has given up */
 };

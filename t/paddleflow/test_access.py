@@ -172,6 +172,7 @@ def things(flow):
     """A user with one of each kind."""
     user, queue = flow.make_user("olga"), flow.make_queue()
     flow.grant(user, queue)
+    flow.grant(user, "default-queue")  # of steps without a queue
     flavour, pool, fs = fresh("flavour-of-olga"), fresh("pool-"), fresh("fs")
     good(flow.post("/fs", {"name": fs, "url": "local://srv/data"}, who=user), 201)
     good(flow.post("/flavour", {"name": flavour, **AMOUNTS}, who=user))
