@@ -229,16 +229,21 @@ def test_processes_of_finds_a_member(server):
     assert processes_of(job) == []
 
 
-def test_the_best_network_of_a_sweep_is_chosen(server, ann, tmp_path):
-    """The example pipeline, with 2 of its 12 networks; each is trained by two trainers."""
+def swept(server, ann, *parameters):
+    """The nodes of a run of the example pipeline with 2 of its 12 networks, by their paths; and its id."""
     done = ann.paddle(
         *("run", "create", "-f", EXAMPLES / "pipelines/sweep/pipeline.yaml", "--follow"),
-        *("-p", 'trial.networks=["16 0.0001", "32 0.01"]', "-p", "trial.train.passes=3"),
+        *("-p", 'trial.networks=["16 0.0001", "32 0.01"]', *parameters),
         check=0,
         timeout=480,
     )
     run = done.stdout.split()[0]
-    nodes = {node["path"]: node for node in server.get(f"/v1/runs/{run}/nodes").json["items"]}
+    return {node["path"]: node for node in server.get(f"/v1/runs/{run}/nodes").json["items"]}, run
+
+
+def test_the_best_network_of_a_sweep_is_chosen(server, ann, tmp_path):
+    """Each network is trained by two trainers. The second time, only what has changed runs."""
+    nodes, run = swept(server, ann, "-p", "trial.train.passes=3")
     trained = server.job(nodes["trial-1.train"]["job"])
     assert trained["framework"] == "paddle-collective"
     assert "trainer 1 of 2: 539 digits" in server.member_log(trained["id"], "trainer-1")  # half of 3/5 of 1,797
@@ -250,6 +255,9 @@ def test_the_best_network_of_a_sweep_is_chosen(server, ann, tmp_path):
     ann.paddle("download", made["winner"], tmp_path / "winner", check=0)
     ann.paddle("download", made["models"].split(",")[1], tmp_path / "model", check=0)
     assert (tmp_path / "winner").read_bytes() == (tmp_path / "model").read_bytes()
+    again, _ = swept(server, ann, "-p", "trial.train.passes=4")
+    reused = {path for path, node in again.items() if node.get("message", "").startswith(f"reused from run {run}")}
+    assert reused == {"preprocess"}
 
 
 def test_the_sweep_in_python(server, ann, monkeypatch):

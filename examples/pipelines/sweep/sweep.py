@@ -6,7 +6,7 @@ python sweep.py
 
 import pathlib
 
-from paddlecloud.pipeline import Pipeline, loop, step
+from paddlecloud.pipeline import CacheOptions, Pipeline, loop, step
 
 NETWORKS = [f"{hidden} {rate}" for hidden in (16, 32, 64) for rate in (0.003, 0.01, 0.03, 0.1)]
 TWO_TRAINERS = {
@@ -48,7 +48,7 @@ def choose(digits: pathlib.Path, models: list, scores: list) -> pathlib.Path:
     return best.choose(digits, models, scores)
 
 
-@Pipeline(name="sweep", docker_env="python:3.11")
+@Pipeline(name="sweep", docker_env="python:3.11", cache_options=CacheOptions(True, fingerprint="content"))
 def sweep(networks):
     digits = prepare()
     for network in loop(networks):
