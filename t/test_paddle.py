@@ -256,7 +256,7 @@ def test_the_best_network_of_a_sweep_is_chosen(server, ann, tmp_path):
     ann.paddle("download", made["models"].split(",")[1], tmp_path / "model", check=0)
     assert (tmp_path / "winner").read_bytes() == (tmp_path / "model").read_bytes()
     again, _ = swept(server, ann, "-p", "trial.train.passes=4")
-    reused = {path for path, node in again.items() if node.get("message", "").startswith(f"reused from run {run}")}
+    reused = {path for path, node in again.items() if (node["message"] or "").startswith(f"reused from run {run}")}
     assert reused == {"preprocess"}
 
 

@@ -635,7 +635,7 @@ def test_cached_functions(client, monkeypatch):
     assert reused(3) == {"numbers": False, "total": False}
 
 
-def test_a_directory_is_sent_with_the_functions(client, tmp_path):
+def test_a_directory_is_sent_with_the_functions(server, client, tmp_path):
     @step
     def open_it():
         with open("data/x.txt") as file:
@@ -644,7 +644,10 @@ def test_a_directory_is_sent_with_the_functions(client, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/x.txt").write_text("from the directory")
     made = Pipeline(name="directory")(open_it)()
-    assert lines_of(ended(made.run(client=client, directory=tmp_path)))["open-it"] == ["from the directory"]
+    (tmp_path / "requirements.txt").write_text("# none\n")
+    run = ended(made.run(client=client, directory=tmp_path))
+    assert lines_of(run)["open-it"] == ["from the directory"]
+    assert "# none" in server.get(f"/v1/runs/{run.id}/definition").json["definition"]
     (tmp_path / "paddle_steps").mkdir()
     with pytest.raises(DSLError, match="has a 'paddle_steps' of its own"):
         made.run(client=client, directory=tmp_path)

@@ -340,6 +340,8 @@ class Compiler:
         }
         if isinstance(component, Step):
             values.update(_step_keys(component, node), package=component._package(self.programs))
+            if values["package"] and not values["requirements"]:  # a package of its own has no packages of the run
+                values["requirements"] = self.programs.requirements
         else:
             values["entry_points"] = {child.name: self._written(child) for child in _in_order(node)}
         return {key: value for key, value in values.items() if value is not None}

@@ -22,6 +22,7 @@ class Programs:
         self._sources: Dict[str, str] = {}  # of modules
         self._digests: Dict[str, str] = {}  # of modules
         self._beside: Dict[str, Dict[str, str]] = {}  # modules that they import: {path in the package: file}
+        self.requirements: Optional[str] = None  # of the directory that was sent with them
 
     def __bool__(self) -> bool:
         return bool(self._sources)
@@ -89,6 +90,8 @@ class Programs:
             raise fault(
                 f"'{directory}' has a '{FOLDER}' of its own, which is where the decorated functions go; remove it"
             )
+        if directory is not None and os.path.isfile(os.path.join(directory, "requirements.txt")):
+            self.requirements = pathlib.Path(directory, "requirements.txt").read_text(encoding="utf-8")
         for module in self._sources:
             self._packages[module] = self._send(client, module, directory)
 
