@@ -5,6 +5,7 @@ import time
 
 import pytest
 from conftest import PATIENCE, Server, wait_for
+from people import Person
 
 QUICK = 'name: NAME\nentry_points:\n  a: {command: "true", condition: "1 > 2"}\n'
 LONG = 'name: NAME\nentry_points:\n  a: {command: "sleep 600"}\n'
@@ -166,3 +167,24 @@ def test_missed_ticks_are_made_up_for_or_dropped(server):
     assert "skipped" in {item["state"] for item in check_ticks(server, "expired", 1)}
     times = [moment(item["scheduled_at"]).timestamp() for item in runs(server, "dropped")]
     assert max(later - earlier for earlier, later in zip(times, times[1:])) >= 3
+
+
+def test_who_is_disabled_begins_no_runs(server):
+    """The schedule says why, and goes on later. A token for one queue only does not stop it."""
+    dan = Person(server, "dan")
+    for path, body in (
+        ("/v1/pipelines", {"definition": QUICK.replace("NAME", "often")}),
+        ("/v1/schedules", {"name": "of_dan", "pipeline": "often", "crontab": "@every 1s", "catchup": False}),
+    ):
+        reply = server.request("POST", path, body, dan.headers)
+        assert reply.status == 201, reply.body
+    made = reply.json["id"]
+    assert server.request("PATCH", "/v1/users/dan", {"disabled": True}).status == 200
+    wait_for(
+        lambda: server.get(f"/v1/schedules/{made}").json["message"] == "user 'dan' is disabled", PATIENCE, "the reason"
+    )
+    assert server.request("PATCH", "/v1/users/dan", {"disabled": False}).status == 200
+    wait_for(lambda: not server.get(f"/v1/schedules/{made}").json["message"], PATIENCE, "the next run")
+    token = server.post("/v1/tokens", {"user": "dan", "queue": "default"}).json["token"]
+    reply = server.request("DELETE", f"/v1/schedules/{made}", headers={"Authorization": f"Bearer {token}"})
+    assert reply.status == 403, reply.body

@@ -319,10 +319,14 @@ class Run:
         from_step: Optional[str] = None,
         parameters: Optional[Mapping[str, Any]] = None,
         idempotency_key: Optional[str] = None,
-        **keywords: Any,
+        *,
+        break_before: Sequence[str] = (),
+        break_after: Sequence[str] = (),
     ) -> "Run":
-        """As Client.run_retry of this run, with its other keywords: returns the new run, this one stays as it is."""
-        return self._owner().run_retry(self.id, from_step, parameters, idempotency_key, **keywords)
+        """As Client.run_retry of this run: returns the new run, this one stays as it is."""
+        return self._owner().run_retry(
+            self.id, from_step, parameters, idempotency_key, break_before=break_before, break_after=break_after
+        )
 
     def stop(self, force: bool = False) -> "Run":
         """As Client.run_stop of this run; returns this run, brought up to date."""

@@ -53,17 +53,13 @@ void cache_ask_unref(CacheAsk *ask)
 typedef struct {
         Command command;
         CacheAsk *ask;
-        bool repeated; /* it was applied before */
 } Answer;
 
 static bool apply_answer(Engine *engine, Command *command)
 {
-        Answer *answer = (Answer *)command;
-
         if (!runs_take_answer(engine))
                 return false;
-        runs_cache_answered(engine, answer->ask, answer->repeated);
-        answer->repeated = true;
+        runs_cache_answered(engine, ((Answer *)command)->ask);
         return true;
 }
 
@@ -207,6 +203,7 @@ static void note_exists(Engine *engine, const FilesTicket *ticket, const json_t 
 {
         CacheAsk *ask = ticket->arg;
         const char *missing = values ? missing_output(values) : NULL;
+        g_autofree char *lost = missing ? g_strdup_printf("lost its output '%s'", missing) : NULL;
 
         if (!engine) {
                 cache_ask_unref(ask);
@@ -216,8 +213,7 @@ static void note_exists(Engine *engine, const FilesTicket *ticket, const json_t 
                 post_answer(ask);
                 return;
         }
-        cache_ask_next(ask, missing ? g_strdup_printf("lost its output '%s'", missing)
-                                    : g_strdup("has outputs that cannot be looked at"));
+        cache_ask_next(ask, lost ? lost : "has outputs that cannot be looked at");
         cache_ask_unref(ask);
 }
 
@@ -261,10 +257,9 @@ static void push_look_up(CacheAsk *ask)
                 cache_ask_unref(ask); /* the server stops */
 }
 
-void cache_ask_next(CacheAsk *ask, char *why)
+void cache_ask_next(CacheAsk *ask, const char *why)
 {
         note_refusal(ask, ask->found, why);
-        g_free(why);
         g_clear_pointer(&ask->found, cache_entry_free);
         push_look_up(cache_ask_ref(ask));
 }

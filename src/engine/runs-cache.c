@@ -17,8 +17,18 @@ static void unref_array(gpointer array)
         g_array_unref(array);
 }
 
+static void clear_look(gpointer data)
+{
+        CacheLook *look = data;
+
+        cache_ask_unref(look->ask);
+        g_free(look->refused);
+}
+
 void runs_cache_init(Engine *engine)
 {
+        engine->cache_looks = g_array_new(FALSE, FALSE, sizeof(CacheLook));
+        g_array_set_clear_func(engine->cache_looks, clear_look);
         engine->cache_waits = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, unref_array);
         engine->cache_ended = g_array_new(FALSE, FALSE, sizeof(gint64));
 }
@@ -27,6 +37,7 @@ void runs_cache_clear(Engine *engine)
 {
         g_hash_table_unref(engine->cache_waits);
         g_array_unref(engine->cache_ended);
+        g_array_unref(engine->cache_looks);
 }
 
 static void free_node(gpointer data)
@@ -140,6 +151,8 @@ static void miss(const RunActor *actor, CacheAsk *ask, CacheNode *asked)
 
         set_body(ask);
         asked->phase = CACHE_MISSED;
+        if (live->taken)
+                g_hash_table_remove(live->taken, GUINT_TO_POINTER(ask->node));
         cache_entry_free(asked->entry);
         asked->entry = cache_entry_copy(ask->wish);
         if (run_node(live->machine, ask->node)->slot)
@@ -194,7 +207,8 @@ static void note_ended(Engine *engine, gint64 job, const CacheWait *wait)
         if (!asked || asked->phase != CACHE_WAITS || asked->job != job)
                 return;
         runs_touch(engine, live);
-        g_array_append_val(live->cache_asks, wait->node);
+        run_want(live->machine, wait->node);
+        runs_make_due(engine, live);
 }
 
 void runs_cache_job_ended(Engine *engine, gint64 job)
@@ -207,8 +221,19 @@ void runs_cache_job_ended(Engine *engine, gint64 job)
                 g_array_append_val(engine->cache_ended, job);
 }
 
-void runs_cache_forget_waits(Engine *engine)
+static void look_further(const CacheLook *look)
 {
+        if (look->refused)
+                cache_ask_next(look->ask, look->refused);
+        else
+                cache_ask_again(look->ask);
+}
+
+void runs_cache_go_on(Engine *engine)
+{
+        for (guint i = 0; i < engine->cache_looks->len; i++)
+                look_further(&g_array_index(engine->cache_looks, CacheLook, i));
+        g_array_set_size(engine->cache_looks, 0);
         for (guint i = 0; i < engine->cache_ended->len; i++)
                 g_hash_table_remove(engine->cache_waits, &g_array_index(engine->cache_ended, gint64, i));
         g_array_set_size(engine->cache_ended, 0);
@@ -248,25 +273,32 @@ static void take(const RunActor *actor, const CacheAsk *ask)
         run_ended(live->machine, ask->node, ok ? NODE_SUCCEEDED : NODE_FAILED);
 }
 
-static void use_found(const RunActor *actor, CacheAsk *ask, CacheNode *asked, bool repeated)
+/* After the commit: until then this answer may be needed again. `refused`: why the entry is not taken; NULL: it is read
+ * again, since its job has ended meanwhile. */
+static void look_later(Engine *engine, CacheAsk *ask, const char *refused)
+{
+        const CacheLook look = { cache_ask_ref(ask), g_strdup(refused) };
+
+        g_array_append_val(engine->cache_looks, look);
+}
+
+static void use_found(const RunActor *actor, CacheAsk *ask, CacheNode *asked)
 {
         const CacheEntry *found = ask->found;
         const Live *job = live_by_seq(actor->engine, found->job);
         bool open = !job_state_is_final((JobState)found->job_state);
 
-        if (runs_was_deleted(actor->engine, found->run)) {
-                if (!repeated)
-                        cache_ask_next(ask, g_strdup("is of a run that was just deleted"));
-        } else if (!open) {
+        if (runs_was_deleted(actor->engine, found->run))
+                look_later(actor->engine, ask, "is of a run that was just deleted");
+        else if (!open)
                 take(actor, ask);
-        } else if (job && !job_state_is_final((JobState)job->job->state)) {
+        else if (job && !job_state_is_final((JobState)job->job->state))
                 wait_for(actor, ask, asked);
-        } else if (!repeated) {
-                cache_ask_again(ask); /* it has ended since it was read */
-        }
+        else
+                look_later(actor->engine, ask, NULL);
 }
 
-void runs_cache_answered(Engine *engine, CacheAsk *ask, bool repeated)
+void runs_cache_answered(Engine *engine, CacheAsk *ask)
 {
         LiveRun *live = runs_find(engine, ask->run);
         const RunActor actor = { .engine = engine, .live = live };
@@ -280,7 +312,7 @@ void runs_cache_answered(Engine *engine, CacheAsk *ask, bool repeated)
                 runs_say(live, ask->node, g_strdup(ask->failure->message));
                 run_ended(live->machine, ask->node, NODE_FAILED);
         } else if (ask->found) {
-                use_found(&actor, ask, asked, repeated);
+                use_found(&actor, ask, asked);
         } else {
                 miss(&actor, ask, asked);
         }
@@ -312,7 +344,10 @@ char *runs_cache_output(const LiveRun *live, guint32 node, const char *name)
 {
         const CacheTaken *taken = find_taken(live, node);
 
-        return taken ? g_strdup(json_string_value(json_object_get(taken->outputs, name))) : NULL;
+        /* after a commit that failed, its job may be another one */
+        return taken && run_node(live->machine, node)->job == taken->job
+                       ? g_strdup(json_string_value(json_object_get(taken->outputs, name)))
+                       : NULL;
 }
 
 void runs_cache_mark(const LiveRun *live, RunNodeRecord *row)

@@ -7,7 +7,7 @@
  *                                                                                              │
  *      submitted, with an entry of its own, or RE-04 ◀── answer ◀─────────────────────── none ─┤
  *      ends as that job did, with its outputs ◀──────── answer ◀── files: outputs exist ◀─ one ┤
- *      waits without a slot, and asks again at its end ◀─ answer ◀────────────── one that runs ┘ */
+ *      waits without a slot, and asks again after its end ◀─ answer ◀────────────── one that runs ┘ */
 #pragma once
 
 #include "engine/runs.h"
@@ -54,7 +54,7 @@ void runs_cache_ask(Engine *engine, LiveRun *live);
 void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 job);
 /* After a commit: forgets nodes that have started or ended. */
 void runs_cache_settle(LiveRun *live);
-void runs_cache_forget_waits(Engine *engine);
+void runs_cache_go_on(Engine *engine); /* with waits and questions */
 /* The path of an output that was taken from the cache; the caller's; NULL: it was not. */
 char *runs_cache_output(const LiveRun *live, guint32 node, const char *name);
 /* Completes the row of a node whose result was taken. */
@@ -90,14 +90,20 @@ typedef struct {
         GError *failure;   /* RE-03, RE-04 */
 } CacheAsk;
 
+/* A question that goes on after the commit of its answer. */
+typedef struct {
+        CacheAsk *ask;
+        char *refused; /* why what was found is not taken; NULL: it is read again */
+} CacheLook;
+
 CacheAsk *cache_ask_ref(CacheAsk *ask);
 void cache_ask_unref(CacheAsk *ask);
 /* Asks for a node that is STARTING; the answer is runs_cache_answered with `number`. */
 void cache_ask_begin(Engine *engine, LiveRun *live, guint32 node, guint64 number, gint64 waited);
-/* Looks for another entry: what was found is of no use. `why`: for people; taken. */
-void cache_ask_next(CacheAsk *ask, char *why);
+/* Looks for another entry: what was found is of no use. `why`: for people. */
+void cache_ask_next(CacheAsk *ask, const char *why);
 /* Looks again: the job of what was found has ended meanwhile. */
 void cache_ask_again(CacheAsk *ask);
 
-/* runs-cache.c: on the engine's thread, in a batch; again (`repeated`) if it cannot be committed. */
-void runs_cache_answered(Engine *engine, CacheAsk *ask, bool repeated);
+/* runs-cache.c: on the engine's thread, in a batch; again if it cannot be committed. */
+void runs_cache_answered(Engine *engine, CacheAsk *ask);

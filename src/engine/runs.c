@@ -616,7 +616,7 @@ void runs_settle(Engine *engine)
         for (guint i = 0; i < engine->batch.runs->len; i++)
                 settle(engine, g_ptr_array_index(engine->batch.runs, i));
         g_ptr_array_set_size(engine->batch.runs, 0);
-        runs_cache_forget_waits(engine);
+        runs_cache_go_on(engine);
 }
 
 /* The record keeps its place, to which the tables point. */
@@ -696,4 +696,5 @@ void runs_restore(Engine *engine)
         }
         g_ptr_array_set_size(engine->batch.runs, 0);
         g_array_set_size(engine->cache_ended, 0);
+        g_array_set_size(engine->cache_looks, 0);
 }

@@ -457,7 +457,27 @@ static void record_end(Engine *engine, RunRecord *record, NodeState state, char 
         g_ptr_array_add(engine->batch.changed_runs, record);
 }
 
-/* False: a limit holds the tick back. */
+static bool is_disabled(Engine *engine, const char *name)
+{
+        const User *user = catalog_user(engine_catalog_now(engine), name);
+
+        return user && user->disabled;
+}
+
+/* Why its users may not begin runs now, for people; the caller's; NULL: they may. */
+static char *barred(Engine *engine, const ScheduleRecord *schedule, bool admin)
+{
+        const char *user = run_user(schedule);
+
+        if (!admin && strcmp(user, schedule->user) != 0)
+                return g_strdup_printf("it runs as '%s', but '%s' is no administrator any more", user,
+                                       schedule->user);
+        if (is_disabled(engine, schedule->user))
+                return g_strdup_printf("user '%s' is disabled", schedule->user);
+        return is_disabled(engine, user) ? g_strdup_printf("user '%s' is disabled", user) : NULL;
+}
+
+/* False: a limit, or its users' rights, hold the tick back. */
 static bool begin_run(Creating *creating, gint64 tick)
 {
         Engine *engine = creating->engine;
@@ -465,10 +485,11 @@ static bool begin_run(Creating *creating, gint64 tick)
         g_autoptr(RunRecord) record = new_record(engine, live->record, tick);
         g_autoptr(GError) error = NULL;
 
-        if (live->plan && !run_command_fits(engine, live->plan)) {
+        creating->held = barred(engine, live->record, record->admin);
+        if (!creating->held && live->plan && !run_command_fits(engine, live->plan))
                 creating->held = g_strdup("");
+        if (creating->held)
                 return false;
-        }
         if (!live->plan) {
                 record_end(engine, g_steal_pointer(&record), NODE_FAILED, g_strdup(live->trouble));
         } else if (!run_command_check_places(engine, record, live->plan, &error)) {

@@ -168,6 +168,7 @@ struct Engine {
         GHashTable *
                 cache_waits; /* gint64, seq of a job -> GArray of CacheWait: nodes that wait for its end, runs-cache.c */
         GArray *cache_ended;    /* gint64: such jobs that ended in the open batch */
+        GArray *cache_looks;    /* CacheLook: questions that go on after the commit */
         gint64 retain_cache_at; /* ms: not before this time does the sweep look for entries to delete */
         guint64 cache_asked;    /* number of the last question to the cache */
         bool sweeps_cache;      /* what is to be deleted is being read */
@@ -354,7 +355,7 @@ void runs_settle(Engine *engine);
 void runs_restore(Engine *engine);
 /* "run 3f2a" if a run of the user that has not ended names this file system; the caller's; NULL: none does. */
 char *runs_use(const Engine *engine, const char *user, const char *fs);
-/* Steps that wait for this job, whose result they take from the cache, ask again after the commit. */
+/* Steps that wait for this job, whose result they take from the cache, wait for a slot now, and then ask again. */
 void runs_cache_job_ended(Engine *engine, gint64 job);
 void retain_cache(Engine *engine); /* retain-cache.c: as retain_jobs */
 void retain_runs(Engine *engine);  /* retain-runs.c: as retain_jobs */

@@ -256,7 +256,8 @@ static void stop_schedule(HttpRequest *request, void *arg)
 
         if (!call_begin(&call, request, arg))
                 return;
-        schedule = call_schedule(&call, CODE_AccessDenied, &error);
+        if (auth_check_runs(http_request_caller(call.request), &error))
+                schedule = call_schedule(&call, CODE_AccessDenied, &error);
         if (schedule)
                 engine_stop_schedule(call.flow->engine, schedule->seq, call.user, change_done,
                                      http_request_ref(request));
@@ -272,7 +273,8 @@ static void drop_schedule(HttpRequest *request, void *arg)
 
         if (!call_begin(&call, request, arg))
                 return;
-        schedule = call_schedule(&call, CODE_ScheduleNotFound, &error);
+        if (auth_check_runs(http_request_caller(call.request), &error))
+                schedule = call_schedule(&call, CODE_ScheduleNotFound, &error);
         if (schedule)
                 engine_delete_schedule(call.flow->engine, schedule->seq, call.user, change_done,
                                        http_request_ref(request));

@@ -90,8 +90,12 @@ static ScheduleRecord *find_schedule(Api *api, HttpRequest *request)
 {
         const HttpRoute *route = http_request_route(request);
         g_autoptr(GError) error = NULL;
-        ScheduleRecord *schedule = api_find_schedule(api, request, (AccessVerb)route->verb,
-                                                     http_request_param(request, "schedule"), &error);
+        bool shows = route->verb == VERB_SHOW || route->verb == VERB_LIST;
+        ScheduleRecord *schedule =
+                shows || auth_check_runs(http_request_caller(request), &error)
+                        ? api_find_schedule(api, request, (AccessVerb)route->verb,
+                                            http_request_param(request, "schedule"), &error)
+                        : NULL;
 
         if (schedule) {
                 g_autofree char *id = numbered_id_format("schedule", schedule->seq);

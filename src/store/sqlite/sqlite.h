@@ -85,7 +85,7 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
 
 #define CACHE_COLUMNS                                                                                        \
         "run_cache.seq, run_cache.key, run_cache.first, run_cache.second, run_cache.run, run_cache.node, "   \
-        "run_cache.job, run_cache.user, run_cache.fs, run_cache.source, run_cache.step, run_cache.expiry, "  \
+        "run_cache.job, run.user, run_cache.fs, run_cache.source, run_cache.step, run_cache.expiry, "        \
         "run_cache.created, run_cache.body, run.id, job.id, job.state"
 #define PIPELINE_COLUMNS "seq, user, name, note, made, revision, created, updated"
 #define PIPELINE_VERSION_COLUMNS "pipeline, version, pipeline_version.hash, size, user, fs, path, created"
