@@ -1,6 +1,6 @@
 /* Fuzz target: crontabs.
  *
- * What is accepted has ticks in order, each later than the one before, and the same ones from anywhere between them. */
+ * An accepted crontab has ticks in ascending order. A search that begins between two ticks finds the second one. */
 #include <stddef.h>
 #include <stdint.h>
 

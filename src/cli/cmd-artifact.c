@@ -43,25 +43,16 @@ static bool artifact_list(Cli *cli, const void *target, char *const *words, GErr
 {
         const ArtifactOptions *options = target;
         g_autoptr(GString) path = g_string_new("/v1/artifacts");
-        g_autoptr(Listing) listing = NULL;
-        Format format;
-        gint64 items;
 
         if (options->run && (options->fs || options->user))
                 return err_set(error, ERR_USAGE, "--run cannot be combined with --fs or --user");
-        if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
-                return false;
         url_add_query(path, "run", options->run);
         url_add_query(path, "filesystem", options->fs);
         url_add_query(path, "path", options->path);
         url_add_query(path, "type", options->type);
         url_add_query(path, "user", options->user);
-        listing = listing_new(cli, format, columns, "path");
-        if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
-                return false;
-        if (items == 0 && (format == FORMAT_TABLE || format == FORMAT_WIDE))
-                cli_say(cli, "no artifacts; steps declare them under `artifacts`");
-        return true;
+        return listing_show(cli, options->format, columns, "path", path->str, options->limit,
+                            "no artifacts; steps declare them under `artifacts`", error);
 }
 
 const Verb verb_artifact_list = {

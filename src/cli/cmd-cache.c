@@ -47,24 +47,16 @@ static bool cache_list(Cli *cli, const void *target, char *const *words, GError 
 {
         const CacheCommand *options = target;
         g_autoptr(GString) path = g_string_new("/v1/cache");
-        g_autoptr(Listing) listing = NULL;
-        Format format;
-        gint64 items;
 
         if (options->run && (options->all || options->user))
                 return err_set(error, ERR_USAGE, "--run cannot be combined with --all or --user");
-        if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
-                return false;
         url_add_query(path, "run", options->run);
         url_add_query(path, "filesystem", options->fs);
         url_add_query(path, "user", options->user);
         url_add_query(path, "all", options->all ? "true" : NULL);
-        listing = listing_new(cli, format, columns, "id");
-        if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
-                return false;
-        if (items == 0 && (format == FORMAT_TABLE || format == FORMAT_WIDE))
-                cli_say(cli, "no entries; a step writes one if its pipeline says `cache: {enable: true}`");
-        return true;
+        return listing_show(cli, options->format, columns, "id", path->str, options->limit,
+                            "no entries; a step writes one if its pipeline says `cache: {enable: true}`",
+                            error);
 }
 
 const Verb verb_cache_list = {

@@ -147,21 +147,12 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
 {
         const StoreOptions *options = target;
         g_autoptr(GString) path = g_string_new("/v1/pipelines");
-        g_autoptr(Listing) listing = NULL;
-        Format format;
-        gint64 items;
 
-        if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
-                return false;
         url_add_query(path, "user", options->user);
         url_add_query(path, "all", options->all ? "true" : NULL);
         url_add_query(path, "name", options->name);
-        listing = listing_new(cli, format, columns, "name");
-        if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
-                return false;
-        if (items == 0 && (format == FORMAT_TABLE || format == FORMAT_WIDE))
-                cli_say(cli, "no stored pipelines; `paddle pipeline create FILE` stores one");
-        return true;
+        return listing_show(cli, options->format, columns, "name", path->str, options->limit,
+                            "no stored pipelines; `paddle pipeline create FILE` stores one", error);
 }
 
 const Verb verb_pipeline_list = {

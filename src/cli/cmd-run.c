@@ -169,23 +169,14 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
 {
         const RunOptions *options = target;
         g_autoptr(GString) path = g_string_new("/v1/runs");
-        g_autoptr(Listing) listing = NULL;
-        Format format;
-        gint64 items;
 
-        if (!format_parse(options->format, &format, error) || !cli_client(cli, error))
-                return false;
         url_add_query(path, "user", options->user);
         url_add_query(path, "all", options->all ? "true" : NULL);
         url_add_query(path, "name", options->name);
         url_add_query(path, "pipeline", options->stored);
         url_add_query(path, "state", options->state);
-        listing = listing_new(cli, format, columns, "id");
-        if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
-                return false;
-        if (items == 0 && (format == FORMAT_TABLE || format == FORMAT_WIDE))
-                cli_say(cli, "no runs; `paddle run create -f FILE` makes one");
-        return true;
+        return listing_show(cli, options->format, columns, "id", path->str, options->limit,
+                            "no runs; `paddle run create -f FILE` makes one", error);
 }
 
 const Verb verb_run_list = {

@@ -327,6 +327,23 @@ bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint6
         return true;
 }
 
+bool listing_show(Cli *cli, const char *form, const Column *columns, const char *name, const char *path,
+                  gint64 limit, const char *none, GError **error)
+{
+        g_autoptr(Listing) listing = NULL;
+        Format format;
+        gint64 items;
+
+        if (!format_parse(form, &format, error) || !cli_client(cli, error))
+                return false;
+        listing = listing_new(cli, format, columns, name);
+        if (!listing_pages(listing, cli->client, path, limit, &items, error))
+                return false;
+        if (items == 0 && (format == FORMAT_TABLE || format == FORMAT_WIDE))
+                cli_say(cli, "%s", none);
+        return true;
+}
+
 json_t *listing_items(HttpClient *client, const char *path, GError **error)
 {
         g_autoptr(json_t) all = json_array();

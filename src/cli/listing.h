@@ -49,6 +49,10 @@ bool listing_fetch(Listing *listing, HttpClient *client, const char *path, gint6
 bool listing_pages(Listing *listing, HttpClient *client, const char *path, gint64 limit, gint64 *ret_items,
                    GError **error);
 
+/* A whole verb that lists, in the form of -o: connects and prints. `none` is said to a person if there is nothing. */
+bool listing_show(Cli *cli, const char *form, const Column *columns, const char *name, const char *path,
+                  gint64 limit, const char *none, GError **error);
+
 /* All items as one array; the caller's, NULL with *error. */
 json_t *listing_items(HttpClient *client, const char *path, GError **error);
 

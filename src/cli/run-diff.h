@@ -27,8 +27,8 @@ typedef struct {
  * "steps": [{"path", "a", "b", "ratio", "differs"}]}. A value that there is not is null; "path" "" is the run itself, and in
  * paths of artifacts RUN stands for the run's id. "same" is about everything but durations. The caller's. */
 json_t *run_diff(const RunSide *a, const RunSide *b);
-/* The artifacts of both runs, for which somebody looks at the files and sets "differs": then call run_diff_settle. Borrowed
- * from `diff`. `ret_a` and `ret_b` are their paths, the caller's. */
+/* The paths of an artifact of `diff` in both runs, the caller's. Whoever compares the files sets the artifact's "differs", and
+ * calls run_diff_settle at the end. */
 void run_diff_paths(const json_t *diff, const json_t *artifact, char **ret_a, char **ret_b);
 void run_diff_settle(json_t *diff);
 

@@ -118,7 +118,7 @@ static bool show_steps(Steps *steps, const char *nodes, const json_t *run, GErro
 
 /* ---- pauses ---- */
 
-/* The server names the first hundred. Who waits only for the end is told, too. */
+/* The server names the first hundred. Without `show` only the last line is printed. */
 static void print_pauses(const Steps *steps, const json_t *run, bool show)
 {
         const json_t *pauses = json_object_get(run, "pauses"), *pause;

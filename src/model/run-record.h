@@ -90,7 +90,7 @@ typedef struct {
         gint64 made_by; /* seq of the earlier run whose result a retry kept, or the cache gave; 0: this run's own */
         gint64 started, finished;
         char *message; /* why it failed or was skipped; or NULL */
-        /* Of a result from the cache: a JSON object {"run": id, "step": path, "entry": seq, "outputs": {name: path}}.
+        /* Of a result from the cache: a JSON object {"run": id, "step": path, "job": id, "entry": seq, "outputs": {name: path}}.
          * NULL: it is none. */
         char *reuse;
         char *job_id;  /* of `job`; NULL: none, or it was deleted; set by queries, not stored */

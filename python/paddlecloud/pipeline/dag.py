@@ -109,8 +109,8 @@ class loop(DAG):
         with loop([0.1, 0.01]) as rate:
             train(data, rate)
 
-    `for rate in loop([0.1, 0.01]):` is the same; its body is read once. What others read of the steps in it are the results of all items, a
-    list in the order of the items."""
+    `for rate in loop([0.1, 0.01]):` is the same; its body is read once. Steps outside of the loop get the results of all items as a list, in
+    the order of the items."""
 
     def __init__(
         self, items: Union[Loop, Tuple[Any, ...]], name: Optional[str] = None, condition: Optional[str] = None

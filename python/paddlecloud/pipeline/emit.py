@@ -1,4 +1,4 @@
-"""A definition as a text in YAML 1.2 (core schema). What another reader might take for something else is quoted."""
+"""A definition as a text in YAML 1.2 (core schema). Texts that a reader could take for a number, a date or a flag are quoted."""
 
 import json
 import math

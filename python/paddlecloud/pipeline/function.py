@@ -333,8 +333,8 @@ def step(function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
 
     Its source is sent with the run, with the functions, classes, constants and modules beside it that it names; `requirements` are
     installed. Arguments are plain values (what JSON has), results of other steps, parameters and loop items; one that is annotated as
-    pathlib.Path is the path of a file or directory of another step. What it returns is saved as JSON, a pathlib.Path as a copy of the file
-    or directory. A NamedTuple, a Tuple[...] or `outputs` (names) declare several results.
+    pathlib.Path is the path of a file or directory of another step. The result is saved as JSON. Of a pathlib.Path, a copy of the file or
+    directory is saved. A NamedTuple, a Tuple[...] or `outputs` (names) declare several results.
 
     `image` is for pods, `flavour` names CPUs, memory and GPUs, `cache` is True or a CacheOptions: a step whose source, arguments and inputs
     are those of an earlier run takes its result. `retries`, `time_limit`, `env`, `extra_fs` and `condition` are as in ContainerStep.

@@ -50,16 +50,11 @@ static void take_filter(const Call *call, Filter *ret)
                                  .limit = PADDLEFLOW_KEYS_MAX };
 }
 
-static bool is_in(char **list, const char *text)
-{
-        return !list || g_strv_contains((const char *const *)list, text);
-}
-
 static bool is_run_wanted(const Filter *filter, const RunRecord *run)
 {
         g_autofree char *id = filter->runs ? numbered_id_format("run", run->seq) : NULL;
 
-        return is_in(filter->users, run->user) && is_in(filter->runs, id);
+        return page_has(filter->users, run->user) && page_has(filter->runs, id);
 }
 
 /* One of the paths, or below one that is a directory. */
@@ -85,8 +80,8 @@ static bool is_wanted(const Filter *filter, const ArtifactRecord *artifact)
 
         for (char **path = paths; *path && !found; path++)
                 found = is_path_wanted(filter, *path);
-        return (found || !filter->paths) && is_in(filter->fs, artifact->fs) &&
-               is_in(filter->types, artifact->output ? "output" : "input");
+        return (found || !filter->paths) && page_has(filter->fs, artifact->fs) &&
+               page_has(filter->types, artifact->output ? "output" : "input");
 }
 
 /* ---- a page ---- */

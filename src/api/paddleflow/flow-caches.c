@@ -7,8 +7,6 @@
 
 #define LIST "runCacheList"
 
-enum { SCANS_MAX = 64, /* pages of entries that one page looks into */ READ_MAX = 1000 };
-
 static const CodeMap codes[] = { { ERR_NOT_FOUND, CODE_RunCacheNotFound }, CODE_MAP_END };
 
 /* "" without a job: it was deleted. */
@@ -19,8 +17,9 @@ static char *job_of(const Call *call, const CacheEntry *entry)
         return job ? job_flow_id(job) : g_strdup("");
 }
 
-static json_t *show_entry(const Call *call, const CacheEntry *entry)
+static json_t *show_entry(const Call *call, const void *row)
 {
+        const CacheEntry *entry = row;
         g_autofree char *id = numbered_id_format("cch", entry->seq),
                         *run = numbered_id_format("run", entry->run), *created = time_text(entry->created),
                         *job = job_of(call, entry);
@@ -47,57 +46,26 @@ static void filter_clear(Filter *filter)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Filter, filter_clear)
 
-static bool is_in(char **list, const char *text)
+static bool is_wanted(const void *target, const void *row)
 {
-        return !list || g_strv_contains((const char *const *)list, text);
-}
-
-static bool is_wanted(const Filter *filter, const CacheEntry *entry)
-{
+        const Filter *filter = target;
+        const CacheEntry *entry = row;
         g_autofree char *run = filter->runs ? numbered_id_format("run", entry->run) : NULL;
 
-        return is_in(filter->users, entry->user) && is_in(filter->fs, entry->fs) && is_in(filter->runs, run);
+        return page_has(filter->users, entry->user) && page_has(filter->fs, entry->fs) &&
+               page_has(filter->runs, run);
 }
 
-/* Adds what is wanted; *after is the last one that was looked at. True: the page is full. */
-static bool add_entries(const Call *call, const Filter *filter, const GPtrArray *entries, gint64 max,
-                        json_t *items, gint64 *after)
+static GPtrArray *read_rows(const Call *call, void *target, gint64 after, gint64 *ret_next, GError **error)
 {
-        for (guint i = 0; i < entries->len; i++) {
-                const CacheEntry *entry = entries->pdata[i];
+        const CacheQuery query = { .user = call->root ? NULL : call->user,
+                                   .after = after,
+                                   .limit = PADDLEFLOW_KEYS_MAX };
 
-                if (!is_wanted(filter, entry))
-                        continue;
-                if ((gint64)json_array_size(items) == max)
-                        return true;
-                json_array_append_new(items, show_entry(call, entry));
-                *after = entry->seq;
-        }
-        return false;
+        return store_cache_entries(call->flow->store, &query, ret_next, error);
 }
 
-/* A new array; *ret_next: where the next page begins; 0: there is none. */
-static json_t *collect(const Call *call, const Filter *filter, gint64 after, gint64 max, gint64 *ret_next,
-                       GError **error)
-{
-        CacheQuery query = { .user = call->root ? NULL : call->user, .after = after, .limit = READ_MAX };
-        g_autoptr(json_t) items = json_array();
-
-        for (int scans = 0; scans < SCANS_MAX; scans++) {
-                gint64 next = 0;
-                g_autoptr(GPtrArray) entries = store_cache_entries(call->flow->store, &query, &next, error);
-
-                if (!entries)
-                        return NULL;
-                *ret_next = query.after;
-                if (add_entries(call, filter, entries, max, items, ret_next))
-                        return g_steal_pointer(&items);
-                query.after = *ret_next = next;
-                if (!next)
-                        break;
-        }
-        return g_steal_pointer(&items);
-}
+static const PageRows rows = { read_rows, is_wanted, show_entry, offsetof(CacheEntry, seq) };
 
 static void list_now(HttpRequest *request, void *arg)
 {
@@ -113,7 +81,7 @@ static void list_now(HttpRequest *request, void *arg)
         filter = (Filter){ call.root ? call_query_list(&call, "userFilter") : NULL,
                            call_query_list(&call, "fsFilter"), call_query_list(&call, "runFilter") };
         if (page_take(&call, LIST, &page, &error))
-                items = collect(&call, &filter, page.after, page.max, &next, &error);
+                items = page_collect(&call, &rows, &filter, &page, &next, &error);
         if (items)
                 call_reply(&call, page_format(&call, LIST, &page, next, LIST, g_steal_pointer(&items)));
         else

@@ -9,7 +9,6 @@
 enum {
         BODY_MAX = 24 * 1024 * 1024, /* a text of 16 MiB in base64 */
         DESC_MAX = 256,
-        SCANS_MAX = 64,              /* pages of the store that one list looks at */
         TEXTS_MAX = 32 * 1024 * 1024 /* bytes of the texts on one page of versions */
 };
 
@@ -297,46 +296,32 @@ static bool take_filter(const Call *call, Filter *ret, GError **error)
                 return paddleflow_set(error, CODE_AccessDenied, "userFilter is for root, and '%s' is not",
                                       call->user);
         ret->query.user = call->root ? NULL : call->user;
+        ret->query.limit = PADDLEFLOW_KEYS_MAX;
         return true;
 }
 
-static bool is_in(char **list, const char *text)
+static bool is_wanted(const void *target, const void *row)
 {
-        return !list || g_strv_contains((const char *const *)list, text);
+        const Filter *filter = target;
+        const PipelineRecord *pipeline = row;
+
+        return page_has(filter->users, pipeline->user) && page_has(filter->names, pipeline->name);
 }
 
-/* Up to `max` pipelines; *ret_next is where to go on, 0 at the end. */
-static json_t *collect(const Call *call, Filter *filter, gint64 max, gint64 *ret_next, GError **error)
+static GPtrArray *read_rows(const Call *call, void *target, gint64 after, gint64 *ret_next, GError **error)
 {
-        g_autoptr(json_t) items = json_array();
-        gint64 last = 0, next = 0;
-        int scans = 0;
+        Filter *filter = target;
 
-        *ret_next = 0;
-        do {
-                g_autoptr(GPtrArray) found = NULL;
-
-                filter->query.limit = PADDLEFLOW_KEYS_MAX;
-                found = store_pipelines(call->flow->store, &filter->query, &next, error);
-                if (!found)
-                        return NULL;
-                for (guint i = 0; i < found->len; i++) {
-                        const PipelineRecord *pipeline = found->pdata[i];
-
-                        if (!is_in(filter->users, pipeline->user) || !is_in(filter->names, pipeline->name))
-                                continue;
-                        if ((gint64)json_array_size(items) == max) {
-                                *ret_next = last;
-                                return g_steal_pointer(&items);
-                        }
-                        json_array_append_new(items, show_pipeline(pipeline));
-                        last = pipeline->seq;
-                }
-                filter->query.after_seq = next;
-        } while (next && ++scans < SCANS_MAX);
-        *ret_next = next; /* there may be more, far away */
-        return g_steal_pointer(&items);
+        filter->query.after_seq = after;
+        return store_pipelines(call->flow->store, &filter->query, ret_next, error);
 }
+
+static json_t *show_row(const Call *call, const void *row)
+{
+        return show_pipeline(row);
+}
+
+static const PageRows rows = { read_rows, is_wanted, show_row, offsetof(PipelineRecord, seq) };
 
 static void list_pipelines(HttpRequest *request, void *arg)
 {
@@ -349,10 +334,8 @@ static void list_pipelines(HttpRequest *request, void *arg)
 
         if (!call_begin(&call, request, arg))
                 return;
-        if (page_take(&call, LIST, &page, &error) && take_filter(&call, &filter, &error)) {
-                filter.query.after_seq = page.after;
-                items = collect(&call, &filter, page.max, &next, &error);
-        }
+        if (page_take(&call, LIST, &page, &error) && take_filter(&call, &filter, &error))
+                items = page_collect(&call, &rows, &filter, &page, &next, &error);
         if (items)
                 call_reply(&call, page_format(&call, LIST, &page, next, LIST, items));
         else
@@ -380,7 +363,7 @@ static json_t *collect_versions(const Call *call, const PipelineRecord *pipeline
                 const PipelineVersion *bare = found->pdata[i];
                 g_autoptr(PipelineVersion) version = NULL;
 
-                if (!is_in(fs, bare->fs ? bare->fs : ""))
+                if (!page_has(fs, bare->fs ? bare->fs : ""))
                         continue;
                 if ((gint64)json_array_size(items) == page->max ||
                     (bytes > 0 && bytes + bare->size > TEXTS_MAX)) {

@@ -12,7 +12,6 @@
 enum {
         BODY_MAX = 24 * 1024 * 1024, /* a text of 16 MiB in base64 */
         DESC_MAX = 4096,
-        SCANS_MAX = 64, /* pages of the store that one list looks at */
 };
 
 static const CodeMap codes[] = {
@@ -342,18 +341,15 @@ static void take_filter(const Call *call, Filter *ret)
                                  .limit = PADDLEFLOW_KEYS_MAX };
 }
 
-static bool is_in(char **list, const char *text)
+static bool is_wanted(const void *target, const void *row)
 {
-        return !list || g_strv_contains((const char *const *)list, text);
-}
-
-static bool is_wanted(const Filter *filter, const RunRecord *run)
-{
+        const Filter *filter = target;
+        const RunRecord *run = row;
         g_autofree char *id = filter->ids ? numbered_id_format("run", run->seq) : NULL;
 
-        return is_in(filter->users, run->user) && is_in(filter->fs, run->fs ? run->fs : "") &&
-               is_in(filter->ids, id) && is_in(filter->names, run->name) &&
-               is_in(filter->words, run_word(run));
+        return page_has(filter->users, run->user) && page_has(filter->fs, run->fs ? run->fs : "") &&
+               page_has(filter->ids, id) && page_has(filter->names, run->name) &&
+               page_has(filter->words, run_word(run));
 }
 
 char *run_schedule(const RunRecord *run)
@@ -376,38 +372,23 @@ static json_t *show_brief(const RunRecord *run)
                          created, "updateTime", updated);
 }
 
-/* Up to `max` runs; *ret_next is where to go on, 0 at the end. */
-static json_t *collect(const Call *call, Filter *filter, gint64 max, gint64 *ret_next, GError **error)
+/* No run has a status that the language does not know. */
+static GPtrArray *read_rows(const Call *call, void *target, gint64 after, gint64 *ret_next, GError **error)
 {
-        g_autoptr(json_t) items = json_array();
-        gint64 last = 0, next = 0;
-        int scans = 0;
+        Filter *filter = target;
 
-        *ret_next = 0;
         if (filter->words && !filter->query.states)
-                return g_steal_pointer(&items);
-        do {
-                g_autoptr(GPtrArray) runs = store_runs(call->flow->store, &filter->query, &next, error);
-
-                if (!runs)
-                        return NULL;
-                for (guint i = 0; i < runs->len; i++) {
-                        const RunRecord *run = runs->pdata[i];
-
-                        if (!is_wanted(filter, run))
-                                continue;
-                        if ((gint64)json_array_size(items) == max) {
-                                *ret_next = last;
-                                return g_steal_pointer(&items);
-                        }
-                        json_array_append_new(items, show_brief(run));
-                        last = run->seq;
-                }
-                filter->query.after_seq = next;
-        } while (next && ++scans < SCANS_MAX);
-        *ret_next = next; /* there may be more, far away */
-        return g_steal_pointer(&items);
+                return g_ptr_array_new();
+        filter->query.after_seq = after;
+        return store_runs(call->flow->store, &filter->query, ret_next, error);
 }
+
+static json_t *show_row(const Call *call, const void *row)
+{
+        return show_brief(row);
+}
+
+static const PageRows rows = { read_rows, is_wanted, show_row, offsetof(RunRecord, seq) };
 
 json_t *run_page_of(const Call *call, gint64 schedule, GError **error)
 {
@@ -423,9 +404,8 @@ json_t *run_page_of(const Call *call, gint64 schedule, GError **error)
         filter.query = (RunQuery){ .schedule = schedule,
                                    .states = states_of(filter.words),
                                    .oldest_first = true,
-                                   .after_seq = page.after,
                                    .limit = PADDLEFLOW_KEYS_MAX };
-        items = collect(call, &filter, page.max, &next, error);
+        items = page_collect(call, &rows, &filter, &page, &next, error);
         return items ? page_format(call, SCHEDULED, &page, next, LIST, items) : NULL;
 }
 
@@ -442,8 +422,7 @@ static void list_now(HttpRequest *request, void *arg)
                 return;
         if (page_take(&call, LIST, &page, &error)) {
                 take_filter(&call, &filter);
-                filter.query.after_seq = page.after;
-                items = collect(&call, &filter, page.max, &next, &error);
+                items = page_collect(&call, &rows, &filter, &page, &next, &error);
         }
         if (items)
                 call_reply(&call, page_format(&call, LIST, &page, next, LIST, items));

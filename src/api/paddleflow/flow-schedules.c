@@ -10,7 +10,6 @@
 
 enum {
         BODY_MAX = 64 * 1024,
-        SCANS_MAX = 64, /* pages of the store that one list looks at */
 };
 
 static const CodeMap codes[] = { { ERR_INVALID, CODE_InvalidArguments },
@@ -316,53 +315,34 @@ static bool take_filter(const Call *call, Filter *ret, GError **error)
         return true;
 }
 
-static bool is_in(char **list, const char *text)
+static bool is_wanted(const void *target, const void *row)
 {
-        return !list || g_strv_contains((const char *const *)list, text);
-}
-
-static bool is_wanted(const Filter *filter, const ScheduleRecord *schedule)
-{
+        const Filter *filter = target;
+        const ScheduleRecord *schedule = row;
         g_autofree char *id = numbered_id_format("schedule", schedule->seq);
         g_autofree char *pipeline = numbered_id_format("ppl", schedule->pipeline);
         g_autofree char *version = g_strdup_printf("%d", schedule->version);
 
-        return is_in(filter->users, schedule->user) && is_in(filter->pipelines, pipeline) &&
-               is_in(filter->versions, version) && is_in(filter->ids, id) &&
-               is_in(filter->names, schedule->name) &&
-               is_in(filter->words, schedule_state_name((ScheduleState)schedule->state));
+        return page_has(filter->users, schedule->user) && page_has(filter->pipelines, pipeline) &&
+               page_has(filter->versions, version) && page_has(filter->ids, id) &&
+               page_has(filter->names, schedule->name) &&
+               page_has(filter->words, schedule_state_name((ScheduleState)schedule->state));
 }
 
-/* Up to `max` schedules; *ret_next is where to go on, 0 at the end. */
-static json_t *collect(const Call *call, Filter *filter, gint64 max, gint64 *ret_next, GError **error)
+static GPtrArray *read_rows(const Call *call, void *target, gint64 after, gint64 *ret_next, GError **error)
 {
-        g_autoptr(json_t) items = json_array();
-        gint64 last = 0, next = 0;
-        int scans = 0;
+        Filter *filter = target;
 
-        *ret_next = 0;
-        do {
-                g_autoptr(GPtrArray) found = store_schedules(call->flow->store, &filter->query, &next, error);
-
-                if (!found)
-                        return NULL;
-                for (guint i = 0; i < found->len; i++) {
-                        const ScheduleRecord *schedule = found->pdata[i];
-
-                        if (!is_wanted(filter, schedule))
-                                continue;
-                        if ((gint64)json_array_size(items) == max) {
-                                *ret_next = last;
-                                return g_steal_pointer(&items);
-                        }
-                        json_array_append_new(items, show_schedule(schedule));
-                        last = schedule->seq;
-                }
-                filter->query.after_seq = next;
-        } while (next && ++scans < SCANS_MAX);
-        *ret_next = next; /* there may be more, far away */
-        return g_steal_pointer(&items);
+        filter->query.after_seq = after;
+        return store_schedules(call->flow->store, &filter->query, ret_next, error);
 }
+
+static json_t *show_row(const Call *call, const void *row)
+{
+        return show_schedule(row);
+}
+
+static const PageRows rows = { read_rows, is_wanted, show_row, offsetof(ScheduleRecord, seq) };
 
 static void list_schedules(HttpRequest *request, void *arg)
 {
@@ -375,10 +355,8 @@ static void list_schedules(HttpRequest *request, void *arg)
 
         if (!call_begin(&call, request, arg))
                 return;
-        if (page_take(&call, LIST, &page, &error) && take_filter(&call, &filter, &error)) {
-                filter.query.after_seq = page.after;
-                items = collect(&call, &filter, page.max, &next, &error);
-        }
+        if (page_take(&call, LIST, &page, &error) && take_filter(&call, &filter, &error))
+                items = page_collect(&call, &rows, &filter, &page, &next, &error);
         if (items)
                 call_reply(&call, page_format(&call, LIST, &page, next, LIST, items));
         else

@@ -125,6 +125,19 @@ json_t *page_format(const Call *call, const char *list, const Page *page, gint64
                     json_t *items);
 /* The same; `next` NULL: it was the last. The list is called `list`, and so is its member. */
 json_t *page_format_text(const Call *call, const char *list, gint64 max, const char *next, json_t *items);
+/* True for NULL, which stands for all, and if `text` is in the list. */
+bool page_has(char *const *list, const char *text);
+/* A list whose rows the store gives in pages of its own, of which a filter takes some. */
+typedef struct {
+        /* The rows behind `after`; *ret_next: behind which the following ones are, 0: there are none. */
+        GPtrArray *(*read)(const Call *call, void *filter, gint64 after, gint64 *ret_next, GError **error);
+        bool (*wanted)(const void *filter, const void *row);
+        json_t *(*show)(const Call *call, const void *row);
+        gsize seq; /* offset of the row's seq, a gint64 */
+} PageRows;
+/* The rows of a page, a new array; *ret_next: behind which the next page begins, 0: it was the last. */
+json_t *page_collect(const Call *call, const PageRows *rows, void *filter, const Page *page, gint64 *ret_next,
+                     GError **error);
 /* A page of objects of the catalog for which `keep` is true (NULL: all). */
 typedef bool (*PageKeep)(const Call *call, const Object *object, void *arg);
 typedef json_t *(*PageShow)(PaddleFlow *flow, const Catalog *catalog, const Object *object);

@@ -1,9 +1,12 @@
 /* Lists in pages (doc/reference/paddleflow-api.md, "Lists in pages"). A page ends where the next begins by
  * what its caller may see, so a marker never leads to an empty one. */
+#include <stddef.h>
 #include <string.h>
 
 #include "api/paddleflow/internal.h"
 #include "base/number.h"
+
+enum { SCANS_MAX = 64 }; /* reads of the store for one page */
 
 const HttpParameter page_query[] = {
         { "marker", HTTP_STRING, PAGE_MARKER },
@@ -58,6 +61,52 @@ static json_t *format(gint64 max, char *marker, const char *name, json_t *items)
         json_object_set_new(reply, name, items);
         g_free(marker);
         return reply;
+}
+
+bool page_has(char *const *list, const char *text)
+{
+        return !list || g_strv_contains((const char *const *)list, text);
+}
+
+/* Adds what is wanted; *last is the last one that was added. True: the page is full. */
+static bool add_rows(const Call *call, const PageRows *rows, const void *filter, const GPtrArray *found,
+                     gint64 max, json_t *items, gint64 *last)
+{
+        for (guint i = 0; i < found->len; i++) {
+                const void *row = found->pdata[i];
+
+                if (!rows->wanted(filter, row))
+                        continue;
+                if ((gint64)json_array_size(items) == max)
+                        return true;
+                json_array_append_new(items, rows->show(call, row));
+                *last = G_STRUCT_MEMBER(gint64, row, rows->seq);
+        }
+        return false;
+}
+
+json_t *page_collect(const Call *call, const PageRows *rows, void *filter, const Page *page, gint64 *ret_next,
+                     GError **error)
+{
+        g_autoptr(json_t) items = json_array();
+        gint64 after = page->after, last = 0;
+
+        for (int scans = 0; scans < SCANS_MAX; scans++) {
+                gint64 next = 0;
+                g_autoptr(GPtrArray) found = rows->read(call, filter, after, &next, error);
+
+                if (!found)
+                        return NULL;
+                if (add_rows(call, rows, filter, found, page->max, items, &last)) {
+                        *ret_next = last;
+                        return g_steal_pointer(&items);
+                }
+                after = next;
+                if (!next)
+                        break;
+        }
+        *ret_next = after; /* there may be more, far away */
+        return g_steal_pointer(&items);
 }
 
 json_t *page_format(const Call *call, const char *list, const Page *page, gint64 next, const char *name,

@@ -1,4 +1,4 @@
-/* What a user does with a run while it goes on: breakpoints, single steps, changed parameters (doc/reference/pipelines.md,
+/* Routes that change a run while it goes on: breakpoints, single steps, changed parameters (doc/reference/pipelines.md,
  * "Breakpoints"). */
 #include "api/v1/runs.h"
 #include "base/err.h"

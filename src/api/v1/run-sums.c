@@ -1,5 +1,5 @@
-/* What a run is as a whole, from one pass over its rows: its components with their sums, the chain of steps that determined
- * its time, and its picture; and its definition. Memory grows with the components of a run, not with its nodes. */
+/* Routes about a run as a whole: its components with their sums, its longest chain of steps, its picture, its definition. One
+ * pass over the rows serves each of the first three. Memory grows with the components of a run, not with its nodes. */
 #include "api/v1/runs.h"
 
 #include <string.h>

@@ -34,13 +34,6 @@ static bool is_known(const Definition *definition, guint32 component)
         return component < definition->n_components;
 }
 
-static json_t *format_time(gint64 time)
-{
-        g_autofree char *text = time ? clock_format(time) : NULL;
-
-        return text ? json_string(text) : json_null();
-}
-
 static json_t *text_or_null(const char *text)
 {
         return text ? json_string(text) : json_null();
@@ -52,8 +45,8 @@ static void put_state(json_t *object, const RunNodeRecord *node)
         json_object_set_new(object, "job", text_or_null(node->job_id));
         json_object_set_new(object, "run", text_or_null(node->made_id));
         json_object_set_new(object, "cached", json_boolean(node->reuse));
-        json_object_set_new(object, "started_at", format_time(node->started));
-        json_object_set_new(object, "finished_at", format_time(node->finished));
+        json_object_set_new(object, "started_at", json_time(node->started));
+        json_object_set_new(object, "finished_at", json_time(node->finished));
         json_object_set_new(object, "message", text_or_null(node->message));
 }
 
@@ -337,7 +330,7 @@ static char *open_dependencies(const Tree *tree, guint32 dag, guint32 component)
         return names->len > 0 ? g_string_free(g_steal_pointer(&names), FALSE) : NULL;
 }
 
-/* What a component waits for that has not begun. The caller's. */
+/* Why a component has not begun: "waits for a, b". The caller's. */
 static char *wait_of(const Tree *tree, guint32 dag, guint32 component)
 {
         g_autofree char *names = open_dependencies(tree, dag, component);

@@ -18,13 +18,6 @@ enum {
 
 /* ---- as clients see them ---- */
 
-static json_t *format_time(gint64 ms)
-{
-        g_autofree char *text = ms ? clock_format(ms) : NULL;
-
-        return text ? json_string(text) : json_null();
-}
-
 static json_t *format_schedule(const ScheduleRecord *schedule)
 {
         g_autofree char *id = numbered_id_format("schedule", schedule->seq);
@@ -36,14 +29,14 @@ static json_t *format_schedule(const ScheduleRecord *schedule)
                 "id", id, "name", schedule->name, "user", schedule->user, "run_user",
                 schedule->run_user ? schedule->run_user : schedule->user, "description",
                 schedule->note ? schedule->note : "", "pipeline", pipeline, "version", schedule->version,
-                "crontab", schedule->crontab, "start_at", format_time(schedule->start_at), "end_at",
-                format_time(schedule->end_at), "concurrency", (json_int_t)schedule->concurrency, "policy",
+                "crontab", schedule->crontab, "start_at", json_time(schedule->start_at), "end_at",
+                json_time(schedule->end_at), "concurrency", (json_int_t)schedule->concurrency, "policy",
                 schedule_policy_name((SchedulePolicy)schedule->policy), "expire_s",
                 (json_int_t)schedule->expire_s, "catchup", schedule->catchup, "state",
                 schedule_state_name(state), "message", schedule->message ? schedule->message : "", "next_at",
-                format_time(state == SCHEDULE_RUNNING ? schedule->next_at : 0), "revision",
-                (json_int_t)schedule->revision, "created_at", format_time(schedule->created), "updated_at",
-                format_time(schedule->updated));
+                json_time(state == SCHEDULE_RUNNING ? schedule->next_at : 0), "revision",
+                (json_int_t)schedule->revision, "created_at", json_time(schedule->created), "updated_at",
+                json_time(schedule->updated));
 }
 
 /* ---- which one ---- */
@@ -337,8 +330,7 @@ static json_t *format_ticks(const ScheduleRecord *schedule, const Cron *cron, gi
 
                 if (schedule->end_at && tick > schedule->end_at)
                         break;
-                json_array_append_new(items,
-                                      json_pack("{s:o, s:s}", "at", format_time(tick), "local", local));
+                json_array_append_new(items, json_pack("{s:o, s:s}", "at", json_time(tick), "local", local));
                 if (!cron_next(cron, tick, &tick))
                         break;
         }

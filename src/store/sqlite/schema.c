@@ -206,7 +206,7 @@ const char *const schema_migrations[] = {
         "CREATE INDEX run_cache_step ON run_cache (user, step, seq);"
         "CREATE INDEX run_cache_end ON run_cache (created + 1000 * expiry) WHERE expiry >= 0;"
         "ALTER TABLE run_node ADD COLUMN reuse TEXT;",
-        /* Pauses of runs. What a user set while the run goes on (breakpoints, parameters) is a JSON object of at most some
+        /* Pauses of runs. What a user set while the run goes on (breakpoints, parameters) is a JSON object of at most 64
          * KiB; where its components pause lies with what else is known of them. */
         "ALTER TABLE run ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;"
         "ALTER TABLE run ADD COLUMN control TEXT;"

@@ -29,7 +29,7 @@ def _picked(item: Optional[Mapping[str, Any]], names: Any) -> Dict[str, Any]:
 
 
 def _spec(item: Mapping[str, Any]) -> Dict[str, Any]:
-    """What a job and a member of one have alike. What is false or unknown is left out."""
+    """The keys that a job and a member of a job share. Values that are false or None are left out."""
     spec = {**_picked(item, SPEC), "flavour": _picked(item.get("flavour"), FLAVOUR), "fs": _picked(item.get("fs"), FS)}
     return filled({**spec, "extraFS": [_picked(fs, FS) for fs in item.get("extraFS") or []]})
 

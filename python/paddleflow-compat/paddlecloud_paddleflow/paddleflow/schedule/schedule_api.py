@@ -46,7 +46,7 @@ class ScheduleServiceApi(Session):
         catchup: Optional[bool] = None,
         username: Optional[str] = None,
     ) -> Answer:
-        """(True, id). What is false is not sent, so the server's default holds: that of `catchup` is True."""
+        """(True, id). False values are not sent, and the server uses its defaults: `catchup` is True there."""
         self.need("InvalidName", name=name)
         self.need("InvalidPipelineID", pipeline_id=pipeline_id)
         self.need("InvalidPipelineVersionID", pipeline_version_id=pipeline_version_id)
