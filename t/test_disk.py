@@ -18,10 +18,10 @@ from test_packages import manifest_of, offer, tar_of
 
 
 @contextlib.contextmanager
-def small_disk():
-    """A server whose state directory is a tmpfs of 48 MB and 5,000 files."""
+def small_disk(times=1):
+    """A server whose state directory is a tmpfs of 48 MB and 5,000 files, or so many times that."""
     base = tempfile.mkdtemp(prefix="paddle-disk-")
-    options = "size=48m,nr_inodes=5000,mode=0711"
+    options = f"size={48 * times}m,nr_inodes={5000 * times},mode=0711"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", base], check=True)
     server = Server(os.path.join(base, "state"), "--cpus", "4")
     try:

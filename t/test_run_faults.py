@@ -480,7 +480,7 @@ def fill_for_a_while(server, text, dice, dies):
 def test_runs_on_a_full_disk(tmp_path, seed):
     """Runs stand still while the disk is full, and go on when there is space. A start that failed costs no retry."""
     dice = random.Random(seed)
-    with small_disk() as server:
+    with small_disk(10 if SOAK else 1) as server:  # the jobs of 30 rounds alone have more than 5,000 files
         text, marks = prepare(server, tmp_path)
         runs = sum((fill_for_a_while(server, text, dice, number % 2) for number in range(FULL_DISKS)), [])
         wait_for_end(server, runs)
