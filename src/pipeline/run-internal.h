@@ -1,4 +1,4 @@
-/* A run from inside (see run.h): what run.c and run-restore.c share. */
+/* A run from inside (see run.h): what the files of its state machine share. */
 #pragma once
 
 #include "pipeline/undo-array.h"
@@ -102,29 +102,47 @@ static inline bool child_is_paused(const Run *run, const RunChild *child)
 
 /* A reference has the body of its target. */
 const Component *run_body(const Run *run, guint32 component);
-
-/* The nodes of the entry points and of post_process; the run is RUNNING. */
-void run_reserve_first(Run *run);
-/* The instance of the DAG of a node; its children are zero. */
-RunDag *run_make_dag(Run *run, guint32 index);
-void run_prepare_child(Run *run, guint32 dag_index, guint32 index);
-
-/* The node is final, and what follows from it. */
-void run_end_node(Run *run, guint32 index, NodeState state);
-NodeState run_end_of_dag(const RunDag *dag);
-/* A failure stops all up to the entry points, or only cancels what depends on the child. */
-void run_fail_child(Run *run, guint32 index);
-void run_stop_dag(Run *run, guint32 index);
-
-void run_add_work(Run *run, WorkKind kind, guint32 index);
-void run_remove_ready(Run *run, guint32 index);
-/* All nodes of the child are final, and it does not pause (any more). */
-void run_finish_child(Run *run, guint32 index);
+/* The components in a DAG: its own, or those of the library component that it refers to. */
+guint32 run_n_components(const Run *run, guint32 component);
 bool run_child_loops(const Run *run, guint32 index);
 bool run_is_disabled(const Run *run, guint32 dag, guint32 component);
 
+/* The nodes of the entry points and of post_process; the run is RUNNING. */
+void run_reserve_first(Run *run);
+
+/* ---- run-nodes.c ---- */
+
+/* The node is final, and what follows from it. */
+void run_end_node(Run *run, guint32 index, NodeState state);
+/* All nodes of the child are final: it pauses, or is finished. */
+void run_end_child(Run *run, guint32 index);
+/* All nodes of the child are final, and it does not pause (any more). */
+void run_finish_child(Run *run, guint32 index);
+/* A failure stops all up to the entry points, or only cancels what depends on the child. */
+void run_fail_child(Run *run, guint32 index);
+void run_stop_dag(Run *run, guint32 index);
+NodeState run_end_of_dag(const RunDag *dag);
+
+/* `count` nodes of a child, side by side. */
+void run_reserve_nodes(Run *run, guint32 index, guint32 count);
+/* The next one of the child. */
+guint32 run_make_node(Run *run, guint32 index);
+/* One node stands for a component that has none to run. */
+void run_make_placeholder(Run *run, guint32 index, NodeState state);
+/* The instance of the DAG of a node; its children are zero. */
+RunDag *run_make_dag(Run *run, guint32 index);
+void run_prepare_child(Run *run, guint32 dag_index, guint32 index);
+/* Its children begin to wait, or are ready. It fails if they do not fit. */
+void run_enter_dag(Run *run, guint32 node);
+
+/* ---- run-work.c ---- */
+
+void run_add_work(Run *run, WorkKind kind, guint32 index);
+/* It waits for a slot. */
+void run_add_waiting(Run *run, guint32 index, bool node);
 /* Puts a child into the list of ready ones, behind the child `after`; RUN_NONE: at the front. */
 void run_insert_ready(Run *run, guint32 index, guint32 after);
+void run_remove_ready(Run *run, guint32 index);
 /* The next child that depends on this one, or RUN_NONE. */
 guint32 run_next_dependant(Run *run, guint32 index);
 
