@@ -29,8 +29,7 @@ void runs_charge(const RunActor *actor, gsize steps)
                 *actor->budget = left > steps ? left - (guint)steps : MIN(left, 1);
 }
 
-/* For what was rendered since it was charged last. */
-static void charge_rendering(const RunActor *actor)
+void runs_charge_rendered(const RunActor *actor)
 {
         RenderMemo *memo = &actor->live->memo;
 
@@ -111,7 +110,7 @@ static void expand_value(const RunActor *actor, guint32 child)
         g_autoptr(json_t) value = runs_loop_value(live, child, &error);
         g_autoptr(Items) items = NULL;
 
-        charge_rendering(actor);
+        runs_charge_rendered(actor);
         if (json_string_length(value) > LIST_NOW_MAX) {
                 g_array_append_val(live->reads, child);
                 return;
@@ -212,7 +211,7 @@ bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GEr
 {
         bool ok = runs_render(actor->live, node, NULL, ret, error);
 
-        charge_rendering(actor);
+        runs_charge_rendered(actor);
         return ok;
 }
 

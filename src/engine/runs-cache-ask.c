@@ -444,29 +444,39 @@ static CacheEntry *new_wish(const LiveRun *live, guint32 node, const CacheOption
         return wish;
 }
 
-void cache_ask_begin(Engine *engine, LiveRun *live, guint32 node, guint64 number, gint64 waited)
+CacheAsk *cache_ask_new(const RunActor *actor, guint32 node)
 {
+        LiveRun *live = actor->live;
         const Definition *definition = live->plan->definition;
         guint32 target = component_target(definition, run_node(live->machine, node)->component);
         bool global;
         const CacheOptions options = component_cache(definition, target, &global);
         CacheAsk *ask = g_atomic_rc_box_new0(CacheAsk);
-        g_autoptr(GError) error = NULL;
 
-        ask->engine = engine;
-        ask->number = number;
+        ask->engine = actor->engine;
         ask->run = live->record->seq;
         ask->retry_of = live->record->retry_of;
         ask->node = node;
-        ask->now = engine->batch.now;
-        ask->waited = waited;
         ask->content = options.content;
         ask->before = G_MAXINT64;
         ask->files = json_object();
         ask->places = g_ptr_array_new_with_free_func(free_place);
         ask->wish = new_wish(live, node, &options);
-        if (set_question(ask, live, target, &options, global, &error))
-                look_at_files(ask);
+        (void)set_question(ask, live, target, &options, global, &ask->failure);
+        runs_charge_rendered(actor);
+        runs_charge(actor, json_object_size(ask->parts) / RUN_PARTS_PER_STEP);
+        return ask;
+}
+
+void cache_ask_begin(CacheAsk *ask, guint64 number, gint64 waited)
+{
+        g_autoptr(GError) error = g_steal_pointer(&ask->failure);
+
+        ask->number = number;
+        ask->now = ask->engine->batch.now;
+        ask->waited = waited;
+        if (error)
+                post_failure(cache_ask_ref(ask), "RE-04: ", error);
         else
-                post_failure(ask, "RE-04: ", error);
+                look_at_files(cache_ask_ref(ask));
 }

@@ -17,6 +17,11 @@ static void unref_array(gpointer array)
         g_array_unref(array);
 }
 
+static void unref_ask(gpointer ask)
+{
+        cache_ask_unref(ask);
+}
+
 static void clear_look(gpointer data)
 {
         CacheLook *look = data;
@@ -60,13 +65,13 @@ static void free_taken(gpointer data)
 void runs_cache_enter(LiveRun *live)
 {
         live->cache = g_hash_table_new_full(NULL, NULL, NULL, free_node);
-        live->cache_asks = g_array_new(FALSE, FALSE, sizeof(guint32));
+        live->cache_asks = g_ptr_array_new_with_free_func(unref_ask);
 }
 
 void runs_cache_leave(LiveRun *live)
 {
         g_clear_pointer(&live->cache, g_hash_table_unref);
-        g_clear_pointer(&live->cache_asks, g_array_unref);
+        g_clear_pointer(&live->cache_asks, g_ptr_array_unref);
         g_clear_pointer(&live->taken, g_hash_table_unref);
 }
 
@@ -102,31 +107,31 @@ bool runs_cache_asks(const RunActor *actor, guint32 node)
 
         if ((asked && asked->phase == CACHE_MISSED) || !has_cache(actor->live, node))
                 return false;
-        runs_charge(actor, RUN_RENDER_STEPS);
-        g_array_append_val(actor->live->cache_asks, node);
+        if (!asked || asked->phase == CACHE_WAITS)
+                g_ptr_array_add(actor->live->cache_asks, cache_ask_new(actor, node));
         return true;
 }
 
-static void begin(Engine *engine, LiveRun *live, guint32 node)
+static void begin(Engine *engine, LiveRun *live, CacheAsk *ask)
 {
-        CacheNode *asked = find_node(live, node);
+        CacheNode *asked = find_node(live, ask->node);
 
-        if (!is_starting(live, node) || (asked && asked->phase != CACHE_WAITS))
+        if (!is_starting(live, ask->node) || (asked && asked->phase != CACHE_WAITS))
                 return;
         if (!asked) {
                 asked = g_new0(CacheNode, 1);
-                g_hash_table_insert(live->cache, GUINT_TO_POINTER(node), asked);
+                g_hash_table_insert(live->cache, GUINT_TO_POINTER(ask->node), asked);
         }
         asked->phase = CACHE_ASKED;
         asked->ask = ++engine->cache_asked;
-        cache_ask_begin(engine, live, node, asked->ask, asked->waited);
+        cache_ask_begin(ask, asked->ask, asked->waited);
 }
 
 void runs_cache_ask(Engine *engine, LiveRun *live)
 {
         for (guint i = 0; i < live->cache_asks->len; i++)
-                begin(engine, live, g_array_index(live->cache_asks, guint32, i));
-        g_array_set_size(live->cache_asks, 0);
+                begin(engine, live, live->cache_asks->pdata[i]);
+        g_ptr_array_set_size(live->cache_asks, 0);
 }
 
 /* ---- nothing was found ---- */

@@ -1,9 +1,9 @@
 /* Results of steps from the cache. Internal to runs*.c.
  *
- * A step with the cache asks after the commit. Nobody waits for disks: file workers look at files, a thread of the pool
+ * A step with the cache asks after the commit; the question is made, and charged, before it. Nobody waits for disks: file workers look at files, a thread of the pool
  * reads the store, and the answer is a command that is kept over a failed commit:
  *
- *   ACTION_START ─▶ cache_asks ─▶ commit ─▶ first fingerprint ─▶ files: second fingerprint ─▶ store: an entry?
+ *   ACTION_START ─▶ first fingerprint ─▶ commit ─▶ files: second fingerprint ─▶ store: an entry?
  *                                                                                              │
  *      submitted, with an entry of its own, or RE-04 ◀── answer ◀─────────────────────── none ─┤
  *      ends as that job did, with its outputs ◀──────── answer ◀── files: outputs exist ◀─ one ┤
@@ -48,7 +48,7 @@ void runs_cache_enter(LiveRun *live);
 void runs_cache_leave(LiveRun *live);
 /* True: the step asks the cache after the commit, and starts later. */
 bool runs_cache_asks(const RunActor *actor, guint32 node);
-/* Asks for the nodes in `cache_asks`. */
+/* Asks what is in `cache_asks`. */
 void runs_cache_ask(Engine *engine, LiveRun *live);
 /* The job of the node was submitted: adds its entry to the batch, if it has one. */
 void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 job);
@@ -98,8 +98,10 @@ typedef struct {
 
 CacheAsk *cache_ask_ref(CacheAsk *ask);
 void cache_ask_unref(CacheAsk *ask);
-/* Asks for a node that is STARTING; the answer is runs_cache_answered with `number`. */
-void cache_ask_begin(Engine *engine, LiveRun *live, guint32 node, guint64 number, gint64 waited);
+/* The question of a node that is STARTING, with its first fingerprint, which is charged by its size. */
+CacheAsk *cache_ask_new(const RunActor *actor, guint32 node);
+/* Asks it, after the commit; the answer is runs_cache_answered with `number`. */
+void cache_ask_begin(CacheAsk *ask, guint64 number, gint64 waited);
 /* Looks for another entry: what was found is of no use. `why`: for people. */
 void cache_ask_next(CacheAsk *ask, const char *why);
 /* Looks again: the job of what was found has ended meanwhile. */

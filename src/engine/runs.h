@@ -26,6 +26,7 @@ enum {
         RUN_JOB_STEPS = 16,    /* for which a job that is submitted or cancelled counts */
         RUN_RENDER_STEPS = 4,  /* for which an instance counts that is rendered */
         RUN_STEP_BYTES = 2048, /* of texts that are rendered, for which they count as a step */
+        RUN_PARTS_PER_STEP = 4, /* parts of a fingerprint, for one step */
         RUN_ANSWERS = 256, /* of workers to all runs in a batch: each renders an instance, or reads a list */
         RUN_ROWS_PER_STEP = 4,     /* rows that a retry copies, for one of these steps */
         RUNS_MAX = 2000,           /* that have not ended */
@@ -115,7 +116,7 @@ typedef struct LiveRun {
         gsize read_was;     /* ... as it was committed */
         gint64 retry_at;    /* ms: when those in `put_off` are tried again; 0: there are none */
         GHashTable *cache;  /* node -> CacheNode: of steps that asked the cache, see runs-cache.h */
-        GArray *cache_asks; /* guint32: nodes that ask the cache after the commit */
+        GPtrArray *cache_asks; /* CacheAsk: questions to the cache, asked after the commit */
         GHashTable *taken;  /* node -> CacheTaken: of results from the cache; NULL: none */
         RunBreaks *breaks;  /* what record->control says; or NULL */
         json_t *edits;      /* parameters that were changed, as in RenderContext; or NULL */
@@ -258,6 +259,8 @@ void runs_act(void *arg, RunActionKind kind, guint32 index);
 void runs_charge(const RunActor *actor, gsize steps);
 /* Renders a node, without the content of artifacts, and takes what that cost off the budget. */
 bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GError **error);
+/* Takes off the budget what was rendered since it was charged last. */
+void runs_charge_rendered(const RunActor *actor);
 /* Asks the file workers after the commit: what the question renders then is taken off the budget now. */
 void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index);
 /* Gives the workers what is in `looks`, `reads` and `asks`. */
