@@ -21,11 +21,11 @@
 #include "pipeline/run.h"
 
 enum {
-        RUN_STEPS = 256,       /* of one run in a batch */
-        RUN_STEPS_ALL = 1024,  /* of all runs in a batch */
-        RUN_JOB_STEPS = 16,    /* for which a job that is submitted or cancelled counts */
-        RUN_RENDER_STEPS = 4,  /* for which an instance counts that is rendered */
-        RUN_STEP_BYTES = 2048, /* of texts that are rendered, for which they count as a step */
+        RUN_STEPS = 256,        /* of one run in a batch */
+        RUN_STEPS_ALL = 1024,   /* of all runs in a batch */
+        RUN_JOB_STEPS = 16,     /* for which a job that is submitted or cancelled counts */
+        RUN_RENDER_STEPS = 4,   /* for which an instance counts that is rendered */
+        RUN_STEP_BYTES = 2048,  /* of texts that are rendered, for which they count as a step */
         RUN_PARTS_PER_STEP = 4, /* parts of a fingerprint, for one step */
         RUN_ANSWERS = 256, /* of workers to all runs in a batch: each renders an instance, or reads a list */
         RUN_ROWS_PER_STEP = 4,     /* rows that a retry copies, for one of these steps */
@@ -111,16 +111,16 @@ typedef struct LiveRun {
          * remove what their job writes. */
         GHashTable *preparing;
         GArray *prepared; /* guint32: nodes whose outputs are prepared: their jobs are submitted in runs_work */
-        guint prepared_at;  /* so many of these were tried in this batch */
-        gsize read;         /* bytes of the lists that were read from artifacts */
-        gsize read_was;     /* ... as it was committed */
-        gint64 retry_at;    /* ms: when those in `put_off` are tried again; 0: there are none */
-        GHashTable *cache;  /* node -> CacheNode: of steps that asked the cache, see runs-cache.h */
+        guint prepared_at;     /* so many of these were tried in this batch */
+        gsize read;            /* bytes of the lists that were read from artifacts */
+        gsize read_was;        /* ... as it was committed */
+        gint64 retry_at;       /* ms: when those in `put_off` are tried again; 0: there are none */
+        GHashTable *cache;     /* node -> CacheNode: of steps that asked the cache, see runs-cache.h */
         GPtrArray *cache_asks; /* CacheAsk: questions to the cache, asked after the commit */
-        GHashTable *taken;  /* node -> CacheTaken: of results from the cache; NULL: none */
-        RunBreaks *breaks;  /* what record->control says; or NULL */
-        json_t *edits;      /* parameters that were changed, as in RenderContext; or NULL */
-        GArray *paused;     /* guint32: children that have paused in this batch, for the event */
+        GHashTable *taken;     /* node -> CacheTaken: of results from the cache; NULL: none */
+        RunBreaks *breaks;     /* what record->control says; or NULL */
+        json_t *edits;         /* parameters that were changed, as in RenderContext; or NULL */
+        GArray *paused;        /* guint32: children that have paused in this batch, for the event */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
         RunKept *kept; /* of a retry: what is copied into the store while nobody sees the run; else NULL */
         guint kept_at; /* rows of it that were copied: first those of `nodes`, then `children` */

@@ -53,7 +53,8 @@ static void test_cost(void)
         for (int i = 0; i < RUN_STEPS * RUN_PARTS_PER_STEP; i++)
                 g_string_append_printf(parts, "      p%d: 1\n", i);
         g_assert_cmpuint(count_asks("    command: c\n"), ==, 8);
-        g_assert_cmpuint(count_asks(long_command), <=, 2); /* one that uses up the run's part, and the last step of it */
+        g_assert_cmpuint(count_asks(long_command), <=,
+                         2); /* one that uses up the run's part, and the last step of it */
         g_assert_cmpuint(count_asks(parts->str), <=, 2);
 }
 
