@@ -448,7 +448,7 @@ void runs_ask(Engine *engine, LiveRun *live)
         for (guint i = 0; i < live->asks->len; i++)
                 ask_file(engine, live, &g_array_index(live->asks, RunAsk, i));
         g_array_set_size(live->asks, 0);
-        runs_cache_ask(engine, live);
+        runs_cache_search(engine, live);
 }
 
 void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)

@@ -1,4 +1,4 @@
-/* Steps that ask the cache, and what they take from it (see runs-cache.h). */
+/* Steps that search the cache, and what they take from it (see runs-cache.h). */
 #include "engine/runs-cache.h"
 
 #include <string.h>
@@ -17,23 +17,23 @@ static void unref_array(gpointer array)
         g_array_unref(array);
 }
 
-static void unref_ask(gpointer ask)
+static void unref_search(gpointer search)
 {
-        cache_ask_unref(ask);
+        cache_search_unref(search);
 }
 
-static void clear_look(gpointer data)
+static void clear_resume(gpointer data)
 {
-        CacheLook *look = data;
+        CacheResume *resume = data;
 
-        cache_ask_unref(look->ask);
-        g_free(look->refused);
+        cache_search_unref(resume->search);
+        g_free(resume->refused);
 }
 
 void runs_cache_init(Engine *engine)
 {
-        engine->cache_looks = g_array_new(FALSE, FALSE, sizeof(CacheLook));
-        g_array_set_clear_func(engine->cache_looks, clear_look);
+        engine->cache_resumes = g_array_new(FALSE, FALSE, sizeof(CacheResume));
+        g_array_set_clear_func(engine->cache_resumes, clear_resume);
         engine->cache_waits = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, unref_array);
         engine->cache_ended = g_array_new(FALSE, FALSE, sizeof(gint64));
 }
@@ -42,15 +42,15 @@ void runs_cache_clear(Engine *engine)
 {
         g_hash_table_unref(engine->cache_waits);
         g_array_unref(engine->cache_ended);
-        g_array_unref(engine->cache_looks);
+        g_array_unref(engine->cache_resumes);
 }
 
 static void free_node(gpointer data)
 {
-        CacheNode *node = data;
+        CacheNode *step = data;
 
-        cache_entry_free(node->entry);
-        g_free(node);
+        cache_entry_free(step->entry);
+        g_free(step);
 }
 
 static void free_taken(gpointer data)
@@ -65,13 +65,13 @@ static void free_taken(gpointer data)
 void runs_cache_enter(LiveRun *live)
 {
         live->cache = g_hash_table_new_full(NULL, NULL, NULL, free_node);
-        live->cache_asks = g_ptr_array_new_with_free_func(unref_ask);
+        live->cache_searches_due = g_ptr_array_new_with_free_func(unref_search);
 }
 
 void runs_cache_leave(LiveRun *live)
 {
         g_clear_pointer(&live->cache, g_hash_table_unref);
-        g_clear_pointer(&live->cache_asks, g_ptr_array_unref);
+        g_clear_pointer(&live->cache_searches_due, g_ptr_array_unref);
         g_clear_pointer(&live->taken, g_hash_table_unref);
 }
 
@@ -88,7 +88,7 @@ static bool is_starting(const LiveRun *live, guint32 node)
         return at && at->state == NODE_STARTING && at->job == 0;
 }
 
-/* ---- asking ---- */
+/* ---- searching ---- */
 
 static bool has_cache(const LiveRun *live, guint32 node)
 {
@@ -101,79 +101,79 @@ static bool has_cache(const LiveRun *live, guint32 node)
                        CACHE_ON;
 }
 
-bool runs_cache_asks(const RunActor *actor, guint32 node)
+bool runs_cache_wants(const RunActor *actor, guint32 node)
 {
-        const CacheNode *asked = find_node(actor->live, node);
+        const CacheNode *step = find_node(actor->live, node);
 
-        if ((asked && asked->phase == CACHE_MISSED) || !has_cache(actor->live, node))
+        if ((step && step->phase == CACHE_MISSED) || !has_cache(actor->live, node))
                 return false;
-        if (!asked || asked->phase == CACHE_WAITS)
-                g_ptr_array_add(actor->live->cache_asks, cache_ask_new(actor, node));
+        if (!step || step->phase == CACHE_WAITS)
+                g_ptr_array_add(actor->live->cache_searches_due, cache_search_new(actor, node));
         return true;
 }
 
-static void begin(Engine *engine, LiveRun *live, CacheAsk *ask)
+static void begin(Engine *engine, LiveRun *live, CacheSearch *search)
 {
-        CacheNode *asked = find_node(live, ask->node);
+        CacheNode *step = find_node(live, search->node);
 
-        if (!is_starting(live, ask->node) || (asked && asked->phase != CACHE_WAITS))
+        if (!is_starting(live, search->node) || (step && step->phase != CACHE_WAITS))
                 return;
-        if (!asked) {
-                asked = g_new0(CacheNode, 1);
-                g_hash_table_insert(live->cache, GUINT_TO_POINTER(ask->node), asked);
+        if (!step) {
+                step = g_new0(CacheNode, 1);
+                g_hash_table_insert(live->cache, GUINT_TO_POINTER(search->node), step);
         }
-        asked->phase = CACHE_ASKED;
-        asked->ask = ++engine->cache_asked;
-        cache_ask_begin(ask, asked->ask, asked->waited);
+        step->phase = CACHE_SEARCHES;
+        step->search = ++engine->cache_search_number;
+        cache_search_begin(search, step->search, step->waited);
 }
 
-void runs_cache_ask(Engine *engine, LiveRun *live)
+void runs_cache_search(Engine *engine, LiveRun *live)
 {
-        for (guint i = 0; i < live->cache_asks->len; i++)
-                begin(engine, live, live->cache_asks->pdata[i]);
-        g_ptr_array_set_size(live->cache_asks, 0);
+        for (guint i = 0; i < live->cache_searches_due->len; i++)
+                begin(engine, live, live->cache_searches_due->pdata[i]);
+        g_ptr_array_set_size(live->cache_searches_due, 0);
 }
 
 /* ---- nothing was found ---- */
 
-static void set_body(CacheAsk *ask)
+static void set_body(CacheSearch *search)
 {
-        g_autoptr(json_t) shown = fingerprint_short(ask->parts);
-        g_autoptr(json_t) body = json_pack("{s:O, s:O}", "parts", shown, "outputs", ask->outputs);
+        g_autoptr(json_t) shown = fingerprint_short(search->parts);
+        g_autoptr(json_t) body = json_pack("{s:O, s:O}", "parts", shown, "outputs", search->outputs);
 
-        if (ask->miss)
-                json_object_set_new(body, "miss", json_string(ask->miss));
-        if (ask->near)
-                json_object_set_new(body, "near", json_integer(ask->near));
-        g_free(ask->wish->body);
-        ask->wish->body = json_format(body);
+        if (search->miss)
+                json_object_set_new(body, "miss", json_string(search->miss));
+        if (search->near)
+                json_object_set_new(body, "near", json_integer(search->near));
+        g_free(search->wish->body);
+        search->wish->body = json_format(body);
 }
 
 /* A node that gave its slot back waits for one again. */
-static void miss(const RunActor *actor, CacheAsk *ask, CacheNode *asked)
+static void miss(const RunActor *actor, CacheSearch *search, CacheNode *step)
 {
         LiveRun *live = actor->live;
 
-        set_body(ask);
-        asked->phase = CACHE_MISSED;
+        set_body(search);
+        step->phase = CACHE_MISSED;
         if (live->taken)
-                g_hash_table_remove(live->taken, GUINT_TO_POINTER(ask->node));
-        cache_entry_free(asked->entry);
-        asked->entry = cache_entry_copy(ask->wish);
-        if (run_node(live->machine, ask->node)->slot)
-                runs_start_missed(actor, ask->node);
+                g_hash_table_remove(live->taken, GUINT_TO_POINTER(search->node));
+        cache_entry_free(step->entry);
+        step->entry = cache_entry_copy(search->wish);
+        if (run_node(live->machine, search->node)->slot)
+                runs_start_missed(actor, search->node);
         else
-                run_want(live->machine, ask->node);
+                run_want(live->machine, search->node);
 }
 
 void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 job)
 {
-        const CacheNode *asked = find_node(live, node);
+        const CacheNode *step = find_node(live, node);
         CacheEntry *entry;
 
-        if (!asked || !asked->entry)
+        if (!step || !step->entry)
                 return;
-        entry = cache_entry_copy(asked->entry);
+        entry = cache_entry_copy(step->entry);
         entry->job = job;
         entry->created = engine->batch.now;
         g_ptr_array_add(engine->batch.cache_entries, entry);
@@ -183,33 +183,33 @@ void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 
 /* ---- an entry was found ---- */
 
 /* The job ends after this batch, or in it. */
-static void wait_for(const RunActor *actor, const CacheAsk *ask, CacheNode *asked)
+static void wait_for(const RunActor *actor, const CacheSearch *search, CacheNode *step)
 {
         Engine *engine = actor->engine;
-        const CacheWait wait = { ask->run, ask->node };
-        gint64 job = ask->found->job;
+        const CacheWait wait = { search->run, search->node };
+        gint64 job = search->found->job;
         GArray *waits = g_hash_table_lookup(engine->cache_waits, &job);
 
-        asked->phase = CACHE_WAITS;
-        asked->job = job;
-        asked->waited = ask->found->seq;
+        step->phase = CACHE_WAITS;
+        step->job = job;
+        step->waited = search->found->seq;
         if (!waits) {
                 waits = g_array_new(FALSE, FALSE, sizeof(CacheWait));
                 g_hash_table_insert(engine->cache_waits, g_memdup2(&job, sizeof job), waits);
         }
         g_array_append_val(waits, wait);
-        run_park(actor->live->machine, ask->node);
+        run_park(actor->live->machine, search->node);
 }
 
 static void note_ended(Engine *engine, gint64 job, const CacheWait *wait)
 {
         LiveRun *live = runs_find(engine, wait->run);
-        const CacheNode *asked;
+        const CacheNode *step;
 
         if (!live || !live->machine || !is_starting(live, wait->node))
                 return;
-        asked = find_node(live, wait->node);
-        if (!asked || asked->phase != CACHE_WAITS || asked->job != job)
+        step = find_node(live, wait->node);
+        if (!step || step->phase != CACHE_WAITS || step->job != job)
                 return;
         runs_touch(engine, live);
         run_want(live->machine, wait->node);
@@ -226,19 +226,19 @@ void runs_cache_job_ended(Engine *engine, gint64 job)
                 g_array_append_val(engine->cache_ended, job);
 }
 
-static void look_further(const CacheLook *look)
+static void resume_search(const CacheResume *resume)
 {
-        if (look->refused)
-                cache_ask_next(look->ask, look->refused);
+        if (resume->refused)
+                cache_search_next(resume->search, resume->refused);
         else
-                cache_ask_again(look->ask);
+                cache_search_again(resume->search);
 }
 
 void runs_cache_go_on(Engine *engine)
 {
-        for (guint i = 0; i < engine->cache_looks->len; i++)
-                look_further(&g_array_index(engine->cache_looks, CacheLook, i));
-        g_array_set_size(engine->cache_looks, 0);
+        for (guint i = 0; i < engine->cache_resumes->len; i++)
+                resume_search(&g_array_index(engine->cache_resumes, CacheResume, i));
+        g_array_set_size(engine->cache_resumes, 0);
         for (guint i = 0; i < engine->cache_ended->len; i++)
                 g_hash_table_remove(engine->cache_waits, &g_array_index(engine->cache_ended, gint64, i));
         g_array_set_size(engine->cache_ended, 0);
@@ -260,66 +260,66 @@ static CacheTaken *taken_new(const CacheEntry *found)
 }
 
 /* The node ends as that job did. */
-static void take(const RunActor *actor, const CacheAsk *ask)
+static void take(const RunActor *actor, const CacheSearch *search)
 {
         LiveRun *live = actor->live;
-        const CacheEntry *found = ask->found;
+        const CacheEntry *found = search->found;
         bool ok = found->job_state == JOB_SUCCEEDED;
 
         if (!live->taken)
                 live->taken = g_hash_table_new_full(NULL, NULL, NULL, free_taken);
-        g_hash_table_replace(live->taken, GUINT_TO_POINTER(ask->node), taken_new(found));
-        runs_say(live, ask->node,
+        g_hash_table_replace(live->taken, GUINT_TO_POINTER(search->node), taken_new(found));
+        runs_say(live, search->node,
                  g_strdup_printf("reused from run %s, step '%s'%s", found->run_id, found->step,
                                  ok ? "" : ", which failed"));
-        run_started(live->machine, ask->node, found->job);
+        run_started(live->machine, search->node, found->job);
         if (ok)
-                runs_record_outputs(actor->engine, live, ask->node);
-        run_ended(live->machine, ask->node, ok ? NODE_SUCCEEDED : NODE_FAILED);
+                runs_record_outputs(actor->engine, live, search->node);
+        run_ended(live->machine, search->node, ok ? NODE_SUCCEEDED : NODE_FAILED);
 }
 
 /* After the commit: until then this answer may be needed again. `refused`: why the entry is not taken; NULL: it is read
  * again, since its job has ended meanwhile. */
-static void look_later(Engine *engine, CacheAsk *ask, const char *refused)
+static void search_later(Engine *engine, CacheSearch *search, const char *refused)
 {
-        const CacheLook look = { cache_ask_ref(ask), g_strdup(refused) };
+        const CacheResume resume = { cache_search_ref(search), g_strdup(refused) };
 
-        g_array_append_val(engine->cache_looks, look);
+        g_array_append_val(engine->cache_resumes, resume);
 }
 
-static void use_found(const RunActor *actor, CacheAsk *ask, CacheNode *asked)
+static void use_found(const RunActor *actor, CacheSearch *search, CacheNode *step)
 {
-        const CacheEntry *found = ask->found;
+        const CacheEntry *found = search->found;
         const Live *job = live_by_seq(actor->engine, found->job);
         bool open = !job_state_is_final((JobState)found->job_state);
 
         if (runs_was_deleted(actor->engine, found->run))
-                look_later(actor->engine, ask, "is of a run that was just deleted");
+                search_later(actor->engine, search, "is of a run that was just deleted");
         else if (!open)
-                take(actor, ask);
+                take(actor, search);
         else if (job && !job_state_is_final((JobState)job->job->state))
-                wait_for(actor, ask, asked);
+                wait_for(actor, search, step);
         else
-                look_later(actor->engine, ask, NULL);
+                search_later(actor->engine, search, NULL);
 }
 
-void runs_cache_answered(Engine *engine, CacheAsk *ask)
+void runs_cache_found(Engine *engine, CacheSearch *search)
 {
-        LiveRun *live = runs_find(engine, ask->run);
+        LiveRun *live = runs_find(engine, search->run);
         const RunActor actor = { .engine = engine, .live = live };
-        CacheNode *asked = live && live->machine ? find_node(live, ask->node) : NULL;
+        CacheNode *step = live && live->machine ? find_node(live, search->node) : NULL;
 
-        if (!asked || asked->ask != ask->number || !is_starting(live, ask->node))
+        if (!step || step->search != search->number || !is_starting(live, search->node))
                 return;
         runs_touch(engine, live);
         run_limit(live->machine, runs_more(engine, live));
-        if (ask->failure) {
-                runs_say(live, ask->node, g_strdup(ask->failure->message));
-                run_ended(live->machine, ask->node, NODE_FAILED);
-        } else if (ask->found) {
-                use_found(&actor, ask, asked);
+        if (search->failure) {
+                runs_say(live, search->node, g_strdup(search->failure->message));
+                run_ended(live->machine, search->node, NODE_FAILED);
+        } else if (search->found) {
+                use_found(&actor, search, step);
         } else {
-                miss(&actor, ask, asked);
+                miss(&actor, search, step);
         }
         runs_count_nodes(engine, live);
         runs_make_due(engine, live);
@@ -327,7 +327,7 @@ void runs_cache_answered(Engine *engine, CacheAsk *ask)
 
 /* ---- after a commit ---- */
 
-static gboolean has_begun(gpointer node, gpointer asked, gpointer arg)
+static gboolean has_begun(gpointer node, gpointer step, gpointer arg)
 {
         return !is_starting(arg, GPOINTER_TO_UINT(node));
 }

@@ -1,13 +1,14 @@
 /* Results of steps from the cache. Internal to runs*.c.
  *
- * A step with the cache asks after the commit; the question is made, and charged, before it. Nobody waits for disks: file workers look at files, a thread of the pool
- * reads the store, and the answer is a command that is kept over a failed commit:
+ * A step with the cache searches it after the commit in which it begins. The search with its first fingerprint is made
+ * before, and charged. Nothing waits for disks: file workers look at files, a thread reads the store, and the answer is a
+ * command that is kept over a failed commit:
  *
- *   ACTION_START ─▶ first fingerprint ─▶ commit ─▶ files: second fingerprint ─▶ store: an entry?
- *                                                                                              │
- *      submitted, with an entry of its own, or RE-04 ◀── answer ◀─────────────────────── none ─┤
- *      ends as that job did, with its outputs ◀──────── answer ◀── files: outputs exist ◀─ one ┤
- *      waits without a slot, and asks again after its end ◀─ answer ◀────────────── one that runs ┘ */
+ *   ACTION_START: first fingerprint ─▶ cache_searches_due ─▶ commit ─▶ files: second one ─▶ store: an entry?
+ *                                                                                                │
+ *      submitted, with an entry of its own, or RE-04 ◀── answer ◀───────────────────────── none ─┤
+ *      ends as that job did, with its outputs ◀──────── answer ◀── files: outputs exist ◀─── one ┤
+ *      waits without a slot, and searches again after its end ◀─ answer ◀─────────── one that runs ┘ */
 #pragma once
 
 #include "engine/runs.h"
@@ -21,17 +22,17 @@ enum {
 };
 
 typedef enum {
-        CACHE_ASKED,  /* an answer will come */
-        CACHE_WAITS,  /* for the end of `job` */
-        CACHE_MISSED, /* its own job is to be submitted, or was */
+        CACHE_SEARCHES, /* an answer will come */
+        CACHE_WAITS,    /* for the end of `job` */
+        CACHE_MISSED,   /* its own job is to be submitted, or was */
 } CachePhase;
 
-/* A step that is STARTING and has asked. */
+/* A step that is STARTING and has searched the cache. */
 typedef struct {
         CachePhase phase;
-        guint64 ask;   /* the number of its question */
-        gint64 job;    /* seq, CACHE_WAITS */
-        gint64 waited; /* seq of the entry for whose job it has waited: it does not expire meanwhile; or 0 */
+        guint64 search; /* the number of its search */
+        gint64 job;     /* seq, CACHE_WAITS */
+        gint64 waited;  /* seq of the entry for whose job it has waited: it does not expire meanwhile; or 0 */
         CacheEntry *entry; /* CACHE_MISSED: what is stored when its job is submitted */
 } CacheNode;
 
@@ -46,15 +47,15 @@ void runs_cache_init(Engine *engine);
 void runs_cache_clear(Engine *engine);
 void runs_cache_enter(LiveRun *live);
 void runs_cache_leave(LiveRun *live);
-/* True: the step asks the cache after the commit, and starts later. */
-bool runs_cache_asks(const RunActor *actor, guint32 node);
-/* Asks what is in `cache_asks`. */
-void runs_cache_ask(Engine *engine, LiveRun *live);
+/* True: the step searches the cache after the commit, and starts later. */
+bool runs_cache_wants(const RunActor *actor, guint32 node);
+/* Begins the searches in `cache_searches_due`. */
+void runs_cache_search(Engine *engine, LiveRun *live);
 /* The job of the node was submitted: adds its entry to the batch, if it has one. */
 void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 job);
 /* After a commit: forgets nodes that have started or ended. */
 void runs_cache_settle(LiveRun *live);
-void runs_cache_go_on(Engine *engine); /* with waits and questions */
+void runs_cache_go_on(Engine *engine); /* with waits and searches */
 /* The path of an output that was taken from the cache; the caller's; NULL: it was not. */
 char *runs_cache_output(const LiveRun *live, guint32 node, const char *name);
 /* Completes the row of a node whose result was taken. */
@@ -67,7 +68,7 @@ bool runs_cache_uses(const LiveRun *live, gint64 seq);
 /* retain-cache.c: an entry may have to go. */
 void retain_cache_soon(Engine *engine);
 
-/* ---- runs-cache-ask.c: the question ---- */
+/* ---- runs-cache-search.c: the search for an entry ---- */
 
 /* What was found out. Counted: threads and commands hold it. */
 typedef struct {
@@ -88,24 +89,24 @@ typedef struct {
         char *miss;        /* why the newest entry that matches was not taken; or NULL */
         gint64 near;       /* its seq; or 0 */
         GError *failure;   /* RE-03, RE-04 */
-} CacheAsk;
+} CacheSearch;
 
-/* A question that goes on after the commit of its answer. */
+/* A search that goes on after the commit of its answer. */
 typedef struct {
-        CacheAsk *ask;
+        CacheSearch *search;
         char *refused; /* why what was found is not taken; NULL: it is read again */
-} CacheLook;
+} CacheResume;
 
-CacheAsk *cache_ask_ref(CacheAsk *ask);
-void cache_ask_unref(CacheAsk *ask);
-/* The question of a node that is STARTING, with its first fingerprint, which is charged by its size. */
-CacheAsk *cache_ask_new(const RunActor *actor, guint32 node);
-/* Asks it, after the commit; the answer is runs_cache_answered with `number`. */
-void cache_ask_begin(CacheAsk *ask, guint64 number, gint64 waited);
+CacheSearch *cache_search_ref(CacheSearch *search);
+void cache_search_unref(CacheSearch *search);
+/* The search of a node that is STARTING, with its first fingerprint, which is charged by its size. */
+CacheSearch *cache_search_new(const RunActor *actor, guint32 node);
+/* Begins it, after the commit; the answer is runs_cache_found with `number`. */
+void cache_search_begin(CacheSearch *search, guint64 number, gint64 waited);
 /* Looks for another entry: what was found is of no use. `why`: for people. */
-void cache_ask_next(CacheAsk *ask, const char *why);
+void cache_search_next(CacheSearch *search, const char *why);
 /* Looks again: the job of what was found has ended meanwhile. */
-void cache_ask_again(CacheAsk *ask);
+void cache_search_again(CacheSearch *search);
 
 /* runs-cache.c: on the engine's thread, in a batch; again if it cannot be committed. */
-void runs_cache_answered(Engine *engine, CacheAsk *ask);
+void runs_cache_found(Engine *engine, CacheSearch *search);

@@ -148,7 +148,7 @@ static void submit_or_wait(const RunActor *actor, guint32 node)
 /* The cache is asked first. Then the directories of its outputs are made. */
 void runs_start_step(const RunActor *actor, guint32 node)
 {
-        if (runs_cache_asks(actor, node))
+        if (runs_cache_wants(actor, node))
                 return;
         if (has_outputs(actor->live, node))
                 runs_ask_files(actor, ACTION_START, node);

@@ -668,7 +668,7 @@ static void restore_machine(Engine *engine, LiveRun *live)
         g_array_set_size(live->looks, 0);
         g_array_set_size(live->reads, 0);
         g_array_set_size(live->asks, 0);
-        g_ptr_array_set_size(live->cache_asks, 0);
+        g_ptr_array_set_size(live->cache_searches_due, 0);
         live->read = live->read_was;
         live->failed = live->failed_was;
         if (live->machine)
@@ -696,5 +696,5 @@ void runs_restore(Engine *engine)
         }
         g_ptr_array_set_size(engine->batch.runs, 0);
         g_array_set_size(engine->cache_ended, 0);
-        g_array_set_size(engine->cache_looks, 0);
+        g_array_set_size(engine->cache_resumes, 0);
 }

@@ -111,16 +111,16 @@ typedef struct LiveRun {
          * remove what their job writes. */
         GHashTable *preparing;
         GArray *prepared; /* guint32: nodes whose outputs are prepared: their jobs are submitted in runs_work */
-        guint prepared_at;     /* so many of these were tried in this batch */
-        gsize read;            /* bytes of the lists that were read from artifacts */
-        gsize read_was;        /* ... as it was committed */
-        gint64 retry_at;       /* ms: when those in `put_off` are tried again; 0: there are none */
-        GHashTable *cache;     /* node -> CacheNode: of steps that asked the cache, see runs-cache.h */
-        GPtrArray *cache_asks; /* CacheAsk: questions to the cache, asked after the commit */
-        GHashTable *taken;     /* node -> CacheTaken: of results from the cache; NULL: none */
-        RunBreaks *breaks;     /* what record->control says; or NULL */
-        json_t *edits;         /* parameters that were changed, as in RenderContext; or NULL */
-        GArray *paused;        /* guint32: children that have paused in this batch, for the event */
+        guint prepared_at; /* so many of these were tried in this batch */
+        gsize read;        /* bytes of the lists that were read from artifacts */
+        gsize read_was;    /* ... as it was committed */
+        gint64 retry_at;   /* ms: when those in `put_off` are tried again; 0: there are none */
+        GHashTable *cache; /* node -> CacheNode: of steps that search the cache, see runs-cache.h */
+        GPtrArray *cache_searches_due; /* CacheSearch: they begin after the commit */
+        GHashTable *taken;             /* node -> CacheTaken: of results from the cache; NULL: none */
+        RunBreaks *breaks;             /* what record->control says; or NULL */
+        json_t *edits;                 /* parameters that were changed, as in RenderContext; or NULL */
+        GArray *paused;                /* guint32: children that have paused in this batch, for the event */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
         RunKept *kept; /* of a retry: what is copied into the store while nobody sees the run; else NULL */
         guint kept_at; /* rows of it that were copied: first those of `nodes`, then `children` */

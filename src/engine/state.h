@@ -167,11 +167,11 @@ struct Engine {
         gint64 started;            /* ms: when the engine was opened */
         GHashTable *
                 cache_waits; /* gint64, seq of a job -> GArray of CacheWait: nodes that wait for its end, runs-cache.c */
-        GArray *cache_ended;    /* gint64: such jobs that ended in the open batch */
-        GArray *cache_looks;    /* CacheLook: questions that go on after the commit */
-        gint64 retain_cache_at; /* ms: not before this time does the sweep look for entries to delete */
-        guint64 cache_asked;    /* number of the last question to the cache */
-        bool sweeps_cache;      /* what is to be deleted is being read */
+        GArray *cache_ended;         /* gint64: such jobs that ended in the open batch */
+        GArray *cache_resumes;       /* CacheResume: searches that go on after the commit */
+        gint64 retain_cache_at;      /* ms: not before this time does the sweep look for entries to delete */
+        guint64 cache_search_number; /* number of the last search */
+        bool sweeps_cache;           /* what is to be deleted is being read */
 
         GPtrArray *slots;   /* RuntimeSlot; the first is this machine's */
         GPtrArray *sources; /* Source, of all connections */

@@ -1,0 +1,484 @@
+/* The search of a step for an entry: fingerprints, files, and the look-up in the store (see runs-cache.h). */
+#include <string.h>
+
+#include "base/err.h"
+#include "engine/run-files.h"
+#include "engine/runs-cache.h"
+#include "model/pipeline-record.h"
+#include "pipeline/fingerprint.h"
+
+#define EXPIRY_MAX_S (100LL * 366 * 24 * 3600) /* what is longer never ends */
+
+/* Files of one file system. */
+typedef struct {
+        char *fs;
+        json_t *paths; /* name of a part -> paths */
+} CachePlace;
+
+static void free_place(gpointer data)
+{
+        CachePlace *place = data;
+
+        g_free(place->fs);
+        json_decref(place->paths);
+        g_free(place);
+}
+
+CacheSearch *cache_search_ref(CacheSearch *search)
+{
+        return g_atomic_rc_box_acquire(search);
+}
+
+static void clear_search(gpointer data)
+{
+        CacheSearch *search = data;
+
+        cache_entry_free(search->wish);
+        cache_entry_free(search->found);
+        json_decref(search->parts);
+        json_decref(search->outputs);
+        json_decref(search->files);
+        g_ptr_array_unref(search->places);
+        g_free(search->miss);
+        g_clear_error(&search->failure);
+}
+
+void cache_search_unref(CacheSearch *search)
+{
+        g_atomic_rc_box_release_full(search, clear_search);
+}
+
+/* ---- the answer ---- */
+
+typedef struct {
+        Command command;
+        CacheSearch *search;
+} Answer;
+
+static bool apply_answer(Engine *engine, Command *command)
+{
+        if (!runs_take_answer(engine))
+                return false;
+        runs_cache_found(engine, ((Answer *)command)->search);
+        return true;
+}
+
+static void free_answer(Command *command)
+{
+        cache_search_unref(((Answer *)command)->search);
+}
+
+static const CommandOps answer_ops = { .name = "answer of the cache",
+                                       .size = sizeof(Answer),
+                                       .is_observation = true,
+                                       .apply = apply_answer,
+                                       .free = free_answer };
+
+/* Takes the reference. Any thread. */
+static void post_answer(CacheSearch *search)
+{
+        Answer *answer = command_new(&answer_ops, NULL, NULL);
+        Engine *engine = search->engine;
+
+        answer->search = search;
+        inbox_put(&engine->inbox, &answer->command);
+}
+
+static void post_failure(CacheSearch *search, const char *class, const GError *error)
+{
+        g_autofree char *reason = runs_reason(class, error);
+
+        g_clear_error(&search->failure);
+        err_set(&search->failure, ERR_INVALID, "%s", reason);
+        post_answer(search);
+}
+
+/* ---- the look-up, on a thread of the pool ---- */
+
+/* a retry runs again what failed in the runs before it, or what they took as failed. */
+static bool failed_in_chain(CacheSearch *search, const CacheEntry *entry)
+{
+        gint64 seq = search->retry_of;
+
+        for (int i = 0; seq && i < CACHE_CHAIN_MAX; i++) {
+                g_autoptr(RunRecord) run = NULL;
+                bool replayed = false;
+
+                if (seq == entry->run)
+                        return true;
+                if (store_cache_replayed(search->engine->store, seq, entry->run, entry->job, &replayed,
+                                         NULL) &&
+                    replayed)
+                        return true;
+                run = store_run_by_seq(search->engine->store, seq, false, NULL);
+                seq = run ? run->retry_of : 0;
+        }
+        return false;
+}
+
+/* Why an entry that matches is of no use, after its name; NULL: it is. */
+static const char *refuse(CacheSearch *search, const CacheEntry *entry)
+{
+        JobState state = (JobState)entry->job_state;
+
+        if (entry->seq != search->waited && !cache_entry_is_alive(entry, search->now))
+                return "has expired";
+        if (!entry->job_id)
+                return "has lost its job, which was deleted";
+        if (state == JOB_CANCELLED || state == JOB_PREEMPTED)
+                return "is of a step that was stopped";
+        if (state == JOB_FAILED && failed_in_chain(search, entry))
+                return "is of a step that failed in a run that this one retries";
+        return NULL;
+}
+
+/* Keeps the first reason, which is about the newest entry. Takes `why`. */
+static void note_miss(CacheSearch *search, gint64 seq, char *why)
+{
+        if (search->near) {
+                g_free(why);
+                return;
+        }
+        search->near = seq;
+        search->miss = why;
+}
+
+static void note_refusal(CacheSearch *search, const CacheEntry *entry, const char *why)
+{
+        g_autofree char *id = numbered_id_format("cch", entry->seq);
+
+        note_miss(search, entry->seq, g_strdup_printf("entry %s %s", id, why));
+}
+
+static bool find_entry(CacheSearch *search, GError **error)
+{
+        for (int looked = 0; looked < CACHE_LOOKED_MAX; looked += CACHE_PAGE) {
+                const CacheLookup lookup = { .key = search->wish->key,
+                                             .second = search->wish->second,
+                                             .before = search->before,
+                                             .not_run = search->run,
+                                             .limit = CACHE_PAGE };
+                g_autoptr(GPtrArray) page = store_cache_lookup(search->engine->store, &lookup, error);
+
+                if (!page)
+                        return false;
+                for (guint i = 0; i < page->len; i++) {
+                        const CacheEntry *entry = page->pdata[i];
+                        const char *why = refuse(search, entry);
+
+                        search->before = entry->seq;
+                        if (!why) {
+                                search->found = cache_entry_copy(entry);
+                                return true;
+                        }
+                        note_refusal(search, entry, why);
+                }
+                if (page->len < CACHE_PAGE)
+                        return true;
+        }
+        return true;
+}
+
+/* ---- do its outputs still exist? ---- */
+
+static json_t *outputs_of(const CacheEntry *entry)
+{
+        g_autoptr(json_t) body = json_parse(entry->body, strlen(entry->body), NULL);
+
+        return json_incref(json_object_get(body, "outputs"));
+}
+
+/* An output that is gone; NULL: all are there. */
+static const char *missing_output(const json_t *values)
+{
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *)values, name, value)
+                if (!json_is_true(json_object_get(value, "exists")))
+                        return name;
+        return NULL;
+}
+
+static void note_exists(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)
+{
+        CacheSearch *search = ticket->arg;
+        const char *missing = values ? missing_output(values) : NULL;
+        g_autofree char *lost = missing ? g_strdup_printf("lost its output '%s'", missing) : NULL;
+
+        if (!engine) {
+                cache_search_unref(search);
+                return;
+        }
+        if (!error && !missing) {
+                post_answer(search);
+                return;
+        }
+        cache_search_next(search, lost ? lost : "has outputs that cannot be looked at");
+        cache_search_unref(search);
+}
+
+/* Takes the reference. */
+static void check_outputs(CacheSearch *search)
+{
+        g_autoptr(json_t) paths = outputs_of(search->found);
+
+        if (search->found->job_state != JOB_SUCCEEDED || json_object_size(paths) == 0) {
+                post_answer(search);
+                return;
+        }
+        run_files_post(search->engine, &(FilesRequest){ .ticket = { .answered = note_exists, .arg = search },
+                                                        .kind = FILES_STAT,
+                                                        .user = search->wish->user,
+                                                        .fs = search->wish->fs,
+                                                        .paths = g_steal_pointer(&paths) });
+}
+
+static void look_up(bool stopped, void *arg)
+{
+        CacheSearch *search = arg;
+        g_autoptr(GError) error = NULL;
+
+        if (stopped) { /* the next start searches again */
+                cache_search_unref(search);
+                return;
+        }
+        if (!find_entry(search, &error))
+                post_failure(search, "RE-04: ", error);
+        else if (search->found)
+                check_outputs(search);
+        else
+                post_answer(search);
+}
+
+/* Takes the reference. */
+static void push_look_up(CacheSearch *search)
+{
+        if (!thread_pool_push(search->engine->pool, NULL, look_up, search, NULL))
+                cache_search_unref(search); /* the server stops */
+}
+
+void cache_search_next(CacheSearch *search, const char *why)
+{
+        note_refusal(search, search->found, why);
+        g_clear_pointer(&search->found, cache_entry_free);
+        push_look_up(cache_search_ref(search));
+}
+
+void cache_search_again(CacheSearch *search)
+{
+        search->before = search->found->seq + 1;
+        g_clear_pointer(&search->found, cache_entry_free);
+        push_look_up(cache_search_ref(search));
+}
+
+/* ---- the second fingerprint ---- */
+
+static void finish_keys(CacheSearch *search)
+{
+        search->wish->second = fingerprint_sum(search->files);
+        json_object_update(search->parts, search->files);
+}
+
+static void look_at_files(CacheSearch *search);
+
+static void note_files(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)
+{
+        CacheSearch *search = ticket->arg;
+        const char *name;
+        json_t *value;
+
+        if (!engine) {
+                cache_search_unref(search);
+                return;
+        }
+        if (error) {
+                post_failure(search, "RE-04: the fingerprint of its files: ", error);
+                return;
+        }
+        json_object_foreach((json_t *)values, name, value)
+                fingerprint_add(search->files, name, json_string_value(value));
+        look_at_files(search);
+}
+
+/* One file system after the other, then the store. Takes the reference. Engine's thread. */
+static void look_at_files(CacheSearch *search)
+{
+        const CachePlace *place;
+
+        if (search->at == search->places->len) {
+                finish_keys(search);
+                push_look_up(search);
+                return;
+        }
+        place = search->places->pdata[search->at++];
+        run_files_ask(search->engine->files,
+                      &(FilesRequest){ .ticket = { .answered = note_files, .arg = search },
+                                       .kind = search->content ? FILES_DIGESTS : FILES_TIMES,
+                                       .user = search->wish->user,
+                                       .fs = place->fs,
+                                       .paths = json_incref(place->paths),
+                                       .unnamed = true });
+}
+
+/* ---- what it searches for ---- */
+
+static json_t *paths_on(CacheSearch *search, const char *fs)
+{
+        CachePlace *place;
+
+        for (guint i = 0; i < search->places->len; i++) {
+                place = search->places->pdata[i];
+                if (strcmp(place->fs, fs) == 0)
+                        return place->paths;
+        }
+        place = g_new(CachePlace, 1);
+        *place = (CachePlace){ g_strdup(fs), json_object() };
+        g_ptr_array_add(search->places, place);
+        return place->paths;
+}
+
+static void add_inputs(CacheSearch *search, const json_t *inputs)
+{
+        const char *name;
+        json_t *path;
+
+        json_object_foreach((json_t *)inputs, name, path) {
+                g_autofree char *part = g_strconcat("files of input ", name, NULL);
+
+                json_object_set(paths_on(search, search->wish->fs), part, path);
+        }
+}
+
+/* The root is "" for a file system, and "/" for people. */
+static void add_scope(CacheSearch *search, const char *fs, const char *paths)
+{
+        g_auto(GStrv) list = g_strsplit(*paths ? paths : "/", ",", -1);
+
+        for (char **path = list; *path; path++) {
+                g_autofree char *part = NULL;
+
+                g_strstrip(*path);
+                if (!**path)
+                        continue;
+                part = g_strdup_printf("files of %s:%s", fs, *path);
+                json_object_set_new(paths_on(search, fs), part, json_string(*path));
+        }
+}
+
+static void add_scopes(CacheSearch *search, const Definition *definition, const CacheOptions *options)
+{
+        for (guint32 k = 0; k < options->n_scopes; k++) {
+                const CacheScope *scope = &definition->scopes[options->scopes + k];
+
+                add_scope(search, definition_text(definition, scope->name),
+                          definition_text(definition, scope->path));
+        }
+}
+
+/* As the job of the step gets them (pipeline/step-job.h). */
+static void set_package(FingerprintStep *step, const RunPlan *plan, guint32 target)
+{
+        const Extra *extra = component_extra(plan->definition, target);
+        const char *own = extra->package ? definition_text(plan->definition, extra->package) : NULL;
+        const char *lines =
+                extra->requirements ? definition_text(plan->definition, extra->requirements) : NULL;
+
+        own = own && *own ? own : NULL;
+        lines = lines && *lines ? lines : NULL;
+        step->package = own ? own : plan->package;
+        step->requirements = lines || own ? lines : plan->requirements;
+}
+
+/* Beside the parts of the first fingerprint, what an entry must be of: the file system, and the source unless contents
+ * say all that counts. */
+static void set_key(CacheSearch *search)
+{
+        g_autofree char *place =
+                g_strdup_printf("%zu:%s%s", strlen(search->wish->user), search->wish->user, search->wish->fs);
+
+        search->wish->first = fingerprint_sum(search->parts);
+        fingerprint_add(search->parts, "file system", place);
+        if (!search->content)
+                fingerprint_add(search->parts, "source", search->wish->source);
+        search->wish->key = fingerprint_sum(search->parts);
+}
+
+static bool set_keys_and_files(CacheSearch *search, LiveRun *live, guint32 target,
+                               const CacheOptions *options, bool global, GError **error)
+{
+        const Definition *definition = live->plan->definition;
+        g_auto(Rendered) rendered = { 0 };
+        FingerprintStep step = { .definition = definition,
+                                 .component = run_node(live->machine, search->node)->component,
+                                 .user = live->record->user,
+                                 .content = options->content,
+                                 .rendered = &rendered };
+
+        if (!runs_render_key(live, search->node, options->content, &rendered, error))
+                return false;
+        set_package(&step, live->plan, target);
+        search->parts = fingerprint_parts(&step);
+        search->outputs = json_incref(rendered.outputs);
+        set_key(search);
+        add_inputs(search, rendered.inputs);
+        add_scopes(search, definition, options);
+        if (global)
+                add_scopes(search, definition, &definition->cache);
+        return true;
+}
+
+static CacheEntry *new_wish(const LiveRun *live, guint32 node, const CacheOptions *options)
+{
+        const Definition *definition = live->plan->definition;
+        CacheEntry *wish = g_new0(CacheEntry, 1);
+
+        wish->run = live->record->seq;
+        wish->node = node;
+        wish->user = g_strdup(live->record->user);
+        wish->fs = g_strdup(definition->has_main_fs ? definition_text(definition, definition->main_fs.name)
+                                                    : "");
+        wish->source = g_strdup(live->record->source ? live->record->source : "");
+        wish->step = runs_node_path(live, node);
+        wish->expiry_s = options->expiry_s == CACHE_NEVER_EXPIRES || options->expiry_s > EXPIRY_MAX_S
+                                 ? CACHE_NEVER_EXPIRES
+                                 : MAX(options->expiry_s, 0);
+        return wish;
+}
+
+CacheSearch *cache_search_new(const RunActor *actor, guint32 node)
+{
+        LiveRun *live = actor->live;
+        const Definition *definition = live->plan->definition;
+        guint32 target = component_target(definition, run_node(live->machine, node)->component);
+        bool global;
+        const CacheOptions options = component_cache(definition, target, &global);
+        CacheSearch *search = g_atomic_rc_box_new0(CacheSearch);
+
+        search->engine = actor->engine;
+        search->run = live->record->seq;
+        search->retry_of = live->record->retry_of;
+        search->node = node;
+        search->content = options.content;
+        search->before = G_MAXINT64;
+        search->files = json_object();
+        search->places = g_ptr_array_new_with_free_func(free_place);
+        search->wish = new_wish(live, node, &options);
+        (void)set_keys_and_files(search, live, target, &options, global, &search->failure);
+        runs_charge_rendered(actor);
+        runs_charge(actor, json_object_size(search->parts) / RUN_PARTS_PER_STEP);
+        return search;
+}
+
+void cache_search_begin(CacheSearch *search, guint64 number, gint64 waited)
+{
+        g_autoptr(GError) error = g_steal_pointer(&search->failure);
+
+        search->number = number;
+        search->now = search->engine->batch.now;
+        search->waited = waited;
+        if (error)
+                post_failure(cache_search_ref(search), "RE-04: ", error);
+        else
+                look_at_files(cache_search_ref(search));
+}
