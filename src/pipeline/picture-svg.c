@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/err.h"
+
 enum {
         NAME_SIZE = 13, /* pixels of a font */
         NOTE_SIZE = 11,
@@ -244,7 +246,7 @@ void box_place(Box *box, bool down)
 
 /* ---- text ---- */
 
-/* Escapes what XML may not contain, too. */
+/* Replaces what XML may not contain, and what could rearrange the text. */
 static void put_text(GString *out, const char *text)
 {
         for (const char *c = text; *c; c = g_utf8_next_char(c)) {
@@ -256,7 +258,7 @@ static void put_text(GString *out, const char *text)
                 case '>': g_string_append(out, "&gt;"); break;
                 case '"': g_string_append(out, "&quot;"); break;
                 default:
-                        if ((letter < 0x20 && letter != '\n' && letter != '\t') || letter == 0x7f ||
+                        if ((unichar_is_control(letter) && letter != '\n' && letter != '\t') ||
                             (letter & 0xfffe) == 0xfffe)
                                 g_string_append_c(out, '?');
                         else

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/number.h"
 #include "base/word.h"
 #include "pipeline/picture-box.h"
@@ -15,7 +16,7 @@ enum {
         LANES_MAX = 4000, /* layers that lines pass, together */
         BUCKETS = 40,     /* of a DAG that is too large */
         NAMES_SHOWN = 12, /* of a stack, in its details */
-        TEXT_MAX = 300,   /* characters of a value in details */
+        TEXT_MAX = 300,   /* characters of a value in details, with the blanks before it */
 };
 
 typedef struct {
@@ -35,17 +36,22 @@ static const Component *body_of(const Build *build, guint32 component)
 
 /* ---- texts ---- */
 
-/* One line of at most `max` characters; the caller's. */
-static char *line_of(const char *text, glong max)
+/* One line of at most TEXT_MAX characters; the caller's. Only the beginning of the text is read: a command may have 10 MB, and
+ * many boxes may show it. */
+static char *line_of(const char *text)
 {
-        g_autofree char *line = g_strdup(text), *start = NULL;
+        const char *start = text, *end;
+        g_autofree char *line = NULL;
+        int n = 0;
 
+        for (; n < TEXT_MAX && g_ascii_isspace(*start); n++)
+                start++;
+        for (end = start; n < TEXT_MAX && *end; n++)
+                end = g_utf8_next_char(end);
+        line = g_strndup(start, (gsize)(end - start));
         g_strdelimit(line, "\n\r\t", ' ');
-        g_strstrip(line);
-        if (g_utf8_strlen(line, -1) <= max)
-                return g_steal_pointer(&line);
-        start = g_utf8_substring(line, 0, max - 1);
-        return g_strconcat(start, "…", NULL);
+        g_strchomp(line);
+        return *end ? g_strconcat(line, "…", NULL) : g_steal_pointer(&line);
 }
 
 static void add_note(Box *box, char *note)
@@ -55,7 +61,7 @@ static void add_note(Box *box, char *note)
 
 static void add_detail(GString *title, const char *what, const char *text)
 {
-        g_autofree char *line = text && *text ? line_of(text, TEXT_MAX) : NULL;
+        g_autofree char *line = text && *text ? line_of(text) : NULL;
 
         if (line)
                 g_string_append_printf(title, "\n%s%s%s", what, *what ? ": " : "", line);
@@ -68,10 +74,11 @@ static const char *definition_word(const Build *build, guint32 text)
 
 static char *loop_text(const Build *build, const Extra *extra)
 {
-        g_autofree char *items =
-                extra->loop.kind == VALUE_LIST ? count_format(extra->loop.list.count, "item") : NULL;
+        g_autofree char *items = extra->loop.kind == VALUE_LIST
+                                         ? count_format(extra->loop.list.count, "item")
+                                         : line_of(definition_word(build, extra->loop.text.text));
 
-        return g_strdup_printf("loop over %s", items ? items : definition_word(build, extra->loop.text.text));
+        return g_strdup_printf("loop over %s", items);
 }
 
 static char *dependencies_text(const Build *build, guint32 component)
@@ -188,14 +195,11 @@ static void write_title(const Build *build, Box *box)
         box->title = g_string_free(g_steal_pointer(&title), FALSE);
 }
 
-/* `around` is the state of the DAG that it lies in. */
-static Box *component_box(Build *build, guint32 component, guint32 parent, int around)
+/* Without its texts. `around` is the state of the DAG that it lies in. */
+static Box *bare_box(const Build *build, guint32 component, guint32 parent, int around)
 {
         const Definition *definition = build->picture->definition;
-        guint32 target = component_target(definition, component);
-        const Component *body = &definition->components[target];
-        const Extra *extra = component_extra(definition, component),
-                    *inner = component_extra(definition, target);
+        const Component *body = body_of(build, component);
         Box *box = box_new(body->dag ? BOX_DAG : BOX_STEP, component_name(definition, component));
 
         box->component = component;
@@ -206,17 +210,24 @@ static Box *component_box(Build *build, guint32 component, guint32 parent, int a
         box->looks = body->looks;
         box->disabled = definition->components[component].disabled;
         take_state(build, box, around);
+        return box;
+}
+
+static Box *component_box(const Build *build, guint32 component, guint32 parent, int around)
+{
+        const Definition *definition = build->picture->definition;
+        const Extra *extra = component_extra(definition, component),
+                    *inner = component_extra(definition, component_target(definition, component));
+        Box *box = bare_box(build, component, parent, around);
+
         if (build->picture->parts)
                 note_run(build, box);
         if (extra->reference)
                 add_note(box, g_strdup_printf("uses %s", component_name(definition, extra->reference)));
-        if (box->loops && !build->picture->parts) {
-                g_autofree char *loop = loop_text(build, inner);
-
-                add_note(box, line_of(loop, TEXT_MAX));
-        }
+        if (box->loops && !build->picture->parts)
+                add_note(box, loop_text(build, inner));
         if (box->looks) {
-                g_autofree char *condition = line_of(definition_word(build, inner->condition.text), TEXT_MAX);
+                g_autofree char *condition = line_of(definition_word(build, inner->condition.text));
 
                 add_note(box, g_strdup_printf("if %s", condition));
         }
@@ -250,15 +261,15 @@ static Box *stack_new(Build *build, const char *first)
 }
 
 /* Adds a component to a stack, by the box that it would have. */
-static void stack_add(Build *build, Box *stack, guint32 component, guint32 parent, int around)
+static void stack_add(const Build *build, Box *stack, guint32 component, guint32 parent, int around)
 {
-        g_autoptr(Box) box = component_box(build, component, parent, around);
-        g_autofree char *title = stack->title;
+        g_autoptr(Box) box = bare_box(build, component, parent, around);
 
-        if (stack->count < NAMES_SHOWN)
+        if (stack->count < NAMES_SHOWN) {
+                g_autofree char *title = stack->title;
+
                 stack->title = g_strconcat(title, *title ? ", " : "", box->name, NULL);
-        else
-                stack->title = g_strdup(title);
+        }
         stack->count++;
         if (box->state != BOX_DEFINITION)
                 stack->counts[box->state == NODE_LOOKING || box->state == NODE_STARTING ? NODE_NONE
@@ -331,7 +342,7 @@ static GHashTable *count_alike(const Build *build, const Inside *inside)
 {
         GHashTable *alike = g_hash_table_new_full(g_int64_hash, g_int64_equal, guint64_free, NULL);
 
-        for (guint32 i = 0; i < inside->n; i++) {
+        for (guint32 i = 0; i < inside->n && cancel_check(); i++) {
                 guint64 key = signature(build, inside->first + i);
                 guint n = GPOINTER_TO_UINT(g_hash_table_lookup(alike, &key));
 
@@ -348,7 +359,7 @@ static void join_alike(const Build *build, Inside *inside, guint32 *ret_n)
         g_autoptr(GHashTable) stacks = g_hash_table_new_full(g_int64_hash, g_int64_equal, guint64_free, NULL);
 
         *ret_n = 0;
-        for (guint32 i = 0; i < inside->n; i++) {
+        for (guint32 i = 0; i < inside->n && cancel_check(); i++) {
                 guint64 key = signature(build, inside->first + i);
                 gpointer place;
 
@@ -466,8 +477,8 @@ static Box *several_new(Build *build, const Inside *inside, guint32 component, g
         return stack_new(build, component_name(build->picture->definition, component));
 }
 
-/* Fills the boxes: one for one component, a grid or a stack for several. */
-static void fill_boxes(Build *build, Inside *inside, guint32 n, const Box *dag)
+/* Fills the boxes: one for one component, a grid or a stack for several. False: the work was cancelled. */
+static bool fill_boxes(Build *build, Inside *inside, guint32 n, const Box *dag)
 {
         g_autofree guint32 *counts = g_new0(guint32, n + 1), *lasts = g_new0(guint32, n + 1);
 
@@ -479,8 +490,11 @@ static void fill_boxes(Build *build, Inside *inside, guint32 n, const Box *dag)
         }
         for (guint32 i = 0; i < inside->n; i++) {
                 guint32 component = inside->first + i, at = inside->box_of[i];
-                Box *box = inside->boxes->pdata[at];
+                Box *box;
 
+                if (!cancel_check())
+                        return false;
+                box = inside->boxes->pdata[at];
                 if (counts[at] == 1) {
                         inside->boxes->pdata[at] = component_box(build, component, dag->part, dag->state);
                         continue;
@@ -497,6 +511,7 @@ static void fill_boxes(Build *build, Inside *inside, guint32 n, const Box *dag)
                 if (((Box *)inside->boxes->pdata[i])->kind == BOX_STACK)
                         stack_finish(build, inside->boxes->pdata[i],
                                      component_name(build->picture->definition, lasts[i]));
+        return true;
 }
 
 /* False: there is no place for its boxes; the box of the DAG says how many components it has. */
@@ -548,7 +563,8 @@ static void expand(Build *build, Box *dag, guint32 body, bool outermost)
                 leave_closed(build, dag);
                 return;
         }
-        fill_boxes(build, &inside, n, dag);
+        if (!fill_boxes(build, &inside, n, dag))
+                return;
         build->boxes += n;
         build->lines += inside.lines->len;
         dag->children = g_steal_pointer(&inside.boxes);
@@ -607,7 +623,7 @@ static void expand_level(Build *build)
 {
         guint32 limit = level_limit(build);
 
-        for (guint n = build->open.length; n > 0; n--) {
+        for (guint n = build->open.length; n > 0 && cancel_check(); n--) {
                 Box *dag = g_queue_pop_head(&build->open);
 
                 if (boxes_of(build, dag) <= limit)
@@ -644,7 +660,7 @@ static Box *build_all(Build *build)
                 end = frame_new(build, "post_process", RUN_PART_POST);
                 expand(build, end, DEFINITION_POST, true);
         }
-        while (build->open.length > 0)
+        while (build->open.length > 0 && cancel_check())
                 expand_level(build);
         entries->state = BOX_DEFINITION;
         if (!end)
@@ -676,7 +692,7 @@ static char *about(const Build *build)
 {
         const RunRecord *run = build->picture->run;
         g_autofree char *count = definition_count(build->picture->definition);
-        g_autofree char *message = run && run->message ? line_of(run->message, TEXT_MAX / 2) : NULL;
+        g_autofree char *message = run && run->message ? line_of(run->message) : NULL;
 
         return g_strconcat(message ? message : count,
                            build->less ? "; drawn in less detail, since it is large" : "",
@@ -703,9 +719,14 @@ char *picture_draw(const Picture *picture)
         build.sizes = g_hash_table_new(NULL, NULL);
         all = build_all(&build);
         g_hash_table_unref(build.sizes);
+        g_queue_clear(&build.open);
+        if (!cancel_check()) /* what was built is not whole */
+                return NULL;
         second = about(&build);
         box_place(all, true);
         down = misfit(all);
+        if (!cancel_check())
+                return NULL;
         box_place(all, false);
         if (down < misfit(all) * 0.75)
                 box_place(all, true);

@@ -7,7 +7,8 @@
  * light or dark.
  *
  * A large definition is drawn in less detail: of DAGs that are too many only the box is drawn, steps with the same
- * dependencies and dependants are one stack, and a DAG with too many different components is drawn as a row of stacks. */
+ * dependencies and dependants are one stack, and a DAG with too many different components is drawn as a row of stacks. The line
+ * below the heading says so. Of a value, such as a command, only the beginning is read and shown. */
 #pragma once
 
 #include "model/run-record.h"
@@ -17,6 +18,7 @@
 enum {
         PICTURE_BOXES_MAX = 400, /* that are drawn */
         PICTURE_LINES_MAX = 1500,
+        PICTURE_BYTES_MAX = 8 * 1000 * 1000, /* of its text */
 };
 
 typedef struct {
@@ -26,5 +28,5 @@ typedef struct {
         gint64 now;            /* ms, for what runs */
 } Picture;
 
-/* The text of the SVG, UTF-8; the caller's. */
+/* The text of the SVG, UTF-8, at most PICTURE_BYTES_MAX; the caller's. NULL: the work was cancelled (base/cancel.h). */
 char *picture_draw(const Picture *picture);

@@ -2,8 +2,10 @@
  * pass over the rows serves each of the first three. Memory grows with the components of a run, not with its nodes. */
 #include "api/v1/runs.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "pipeline/picture.h"
@@ -28,6 +30,8 @@ static bool read_nodes(Api *api, const RunRecord *run, RunParts *parts, RunChain
 
                 if (!page)
                         return false;
+                if (!cancel_check())
+                        return err_set_errno(error, ECANCELED, "cannot read the nodes of run '%s'", run->id);
                 for (guint i = 0; i < page->len; i++) {
                         if (parts)
                                 run_parts_add(parts, page->pdata[i]);
@@ -284,6 +288,11 @@ static void show_picture(HttpRequest *request, void *arg)
         }
         picture.definition = text->definition;
         svg = picture_draw(&picture);
+        if (!svg) {
+                err_set_errno(&error, ECANCELED, "cannot draw run '%s'", run->id);
+                http_fail(request, error);
+                return;
+        }
         http_reply_header(request, "Cache-Control", "no-store");
         http_reply_take(request, 200, "image/svg+xml", svg, strlen(svg));
 }

@@ -2,6 +2,7 @@
  * run are in its picture. */
 #include "pipeline/picture.h"
 
+#include "base/cancel.h"
 #include "base/test/seed.h"
 #include "pipeline/layout.h"
 #include "pipeline/run.h"
@@ -223,6 +224,41 @@ static void test_large(gconstpointer data)
         g_assert_cmpuint(strlen(svg), <, 300 * 1000);
 }
 
+/* As many boxes as are drawn, each with as much text as is shown: of commands, conditions and loops only the beginning. */
+static void test_long_texts(void)
+{
+        g_autofree char *quotes = g_strnfill(200 * 1000, '"');
+        g_autoptr(GString) text = g_string_new("entry_points:\n");
+        g_autoptr(Definition) definition = NULL;
+        g_autofree char *svg = NULL;
+
+        for (int i = 0; i < PICTURE_BOXES_MAX; i++)
+                g_string_append_printf(text, "  a%d: {reference: {component: l}, deps: '%s'}\n", i, i ? "a0" : "");
+        g_string_append_printf(text, "components:\n  l: {command: '%s', docker_env: '%s'}\n", quotes, quotes);
+        definition = parse_valid(text->str, NULL);
+        svg = draw(definition);
+        check_svg(svg);
+        g_assert_cmpuint(strlen(svg), <, PICTURE_BYTES_MAX);
+        g_assert_nonnull(strstr(svg, "&quot;…"));
+}
+
+static bool is_over(void *arg)
+{
+        return true;
+}
+
+static void test_cancelled(void)
+{
+        g_autofree char *text = text_of(FAN, 100);
+        g_autoptr(Definition) definition = parse_valid(text, NULL);
+        g_autofree char *svg = NULL;
+
+        cancel_begin(is_over, NULL);
+        svg = draw(definition);
+        cancel_end();
+        g_assert_null(svg);
+}
+
 /* ---- runs ---- */
 
 #define NOW 1772359200000 /* 2026-03-01T10:00:00Z */
@@ -342,6 +378,8 @@ int main(int argc, char **argv)
 
                 g_test_add_data_func(path, GSIZE_TO_POINTER(i), test_large);
         }
+        g_test_add_func("/picture/long texts", test_long_texts);
+        g_test_add_func("/picture/cancelled", test_cancelled);
         g_test_add_func("/picture/parts", test_parts);
         g_test_add_func("/picture/run", test_run);
         return g_test_run();
