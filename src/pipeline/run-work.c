@@ -282,6 +282,12 @@ static bool serve_waiting_child(Run *run, guint32 index)
         return child_at(run, index)->unmade == 0;
 }
 
+/* It may have been stopped, or ended, meanwhile. */
+static bool wants_slot(const RunNode *node)
+{
+        return node->state == NODE_LOOKING || (node->state == NODE_STARTING && node->wants);
+}
+
 /* False: no step waits, or there is no free slot. */
 static bool serve_waiting(Run *run)
 {
@@ -296,7 +302,7 @@ static bool serve_waiting(Run *run)
                 return true;
         }
         span->at++;
-        if (node_at(run, first.index)->state == NODE_LOOKING || node_at(run, first.index)->wants)
+        if (wants_slot(node_at(run, first.index)))
                 start_node(run, first.index);
         return true;
 }

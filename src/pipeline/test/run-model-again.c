@@ -17,7 +17,7 @@ void model_forget_asked(Model *model, Thing *dag)
                                 model_forget_asked(model, thing);
                         } else if (thing->state == NODE_LOOKING || thing->state == NODE_STARTING) {
                                 model->slots -= thing->slot;
-                                thing->slot = thing->holds = false;
+                                thing->slot = thing->holds = thing->parked = thing->wants = false;
                                 thing->state = NODE_NONE;
                                 group->started = group_loops(model, group);
                         } else if (thing->state == NODE_STOPPING && !thing->job) {
@@ -93,7 +93,7 @@ static bool retry_thing(Thing *thing)
                 return true;
         }
         thing->state = NODE_NONE;
-        thing->job = thing->holds = false;
+        thing->job = thing->holds = thing->parked = false;
         return false;
 }
 

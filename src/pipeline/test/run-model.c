@@ -148,12 +148,20 @@ void thing_end(Model *model, Thing *thing, NodeState state)
         if (thing->state == NODE_LOOKING && !thing->holds)
                 model->asks--;
         model->slots -= thing->slot;
-        thing->slot = false;
+        thing->slot = thing->wants = false;
         thing->state = state;
         if (state == NODE_FAILED || (state == NODE_TERMINATED && !thing->group->dag->stopping))
                 break_dag(model, thing->group);
         else if (state == NODE_TERMINATED)
                 thing->group->dag->terminated = true;
+}
+
+/* One that waits for a slot has no other answer left. */
+static void stop_step(Model *model, Thing *thing)
+{
+        model_say(model, "stop", thing->path);
+        if (thing->wants)
+                g_ptr_array_add(model->open, g_strconcat("parked ", thing->path, NULL));
 }
 
 static void stop_group(Model *model, Group *group)
@@ -180,7 +188,7 @@ static void stop_group(Model *model, Group *group)
                         if (thing->groups)
                                 thing_stop(model, thing);
                         else
-                                model_say(model, "stop", thing->path);
+                                stop_step(model, thing);
                 }
         }
 }
@@ -249,6 +257,7 @@ void model_wait_for_slot(Model *model, Group *group, Thing *thing)
 static void start_thing(Model *model, Thing *thing)
 {
         thing->slot = true;
+        thing->wants = false;
         model->slots++;
         thing->state = NODE_STARTING;
         model_say(model, "start", thing->path);
@@ -268,7 +277,8 @@ static bool serve_waiter(Model *model)
                 more = false;
         else if (more)
                 start_thing(model, make_thing(group));
-        else if (waiter->thing && waiter->thing->state == NODE_LOOKING)
+        else if (waiter->thing && (waiter->thing->state == NODE_LOOKING ||
+                                   (waiter->thing->state == NODE_STARTING && waiter->thing->wants)))
                 start_thing(model, waiter->thing);
         if (!more)
                 g_free(g_queue_pop_head(&model->waiting));

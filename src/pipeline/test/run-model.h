@@ -29,6 +29,7 @@ struct Thing {
         NodeState state;
         char *path;
         bool job, slot;
+        bool parked, wants;                           /* it gave its slot back once; it waits for one again */
         bool holds;                                   /* its condition */
         bool stopping, broken, terminated, cancelled; /* of a DAG */
         bool changed;                                 /* of a DAG: a retry makes something in it again */

@@ -213,7 +213,7 @@ void pair_init(Pair *pair, guint seed)
         pair->definition = plan_compile(&pair->plan);
         pair->run = run_new(pair->definition, 100 * 1000);
         pair->breaks = NULL;
-        pair->paused = 0;
+        pair->paused = pair->parked = 0;
         pair->breaking = seed % 2;
         pair->pauses = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         pair->actions = g_ptr_array_new_with_free_func(g_free);

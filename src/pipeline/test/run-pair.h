@@ -17,6 +17,7 @@ typedef struct {
         RunBreaks *breaks;  /* those of the model; or NULL */
         guint rests;        /* children whose nodes never will be made, as reported */
         guint paused;       /* times that something was paused when it was told to go on */
+        guint parked;       /* steps that gave their slot back */
         bool breaking;      /* it has breakpoints */
         guint seed;
 } Pair;

@@ -6,13 +6,17 @@
  * What a condition says, how long a loop is and how a job ends follows from a hash of the instance's path, so that it
  * is the same after a restart. Between events a run is undone and does the same again, or is made again from its nodes.
  * A run that has ended is retried, also from a random component on. Breakpoints come and go, and what is paused goes on by
- * steps or as a whole. */
+ * steps or as a whole. Some steps that start give their slot back, and end without a job or want a slot again. */
 #include <string.h>
 
 #include "base/test/seed.h"
 #include "pipeline/test/run-pair.h"
 
 enum { ITEMS_MAX = 4, EVENTS_MAX = 4000, RETRIES_MAX = 3 };
+enum {
+        PARKS = 20,
+        WANTS = 50
+}; /* percent: of steps that start; of those that were parked, which want a slot again */
 
 /* An answer to an action, or a stop. */
 typedef struct {
@@ -28,6 +32,11 @@ static NodeState end_of_job(const Answer *answer, bool stopping)
         if (stopping)
                 return percent < 80 ? NODE_TERMINATED : percent < 90 ? NODE_SUCCEEDED : NODE_FAILED;
         return percent < 85 ? NODE_SUCCEEDED : percent < 95 ? NODE_FAILED : NODE_TERMINATED;
+}
+
+static bool is_starting(const Run *run, guint32 node)
+{
+        return run_node(run, node)->state == NODE_STARTING;
 }
 
 static void answer_run(const Pair *pair, const Answer *answer)
@@ -53,8 +62,11 @@ static void answer_run(const Pair *pair, const Answer *answer)
         node = pair_node(pair, answer->path);
         if (strcmp(answer->what, "look") == 0)
                 run_looked(run, node, percent < 75, percent >= 95);
-        else if (strcmp(answer->what, "start") == 0 && percent >= 5 &&
-                 run_node(run, node)->state == NODE_STARTING)
+        else if (strcmp(answer->what, "park") == 0)
+                run_park(run, node);
+        else if (strcmp(answer->what, "parked") == 0 && percent < WANTS && is_starting(run, node))
+                run_want(run, node);
+        else if (strcmp(answer->what, "start") == 0 && percent >= 5 && is_starting(run, node))
                 run_started(run, node, node + 1);
         else
                 run_ended(run, node, end_of_job(answer, run_node(run, node)->state == NODE_STOPPING));
@@ -110,6 +122,22 @@ static void answer_look(Model *model, Thing *thing, guint percent)
                 model_wait_for_slot(model, thing->group, thing);
 }
 
+/* It waits for something else, without a slot. */
+static void answer_park(Model *model, Thing *thing)
+{
+        thing->parked = true;
+        model->slots -= thing->slot;
+        thing->slot = false;
+        g_ptr_array_add(model->open, g_strconcat("parked ", thing->path, NULL));
+}
+
+static Thing *any_thing(Model *model, const char *path)
+{
+        Thing *thing = thing_find(model->root, path);
+
+        return thing ? thing : thing_find(model->post, path);
+}
+
 static void answer_model(Model *model, const Answer *answer)
 {
         guint percent = answer->hash % 100;
@@ -134,11 +162,14 @@ static void answer_model(Model *model, const Answer *answer)
                 answer_expand(model, answer);
                 return;
         }
-        thing = thing_find(model->root, answer->path);
-        if (!thing)
-                thing = thing_find(model->post, answer->path);
+        thing = any_thing(model, answer->path);
         if (strcmp(answer->what, "look") == 0) {
                 answer_look(model, thing, percent);
+        } else if (strcmp(answer->what, "park") == 0) {
+                answer_park(model, thing);
+        } else if (strcmp(answer->what, "parked") == 0 && percent < WANTS && thing->state == NODE_STARTING) {
+                thing->wants = true;
+                model_wait_for_slot(model, thing->group, thing);
         } else if (strcmp(answer->what, "start") == 0 && percent >= 5 && thing->state == NODE_STARTING) {
                 thing->state = NODE_RUNNING;
                 thing->job = true;
@@ -230,6 +261,14 @@ static void try_and_undo(Pair *pair, const Answer *answer)
         g_assert_cmpstr(before, ==, after);
 }
 
+/* A step that starts is parked in place of it, at most once. */
+static bool is_parked(Model *model, const Answer *answer)
+{
+        const Thing *thing = strcmp(answer->what, "start") == 0 ? any_thing(model, answer->path) : NULL;
+
+        return thing && thing->state == NODE_STARTING && !thing->parked && answer->hash / 100 % 100 < PARKS;
+}
+
 static bool one_event(Pair *pair)
 {
         Model *model = &pair->model;
@@ -257,6 +296,10 @@ static bool one_event(Pair *pair)
                 answer = (Answer){ .what = words[0],
                                    .path = words[1],
                                    .hash = model_hash(model->salt, words[1], words[0]) };
+                if (is_parked(model, &answer)) {
+                        answer.what = "park";
+                        pair->parked++;
+                }
         }
         if (plan_chance(&pair->plan, 20))
                 try_and_undo(pair, &answer);
@@ -278,7 +321,7 @@ static void play(Pair *pair)
                 g_assert_cmpint(i, <, EVENTS_MAX);
 }
 
-static NodeState one_run(guint seed, guint *ret_paused)
+static NodeState one_run(guint seed, guint *ret_paused, guint *ret_parked)
 {
         Pair pair;
         NodeState ret;
@@ -302,6 +345,7 @@ static NodeState one_run(guint seed, guint *ret_paused)
                 play(&pair);
         }
         *ret_paused += pair.paused;
+        *ret_parked += pair.parked;
         pair_clear(&pair);
         return ret;
 }
@@ -309,15 +353,16 @@ static NodeState one_run(guint seed, guint *ret_paused)
 static void test_model(void)
 {
         static const guint found[] = { 2778, 4738 }; /* restarts after a stop */
-        guint runs = is_soak() ? 100 * 1000 : 400, seen[NODE_STATES] = { 0 }, paused = 0;
+        guint runs = is_soak() ? 100 * 1000 : 400, seen[NODE_STATES] = { 0 }, paused = 0, parked = 0;
 
         for (guint seed = 1; seed <= runs; seed++)
-                seen[one_run(seed, &paused)]++;
+                seen[one_run(seed, &paused, &parked)]++;
         for (gsize i = 0; i < G_N_ELEMENTS(found); i++)
-                seen[one_run(found[i], &paused)]++;
-        g_test_message("%u succeeded, %u failed, %u terminated; %u pauses", seen[NODE_SUCCEEDED],
-                       seen[NODE_FAILED], seen[NODE_TERMINATED], paused);
+                seen[one_run(found[i], &paused, &parked)]++;
+        g_test_message("%u succeeded, %u failed, %u terminated; %u pauses, %u parked", seen[NODE_SUCCEEDED],
+                       seen[NODE_FAILED], seen[NODE_TERMINATED], paused, parked);
         g_assert_cmpuint(paused, >, runs);
+        g_assert_cmpuint(parked, >, runs / 10);
         g_assert_cmpuint(seen[NODE_SUCCEEDED], >, 0);
         g_assert_cmpuint(seen[NODE_FAILED], >, 0);
         g_assert_cmpuint(seen[NODE_TERMINATED], >, 0);
