@@ -16,16 +16,6 @@
 
 /* ---- breakpoints as texts ---- */
 
-static void break_unref_p(gpointer at)
-{
-        break_unref(at);
-}
-
-static GPtrArray *list_new(void)
-{
-        return g_ptr_array_new_with_free_func(break_unref_p);
-}
-
 static const Break *find_break(const GPtrArray *list, const char *text, bool after)
 {
         for (guint i = 0; i < list->len; i++) {
@@ -116,7 +106,7 @@ static json_t *read_control(const RunRecord *record)
 bool runs_take_breaks(RunRecord *record, const Definition *definition, const json_t *request,
                       const json_t *edits, GError **error)
 {
-        g_autoptr(GPtrArray) list = list_new();
+        g_autoptr(GPtrArray) list = break_list_new();
 
         if (!take_breaks(definition, json_object_get(request, "break_before"), false, list, error) ||
             !take_breaks(definition, json_object_get(request, "break_after"), true, list, error))
@@ -144,13 +134,9 @@ json_t *runs_edits_of(const RunRecord *record)
 /* "dag.train" of "dag-1.train"; the caller's, or NULL. */
 static char *plain_path(const Definition *definition, const char *path)
 {
-        g_autoptr(Break) at = break_parse(definition, path, false, NULL);
-        GString *plain = at ? g_string_new(NULL) : NULL;
+        StepPath parsed;
 
-        for (gsize i = 0; at && i < at->n; i++)
-                g_string_append_printf(plain, "%s%s", i ? "." : "",
-                                       component_name(definition, at->parts[i].component));
-        return plain ? g_string_free(plain, FALSE) : NULL;
+        return step_path_parse(definition, path, &parsed, NULL) ? step_path_names(definition, &parsed) : NULL;
 }
 
 /* The value that a request gives to the parameter; NULL: none. */
@@ -191,7 +177,7 @@ bool runs_drop_edits(json_t *edits, const Definition *definition, const json_t *
 void runs_read_control(LiveRun *live)
 {
         g_autoptr(json_t) control = read_control(live->record);
-        g_autoptr(GPtrArray) list = list_new();
+        g_autoptr(GPtrArray) list = break_list_new();
         g_autoptr(GError) error = NULL;
 
         if (!take_breaks(live->plan->definition, json_object_get(control, "before"), false, list, &error) ||
@@ -280,24 +266,25 @@ static bool refuse_unmade(const Break *at, GError **error)
 static bool find_dag(const LiveRun *live, const Break *at, guint32 *ret, GError **error)
 {
         const Run *machine = live->machine;
-        guint32 dag = run_node(machine, at->post ? RUN_POST : RUN_ROOT)->inner;
+        const StepPath *path = at->path;
+        guint32 dag = run_node(machine, path->post ? RUN_POST : RUN_ROOT)->inner;
 
-        for (gsize i = 0; i + 1 < at->n && dag != (guint32)RUN_NONE; i++) {
-                guint32 index = run_child_of(machine, dag, at->parts[i].component);
+        for (gsize i = 0; i + 1 < path->n && dag != (guint32)RUN_NONE; i++) {
+                guint32 index = run_child_of(machine, dag, path->parts[i].component);
                 const RunChild *child = run_child(machine, index);
-                guint32 number = at->parts[i].number;
+                guint32 number = path->parts[i].number;
 
                 if (child->first == (guint32)RUN_NONE)
                         return refuse_unmade(at, error);
-                if (number == (guint32)BREAK_ANY && run_child_is_loop(machine, index) && child->count > 1)
+                if (number == (guint32)STEP_ANY && run_child_is_loop(machine, index) && child->count > 1)
                         return err_set(error, ERR_INVALID,
                                        "step '%s': which item of the loop '%s'?\n"
                                        "Name it: %s-0. `paddle run show %s` shows what is paused.",
                                        at->text,
-                                       component_name(live->plan->definition, at->parts[i].component),
-                                       component_name(live->plan->definition, at->parts[i].component),
+                                       component_name(live->plan->definition, path->parts[i].component),
+                                       component_name(live->plan->definition, path->parts[i].component),
                                        live->record->id);
-                number = number == (guint32)BREAK_ANY ? 0 : number;
+                number = number == (guint32)STEP_ANY ? 0 : number;
                 if (number >= child->count)
                         return refuse_unmade(at, error);
                 dag = run_node(machine, child->first + number)->inner;
@@ -309,15 +296,15 @@ static bool find_dag(const LiveRun *live, const Break *at, guint32 *ret, GError 
 /* The child at which the run is paused at this place. */
 static bool find_paused(const LiveRun *live, const Break *at, guint32 *ret, GError **error)
 {
-        guint32 dag, number = at->parts[at->n - 1].number;
+        guint32 dag, number = break_last(at)->number;
         const RunPause *pause;
 
         if (!find_dag(live, at, &dag, error))
                 return false;
-        *ret = run_child_of(live->machine, dag, at->parts[at->n - 1].component);
+        *ret = run_child_of(live->machine, dag, break_last(at)->component);
         pause = run_pause_of(live->machine, *ret);
         if (pause && pause->listed &&
-            (number == (guint32)BREAK_ANY || (pause->kind == RUN_PAUSE_BEFORE && pause->at == number + 1)))
+            (number == (guint32)STEP_ANY || (pause->kind == RUN_PAUSE_BEFORE && pause->at == number + 1)))
                 return true;
         return err_set(error, ERR_CONFLICT,
                        "run '%s' is not paused at step '%s'\n`paddle run show %s` shows where it is paused.",
@@ -453,7 +440,7 @@ static bool apply_break(Engine *engine, Command *command)
 {
         PauseRun *pause = (PauseRun *)command;
         LiveRun *live = find_run(engine, pause);
-        g_autoptr(GPtrArray) list = list_new();
+        g_autoptr(GPtrArray) list = break_list_new();
 
         if (!live || !merge_breaks(pause, breaks_of(live), list, &command->error))
                 return true;
@@ -611,7 +598,7 @@ void engine_break_run(Engine *engine, const char *id, const json_t *before, cons
         RunPlan *plan = engine_run_plan(engine, id);
 
         pause->remove = remove;
-        pause->before = list_new();
+        pause->before = break_list_new();
         if (plan && take_breaks(plan->definition, before, false, pause->before, &pause->failure))
                 (void)take_breaks(plan->definition, after, true, pause->before, &pause->failure);
         g_clear_pointer(&plan, run_plan_unref);

@@ -308,7 +308,7 @@ static bool find_kept(Engine *engine, RetryRun *retry, const RunRecord *earlier,
         g_autoptr(GPtrArray) nodes = read_nodes(engine->store, earlier->seq, error);
         g_autoptr(GPtrArray) children =
                 nodes ? store_run_children(engine->store, earlier->seq, G_MAXINT, error) : NULL;
-        RunPath path;
+        StepPath path;
         const RunRetry wish = { .was = was->definition,
                                 .now = retry->plan->definition,
                                 .run = earlier->seq,
@@ -317,7 +317,7 @@ static bool find_kept(Engine *engine, RetryRun *retry, const RunRecord *earlier,
                                 .children = children,
                                 .from = from ? &path : NULL };
 
-        if (!children || (from && !run_path_parse(wish.now, from, &path, error)))
+        if (!children || (from && !run_retry_from(wish.now, from, &path, error)))
                 return false;
         return run_retry(&wish, &retry->kept, error);
 }

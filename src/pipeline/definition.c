@@ -21,7 +21,28 @@ guint32 component_target(const Definition *definition, guint32 component)
         return target ? target : component;
 }
 
-enum { SORTED_FROM = 16 }; /* variables of a component; fewer are compared one by one */
+enum { SORTED_FROM = 16 }; /* variables or children of a component; fewer are compared one by one */
+
+guint32 component_child(const Definition *definition, guint32 dag, const char *name)
+{
+        const Component *body = &definition->components[component_target(definition, dag)];
+        guint32 from = body->children, end = body[1].children;
+        bool sorted = end - from > SORTED_FROM;
+
+        while (from < end) {
+                guint32 middle = sorted ? from + (end - from) / 2 : from;
+                guint32 child = sorted ? definition->children_sorted[middle] : from;
+                int order = strcmp(component_name(definition, child), name);
+
+                if (order == 0)
+                        return child;
+                if (sorted && order > 0)
+                        end = middle;
+                else
+                        from = middle + 1;
+        }
+        return 0;
+}
 
 static bool is_variable(const Value *variable, ValueRole role, guint32 name)
 {
@@ -180,15 +201,42 @@ static void *put(char *block, gsize at, const GArray *array, gsize item)
         return block + at;
 }
 
+static int by_name(const void *a, const void *b, void *draft)
+{
+        const Draft *in = draft;
+
+        return strcmp(component_name(&in->definition, *(const guint32 *)a),
+                      component_name(&in->definition, *(const guint32 *)b));
+}
+
+/* Those of a DAG with few children are left in their order: they are not read. */
+static void sort_children(Draft *draft)
+{
+        guint32 n = draft->definition.n_components;
+        guint32 *sorted;
+
+        g_array_set_size(draft->children_sorted, n);
+        sorted = (guint32 *)(void *)draft->children_sorted->data;
+        for (guint32 i = 0; i < n; i++)
+                sorted[i] = i;
+        for (guint32 i = 0; i < n; i++) {
+                guint32 from = draft->definition.components[i].children,
+                        end = draft->definition.components[i + 1].children;
+
+                if (end - from > SORTED_FROM)
+                        g_qsort_with_data(sorted + from, (gint)(end - from), sizeof(guint32), by_name, draft);
+        }
+}
+
 static Definition *pack(Draft *draft)
 {
         static const gsize items[] = { sizeof(Component), sizeof(Value),      sizeof(Value),
                                        sizeof(Piece),     sizeof(guint32),    sizeof(Extra),
                                        sizeof(StepMount), sizeof(CacheScope), sizeof(guint32),
-                                       sizeof(guint32) };
-        const GArray *arrays[] = { draft->components, draft->variables, draft->items,  draft->pieces,
-                                   draft->links,      draft->extras,    draft->mounts, draft->scopes,
-                                   draft->disabled,   draft->sorted };
+                                       sizeof(guint32),   sizeof(guint32) };
+        const GArray *arrays[] = { draft->components, draft->variables, draft->items,          draft->pieces,
+                                   draft->links,      draft->extras,    draft->mounts,         draft->scopes,
+                                   draft->disabled,   draft->sorted,    draft->children_sorted };
         gsize at[G_N_ELEMENTS(arrays)], size = (sizeof(Definition) + 7) & ~(gsize)7;
         void *parts[G_N_ELEMENTS(arrays)];
         char *block;
@@ -213,6 +261,7 @@ static Definition *pack(Draft *draft)
         definition->scopes = parts[7];
         definition->disabled = parts[8];
         definition->sorted = parts[9];
+        definition->children_sorted = parts[10];
         definition->texts = block + size;
         definition->size = size + draft->texts->len + 1;
         return definition;
@@ -242,6 +291,7 @@ static void draft_init(Draft *draft)
         draft->scopes = array_new(sizeof(CacheScope));
         draft->disabled = g_array_new(FALSE, TRUE, sizeof(guint32));
         draft->sorted = g_array_new(FALSE, TRUE, sizeof(guint32));
+        draft->children_sorted = g_array_new(FALSE, TRUE, sizeof(guint32));
         draft->refused = g_array_new(FALSE, TRUE, sizeof(guint64));
         g_array_set_size(draft->refused, 1); /* of the top level, before it is read */
         draft->component_nodes = g_array_new(FALSE, TRUE, sizeof(guint32));
@@ -267,7 +317,7 @@ static void draft_clear(Draft *draft)
                              draft->mounts,          draft->scopes,         draft->disabled,
                              draft->component_nodes, draft->variable_nodes, draft->mount_nodes,
                              draft->scope_nodes,     draft->keys,           draft->stamps,
-                             draft->sorted,          draft->refused };
+                             draft->sorted,          draft->refused,        draft->children_sorted };
 
         for (size_t i = 0; i < G_N_ELEMENTS(arrays); i++)
                 g_array_unref(arrays[i]);
@@ -295,7 +345,10 @@ static Definition *compile(Draft *draft)
         }
         if (draft->request->warn && !draft->problems->n)
                 add_warnings(draft);
-        return draft->problems->n ? NULL : pack(draft);
+        if (draft->problems->n)
+                return NULL;
+        sort_children(draft);
+        return pack(draft);
 }
 
 void definition_request_read(const json_t *request, DefinitionRequest *ret)

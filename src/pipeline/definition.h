@@ -160,6 +160,8 @@ typedef struct {
         const Value *variables;
         const guint32
                 *sorted; /* for each component with many variables, their indices by name: component_find() */
+        const guint32
+                *children_sorted; /* for each DAG with many children, these by name: component_child() */
         const Value *items;
         const Piece *pieces;
         const guint32 *links;
@@ -224,6 +226,10 @@ static inline const Extra *component_extra(const Definition *definition, guint32
 /* The library component that a reference step stands for, through chains; other components are their own
  * target. */
 guint32 component_target(const Definition *definition, guint32 component);
+
+/* The child of a DAG, or of the target of a reference to one, with this name; 0: there is none. Takes about the same time
+ * for any number of children. */
+guint32 component_child(const Definition *definition, guint32 dag, const char *name);
 
 /* The variable of this component (not of its target), or DEFINITION_NONE. `name` is the offset of a text. */
 guint32 component_find(const Definition *definition, guint32 component, ValueRole role, guint32 name);

@@ -16,7 +16,7 @@ typedef struct {
         GArray *mount_nodes, *scope_nodes; /* guint32: the item */
         GArray *keys;                      /* guint32: KEYS for each component, nodes of its values or 0 */
         GArray *stamps;                    /* guint32: for each component, the last one that depends on it */
-        GArray *sorted;                    /* guint32: see Definition */
+        GArray *sorted, *children_sorted;  /* guint32: see Definition */
         GArray *refused; /* guint64: for each component, bits of the keys that have errors */
         GString *texts;
         GHashTable *interned;         /* char * -> offset in texts */

@@ -79,26 +79,26 @@ static guint32 place_of(const Run *run, guint32 index)
         return child->made + 1;
 }
 
-static bool part_is(const BreakPart *part, const RunNode *node)
+static bool part_is(const StepPart *part, const RunNode *node)
 {
         return part->component == node->component &&
-               (part->number == (guint32)BREAK_ANY || part->number == node->number);
+               (part->number == (guint32)STEP_ANY || part->number == node->number);
 }
 
-/* `number`: of an item, or BREAK_ANY. */
+/* `number`: of an item, or STEP_ANY. */
 static bool is_at(const Run *run, const Break *at, guint32 dag, guint32 component, guint32 number)
 {
-        const BreakPart *part = &at->parts[at->n - 1];
+        const StepPart *part = break_last(at);
         guint32 node = dag_at(run, dag)->node;
 
         if (part->component != component || part->number != number)
                 return false;
-        while (part-- > at->parts) {
+        while (part-- > at->path->parts) {
                 if (node <= RUN_POST || !part_is(part, node_at(run, node)))
                         return false;
                 node = dag_at(run, node_at(run, node)->dag)->node;
         }
-        return node == (at->post ? RUN_POST : RUN_ROOT);
+        return node == (at->path->post ? RUN_POST : RUN_ROOT);
 }
 
 static bool has_break(const Run *run, guint32 index, guint32 number, bool after)
@@ -153,7 +153,7 @@ bool run_pause_before(Run *run, guint32 index)
                 return false;
         was = pause && pause->kind == RUN_PAUSE_BEFORE && pause->at == place;
         if (!was && !run->totals.stepping &&
-            !has_break(run, index, place == 0 ? (guint32)BREAK_ANY : place - 1, false))
+            !has_break(run, index, place == 0 ? (guint32)STEP_ANY : place - 1, false))
                 return false;
         begin_pause(run, index, RUN_PAUSE_BEFORE, place);
         run->action(run->arg, ACTION_PAUSE, index);
@@ -165,7 +165,7 @@ bool run_pause_after(Run *run, guint32 index)
         const RunChild *child = child_at(run, index);
 
         if (child->bad || run->totals.stopping || dag_at(run, child->dag)->stopping ||
-            !has_break(run, index, (guint32)BREAK_ANY, true) || never_runs(run, index))
+            !has_break(run, index, (guint32)STEP_ANY, true) || never_runs(run, index))
                 return false;
         begin_pause(run, index, RUN_PAUSE_AFTER, 0);
         run_add_work(run, WORK_PAUSED, index);

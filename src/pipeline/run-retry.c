@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/word.h"
 #include "pipeline/run.h"
 
 enum {
@@ -37,67 +36,21 @@ typedef struct {
         Fate *fates;         /* for each row */
 } Plan;
 
-/* ---- paths ---- */
+/* ---- where it begins ---- */
 
-static guint32 child_named(const Definition *definition, guint32 dag, const char *name)
+bool run_retry_from(const Definition *definition, const char *text, StepPath *ret, GError **error)
 {
-        const Component *body = &definition->components[component_target(definition, dag)];
-
-        for (guint32 i = body->children; i < body[1].children; i++)
-                if (strcmp(component_name(definition, i), name) == 0)
-                        return i;
-        return 0;
-}
-
-/* "Did you mean 'train'?", of the components in a DAG; "": none is near. The caller's. */
-static char *suggestion(const Definition *definition, guint32 dag, const char *name)
-{
-        const Component *body = &definition->components[component_target(definition, dag)];
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
-        const char *near;
-
-        for (guint32 i = body->children; i < body[1].children; i++)
-                g_ptr_array_add(names, (gpointer)component_name(definition, i));
-        g_ptr_array_add(names, NULL);
-        near = strlen(name) > 2 ? word_nearest(name, (const char *const *)names->pdata) : NULL;
-        return near ? g_strdup_printf("Did you mean '%s'?", near) : g_strdup("");
-}
-
-static bool no_component(const Definition *definition, const char *text, const char *name, guint32 dag,
-                         GError **error)
-{
-        g_autofree char *near = suggestion(definition, dag, name);
-
-        if (dag == DEFINITION_ROOT && child_named(definition, DEFINITION_POST, name))
+        if (!step_path_parse(definition, text, ret, error))
+                return err_prefix(error, "from: ");
+        if (ret->post)
                 return err_set(error, ERR_INVALID,
                                "from: '%.200s' is the post_process step, which always runs again", text);
-        if (dag == DEFINITION_ROOT)
-                return err_set(error, ERR_INVALID,
-                               "from: '%.200s': there is no component '%.80s' in entry_points\n"
-                               "%s",
-                               text, name,
-                               *near ? near : "Components inside a DAG are named with it: DAG.STEP.");
-        return err_set(error, ERR_INVALID, "from: '%.200s': there is no component '%.80s' in '%s'%s%s", text,
-                       name, component_name(definition, dag), *near ? "\n" : "", near);
-}
-
-bool run_path_parse(const Definition *definition, const char *text, RunPath *ret, GError **error)
-{
-        g_auto(GStrv) names = g_strsplit(text, ".", G_N_ELEMENTS(ret->components) + 1);
-        guint32 dag = DEFINITION_ROOT;
-
-        ret->n = 0;
-        if (!*names)
-                return err_set(error, ERR_INVALID, "from: the name of a component is missing");
-        for (char **name = names; *name; name++) {
-                guint32 child = child_named(definition, dag, *name);
-
-                if (!child)
-                        return no_component(definition, text, *name, dag, error);
-                if (ret->n == G_N_ELEMENTS(ret->components))
-                        return err_set(error, ERR_INVALID, "from: '%.200s' has too many parts", text);
-                ret->components[ret->n++] = dag = child;
-        }
+        for (gsize i = 0; i < ret->n; i++)
+                if (ret->parts[i].number != (guint32)STEP_ANY)
+                        return err_set(error, ERR_INVALID,
+                                       "from: '%.200s' names one item of the loop '%s'\n"
+                                       "A loop is run again as a whole: leave out the number.",
+                                       text, component_name(definition, ret->parts[i].component));
         return true;
 }
 
@@ -226,19 +179,19 @@ static bool is_component_of(const Plan *plan, const Dag *dag, guint32 component)
 
 static void add_dag(Plan *plan, guint32 node, guint32 component, guint32 outer)
 {
-        const RunPath *from = plan->retry->from;
+        const StepPath *from = plan->retry->from;
         const Component *body = body_of(plan, component);
         const Dag *around = plan->dags->len > 0 ? dag_at(plan, outer) : NULL;
         Dag dag = { .node = node, .component = component, .outer = outer, .matched = G_MAXUINT32 };
 
         if (!around)
                 dag.matched = 0;
-        else if (from && around->matched < from->n && from->components[around->matched] == component)
+        else if (from && around->matched < from->n && from->parts[around->matched].component == component)
                 dag.matched = around->matched + 1;
         dag.marks = g_new0(guint8, body[1].children - body->children + 1);
         for (guint32 i = body->children; i < body[1].children; i++)
                 if (has_changed(plan, i) ||
-                    (from && dag.matched + 1 == from->n && from->components[dag.matched] == i))
+                    (from && dag.matched + 1 == from->n && from->parts[dag.matched].component == i))
                         dag.marks[i - body->children] = MARK_AGAIN | MARK_CHANGED;
         g_array_append_val(plan->dags, dag);
         g_hash_table_insert(plan->by_node, GUINT_TO_POINTER(node), GUINT_TO_POINTER(plan->dags->len));

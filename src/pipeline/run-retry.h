@@ -9,16 +9,10 @@
 #pragma once
 
 #include "model/run-record.h"
-#include "pipeline/definition.h"
+#include "pipeline/step-path.h"
 
-/* The components from the entry points down to one, through references. */
-typedef struct {
-        guint32 components[DEFINITION_DEPTH_MAX + 2];
-        gsize n; /* 0: none */
-} RunPath;
-
-/* "train", "dag.train". ERR_INVALID names the part that is wrong. */
-bool run_path_parse(const Definition *definition, const char *text, RunPath *ret, GError **error);
+/* The component from which on all is made again: "train", "dag.train". ERR_INVALID names the part that is wrong. */
+bool run_retry_from(const Definition *definition, const char *text, StepPath *ret, GError **error);
 
 typedef struct {
         const Definition *was, *now; /* of the same text; the parameters of the request may differ */
@@ -26,7 +20,7 @@ typedef struct {
         const char *run_id;          /* its id */
         const GPtrArray *nodes;      /* RunNodeRecord, all of the earlier run, in order of index */
         const GPtrArray *children;   /* RunChildRecord, all of it */
-        const RunPath *from;         /* or NULL */
+        const StepPath *from;        /* or NULL */
 } RunRetry;
 
 typedef struct {

@@ -28,7 +28,7 @@ static void go_on(HttpRequest *request, Api *api, bool single)
 
         if (!run)
                 return;
-        if (body && json_get_string(body, "", "step", BREAK_TEXT_MAX, &step, &error))
+        if (body && json_get_string(body, "", "step", STEP_TEXT_MAX, &step, &error))
                 engine_continue_run(api->engine, run->id, step, single, http_request_caller(request)->user,
                                     api_run_changed, api_run_change(request, 200));
         else
@@ -69,7 +69,7 @@ static void break_run(HttpRequest *request, void *arg)
 
 static bool read_change(const json_t *body, const char **ret_step, json_t **ret, GError **error)
 {
-        if (!json_get_string(body, "", "step", BREAK_TEXT_MAX, ret_step, error) ||
+        if (!json_get_string(body, "", "step", STEP_TEXT_MAX, ret_step, error) ||
             !json_get_object(body, "", "parameters", PARAMETERS_MAX, ret, error))
                 return false;
         if (!*ret_step)

@@ -211,7 +211,7 @@ void pair_retry(Pair *pair)
         g_autofree char *from = plan_chance(&pair->plan, 50) ? random_path(pair) : NULL;
         g_autoptr(GPtrArray) nodes = g_ptr_array_new_with_free_func(free_row),
                              children = g_ptr_array_new_with_free_func(g_free);
-        RunPath path = { .n = 0 };
+        StepPath path;
         g_auto(RunKept) kept = { 0 };
         g_autoptr(GError) error = NULL;
         const RunRetry wish = { .was = pair->definition,
@@ -223,7 +223,7 @@ void pair_retry(Pair *pair)
 
         read_rows(pair, nodes, children);
         if (from)
-                g_assert_true(run_path_parse(pair->definition, from, &path, &error));
+                g_assert_true(run_retry_from(pair->definition, from, &path, &error));
         g_assert_true(run_retry(&wish, &kept, &error));
         write_rows(pair, &kept);
         restore_rows(pair, &kept);

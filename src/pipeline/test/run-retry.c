@@ -38,9 +38,6 @@ typedef struct {
              "components:\n  lib:\n    parameters: {n: 1}\n    entry_points:\n"                                            \
              "      x: {command: c, parameters: {m: '{{PF_PARENT.n}}'}}\n      y: {command: c}\n"
 
-#define NAMED                                                                                                \
-        HEAD "entry_points:\n  train: {command: c}\n  outer:\n    entry_points:\n      inner: {command: c}\n"
-
 static const Case cases[] = {
         { "C111 what succeeded is kept", CHAIN, "b", NULL, NULL, "a d" },
         { "post_process runs again", CHAIN, "p", NULL, NULL, "a d b c" },
@@ -209,7 +206,7 @@ static void play_case(const Case *at)
         g_autoptr(GError) error = NULL;
         g_autofree char *text = NULL;
         guint budget = 10000;
-        RunPath from = { .n = 0 };
+        StepPath from;
 
         run_begin(play.run);
         g_assert_false(run_work(play.run, &budget, act, &play));
@@ -218,7 +215,7 @@ static void play_case(const Case *at)
                 add_node(&play, nodes, i);
         add_children(&play, children);
         if (at->from)
-                g_assert_true(run_path_parse(now, at->from, &from, &error));
+                g_assert_true(run_retry_from(now, at->from, &from, &error));
         g_assert_true(run_retry(&(RunRetry){ .was = was,
                                              .now = now,
                                              .run = 5,
@@ -265,33 +262,26 @@ static void test_made_by(void)
         g_assert_cmpuint(kept.kept, ==, 2);
 }
 
-static void test_paths(void)
+static void test_from(void)
 {
         static const struct {
                 const char *text, *path, *says; /* NULL: it is right */
         } paths[] = {
                 { NESTED, "d", NULL },
-                { NESTED, "d.x", NULL },
                 { LIBRARY, "r.x", NULL },
-                { NESTED, "x",
-                  "from: 'x': there is no component 'x' in entry_points\n"
-                  "Components inside a DAG are named with it: DAG.STEP." },
-                { NESTED, "d.q", "from: 'd.q': there is no component 'q' in 'd'" },
-                { NESTED, "e.x", "from: 'e.x': there is no component 'x' in 'e'" },
-                { NAMED, "trian",
-                  "from: 'trian': there is no component 'trian' in entry_points\nDid you mean 'train'?" },
-                { NAMED, "outer.iner",
-                  "from: 'outer.iner': there is no component 'iner' in 'outer'\nDid you mean 'inner'?" },
+                { NESTED, "e.x", "from: step 'e.x': 'e' is a step, and has no components" },
                 { CHAIN, "p", "from: 'p' is the post_process step, which always runs again" },
-                { CHAIN, "", "from: the name of a component is missing" },
+                { LOOP, "a-1",
+                  "from: 'a-1' names one item of the loop 'a'\n"
+                  "A loop is run again as a whole: leave out the number." },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(paths); i++) {
                 g_autoptr(Definition) definition = parse(paths[i].text, NULL);
                 g_autoptr(GError) error = NULL;
-                RunPath path;
+                StepPath path;
 
-                g_assert_true(run_path_parse(definition, paths[i].path, &path, &error) == !paths[i].says);
+                g_assert_true(run_retry_from(definition, paths[i].path, &path, &error) == !paths[i].says);
                 g_assert_cmpstr(error ? error->message : NULL, ==, paths[i].says);
         }
 }
@@ -301,6 +291,6 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/pipeline/run-retry/kept", test_kept);
         g_test_add_func("/pipeline/run-retry/made-by", test_made_by);
-        g_test_add_func("/pipeline/run-retry/paths", test_paths);
+        g_test_add_func("/pipeline/run-retry/from", test_from);
         return g_test_run();
 }

@@ -204,14 +204,9 @@ static char *random_break(Pair *pair)
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-static void break_unref_p(gpointer at)
-{
-        break_unref(at);
-}
-
 static void set_breaks(Pair *pair)
 {
-        g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(break_unref_p);
+        g_autoptr(GPtrArray) list = break_list_new();
 
         g_ptr_array_set_size(pair->model.breaks, 0);
         for (int n = g_rand_int_range(pair->plan.rand, 0, 7); n > 0; n--) {
