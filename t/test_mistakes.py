@@ -342,7 +342,7 @@ PIPELINES = [
     P("    command: x\n    deps: [b]\n", "names separated by commas, not a list"),
     M("run create", 2, "the pipeline is missing", "paddle run create -f FILE"),
     M("run create steps.yaml", 2, "'steps.yaml'"),
-    M("run create -f train.py", 2, "train.py: line 1", "PE-"),
+    M("run create -f train.py", 2, "train.py describes no pipeline", "paddle submit -- python train.py"),
     M("run create steps", 1, "no stored pipeline 'steps'", "paddle pipeline list"),
     M("run show nowhere", 1, "no run 'nowhere'", "paddle run list"),
     M("run show nowhere picture.svg", 2, "'picture.svg' is one word too many", "needs --svg"),

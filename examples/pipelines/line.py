@@ -29,7 +29,7 @@ def publish(loss: float) -> None:
 
 
 @Pipeline(name="line")
-def line(rates):
+def line(rates=(0.0001, 0.01, 0.1)):
     points = prepare()
     for rate in loop(rates):
         model = train(points, rate)
@@ -39,5 +39,5 @@ def line(rates):
 
 
 if __name__ == "__main__":
-    run = line([0.0001, 0.01, 0.1]).run({"rounds": 200})
+    run = line().run({"rounds": 200})
     print(run.follow().state)

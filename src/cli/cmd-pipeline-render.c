@@ -258,7 +258,7 @@ const Verb verb_pipeline_render = {
         .summary = "Show what a run of a pipeline would do: commands, parameters, paths",
         .about =
                 "Loops are unfolded and conditions are evaluated, unless they need the content of an artifact, which only "
-                "the run has. No server is needed.",
+                "the run has. No server is needed. " PIPELINE_PROGRAM_HELP,
         .examples = "paddle pipeline render pipeline.yaml\n"
                     "paddle pipeline render -p train.epochs=3 -o json pipeline.yaml",
         .options = options,

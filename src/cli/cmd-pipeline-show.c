@@ -147,7 +147,7 @@ const Verb verb_pipeline_show = {
         .about =
                 "A word with a point or slash, or the name of an existing file, is a file, and no server is needed. "
                 "Any other word is a stored pipeline, which is shown with its versions. --stored is for one with the "
-                "name of a file.\n\n"
+                "name of a file. " PIPELINE_PROGRAM_HELP "\n\n"
                 "Each line of the tree is a step or a DAG, with what it waits for (after), its loop, its condition (if) "
                 "and the component that it uses. post_process and the library follow.\n\n"
                 "--svg draws the same as a picture: lines go from a component to those that wait for it.",

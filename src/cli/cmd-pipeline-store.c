@@ -31,7 +31,8 @@ static bool send_file(Cli *cli, const StoreOptions *options, const char *path, c
                       GError **error)
 {
         const PipelineOptions about = { .fs = options->fs };
-        g_autoptr(json_t) body = pipeline_file_body(&about, file, error);
+        g_autoptr(Definition) definition = NULL;
+        g_autoptr(json_t) body = pipeline_file_body(cli, &about, file, NULL, &definition, error);
 
         if (!body || !cli_client(cli, error))
                 return false;
@@ -67,9 +68,9 @@ const Verb verb_pipeline_create = {
         .name = "pipeline create",
         .args = "FILE",
         .summary = "Store a pipeline on the server, to run it any number of times",
-        .about =
-                "FILE is the definition, YAML or JSON; '-' is standard input. It is stored under the name that it has. "
-                "NAME@1 goes to standard output: the name and the number of the version.",
+        .about = "FILE is the definition, YAML or JSON; '-' is standard input. " PIPELINE_PROGRAM_HELP
+                 " It is stored under the name that it has. "
+                 "NAME@1 goes to standard output: the name and the number of the version.",
         .examples = "paddle pipeline create pipeline.yaml -d 'nightly training'\n"
                     "paddle run create digits -p train.epochs=3",
         .options = create_options,

@@ -132,11 +132,11 @@ const Verb verb_pipeline_lint = {
         .name = "pipeline lint",
         .args = "FILE...",
         .summary = "Check definitions of pipelines and print all their errors",
-        .about =
-                "FILE is YAML or JSON; '-' is standard input. Each error has its line and column, and its class "
-                "(PE-10). The exit status is 1 if there are errors. No server is needed.\n\n"
-                "A warning is about something valid that cannot work, such as a loop over a number.\n\n"
-                "The options set what a run could set: an image, a main file system, parameters.",
+        .about = "FILE is YAML or JSON; '-' is standard input. " PIPELINE_PROGRAM_HELP
+                 " Each error has its line and column, and its class "
+                 "(PE-10). The exit status is 1 if there are errors. No server is needed.\n\n"
+                 "A warning is about something valid that cannot work, such as a loop over a number.\n\n"
+                 "The options set what a run could set: an image, a main file system, parameters.",
         .examples = "paddle pipeline lint pipeline.yaml\n"
                     "paddle pipeline lint -p epochs=3 --image python:3.11 pipeline.yaml",
         .options = lint_options,

@@ -27,7 +27,7 @@ typedef struct {
 
 static const Option create_options[] = {
         { "file", 'f', OPTION_STRING, offsetof(RunOptions, file), "FILE",
-          "the definition, YAML or JSON; '-' is standard input" },
+          "the definition, YAML or JSON, or a program in Python (FILE.py); '-' is standard input" },
         { "parameter", 'p', OPTION_LIST, offsetof(RunOptions, parameters), "NAME=VALUE",
           "set a parameter; STEP.NAME=VALUE sets that of one step" },
         { "image", 0, OPTION_STRING, offsetof(RunOptions, image), "IMAGE", "image for steps that have none" },
@@ -74,11 +74,12 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
                                            .image = options->image,
                                            .disabled = options->disabled,
                                            .parameters = options->parameters };
-        const RunDirectory directory = { .file = file,
-                                         .package_path = options->package_path,
-                                         .none = options->no_package,
-                                         .allow_large = options->allow_large };
+        RunDirectory directory = { .file = file,
+                                   .package_path = options->package_path,
+                                   .none = options->no_package,
+                                   .allow_large = options->allow_large };
         g_autoptr(json_t) body = NULL, run = NULL;
+        g_autoptr(Definition) definition = NULL;
 
         if (!options->file == !word)
                 return err_set(
@@ -86,7 +87,11 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
                         "%s\nGive a definition, paddle run create -f FILE, or a stored pipeline, paddle run "
                         "create NAME.",
                         word ? "two pipelines are given" : "the pipeline is missing");
-        body = file ? pipeline_file_body(&pipeline, file, error) : stored_body(word, error);
+        if (!run_package_check(&directory, error))
+                return false;
+        body = file ? pipeline_file_body(cli, &pipeline, file, options->package_path, &definition, error)
+                    : stored_body(word, error);
+        directory.unused = definition && !definition_uses_package(definition);
         if (!body || !pipeline_add_request(&pipeline, body, error))
                 return false;
         if (options->description)
@@ -107,13 +112,18 @@ const Verb verb_run_create = {
         .about =
                 "The pipeline is a definition in a file, or a stored pipeline (`paddle pipeline list`); without a version "
                 "its newest one. A word with a dot or a slash is a file, with or without -f.\n\n"
+                "A file FILE.py is a program that describes the pipeline with paddlecloud.pipeline; it is run by the `python3` in PATH, "
+                "which needs the module paddlecloud. FILE.py:NAME is one of several pipelines in it. What stands below `if __name__ == "
+                "\"__main__\":` is not executed. Its functions are sent with the modules that they use, and with the directory of "
+                "--package-path.\n\n"
                 "The directory of the file is sent to the server, as `paddle submit` sends the current one, and the command of "
-                "each step begins in it. Packages of its requirements.txt are installed. With a stored pipeline only the "
+                "each step begins in it, unless all steps have a package of their own, as functions of a program do. Packages of its requirements.txt are installed. With a stored pipeline only the "
                 "directory of --package-path is sent.\n\n"
                 "The id of the run goes to standard output. `paddle pipeline lint FILE` finds errors of a definition without "
                 "a server, and `paddle pipeline render FILE` shows what would run.",
         .examples = "paddle run create -f pipeline.yaml --follow\n"
                     "paddle run create -f pipeline.yaml -p train.epochs=3\n"
+                    "paddle run create -f pipeline.py --follow\n"
                     "paddle run create digits@2 -p train.epochs=3",
         .options = create_options,
         .size = sizeof(RunOptions),

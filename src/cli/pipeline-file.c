@@ -7,6 +7,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/word.h"
+#include "cli/discover.h"
+#include "cli/pipeline-program.h"
 #include "model/filesystem.h"
 
 const char *pipeline_file_name(const char *path)
@@ -67,13 +69,26 @@ static bool read_file(const char *path, char **ret, gsize *ret_len, GError **err
                err_set(error, ERR_USAGE, "%s", cause->message);
 }
 
+/* The text in a file, or that of a program, which sends nothing. */
+static bool read_text(const char *path, char **ret, gsize *ret_len, GError **error)
+{
+        const PipelineProgram how = { .limit_ms = PIPELINE_PROGRAM_MS };
+
+        return pipeline_program_is(path) ? pipeline_program_run(&how, path, ret, ret_len, error)
+                                         : read_file(path, ret, ret_len, error);
+}
+
 bool pipeline_file_parse(const PipelineOptions *options, const char *path, Problems *problems,
                          Definition **ret, GError **error)
 {
         g_autofree char *text = NULL;
         gsize len;
 
-        return read_file(path, &text, &len, error) && text_parse(options, text, len, problems, ret, error);
+        if (!read_text(path, &text, &len, error) || !text_parse(options, text, len, problems, ret, error))
+                return false;
+        if (pipeline_program_is(path))
+                problems_forget_places(problems);
+        return true;
 }
 
 static void put_text(json_t *body, const char *key, const char *text)
@@ -118,6 +133,8 @@ bool pipeline_text_load(const PipelineOptions *options, const char *label, const
         problems_init(&problems);
         if (!text_parse(options, text, len, &problems, ret, error))
                 return false;
+        if (pipeline_program_is(label))
+                problems_forget_places(&problems);
         return *ret || refuse(&problems, label, error);
 }
 
@@ -126,19 +143,33 @@ bool pipeline_file_load(const PipelineOptions *options, const char *path, Defini
         g_autofree char *text = NULL;
         gsize len;
 
-        return read_file(path, &text, &len, error) &&
+        return read_text(path, &text, &len, error) &&
                pipeline_text_load(options, pipeline_file_name(path), text, len, ret, error);
 }
 
-json_t *pipeline_file_body(const PipelineOptions *options, const char *path, GError **error)
+/* The text of a program, which sends its functions. */
+static bool send_program(const Cli *cli, const char *path, const char *directory, char **ret, gsize *ret_len,
+                         GError **error)
 {
-        g_autoptr(Definition) definition = NULL;
+        g_autoptr(Discovery) server =
+                discover(cli->common->server, cli->common->token, DISCOVER_START, error);
+        const PipelineProgram how = { .server = server,
+                                      .directory = directory,
+                                      .limit_ms = PIPELINE_PROGRAM_MS };
+
+        return server && pipeline_program_run(&how, path, ret, ret_len, error);
+}
+
+json_t *pipeline_file_body(Cli *cli, const PipelineOptions *options, const char *path, const char *directory,
+                           Definition **ret, GError **error)
+{
         g_autofree char *text = NULL;
         json_t *value;
         gsize len;
+        bool ok = pipeline_program_is(path) ? send_program(cli, path, directory, &text, &len, error)
+                                            : read_file(path, &text, &len, error);
 
-        if (!read_file(path, &text, &len, error) ||
-            !pipeline_text_load(options, pipeline_file_name(path), text, len, &definition, error))
+        if (!ok || !pipeline_text_load(options, pipeline_file_name(path), text, len, ret, error))
                 return NULL;
         value = json_stringn(text, len);
         if (value)

@@ -1,4 +1,5 @@
-/* Definitions of pipelines in files, with what a request would change: for the verbs of cmd-pipeline*.c. */
+/* Definitions of pipelines in files, with what a request would change: for the verbs of cmd-pipeline*.c. A file is a text in YAML
+ * or JSON, or a program that makes one (pipeline-program.h). */
 #pragma once
 
 #include "cli/cli.h"
@@ -30,10 +31,14 @@ typedef struct {
           "FILE is the body of a run as JSON, with dockerEnv, entryPoints and so on" }
 /* clang-format on */
 
+/* A sentence for the help of verbs that take a FILE. */
+#define PIPELINE_PROGRAM_HELP                                                                                \
+        "FILE.py is a program in Python that describes the pipeline: see `paddle help run create`."
+
 /* A word that can only be a file: names of pipelines have no dot and no slash. */
 bool pipeline_is_file(const char *word);
 
-/* Reads FILE ("-": standard input) and adds its problems. *ret is NULL if there are any. False if the file
+/* Reads FILE ("-": standard input; "x.py": runs it) and adds its problems. *ret is NULL if there are any. False if the file
  * cannot be read or an option is wrong. */
 bool pipeline_file_parse(const PipelineOptions *options, const char *path, Problems *problems,
                          Definition **ret, GError **error);
@@ -49,8 +54,11 @@ bool pipeline_text_load(const PipelineOptions *options, const char *label, const
 json_t *pipeline_file_parameters(const PipelineOptions *options, GError **error);
 
 /* {"definition": the text of the file}; the caller's. NULL with an error, also the first of the definition: it is
- * checked before anything is sent, and messages have the name of the file. */
-json_t *pipeline_file_body(const PipelineOptions *options, const char *path, GError **error);
+ * checked before anything is sent, and messages have the name of the file. Functions of a program are sent before that, to the
+ * server of `cli`, each with `directory` (NULL: none). *ret is the definition. */
+json_t *pipeline_file_body(Cli *cli, const PipelineOptions *options, const char *path, const char *directory,
+                           Definition **ret, GError **error);
+
 /* Adds what the options change to the body of a run (doc/guide/rest.md, "Runs of pipelines"). */
 bool pipeline_add_request(const PipelineOptions *options, json_t *body, GError **error);
 

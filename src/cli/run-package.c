@@ -14,12 +14,12 @@ static char *directory_of(const RunDirectory *directory)
                 return NULL;
         if (directory->package_path)
                 return g_strdup(directory->package_path);
-        if (!directory->file || strcmp(directory->file, "-") == 0)
+        if (directory->unused || !directory->file || strcmp(directory->file, "-") == 0)
                 return NULL;
         return g_path_get_dirname(directory->file);
 }
 
-static bool check_options(const RunDirectory *directory, GError **error)
+bool run_package_check(const RunDirectory *directory, GError **error)
 {
         if (directory->none && directory->package_path)
                 return err_set(error, ERR_USAGE, "--package-path cannot be combined with --no-package");
@@ -35,7 +35,7 @@ bool run_package_send(Cli *cli, const RunDirectory *directory, json_t *body, GEr
         g_autofree char *dir = directory_of(directory), *needs = NULL;
         g_auto(Measure) measure = { 0 };
 
-        if (!check_options(directory, error))
+        if (!run_package_check(directory, error))
                 return false;
         if (!dir)
                 return cli_client(cli, error) != NULL;

@@ -7,8 +7,12 @@ typedef struct {
         const char *file;         /* the definition; "-": standard input; NULL: a stored pipeline */
         const char *package_path; /* NULL: the directory of the file; none without one */
         bool none;                /* nothing is sent */
+        bool unused;              /* no step begins in it, so it is only sent if package_path names it */
         bool allow_large;
 } RunDirectory;
+
+/* ERR_USAGE: the options contradict each other, or package_path is not a directory. */
+bool run_package_check(const RunDirectory *directory, GError **error);
 
 /* Sends the directory, and puts package, package_name and requirements into the body of the run. ERR_USAGE: it may not be
  * sent (send-package.h), or its requirements are wrong. */

@@ -165,6 +165,17 @@ bool definition_is_disabled(const Definition *definition, const guint32 *chain, 
         return false;
 }
 
+bool definition_uses_package(const Definition *definition)
+{
+        for (guint32 i = DEFINITION_FIRST; i < definition->n_components; i++) {
+                const Extra *extra = component_extra(definition, i);
+
+                if (!definition->components[i].dag && !extra->reference && !extra->package)
+                        return true;
+        }
+        return false;
+}
+
 CacheOptions component_cache(const Definition *definition, guint32 component, bool *ret_global)
 {
         CacheOptions cache = component_extra(definition, component)->cache;

@@ -250,6 +250,9 @@ char *component_path(const Definition *definition, guint32 component);
  * (references, not their targets). */
 bool definition_is_disabled(const Definition *definition, const guint32 *chain, gsize n);
 
+/* True if a step begins in the directory that is sent with the run: it has no package of its own. */
+bool definition_uses_package(const Definition *definition);
+
 /* The settings of a step with those of the definition merged. *ret_global: its scopes are followed by those
  * of the definition. */
 CacheOptions component_cache(const Definition *definition, guint32 component, bool *ret_global);

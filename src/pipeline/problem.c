@@ -105,6 +105,19 @@ void problems_warn(Problems *problems, guint32 line, guint32 column, char *path,
                 g_ptr_array_set_size(problems->warnings, PROBLEMS_MAX);
 }
 
+static void forget_place(void *data, void *arg)
+{
+        Problem *problem = data;
+
+        problem->line = problem->column = 0;
+}
+
+void problems_forget_places(Problems *problems)
+{
+        g_ptr_array_foreach(problems->list, forget_place, NULL);
+        g_ptr_array_foreach(problems->warnings, forget_place, NULL);
+}
+
 const Problem *problems_first(const Problems *problems)
 {
         const Problem *first = NULL;

@@ -78,6 +78,9 @@ void problems_add(Problems *problems, ProblemClass class, guint32 line, guint32 
 /* The same for a warning. */
 void problems_warn(Problems *problems, guint32 line, guint32 column, char *path, char *text);
 
+/* Lines and columns mean nothing to the reader: a program made the text. */
+void problems_forget_places(Problems *problems);
+
 /* The problem that a server reports: the first in the order of validation. NULL if there is none. */
 const Problem *problems_first(const Problems *problems);
 

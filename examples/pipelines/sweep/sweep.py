@@ -1,7 +1,7 @@
 """The sweep of pipeline.yaml in Python: each function is a step, with the programs beside it as modules. They are imported in
 the steps, since only these have numpy and paddle.
 
-python sweep.py
+python sweep.py, or: paddle run create -f sweep.py --package-path . --follow
 """
 
 import pathlib
@@ -49,7 +49,7 @@ def choose(digits: pathlib.Path, models: list, scores: list) -> pathlib.Path:
 
 
 @Pipeline(name="sweep", docker_env="python:3.11", cache_options=CacheOptions(True, fingerprint="content"))
-def sweep(networks):
+def sweep(networks=NETWORKS):
     digits = prepare()
     for network in loop(networks):
         model = fit(digits, network)
@@ -58,5 +58,5 @@ def sweep(networks):
 
 
 if __name__ == "__main__":
-    run = sweep(NETWORKS).run(directory=".")
+    run = sweep().run(directory=".")
     print(run.follow().state)

@@ -25,6 +25,18 @@ class Scope:
         _state.stack.pop()
 
 
+loading: Optional[str] = None  # the program whose pipeline another program asks for (load.py)
+
+
+def check_running(what: str) -> None:
+    """A DSLError while a program is only loaded: it would run or store the pipeline a second time."""
+    if loading is not None:
+        raise fault(
+            f'the program calls {what} while `paddle` reads its pipeline; put this line below `if __name__ == "__main__":`, or start the '
+            f"program itself: python {loading}"
+        )
+
+
 class _State(threading.local):
     def __init__(self) -> None:
         self.stack: List[Scope] = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from . import names
 from .compiler import compile_entry_points, compile_post_process
 from .component import Component
-from .context import Scope, scopes
+from .context import Scope, check_running, scopes
 from .dag import EntryPoints
 from .emit import to_yaml
 from .errors import fault
@@ -63,6 +63,7 @@ class Pipeline:
         self._env = EnvMap(f"pipeline '{name}'", env)
         self._post_process: Optional[Step] = None
         self._root = EntryPoints(self)
+        self._maker: Optional[Callable[..., Pipeline]] = None  # the decorated function that made it
 
     def __call__(self, function: "Callable[P, object]") -> "Callable[P, Pipeline]":
         """The decorated function: a call makes a new pipeline of what `function` makes."""
@@ -75,8 +76,10 @@ class Pipeline:
                 function(*args, **keywords)
             finally:
                 made._root._exit()
+            made._maker = make
             return made
 
+        make._decorator = self  # type: ignore[attr-defined]
         return make
 
     def _fresh(self: Self) -> Self:
@@ -211,7 +214,7 @@ class Pipeline:
 
         `fs_name` is the main file system if `fs_options` names none. `disabled` are components, or their paths, that are left out. Without
         `client` the server is found as Client() finds it. Raises DSLError, and what Client.run_create raises."""
-        server = client or _client()
+        server = _client("run()", client)
         definition = to_yaml(self._with_fs(self._sent(server, keywords.get("directory")), fs_name))
         return server.run_create(
             definition, parameters, name=run_name, description=desc, disabled=paths_of(disabled), **keywords
@@ -221,7 +224,7 @@ class Pipeline:
         self, *, fs_name: Optional[str] = None, desc: Optional[str] = None, client: Optional["Client"] = None
     ) -> "StoredPipeline":
         """Stores it on the server as version 1 of a pipeline of its name; as Client.pipeline_create."""
-        server = client or _client()
+        server = _client("create()", client)
         return server.pipeline_create(to_yaml(self._sent(server)), desc, fs_name)
 
     def update(
@@ -233,7 +236,7 @@ class Pipeline:
         client: Optional["Client"] = None,
     ) -> "StoredPipeline":
         """Stores it as another version of `pipeline` (an id or name; None: that of its name); as Client.pipeline_update."""
-        server = client or _client()
+        server = _client("update()", client)
         return server.pipeline_update(pipeline or self._name, to_yaml(self._sent(server)), desc, fs_name)
 
     def _sent(self, server: "Client", directory: Union[str, "os.PathLike[str]", None] = None) -> Dict[str, Any]:
@@ -257,10 +260,11 @@ class Pipeline:
         return {**definition, "fs_options": {**options, "main_fs": {**main, "name": fs_name}}}
 
 
-def _client() -> "Client":
+def _client(user: str, given: Optional["Client"]) -> "Client":
     from ..client import Client
 
-    return Client()
+    check_running(user)
+    return given or Client()
 
 
 def _parallelism(number: object) -> Optional[int]:

@@ -23,6 +23,7 @@ from paddlecloud.pipeline import (
     MainFS,
     Parameter,
 )
+from paddlecloud.pipeline.context import check_running
 from paddlecloud.pipeline.emit import to_yaml
 from paddlecloud.pipeline.errors import use
 from paddlecloud.pipeline.pipeline import paths_of
@@ -88,7 +89,7 @@ class Pipeline(paddlecloud.pipeline.Pipeline):
         disabled: Optional[Sequence[Union[str, Component]]] = None,
     ) -> Answer:
         """(True, id of the run)."""
-        text = self._bytes()
+        text = self._bytes("run()")
         left_out: List[str] = paths_of(disabled) or []
         return self._logged_in(config).create_run(
             fs_name, username, run_name, desc, run_yaml_raw=text, disabled=",".join(left_out)
@@ -98,7 +99,7 @@ class Pipeline(paddlecloud.pipeline.Pipeline):
         self, config: Optional[str] = None, username: Optional[str] = None, desc: Optional[str] = None
     ) -> Answer:
         """(True, {"name": name, "pplID": id, "pplVerID": version})."""
-        text = self._bytes()
+        text = self._bytes("create()")
         return self._logged_in(config).create_pipeline(username=username, desc=desc, yaml_raw=text)
 
     def update(  # type: ignore[override]
@@ -109,10 +110,11 @@ class Pipeline(paddlecloud.pipeline.Pipeline):
         desc: Optional[str] = None,
     ) -> Answer:
         """(True, {"pipelineID": id, "pipelineVersionID": version})."""
-        text = self._bytes()
+        text = self._bytes("update()")
         return self._logged_in(config).update_pipeline(pipeline_id, username=username, desc=desc, yaml_raw=text)
 
-    def _bytes(self) -> bytes:
+    def _bytes(self, user: str) -> bytes:
+        check_running(user)
         return to_yaml(_sorted(self.compile())).encode()
 
     def _logged_in(self, config: Optional[str]) -> "Client":
