@@ -374,6 +374,61 @@ def test_the_cache_of_steps(flow, alice, make_fs):
     assert caches(flow, f"runFilter={first}") == []
 
 
+MERGED = """name: NAME
+fs_options:
+  main_fs: {name: MAIN, sub_path: in}
+  extra_fs: [{name: OTHER, mount_path: /mnt-all, read_only: true}]
+cache: {enable: true, max_expired_time: 400, fs_scope: [{name: MAIN, path: "in,code"}]}
+entry_points:
+  plain: {command: "true"}
+  own:
+    command: "true"
+    extra_fs: [{name: OTHER, mount_path: /mnt-own, sub_path: data}]
+    cache: {max_expired_time: "600", fs_scope: [{name: OTHER, id: ignored}]}
+  referring: {reference: {component: shared}}
+components:
+  shared: {command: "true", cache: {enable: false}}
+post_process:
+  last: {command: "true"}
+"""
+
+
+def test_settings_of_the_definition_are_shown_with_each_step(flow, make_fs):
+    """1.6, 1.9, C120, C122: a step's own scopes and mounts are followed by those of the definition; 1.7: ids of file
+    systems. The cache of the definition is not for post_process."""
+    main, path = make_fs()
+    other, other_path = make_fs()
+    for folder in (path / "in", path / "code", other_path / "data"):
+        folder.mkdir()
+    text = named(MERGED).replace("MAIN", main).replace("OTHER", other)
+    found = finish(flow, create(flow, text))
+    assert found["status"] == "succeeded", found
+
+    def mount(name, mount_path="", sub_path="", read_only=False):
+        about = {"mountPath": mount_path, "subPath": sub_path, "readOnly": read_only}
+        return {"id": f"fs-root-{name}", "name": name, **about}
+
+    everywhere, scope = mount(other, "/mnt-all", read_only=True), {"name": main, "id": f"fs-root-{main}", "path": "in,code"}
+    assert found["fsOptions"] == {"mainFS": mount(main, sub_path="in"), "extraFS": [everywhere]}
+    steps = {name: step for name, (step,) in found["runtime"].items()} | found["postProcess"]
+    assert {name: step["extraFS"] for name, step in steps.items()} == {
+        "plain": [everywhere],
+        "own": [mount(other, "/mnt-own", "data"), everywhere],
+        "referring": [everywhere],
+        "last": [everywhere],
+    }
+    assert {name: step["cache"] for name, step in steps.items()} == {
+        "plain": {"enable": True, "maxExpiredTime": "400", "fsScope": [scope]},
+        "own": {
+            "enable": True,
+            "maxExpiredTime": "600",
+            "fsScope": [{"name": other, "id": f"fs-root-{other}", "path": "/"}, scope],
+        },
+        "referring": {"enable": False, "maxExpiredTime": "400", "fsScope": [scope]},
+        "last": {"enable": False, "maxExpiredTime": "-1", "fsScope": []},
+    }
+
+
 def test_an_artifact_is_deleted(flow, alice, make_fs):
     name, path = make_fs()
     run = create(flow, named(FILES), fsname=name, parameters={"broken": "/none"})

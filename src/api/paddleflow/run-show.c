@@ -322,39 +322,59 @@ static json_t *texts_of(const json_t *values)
         return texts;
 }
 
+/* A file system is one of the run's user; `name` is a text of the definition. */
+static json_t *show_mount(const Show *show, const StepMount *mount)
+{
+        const Definition *definition = show->definition;
+        const char *name = definition_text(definition, mount->name);
+        g_autofree char *id = filesystem_id(show->run->user, name);
+
+        return json_pack("{s:s, s:s, s:s, s:s, s:b}", "id", id, "name", name, "mountPath",
+                         definition_text(definition, mount->mount_path), "subPath",
+                         definition_text(definition, mount->sub_path), "readOnly", mount->read_only);
+}
+
+static void add_mounts(const Show *show, json_t *list, guint32 first, guint32 n)
+{
+        for (guint32 i = first; i < first + n; i++)
+                json_array_append_new(list, show_mount(show, &show->definition->mounts[i]));
+}
+
+/* The step's own, then those of the definition. */
 static json_t *show_mounts(const Show *show, guint32 component)
 {
-        const Extra *extra = component_extra(show->definition, component);
-        json_t *list = extra->n_mounts ? json_array() : json_null();
+        const Definition *definition = show->definition;
+        const Extra *extra = component_extra(definition, component);
+        json_t *list = extra->n_mounts || definition->n_extra_mounts ? json_array() : json_null();
 
-        for (guint32 i = 0; i < extra->n_mounts; i++) {
-                const StepMount *mount = &show->definition->mounts[extra->mounts + i];
-
-                json_array_append_new(list,
-                                      json_pack("{s:s, s:s, s:s, s:b}", "name",
-                                                definition_text(show->definition, mount->name), "mountPath",
-                                                definition_text(show->definition, mount->mount_path),
-                                                "subPath", definition_text(show->definition, mount->sub_path),
-                                                "readOnly", mount->read_only));
-        }
+        add_mounts(show, list, extra->mounts, extra->n_mounts);
+        add_mounts(show, list, definition->extra_mounts, definition->n_extra_mounts);
         return list;
+}
+
+static void add_scopes(const Show *show, json_t *list, const CacheOptions *cache)
+{
+        for (guint32 i = 0; i < cache->n_scopes; i++) {
+                const CacheScope *scope = &show->definition->scopes[cache->scopes + i];
+                const char *name = definition_text(show->definition, scope->name);
+                const char *path = definition_text(show->definition, scope->path);
+                g_autofree char *id = filesystem_id(show->run->user, name);
+
+                json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", name, "id", id, "path",
+                                                      *path ? path : "/"));
+        }
 }
 
 static json_t *show_cache(const Show *show, guint32 component)
 {
         bool global;
-        CacheOptions cache = component_cache(show->definition, component, &global);
-        g_autofree char *expiry = g_strdup_printf("%" G_GINT64_FORMAT, cache.expires ? cache.expiry_s : -1);
+        const CacheOptions cache = component_cache(show->definition, component, &global);
+        g_autofree char *expiry = g_strdup_printf("%" G_GINT64_FORMAT, cache.expiry_s);
         json_t *scopes = json_array();
 
-        for (guint32 i = 0; i < cache.n_scopes; i++) {
-                const CacheScope *scope = &show->definition->scopes[cache.scopes + i];
-
-                json_array_append_new(scopes,
-                                      json_pack("{s:s, s:s, s:s}", "name",
-                                                definition_text(show->definition, scope->name), "id", "",
-                                                "path", definition_text(show->definition, scope->path)));
-        }
+        add_scopes(show, scopes, &cache);
+        if (global)
+                add_scopes(show, scopes, &show->definition->cache);
         return json_pack("{s:b, s:s, s:o}", "enable", cache.enable == CACHE_ON, "maxExpiredTime", expiry,
                          "fsScope", scopes);
 }
@@ -548,15 +568,14 @@ static void write_level(Show *show, GString *out)
                 close_component(show, level, out);
 }
 
-static json_t *main_fs(const Definition *definition)
+static json_t *show_fs_options(const Show *show)
 {
-        const StepMount *fs = &definition->main_fs;
+        const Definition *definition = show->definition;
+        json_t *main_fs = definition->has_main_fs ? show_mount(show, &definition->main_fs) : json_object();
+        json_t *extra = definition->n_extra_mounts ? json_array() : NULL;
 
-        if (!definition->has_main_fs)
-                return json_object();
-        return json_pack("{s:s, s:s, s:s, s:s, s:b}", "id", "", "name", definition_text(definition, fs->name),
-                         "mountPath", definition_text(definition, fs->mount_path), "subPath",
-                         definition_text(definition, fs->sub_path), "readOnly", fs->read_only);
+        add_mounts(show, extra, definition->extra_mounts, definition->n_extra_mounts);
+        return json_pack("{s:o, s:o*}", "mainFS", main_fs, "extraFS", extra);
 }
 
 static const char *said(const Show *show, const char *name, const char *otherwise)
@@ -589,10 +608,10 @@ static void write_head(Show *show, GString *out)
                         *updated = time_text(run->finished ? run->finished : run->created);
         g_autofree char *schedule = run_schedule(run);
         g_autoptr(json_t) head = json_pack(
-                "{s:s, s:s, s:s, s:s, s:s, s:{s:o}, s:s, s:O?, s:s, s:{s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
+                "{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:O?, s:s, s:{s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
                 "s:s}",
                 "runID", show->id, "name", run->name, "source", run->source ? run->source : "", "username",
-                run->user, "fsName", run->fs ? run->fs : "", "fsOptions", "mainFS", main_fs(definition),
+                run->user, "fsName", run->fs ? run->fs : "", "fsOptions", show_fs_options(show),
                 "description", run->note ? run->note : "", "parameters", parameters, "runYaml", run->text,
                 "failureOptions", "strategy",
                 said(show, "failure_strategy", definition->continues ? "continue" : "fail_fast"), "dockerEnv",
