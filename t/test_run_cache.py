@@ -192,6 +192,81 @@ def test_a_failure_is_replayed_but_not_in_its_retry(server, ann, marks, which):
     assert "a run that this one retries" in why(ann, again, "fit")["message"]
 
 
+STATES = """name: NAME
+cache: {enable: true}
+failure_options: {strategy: continue}
+entry_points:
+  kept: {command: "true"}
+  breaks: {deps: kept, command: "test ! -e BROKEN", cache: {enable: false}}
+  false: {condition: "1 > 2", command: "true"}
+  off: {command: "true"}
+  lost: {command: "true", cache: {fs_scope: [{name: home, path: nothing/there}]}}
+  d: {deps: breaks, loop_argument: [1], entry_points: {each: {loop_argument: [1, 2], command: "true"}}}
+disabled: "off"
+fs_options: {main_fs: {name: home}}
+post_process:
+  last: {command: "true"}
+"""
+
+
+def test_a_step_without_an_entry_is_told_why(server, ann, tmp_path):
+    """Each reason is the one that holds: kept by a retry, switched off, skipped, disabled, failed, deleted."""
+    broken = tmp_path / "broken"
+    broken.touch()
+    tmp_path.chmod(0o755)
+    text = STATES.replace("NAME", "states").replace("BROKEN", str(broken))
+    first = run(server, ann, text, "failed")
+    broken.unlink()
+    second = retry(server, first)
+    finish(server, second, "failed")  # `lost` still is
+    third = retry(server, second)
+    finish(server, third, "failed")
+
+    def told(made, step):
+        reason = why(ann, made, step)
+        assert (reason["entry"], reason["compared"], reason["parts"]) == (None, None, [])
+        return reason["result"], reason["message"]
+
+    for made in (second, third):
+        assert told(made, "kept") == ("kept", f"kept by a retry from run {first}: the cache was not asked")
+    assert told(third, "breaks") == ("kept", f"kept by a retry from run {second}: the cache was not asked")
+    assert told(first, "breaks") == ("ran", "the cache is off for this step")
+    assert told(first, "last") == ("ran", "a step of post_process does not use the cache")
+    for step in ("false", "off"):
+        assert told(first, step) == ("none", "the step was skipped: the cache was not asked")
+    result, message = told(first, "lost")
+    assert result == "none" and message.startswith("the step failed before its job was submitted: RE-04"), message
+    (entry,) = entries(ann, f"run={first}")
+    assert server.request("DELETE", f"/v1/cache/{entry['id']}", headers=ann.headers).status == 204
+    assert told(first, "kept") == ("ran", "the entry of this step was deleted, or has expired")
+    assert why(ann, second, "d-0.each-1")["message"].startswith("the step was not reused: ")
+    assert server.request("DELETE", f"/v1/runs/{first}?force=true", headers=ann.headers).status == 204
+    wait_for(lambda: nodes(server, third)["kept"]["run"] is None, PATIENCE, "the first run to be deleted")
+    assert told(third, "kept") == ("kept", "kept by a retry from an earlier run: the cache was not asked")
+
+
+def test_only_steps_that_have_begun_are_explained(server, ann, marks):
+    text, go = slow("explained", marks)
+    first = create(ann, text)
+    running(server, first, "wait")
+
+    def refused(made, step, status):
+        reply = ann.get(f"/v1/runs/{made}/cache?step={step}")
+        assert reply.status == status, reply.body
+        return reply.json["message"]
+
+    assert why(ann, first, "wait")["result"] == "ran"
+    assert "no step 'other' that has begun" in refused(first, "other", 404)
+    assert post(ann, f"/v1/runs/{first}/stop", {}).status == 200
+    finish(server, first, "terminated")
+    reason = why(ann, first, "other")
+    assert (reason["result"], reason["message"]) == ("none", "the step was stopped before its job was submitted")
+    looped = run(server, ann, STATES.replace("NAME", "none").replace("BROKEN", str(go)), "failed")
+    assert "'d-0' of run" in refused(looped, "d-0", 400) and "is a DAG" in refused(looped, "d-0", 400)
+    assert "'d-0.each-0'" in refused(looped, "d-0.each", 400)
+    assert "'d-0'" in refused(looped, "d", 400)
+
+
 SLOW = """name: NAME
 cache: {enable: true}
 parallelism: 1

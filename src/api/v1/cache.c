@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/pipeline-record.h"
+#include "pipeline/run.h"
 
 enum { LIST_MAX = 1000, NODES_PAGE = 1000 };
 
@@ -153,6 +154,7 @@ static void delete_entry(HttpRequest *request, void *arg)
 
 /* A step, with its own entry and the one that it is compared with; each may be NULL. */
 typedef struct {
+        RunText *text;
         RunNodeRecord *node;
         CacheEntry *own, *other;
         json_t *body, *reuse; /* of `own`; of the node; or NULL */
@@ -160,6 +162,7 @@ typedef struct {
 
 static void why_clear(Why *why)
 {
+        g_clear_pointer(&why->text, run_text_unref);
         run_node_record_free(why->node);
         cache_entry_free(why->own);
         cache_entry_free(why->other);
@@ -175,29 +178,45 @@ static void no_step(const RunRecord *run, const char *step, GError **error)
                 run->id, step, run->id);
 }
 
+/* True if `path` is an item, "fit-3", of the loop `step`. */
+static bool is_item_of(const Definition *definition, const RunNodeRecord *node, const char *path,
+                       const char *step)
+{
+        gsize len = strlen(step);
+
+        return definition->components[component_target(definition, node->component)].loops &&
+               strncmp(path, step, len) == 0 && path[len] == '-' && !strpbrk(path + len, ".") &&
+               strrchr(path, '-') == path + len;
+}
+
 /* One of a page with this path. */
 static RunNodeRecord *find_on(Api *api, const RunText *text, GHashTable *dags, GPtrArray *page,
                               const char *step, GError **error)
 {
         for (guint i = 0; i < page->len; i++) {
-                g_autofree char *path = run_node_path(api->store, text, dags, page->pdata[i], true, error);
+                const RunNodeRecord *node = page->pdata[i];
+                g_autofree char *path = run_node_path(api->store, text, dags, node, true, error);
 
                 if (path && strcmp(path, step) == 0)
                         return g_ptr_array_steal_index(page, i);
+                if (path && is_item_of(text->definition, node, path, step))
+                        err_set(error, ERR_INVALID,
+                                "step: '%.200s' is a loop: name one of its items, such as '%.200s'", step,
+                                path);
                 if (*error)
                         return NULL;
         }
         return NULL;
 }
 
-static RunNodeRecord *find_step(Api *api, const RunRecord *run, const char *step, GError **error)
+static RunNodeRecord *find_step(Api *api, const RunText *text, const RunRecord *run, const char *step,
+                                GError **error)
 {
-        g_autoptr(RunText) text = run_texts_get(api->run_texts, api->store, run, error);
         g_autoptr(GHashTable) dags = run_paths_new();
         RunNodeQuery query = { .run = run->seq, .limit = NODES_PAGE };
         RunNodeRecord *found = NULL;
 
-        while (text && !found && !*error) {
+        while (!found && !*error) {
                 g_autoptr(GPtrArray) page = store_run_nodes(api->store, &query, &query.after, error);
 
                 found = page ? find_on(api, text, dags, page, step, error) : NULL;
@@ -207,6 +226,25 @@ static RunNodeRecord *find_step(Api *api, const RunRecord *run, const char *step
         if (!found && !*error)
                 no_step(run, step, error);
         return found;
+}
+
+static const Component *component_of(const Why *why)
+{
+        const Definition *definition = why->text->definition;
+
+        return &definition->components[component_target(definition, why->node->component)];
+}
+
+static bool find_node(Api *api, const RunRecord *run, const char *step, Why *ret, GError **error)
+{
+        ret->text = run_texts_get(api->run_texts, api->store, run, error);
+        ret->node = ret->text ? find_step(api, ret->text, run, step, error) : NULL;
+        return ret->node &&
+               (!component_of(ret)->dag ||
+                err_set(error, ERR_INVALID,
+                        "step: '%.200s' of run '%s' is a DAG, whose steps are reused one by one\n"
+                        "Name one of them: `paddle run show %s` shows them.",
+                        step, run->id, run->id));
 }
 
 /* An entry that may have been deleted since; NULL then. */
@@ -219,8 +257,7 @@ static CacheEntry *entry_of(Api *api, const json_t *object, const char *name)
 
 static bool find_why(Api *api, const RunRecord *run, const char *step, Why *ret, GError **error)
 {
-        ret->node = find_step(api, run, step, error);
-        if (!ret->node)
+        if (!find_node(api, run, step, ret, error))
                 return false;
         if (ret->node->reuse) {
                 ret->reuse = json_parse(ret->node->reuse, strlen(ret->node->reuse), NULL);
@@ -288,36 +325,80 @@ static char *changed_names(const json_t *parts)
         return g_string_free(text, FALSE);
 }
 
-static char *say_ran(const Why *why, const json_t *parts)
+static char *say_missed(const Why *why, const json_t *parts)
 {
         const char *miss = json_string_value(json_object_get(why->body, "miss"));
         g_autofree char *id = why->other ? numbered_id_format("cch", why->other->seq) : NULL;
         g_autofree char *names = changed_names(parts);
 
         if (miss)
-                return g_strdup_printf("the step ran: %s", miss);
+                return g_strdup_printf("the step was not reused: %s", miss);
         if (!why->other)
-                return g_strdup_printf("the step ran: the cache has no earlier step '%s' of this pipeline",
-                                       why->own->step);
+                return g_strdup_printf(
+                        "the step was not reused: the cache has no earlier step '%s' of this pipeline",
+                        why->own->step);
         if (!*names)
-                return g_strdup_printf("the step ran: entry %s is the same, and was not there yet", id);
-        return g_strdup_printf("the step ran: it differs from entry %s of run %s in: %s", id,
+                return g_strdup_printf("the step was not reused: entry %s is the same, and was not there yet",
+                                       id);
+        return g_strdup_printf("the step was not reused: it differs from entry %s of run %s in: %s", id,
                                why->other->run_id, names);
+}
+
+static char *say_kept(const RunNodeRecord *node)
+{
+        g_autofree char *run = node->made_id ? g_strdup_printf("run %s", node->made_id) : NULL;
+
+        return g_strdup_printf("kept by a retry from %s: the cache was not asked",
+                               run ? run : "an earlier run");
+}
+
+static char *say_not_submitted(const RunNodeRecord *node)
+{
+        if (node->state == NODE_SKIPPED)
+                return g_strdup("the step was skipped: the cache was not asked");
+        if (node->state == NODE_FAILED)
+                return g_strdup_printf("the step failed before its job was submitted: %s",
+                                       node->message ? node->message : "no reason is known");
+        return g_strdup("the step was stopped before its job was submitted");
+}
+
+static const char *say_without_entry(const Why *why)
+{
+        const Definition *definition = why->text->definition;
+        guint32 target = component_target(definition, why->node->component);
+        bool global;
+
+        if (why->node->dag == RUN_POST)
+                return "a step of post_process does not use the cache";
+        if (component_cache(definition, target, &global).enable != CACHE_ON)
+                return "the cache is off for this step";
+        return "the entry of this step was deleted, or has expired";
 }
 
 static char *say_why(const Why *why, const json_t *parts)
 {
-        if (why->node->message && why->reuse)
-                return g_strdup(why->node->message);
+        const RunNodeRecord *node = why->node;
+
+        if (node->message && why->reuse)
+                return g_strdup(node->message);
         if (why->reuse)
                 return g_strdup_printf("reused from run %s, step '%s'",
                                        json_string_value(json_object_get(why->reuse, "run")),
                                        json_string_value(json_object_get(why->reuse, "step")));
+        if (node->made_by)
+                return say_kept(node);
         if (why->own)
-                return say_ran(why, parts);
-        return g_strdup(
-                "the step has no entry: the cache is off for it, its job was not submitted, or the entry "
-                "was deleted");
+                return say_missed(why, parts);
+        return node->job ? g_strdup(say_without_entry(why)) : say_not_submitted(node);
+}
+
+static const char *result_of(const Why *why)
+{
+        if (why->reuse)
+                return "reused";
+        if (why->node->made_by)
+                return "kept";
+        return why->own || why->node->job ? "ran" : "none";
 }
 
 static json_t *format_why(const RunRecord *run, const char *step, const Why *why)
@@ -327,11 +408,8 @@ static json_t *format_why(const RunRecord *run, const char *step, const Why *why
         g_autofree char *own = why->own ? numbered_id_format("cch", why->own->seq) : NULL;
 
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o}", "run", run->id, "step", step, "state",
-                         node_state_name((NodeState)why->node->state), "result",
-                         why->reuse ? "reused"
-                         : why->own ? "ran"
-                                    : "unknown",
-                         "message", message, "entry", own, "compared",
+                         node_state_name((NodeState)why->node->state), "result", result_of(why), "message",
+                         message, "entry", own, "compared",
                          why->other ? format_entry(why->other) : json_null(), "parts", parts);
 }
 
