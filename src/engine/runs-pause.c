@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "engine/submit.h"
 #include "pipeline/edit.h"
 
 /* ---- breakpoints as texts ---- */
@@ -27,6 +28,14 @@ static const Break *find_break(const GPtrArray *list, const char *text, bool aft
         return NULL;
 }
 
+static bool refuse_more(GError **error)
+{
+        return err_set(error, ERR_QUOTA,
+                       "a run has at most %d breakpoints\n"
+                       "`paddle run break RUN --delete --before STEP` deletes one.",
+                       BREAKS_MAX);
+}
+
 static bool take_break(const Definition *definition, const json_t *text, bool after, GPtrArray *list,
                        GError **error)
 {
@@ -37,10 +46,7 @@ static bool take_break(const Definition *definition, const json_t *text, bool af
         if (find_break(list, json_string_value(text), after))
                 return true;
         if (list->len == BREAKS_MAX)
-                return err_set(error, ERR_QUOTA,
-                               "a run has at most %d breakpoints\n"
-                               "`paddle run break --delete RUN --before STEP` removes one.",
-                               BREAKS_MAX);
+                return refuse_more(error);
         at = break_parse(definition, json_string_value(text), after, error);
         if (at)
                 g_ptr_array_add(list, at);
@@ -87,8 +93,11 @@ static char *write_control(const GPtrArray *list, const json_t *edits, bool step
         return json_format(control);
 }
 
-static bool control_fits(const char *control, GError **error)
+/* Single steps and the epoch do not count, so that a run that has room for its breakpoints can always go on. */
+static bool control_fits(const GPtrArray *list, const json_t *edits, GError **error)
 {
+        g_autofree char *control = write_control(list, edits, false, 0);
+
         return strlen(control) <= RUN_CONTROL_MAX ||
                err_set(error, ERR_TOO_LARGE,
                        "the breakpoints and changed parameters of a run have at most %d KiB together",
@@ -114,7 +123,7 @@ bool runs_take_breaks(RunRecord *record, const Definition *definition, const jso
         if (list->len == 0 && json_object_size(edits) == 0)
                 return true;
         record->control = write_control(list, edits, false, 0);
-        return control_fits(record->control, error);
+        return control_fits(list, edits, error);
 }
 
 static json_t *edits_in(const json_t *control)
@@ -174,16 +183,28 @@ bool runs_drop_edits(json_t *edits, const Definition *definition, const json_t *
         return any;
 }
 
+/* Those of `texts` that the definition still has: it is another one if an update changed the language. */
+static void take_known(const LiveRun *live, const json_t *texts, bool after, GPtrArray *list)
+{
+        const json_t *text;
+        size_t i;
+
+        json_array_foreach((json_t *)texts, i, text) {
+                g_autoptr(GError) error = NULL;
+
+                if (!take_break(live->plan->definition, text, after, list, &error))
+                        log_warning("a breakpoint is not understood any more", "run", live->record->id,
+                                    "reason", error->message, NULL);
+        }
+}
+
 void runs_read_control(LiveRun *live)
 {
         g_autoptr(json_t) control = read_control(live->record);
         g_autoptr(GPtrArray) list = break_list_new();
-        g_autoptr(GError) error = NULL;
 
-        if (!take_breaks(live->plan->definition, json_object_get(control, "before"), false, list, &error) ||
-            !take_breaks(live->plan->definition, json_object_get(control, "after"), true, list, &error))
-                log_warning("a breakpoint is not understood any more", "run", live->record->id, "reason",
-                            error->message, NULL);
+        take_known(live, json_object_get(control, "before"), false, list);
+        take_known(live, json_object_get(control, "after"), true, list);
         run_breaks_unref(live->breaks);
         live->breaks = list->len > 0 ? run_breaks_new(list) : NULL;
         run_set_breaks(live->machine, live->breaks);
@@ -200,18 +221,12 @@ void runs_restore_steps(LiveRun *live)
                           (guint32)json_integer_value(json_object_get(control, "epoch")));
 }
 
-/* After a command has changed the machine, or gives other breakpoints or parameters. False with an error: nothing is
- * changed. */
-static bool set_control(LiveRun *live, const GPtrArray *list, const json_t *edits, GError **error)
+/* After a command has changed the machine, the breakpoints or the parameters. */
+static void put_control(LiveRun *live, const GPtrArray *list, const json_t *edits)
 {
-        g_autofree char *control =
-                write_control(list, edits, run_is_stepping(live->machine), run_epoch(live->machine));
-
-        if (!control_fits(control, error))
-                return false;
         g_free(live->record->control);
-        live->record->control = g_steal_pointer(&control);
-        return true;
+        live->record->control =
+                write_control(list, edits, run_is_stepping(live->machine), run_epoch(live->machine));
 }
 
 static const GPtrArray *breaks_of(const LiveRun *live)
@@ -317,13 +332,14 @@ static bool find_paused(const LiveRun *live, const Break *at, guint32 *ret, GErr
 typedef struct {
         RunCommand run;
         char *id, *by;
+        bool ended;        /* it had no definition any more */
         GError *failure;   /* found on the caller's thread */
         Break *at;         /* or NULL */
         bool step;         /* of a continuation: a single step */
         GPtrArray *before; /* Break, also those after; of a change of breakpoints */
         bool remove;
-        json_t *parameters; /* as they were given */
-        RunRecord *read;    /* as it was when the command was created; NULL: there is none */
+        json_t *values;  /* of parameters, by name; null: the default */
+        RunRecord *read; /* as it was when the command was created; NULL: there is none */
 } PauseRun;
 
 static void free_pause(Command *command)
@@ -335,7 +351,7 @@ static void free_pause(Command *command)
         g_clear_error(&pause->failure);
         break_unref(pause->at);
         g_clear_pointer(&pause->before, g_ptr_array_unref);
-        json_decref(pause->parameters);
+        json_decref(pause->values);
         g_free(pause->id);
         g_free(pause->by);
 }
@@ -357,7 +373,8 @@ static LiveRun *find_run(Engine *engine, PauseRun *pause)
         LiveRun *live = runs_find_id(engine, pause->id);
         GError **error = &pause->run.command.error;
 
-        if (!live || live->record->state != NODE_RUNNING || live->record->dropped || !live->machine)
+        if (!live || live->record->state != NODE_RUNNING || live->record->dropped || !live->machine ||
+            pause->ended)
                 refuse_ended(pause, error);
         else if (pause->failure)
                 *error = g_error_copy(pause->failure);
@@ -375,6 +392,20 @@ static void accept(Engine *engine, PauseRun *pause, LiveRun *live, const char *k
         runs_note(engine, live, kind, data);
         runs_make_due(engine, live);
         run_command_set(&pause->run, live->record);
+}
+
+/* Nothing changes. */
+static bool accept_unchanged(PauseRun *pause, const LiveRun *live)
+{
+        run_command_set(&pause->run, live->record);
+        return true;
+}
+
+/* Changes whose events have texts of the user count among the submissions of a minute. */
+static bool take_rate(Engine *engine, const PauseRun *pause, const LiveRun *live, GError **error)
+{
+        return live->record->admin || submit_take_rate(engine, pause->by, 1, false, error) ||
+               err_prefix(error, "run '%s': a change counts as a submitted job: ", pause->id);
 }
 
 /* ---- step, continue ---- */
@@ -397,10 +428,12 @@ static bool apply_go(Engine *engine, Command *command)
 
         if (!live || !find_next(pause, live, &child, &command->error))
                 return true;
+        if (pause->step && child == (guint32)RUN_NONE && run_is_stepping(live->machine))
+                return accept_unchanged(pause, live);
         runs_touch(engine, live);
         path = child != (guint32)RUN_NONE ? child_path(live, child) : NULL;
         (pause->step ? run_step : run_continue)(live->machine, child);
-        (void)set_control(live, breaks_of(live), live->edits, NULL); /* it has the length that it had */
+        put_control(live, breaks_of(live), live->edits);
         accept(engine, pause, live, "run.continued",
                json_pack("{s:s, s:s?, s:b}", "by", pause->by, "step", path, "single", pause->step));
         return true;
@@ -414,7 +447,9 @@ static const CommandOps go_ops = { .name = "continue run",
 
 /* ---- breakpoints ---- */
 
-static bool merge_breaks(const PauseRun *pause, const GPtrArray *now, GPtrArray *ret, GError **error)
+/* `ret`: the breakpoints that the run then has; `changed`: those that are added or removed. */
+static bool merge_breaks(const PauseRun *pause, const GPtrArray *now, GPtrArray *ret, GPtrArray *changed,
+                         GError **error)
 {
         for (guint i = 0; now && i < now->len; i++) {
                 Break *at = now->pdata[i];
@@ -427,32 +462,48 @@ static bool merge_breaks(const PauseRun *pause, const GPtrArray *now, GPtrArray 
                 bool there = now && find_break(now, at->text, at->after);
 
                 if (pause->remove && !there)
-                        return err_set(error, ERR_NOT_FOUND, "there is no breakpoint %s '%s'",
-                                       at->after ? "after" : "before", at->text);
+                        return err_set(error, ERR_NOT_FOUND,
+                                       "run '%s' has no breakpoint %s '%s'\n"
+                                       "`paddle run break %s` lists its breakpoints.",
+                                       pause->id, at->after ? "after" : "before", at->text, pause->id);
+                if (pause->remove == there)
+                        g_ptr_array_add(changed, break_ref(at));
                 if (!pause->remove && !there)
                         g_ptr_array_add(ret, break_ref(at));
         }
-        return ret->len <= BREAKS_MAX ||
-               err_set(error, ERR_QUOTA, "a run has at most %d breakpoints", BREAKS_MAX);
+        return ret->len <= BREAKS_MAX || refuse_more(error);
+}
+
+/* The first ones, of those before and after steps together. */
+static json_t *break_data(const PauseRun *pause, const GPtrArray *changed)
+{
+        g_autoptr(GPtrArray) named = break_list_new();
+
+        for (guint i = 0; i < MIN(changed->len, RUN_PAUSES_NAMED); i++)
+                g_ptr_array_add(named, break_ref(changed->pdata[i]));
+        return json_pack("{s:s, s:b, s:o, s:o, s:i}", "by", pause->by, "removed", pause->remove, "before",
+                         texts_of(named, false), "after", texts_of(named, true), "count", (int)changed->len);
 }
 
 static bool apply_break(Engine *engine, Command *command)
 {
         PauseRun *pause = (PauseRun *)command;
         LiveRun *live = find_run(engine, pause);
-        g_autoptr(GPtrArray) list = break_list_new();
+        g_autoptr(GPtrArray) list = break_list_new(), changed = break_list_new();
 
-        if (!live || !merge_breaks(pause, breaks_of(live), list, &command->error))
+        if (!live || !merge_breaks(pause, breaks_of(live), list, changed, &command->error))
+                return true;
+        if (changed->len == 0)
+                return accept_unchanged(pause, live);
+        if (!control_fits(list, live->edits, &command->error) ||
+            !take_rate(engine, pause, live, &command->error))
                 return true;
         runs_touch(engine, live);
-        if (!set_control(live, list, live->edits, &command->error))
-                return true;
+        put_control(live, list, live->edits);
         run_breaks_unref(live->breaks);
         live->breaks = list->len > 0 ? run_breaks_new(list) : NULL;
         run_set_breaks(live->machine, live->breaks);
-        accept(engine, pause, live, "run.breakpoints",
-               json_pack("{s:s, s:o, s:o}", "by", pause->by, "before", texts_of(list, false), "after",
-                         texts_of(list, true)));
+        accept(engine, pause, live, "run.breakpoints", break_data(pause, changed));
         return true;
 }
 
@@ -476,40 +527,42 @@ static bool check_unbegun(const LiveRun *live, guint32 child, const Break *at, G
                        live->record->id, live->record->id);
 }
 
-/* All changes with those of this component; a new object, or NULL with an error. */
-static json_t *merge_edits(const LiveRun *live, guint32 child, const char *path, const json_t *parameters,
-                           GError **error)
+/* All changes with those of this component; a new object. */
+static json_t *merge_edits(const LiveRun *live, const char *path, const json_t *values)
 {
-        g_autoptr(json_t) all = live->edits ? json_copy(live->edits) : json_object();
+        json_t *all = live->edits ? json_copy(live->edits) : json_object();
         const json_t *before = json_object_get(all, path);
-        json_t *own = before ? json_copy((json_t *)before) : json_object(), *given;
+        json_t *own = before ? json_copy((json_t *)before) : json_object(), *value;
         const char *name;
 
         json_object_set_new(all, path, own);
-        json_object_foreach((json_t *)parameters, name, given) {
-                json_t *value = edit_value(live->plan->definition, run_child_component(live->machine, child),
-                                           name, given, error);
-
-                if (!value)
-                        return NULL;
+        json_object_foreach((json_t *)values, name, value) {
                 if (json_is_null(value))
                         json_object_del(own, name);
                 else
-                        json_object_set_new(own, name, value);
+                        json_object_set(own, name, value);
         }
         if (json_object_size(own) == 0)
                 json_object_del(all, path);
-        return g_steal_pointer(&all);
+        return all;
 }
 
-static json_t *names_of(const json_t *parameters)
+static bool same_edits(const LiveRun *live, const json_t *edits)
+{
+        return live->edits ? json_equal(live->edits, edits) : json_object_size(edits) == 0;
+}
+
+/* The first names. */
+static json_t *set_data(const PauseRun *pause, const char *path)
 {
         json_t *names = json_array(), *value;
         const char *name;
 
-        json_object_foreach((json_t *)parameters, name, value)
-                json_array_append_new(names, json_string(name));
-        return names;
+        json_object_foreach(pause->values, name, value)
+                if (json_array_size(names) < RUN_PAUSES_NAMED)
+                        json_array_append_new(names, json_string(name));
+        return json_pack("{s:s, s:s, s:o, s:i}", "by", pause->by, "step", path, "parameters", names, "count",
+                         (int)json_object_size(pause->values));
 }
 
 static bool apply_set(Engine *engine, Command *command)
@@ -524,18 +577,18 @@ static bool apply_set(Engine *engine, Command *command)
             !check_unbegun(live, child, pause->at, &command->error))
                 return true;
         path = child_path(live, child);
-        edits = merge_edits(live, child, path, pause->parameters, &command->error);
-        if (!edits)
+        edits = merge_edits(live, path, pause->values);
+        if (same_edits(live, edits))
+                return accept_unchanged(pause, live);
+        if (!control_fits(breaks_of(live), edits, &command->error) ||
+            !take_rate(engine, pause, live, &command->error))
                 return true;
         runs_touch(engine, live);
-        if (!set_control(live, breaks_of(live), edits, &command->error))
-                return true;
+        put_control(live, breaks_of(live), edits);
         json_decref(live->edits);
         live->edits = json_object_size(edits) > 0 ? g_steal_pointer(&edits) : NULL;
         render_memo_clear(&live->memo);
-        accept(engine, pause, live, "run.changed",
-               json_pack("{s:s, s:s, s:o}", "by", pause->by, "step", path, "parameters",
-                         names_of(pause->parameters)));
+        accept(engine, pause, live, "run.changed", set_data(pause, path));
         return true;
 }
 
@@ -559,25 +612,41 @@ static PauseRun *pause_new(Engine *engine, const CommandOps *ops, const char *id
         return pause;
 }
 
-/* Names are looked up in the definition here, since that may take long. Without a plan the run has ended, which the command
- * finds, too. */
-static void take_place(Engine *engine, PauseRun *pause, const char *step)
+/* Names are looked up in the definition here. */
+static void take_place(PauseRun *pause, const RunPlan *plan, const char *step)
 {
-        RunPlan *plan = step ? engine_run_plan(engine, pause->id) : NULL;
+        pause->ended = !plan && step;
+        if (plan && step)
+                pause->at = break_parse(plan->definition, step, false, &pause->failure);
+}
 
-        if (!plan)
+/* Each value is checked for its parameter. */
+static void take_values(PauseRun *pause, const RunPlan *plan, const json_t *parameters)
+{
+        const char *name;
+        json_t *given;
+
+        pause->values = json_object();
+        if (!plan || !pause->at)
                 return;
-        pause->at = break_parse(plan->definition, step, false, &pause->failure);
-        run_plan_unref(plan);
+        json_object_foreach((json_t *)parameters, name, given) {
+                json_t *value = edit_value(plan->definition, break_last(pause->at)->component, name, given,
+                                           &pause->failure);
+
+                if (!value)
+                        return;
+                json_object_set_new(pause->values, name, value);
+        }
 }
 
 void engine_continue_run(Engine *engine, const char *id, const char *step, bool single, const char *by,
                          EngineRunDone done, void *arg)
 {
         PauseRun *pause = pause_new(engine, &go_ops, id, by, done, arg);
+        g_autoptr(RunPlan) plan = step ? engine_run_plan(engine, id) : NULL;
 
         pause->step = single;
-        take_place(engine, pause, step);
+        take_place(pause, plan, step);
         inbox_put(&engine->inbox, &pause->run.command);
 }
 
@@ -585,9 +654,10 @@ void engine_set_run(Engine *engine, const char *id, const char *step, const json
                     const char *by, EngineRunDone done, void *arg)
 {
         PauseRun *pause = pause_new(engine, &set_ops, id, by, done, arg);
+        g_autoptr(RunPlan) plan = engine_run_plan(engine, id);
 
-        pause->parameters = json_deep_copy(parameters);
-        take_place(engine, pause, step);
+        take_place(pause, plan, step);
+        take_values(pause, plan, parameters);
         inbox_put(&engine->inbox, &pause->run.command);
 }
 
@@ -595,12 +665,11 @@ void engine_break_run(Engine *engine, const char *id, const json_t *before, cons
                       const char *by, EngineRunDone done, void *arg)
 {
         PauseRun *pause = pause_new(engine, &break_ops, id, by, done, arg);
-        RunPlan *plan = engine_run_plan(engine, id);
+        g_autoptr(RunPlan) plan = engine_run_plan(engine, id);
 
         pause->remove = remove;
         pause->before = break_list_new();
         if (plan && take_breaks(plan->definition, before, false, pause->before, &pause->failure))
                 (void)take_breaks(plan->definition, after, true, pause->before, &pause->failure);
-        g_clear_pointer(&plan, run_plan_unref);
         inbox_put(&engine->inbox, &pause->run.command);
 }

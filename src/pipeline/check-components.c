@@ -7,6 +7,7 @@
 #include "base/keyed-hash.h"
 #include "base/word.h"
 #include "pipeline/condition.h"
+#include "pipeline/declared-type.h"
 #include "pipeline/draft.h"
 #include "pipeline/template.h"
 #include "pipeline/value.h"
@@ -280,29 +281,10 @@ static void check_text(const Check *check, Text text)
 
 /* ---- parameters ---- */
 
-static bool is_path(const char *text)
+static const char *fault_of(const Check *check, const Value *value, ValueType type)
 {
-        return *text &&
-               text[strspn(text, ".abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_-")] ==
-                       '\0';
-}
-
-static const char *type_fault(const Check *check, const Value *value, ValueType type)
-{
-        bool text = value->kind == VALUE_TEXT;
-
-        switch (type) {
-        case TYPE_STRING: return text ? NULL : "must be text";
-        case TYPE_INT: return value->kind == VALUE_INT ? NULL : "must be a whole number";
-        case TYPE_FLOAT:
-                return value->kind == VALUE_INT || value->kind == VALUE_FLOAT ? NULL : "must be a number";
-        case TYPE_PATH:
-                return text && is_path(text_of(check, value->text.text))
-                               ? NULL
-                               : "must be a path of letters, digits, '.', '/', '_' and '-'";
-        case TYPE_LIST: return value->kind == VALUE_LIST ? NULL : "must be a list";
-        default: return "the type must be string, int, float, path or list";
-        }
+        return type_fault(type, (ValueKind)value->kind,
+                          value->kind == VALUE_TEXT ? text_of(check, value->text.text) : NULL);
 }
 
 /* "a whole number, not 'abc'": the value that has not its type. */
@@ -347,7 +329,7 @@ static void check_items(const Check *check, guint32 list)
 static void check_declared(Check *check, guint32 map, const Value *value)
 {
         guint32 fallback = declared_node(check->draft, map, "default");
-        const char *fault = type_fault(check, value, (ValueType)value->type);
+        const char *fault = fault_of(check, value, (ValueType)value->type);
 
         if (value->type == TYPE_NONE) {
                 refuse(check, PE_15, "a map must have the keys 'type' and 'default'");
@@ -374,7 +356,7 @@ static void check_requested_type(const Check *check, const Value *value)
         const char *fault =
                 type == TYPE_NONE || type == TYPE_UNKNOWN || (value->kind == VALUE_TEXT && value->text.pieces)
                         ? NULL
-                        : type_fault(check, value, type);
+                        : fault_of(check, value, type);
 
         if (fault)
                 refuse_type(check, 0, value, type, fault);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "pipeline/declared-type.h"
 #include "pipeline/draft.h"
 
 static bool is_set(const Draft *draft, guint32 node)
@@ -43,18 +44,14 @@ static void check_keys(Draft *draft, guint32 i)
                         "to.");
 }
 
-static bool fits(const Value *value, ValueType type)
+/* A template is checked when it is resolved. */
+static bool fits(const Draft *draft, const Value *value, ValueType type)
 {
-        if (value->kind == VALUE_TEXT && value->text.pieces)
-                return true; /* checked when it is resolved */
-        switch (type) {
-        case TYPE_INT: return value->kind == VALUE_INT;
-        case TYPE_FLOAT: return value->kind == VALUE_INT || value->kind == VALUE_FLOAT;
-        case TYPE_STRING:
-        case TYPE_PATH: return value->kind == VALUE_TEXT;
-        case TYPE_LIST: return value->kind == VALUE_LIST;
-        default: return true;
-        }
+        bool text = value->kind == VALUE_TEXT;
+
+        return (text && value->text.pieces) || type == TYPE_UNKNOWN ||
+               !type_fault(type, (ValueKind)value->kind,
+                           text ? definition_text(&draft->definition, value->text.text) : NULL);
 }
 
 static void check_parameter(Draft *draft, guint32 i, guint32 target, guint32 variable)
@@ -72,7 +69,8 @@ static void check_parameter(Draft *draft, guint32 i, guint32 target, guint32 var
                              "the component '%s' has no parameter '%.50s'%s",
                              component_name(&draft->definition, target), name, hint);
         } else if (draft_variable(draft, variable)->kind != VALUE_NONE &&
-                   !fits(draft_variable(draft, variable), draft_variable(draft, known)->type)) {
+                   !fits(draft, draft_variable(draft, variable),
+                         (ValueType)draft_variable(draft, known)->type)) {
                 draft_refuse(draft, PE_22, draft_value_node(draft, variable), i, suffix,
                              "the component '%s' declares another type for this value",
                              component_name(&draft->definition, target));

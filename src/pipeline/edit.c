@@ -4,17 +4,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "pipeline/template.h"
-
-static const char *const type_names[] = {
-        [TYPE_NONE] = "a number, text or list",
-        [TYPE_STRING] = "a text",
-        [TYPE_INT] = "a whole number",
-        [TYPE_FLOAT] = "a number",
-        [TYPE_PATH] = "a path",
-        [TYPE_LIST] = "a list",
-        [TYPE_UNKNOWN] = "a number, text or list",
-};
+#include "base/word.h"
+#include "pipeline/declared-type.h"
 
 static bool is_in_loop(const Definition *definition, const RenderDag *dag)
 {
@@ -69,54 +60,39 @@ static ValueType declared_type(const Definition *definition, guint32 component, 
         return type;
 }
 
-static bool is_plain(const json_t *value)
+/* "must be a whole number"; NULL: the value is right. */
+static const char *fault_of(ValueType type, const json_t *value)
 {
-        Template found;
-        const json_t *item;
-        size_t i;
-
-        if (json_is_string(value))
-                return !template_find(json_string_value(value), &found);
-        json_array_foreach((json_t *)value, i, item)
-                if (!is_plain(item))
-                        return false;
-        return json_is_number(value) || json_is_array(value);
+        if (type_json_kind(value) == VALUE_NONE)
+                return "must be a number, text or list";
+        if (!type_is_plain(value))
+                return "must be given without templates";
+        return type_json_fault(type, value);
 }
 
-/* A text as the number or list that the type asks for; others stay texts. */
-static json_t *coerce(const char *text, ValueType type)
+static bool no_parameter(const Definition *definition, guint32 component, const char *name, GError **error)
 {
-        gint64 whole;
-        char *end = NULL;
-        double real;
+        guint32 target = component_target(definition, component);
+        g_autofree char *shown = err_shown(name), *hint = NULL;
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const char *near;
 
-        if (type == TYPE_INT && g_ascii_string_to_signed(text, 10, G_MININT64, G_MAXINT64, &whole, NULL))
-                return json_integer(whole);
-        if (type == TYPE_FLOAT) {
-                real = g_ascii_strtod(text, &end);
-                if (end > text && !*end && !text[strspn(text, "0123456789+-.eE")])
-                        return json_real(real);
-        }
-        if (type == TYPE_LIST) {
-                json_t *list = json_parse(text, strlen(text), NULL);
-
-                if (json_is_array(list))
-                        return list;
-                json_decref(list);
-        }
-        return json_string(text);
-}
-
-static bool has_type(const json_t *value, ValueType type)
-{
-        switch (type) {
-        case TYPE_INT: return json_is_integer(value);
-        case TYPE_FLOAT: return json_is_number(value);
-        case TYPE_STRING:
-        case TYPE_PATH: return json_is_string(value);
-        case TYPE_LIST: return json_is_array(value);
-        default: return true;
-        }
+        for (guint32 k = definition->components[target].variables;
+             k < definition->components[target + 1].variables; k++)
+                if (definition->variables[k].role == ROLE_PARAMETER)
+                        g_ptr_array_add(names,
+                                        (gpointer)definition_text(definition, definition->variables[k].name));
+        g_ptr_array_add(names, NULL);
+        near = word_nearest(name, (const char *const *)names->pdata);
+        hint = near              ? g_strdup_printf("Did you mean '%s'?", near)
+               : names->pdata[0] ? g_strjoinv(", ", (char **)names->pdata)
+                                 : NULL;
+        return err_set(error, ERR_INVALID, "'%s' has no parameter '%.80s'\n%s%.500s",
+                       component_name(definition, component), shown,
+                       near   ? ""
+                       : hint ? "Its parameters: "
+                              : "It has no parameters.",
+                       hint ? hint : "");
 }
 
 json_t *edit_value(const Definition *definition, guint32 component, const char *name, const json_t *given,
@@ -124,20 +100,24 @@ json_t *edit_value(const Definition *definition, guint32 component, const char *
 {
         guint32 text = find_name(definition, component, name);
         ValueType type = text ? declared_type(definition, component, text) : TYPE_NONE;
-        json_t *value;
+        g_autoptr(json_t) value = NULL;
+        g_autofree char *given_text = NULL, *shown = NULL;
+        const char *fault;
 
         if (!text) {
-                err_set(error, ERR_INVALID, "'%s' has no parameter '%.80s'",
-                        component_name(definition, component), name);
+                no_parameter(definition, component, name, error);
                 return NULL;
         }
         if (type != TYPE_NONE && json_is_string(given) && !*json_string_value(given))
                 return json_null();
-        value = json_is_string(given) ? coerce(json_string_value(given), type) : json_incref((json_t *)given);
-        if (is_plain(value) && has_type(value, type))
-                return value;
-        json_decref(value);
-        err_set(error, ERR_INVALID, "the parameter '%.80s' of '%s' must be %s, without templates", name,
-                component_name(definition, component), type_names[type]);
+        value = type_convert(type, given);
+        fault = fault_of(type, value);
+        if (!fault)
+                return g_steal_pointer(&value);
+        given_text = json_is_string(given) ? g_strdup(json_string_value(given))
+                                           : json_dumps(given, JSON_ENCODE_ANY);
+        shown = err_shown(given_text);
+        err_set(error, ERR_INVALID, "the parameter '%.80s' of '%s' %s, not '%.40s'", name,
+                component_name(definition, component), fault, shown);
         return NULL;
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "pipeline/declared-type.h"
 #include "pipeline/draft.h"
-#include "pipeline/value.h"
 
 static void refuse(Draft *draft, ProblemClass class, const char *key, const char *format, ...)
         G_GNUC_PRINTF(4, 5);
@@ -43,39 +43,14 @@ static bool fill_plain(Draft *draft, const json_t *json, Value *ret)
                 ret->kind = VALUE_INT;
                 ret->whole = json_integer_value(json);
         } else if (json_is_real(json)) {
-                ret->kind = value_whole(json_real_value(json), &ret->whole) ? VALUE_INT : VALUE_FLOAT;
-                if (ret->kind == VALUE_FLOAT)
-                        ret->real = json_real_value(json);
+                ret->kind = VALUE_FLOAT; /* a whole one was converted */
+                ret->real = json_real_value(json);
         } else if (json_is_string(json)) {
                 fill_text(draft, json_string_value(json), ret);
         } else {
                 return json_is_array(json) && fill_list(draft, json, ret);
         }
         return true;
-}
-
-/* A text as the number or list that the type asks for, if it is one. Others stay texts, which the type
- * refuses later. */
-static void coerce(Draft *draft, ValueType type, Value *value)
-{
-        g_autofree char *text = g_strdup(draft->texts->str + value->text.text);
-        Value list = *value;
-        char *end = NULL;
-        double real;
-
-        if (type == TYPE_INT &&
-            g_ascii_string_to_signed(text, 10, G_MININT64, G_MAXINT64, &list.whole, NULL)) {
-                list.kind = VALUE_INT;
-        } else if (type == TYPE_FLOAT) {
-                real = g_ascii_strtod(text, &end);
-                if (end == text || *end || text[strspn(text, "0123456789+-.eE")])
-                        return;
-                list.kind = VALUE_FLOAT;
-                list.real = real;
-        } else if (type != TYPE_LIST || !compile_json_list(draft, text, &list)) {
-                return;
-        }
-        *value = list;
 }
 
 ValueType draft_declared_type(const Draft *draft, guint32 component, const Value *parameter)
@@ -108,10 +83,11 @@ typedef struct {
 static const Value *value_for(Draft *draft, Wanted *wanted, ValueType type)
 {
         Value *value = &wanted->values[type];
+        g_autoptr(json_t) json = type_convert(type, wanted->json);
 
         if (wanted->known[type] || wanted->refused)
                 return wanted->refused ? NULL : value;
-        if (!fill_plain(draft, wanted->json, value)) {
+        if (!fill_plain(draft, json, value)) {
                 bool list = json_is_array(wanted->json);
 
                 wanted->refused = true;
@@ -120,8 +96,6 @@ static const Value *value_for(Draft *draft, Wanted *wanted, ValueType type)
                             : "must be a number, text or list");
                 return NULL;
         }
-        if (value->kind == VALUE_TEXT && !value->text.pieces)
-                coerce(draft, type, value);
         wanted->known[type] = true;
         draft_look(draft);
         return value;

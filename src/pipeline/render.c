@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/keyed-hash.h"
+#include "pipeline/declared-type.h"
 #include "pipeline/edit.h"
 #include "pipeline/render-internal.h"
 #include "pipeline/value.h"
@@ -328,28 +329,19 @@ static json_t *resolve_pieces(Resolver *resolver, const Text *text, const Need *
         }
 }
 
-static bool has_type(const json_t *value, ValueType type)
-{
-        switch (type) {
-        case TYPE_INT: return json_is_integer(value);
-        case TYPE_FLOAT: return json_is_number(value);
-        case TYPE_STRING:
-        case TYPE_PATH: return json_is_string(value);
-        case TYPE_LIST: return json_is_array(value);
-        default: return true;
-        }
-}
-
 /* The type that the target at the end of the chain declares. */
 static bool check_type(const RenderContext *context, const Need *need, const json_t *value, GError **error)
 {
         guint32 target = component_target(context->definition, need->component);
         guint32 at = component_find(context->definition, target, ROLE_PARAMETER, need->name);
+        const char *fault =
+                at == (guint32)DEFINITION_NONE
+                        ? NULL
+                        : type_json_fault((ValueType)context->definition->variables[at].type, value);
 
-        if (at == (guint32)DEFINITION_NONE || has_type(value, context->definition->variables[at].type))
-                return true;
-        return err_set(error, ERR_INVALID, "RE-03: the parameter '%s' of '%s' has not its declared type",
-                       text_at(context, need->name), component_name(context->definition, need->component));
+        return !fault || err_set(error, ERR_INVALID, "RE-03: the parameter '%s' of '%s' %s",
+                                 text_at(context, need->name),
+                                 component_name(context->definition, need->component), fault);
 }
 
 /* The value to which the parameter was changed; borrowed, or NULL. */

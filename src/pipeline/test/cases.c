@@ -303,6 +303,10 @@ static const Case flow[] = {
         { "C090", A "components: {c: {command: '{{zz}}'}}", "PE-10" },
         { "R-24", REF(", parameters: {t: '{{PF_RUN_ID}}'}, " REF_IN) },
         { "R-24-type", REF(", parameters: {t: x}, " REF_IN), "PE-22" },
+        { "R-24-path",
+          "components: {c: {parameters: {d: {type: path, default: x}}}}\n"
+          "entry_points: {a: {reference: {component: c}, parameters: {d: 'a b'}}}",
+          "PE-22" },
         { "reference-condition",
           FS "components: {c: {condition: 1 > 0, " OUT
              "}}\nentry_points: {r: {reference: {component: c}}, s: {deps: r, "

@@ -274,14 +274,20 @@ static void test_references(void)
                 &run,
                 "components: {cp3: {command: '{{p1}} {{p3}} {{p4}} {{PF_STEP_NAME}}', parameters: {p1: 3, p3: 3, p4: 5}}, "
                 "cp2: {reference: {component: cp3}, parameters: {p1: 2, p3: 5}}, cp1: {reference: {component: "
-                "cp2}, parameters: {p1: 1}}, t: {parameters: {n: {type: int, default: 1}}}}\n"
+                "cp2}, parameters: {p1: 1}}, t: {parameters: {n: {type: int, default: 1}}}, "
+                "u: {parameters: {d: {type: path, default: x}}}}\n"
                 "entry_points: {ref1: {reference: {component: cp1}, parameters: {p1: 10}}, bad: {reference: {component: "
-                "t}, parameters: {n: '{{PF_RUN_ID}}'}}}");
+                "t}, parameters: {n: '{{PF_RUN_ID}}'}}, from: {parameters: {d: 'a b'}}, "
+                "path: {deps: from, reference: {component: u}, parameters: {d: '{{from.d}}'}}}");
         rendered = render(&run, &run.root, "ref1", 0, NULL, NULL);
         g_assert_cmpstr(rendered.command, ==, "10 5 5 ref1");
         g_assert_null(
                 render_parameters(&run.context, &run.root, component_named(run.definition, "bad"), &error));
-        g_assert_true(g_str_has_prefix(error->message, "RE-03"));
+        g_assert_cmpstr(error->message, ==, "RE-03: the parameter 'n' of 'bad' must be a whole number");
+        g_clear_error(&error);
+        g_assert_null(
+                render_parameters(&run.context, &run.root, component_named(run.definition, "path"), &error));
+        g_assert_true(g_str_has_prefix(error->message, "RE-03: the parameter 'd' of 'path' must be a path"));
         definition_free(run.definition);
 }
 
