@@ -42,7 +42,7 @@ def look_at(server, found, nodes):
     """The chain that determined the time of the run, and its picture."""
     chain = server.get(f"/v1/runs/{found['id']}/critical-path").json
     assert [item["path"] for item in chain["items"]] == ["load", "clean"] and chain["left_out"] == 0
-    parts = ("slot_ms", "queue_ms", "prepare_ms", "run_ms")
+    parts = ("slot_ms", "queue_ms", "prepare_ms", "run_ms", "cache_ms")
     assert sum(chain[part] for part in parts) == sum(item[part] for item in chain["items"] for part in parts)
     assert sum(chain[part] for part in parts) <= chain["total_ms"]
     shown = server.paddle("run", "show", found["id"]).stdout
@@ -52,6 +52,7 @@ def look_at(server, found, nodes):
     assert steps["load"]["job"] == nodes["load"]["job"] and steps["clean"]["post_process"]
     picture = server.paddle("run", "show", found["id"], "--svg").stdout
     assert "<title>load: failed, " in picture and "<title>summary: cancelled\n" in picture
+    assert ">longest chain: " in picture and picture.count("\non the longest chain\n") == 2
     assert picture == server.get(f"/v1/runs/{found['id']}/picture").body.decode()
     whole = server.get(f"/v1/runs/{found['id']}/definition").json
     assert whole["definition"] == (EXAMPLES / "failure.yaml").read_text() and "package" in whole["request"]

@@ -92,6 +92,24 @@ def test_a_second_run_is_reused(server, ann, marks):
     assert why(ann, first, "fit")["result"] == "ran"
 
 
+def test_where_the_time_of_cached_steps_went(server, ann, marks):
+    """The chain does not end at a step that the cache gave. Its time is not that of the job that once ran."""
+    text = chain("timed", marks, make="sleep 1; echo data") + "  last: {deps: fit, command: 'true', cache: {enable: false}}\n"
+    first = run(server, ann, text)
+    second = run(server, ann, text)
+    found = ann.get(f"/v1/runs/{second}/critical-path").json
+    steps = {item["path"]: item for item in found["items"]}
+    assert list(steps) == ["make", "fit", "last"]
+    assert [item["cached"] for item in found["items"]] == [True, True, False]
+    for name in ("make", "fit"):
+        assert [steps[name][part] for part in ("slot_ms", "queue_ms", "prepare_ms", "run_ms")] == [0, 0, 0, 0]
+        assert steps[name]["cache_ms"] <= found["total_ms"]
+    parts = {item["path"]: item["cached"] for item in ann.get(f"/v1/runs/{second}/steps").json["items"]}
+    assert parts == {"make": 1, "fit": 1, "last": 0}
+    assert ann.get(f"/v1/runs/{second}/picture").body.decode().count(">from the cache<") == 2
+    assert not any(item["cached"] for item in ann.get(f"/v1/runs/{first}/critical-path").json["items"])
+
+
 def test_a_hand_changed_artifact(server, ann, marks):
     """3.13.5: a file that was changed after its step makes only the step run again that reads it. R-30: one that is gone
     is no hit."""

@@ -392,7 +392,8 @@ enum {
 
 static gint64 chain_time(const json_t *step)
 {
-        return int_of(step, "queue_ms") + int_of(step, "prepare_ms") + int_of(step, "run_ms");
+        return int_of(step, "queue_ms") + int_of(step, "prepare_ms") + int_of(step, "run_ms") +
+               int_of(step, "cache_ms");
 }
 
 static gint compare_chain_times(gconstpointer a, gconstpointer b)
@@ -494,7 +495,8 @@ static GPtrArray *time_shares(const json_t *chain)
         } shares[] = { { "run_ms", "running" },
                        { "slot_ms", "waiting for a slot" },
                        { "queue_ms", "in the queue" },
-                       { "prepare_ms", "being prepared" } };
+                       { "prepare_ms", "being prepared" },
+                       { "cache_ms", "asking the cache" } };
         GPtrArray *words = g_ptr_array_new_with_free_func(g_free);
 
         for (gsize i = 0; i < G_N_ELEMENTS(shares); i++)

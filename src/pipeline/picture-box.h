@@ -20,6 +20,7 @@ typedef enum {
 typedef struct {
         guint32 from, to;
         bool always; /* also after a failure */
+        bool chain;  /* of the longest chain */
 } BoxLine;
 
 typedef struct Box Box;
@@ -27,6 +28,8 @@ struct Box {
         BoxKind kind;
         int state; /* NodeState or BOX_DEFINITION */
         bool loops, looks, disabled;
+        bool paused; /* it waits at a pause, whatever its state */
+        bool chain;  /* it, or something in it, is on the longest chain */
         char *name;
         GPtrArray *notes;           /* lines below the name */
         char *title;                /* of <title> */
@@ -50,5 +53,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Box, box_free)
 
 /* Sizes and places of a box and of all in it, with layers that follow each other downwards or to the right. */
 void box_place(Box *box, bool down);
-/* The SVG of a box that was placed. `heading` and `about` are lines above it. The caller's. */
-char *box_draw(const Box *box, const char *heading, const char *about);
+typedef struct {
+        const char *heading;
+        const char *about[3]; /* lines below it; NULL ends them */
+        const char *chain;    /* what the longest chain is, for the legend; or NULL */
+} BoxPage;
+
+/* The SVG of a box that was placed, with lines above it, and with a legend of the signs in it below. The caller's. */
+char *box_draw(const Box *box, const BoxPage *page);

@@ -24,7 +24,12 @@ enum {
         NAME_CHARS = 44, /* characters */
         NOTE_CHARS = 46,
         HEADING_CHARS = 60,
+        ABOUT_CHARS = 110,
         WIDTH_MIN = 84,
+        HALO = 4,       /* from a box to its outline of the longest chain */
+        LEGEND = 20,    /* height of a line of the legend */
+        SAMPLE = 26,    /* width of the sample of a line in it */
+        ENTRY_GAP = 16, /* between its entries */
 };
 
 #define BOLD 1.12 /* the width of bold letters */
@@ -301,10 +306,12 @@ static void put_words(GString *out, const char *class, double x, double y, const
 
 /* ---- signs of states ---- */
 
+enum { LOOK_PAUSED = NODE_STATES, LOOKS };
+
 /* The class of a state, and its sign in a circle of radius 7 around 0, 0. */
 static const struct {
         const char *class, *sign;
-} looks[NODE_STATES] = {
+} looks[LOOKS] = {
         [NODE_NONE] = { "pending", "<circle class=\"paddle-ring\" r=\"6\"/>" },
         [NODE_LOOKING] = { "pending", "<circle class=\"paddle-ring\" r=\"6\"/>" },
         [NODE_STARTING] = { "pending", "<circle class=\"paddle-ring\" r=\"6\"/>" },
@@ -323,20 +330,28 @@ static const struct {
                              "<circle class=\"paddle-ring\" r=\"6\"/><path class=\"paddle-stroke-own\" d=\"M-4 4L4-4\"/>" },
         [NODE_SKIPPED] = { "skipped",
                            "<path class=\"paddle-stroke-own\" d=\"M-6-4L-1 0L-6 4M0-4L5 0L0 4\"/>" },
+        [LOOK_PAUSED] = { "paused",
+                          "<circle class=\"paddle-ring\" r=\"6\"/><path class=\"paddle-stroke-own\" d=\"M-2-2.5v5M2-2.5v5\"/>" },
 };
 
-static void put_sign(GString *out, int state, double x, double y)
+/* Which of the looks; of a box with a state. */
+static int look_of(const Box *box)
 {
-        g_string_append_printf(out, "<g class=\"paddle-s-%s\"", looks[state].class);
+        return box->paused ? LOOK_PAUSED : box->state;
+}
+
+static void put_sign(GString *out, int look, double x, double y)
+{
+        g_string_append_printf(out, "<g class=\"paddle-s-%s\"", looks[look].class);
         put_shape(out, " transform=\"translate(# #)\">", x, y);
-        g_string_append_printf(out, "%s</g>\n", looks[state].sign);
+        g_string_append_printf(out, "%s</g>\n", looks[look].sign);
 }
 
 /* ---- boxes ---- */
 
 static const char *class_of(const Box *box)
 {
-        return box->state != BOX_DEFINITION ? looks[box->state].class : box->disabled ? "skipped" : "none";
+        return box->state != BOX_DEFINITION ? looks[look_of(box)].class : box->disabled ? "skipped" : "none";
 }
 
 static void put_rectangle(GString *out, const char *class, double x, double y, double width, double height,
@@ -375,7 +390,7 @@ static void put_head(GString *out, const Box *box)
         g_autofree char *name = cut(box->name, NAME_CHARS);
 
         if (sign)
-                put_sign(out, box->state, PAD + 6, y - 4.5);
+                put_sign(out, look_of(box), PAD + 6, y - 4.5);
         put_words(out, is_frame(box) ? "paddle-frame-name" : "paddle-name", x, y, name);
         for (guint i = 0; i < box->notes->len; i++) {
                 g_autofree char *note = cut(box->notes->pdata[i], NOTE_CHARS);
@@ -396,15 +411,26 @@ static const char *rectangle_class(const Box *box)
 
 static void put_box(GString *out, const Box *box);
 
+static void put_arrow(GString *out, const BoxLine *line, double x, double y, bool down)
+{
+        double wide = line->chain ? 5.5 : 4;
+
+        g_string_append_printf(out, "<path class=\"paddle-arrow%s\" ", line->chain ? " paddle-chain" : "");
+        if (down)
+                put_shape(out, "d=\"M# #l# -8h#z\"/>\n", x, y, -wide, 2 * wide);
+        else
+                put_shape(out, "d=\"M# #l-8 #v#z\"/>\n", x, y, -wide, 2 * wide);
+}
+
 /* From the end of a box along its layer, and with a curve from each layer to the next; an arrow at the end. */
-static void put_line(GString *out, const Box *box, const GArray *route, double head, bool always)
+static void put_line(GString *out, const Box *box, const GArray *route, double head, const BoxLine *line)
 {
         const LayoutPoint *points = (const LayoutPoint *)(const void *)route->data;
         guint n = route->len;
         double end = points[n - 1].along - 7; /* where the arrow begins */
 
-        g_string_append(out, always ? "<path class=\"paddle-line paddle-always\" d=\""
-                                    : "<path class=\"paddle-line\" d=\"");
+        g_string_append_printf(out, "<path class=\"paddle-line%s%s\" d=\"",
+                               line->always ? " paddle-always" : "", line->chain ? " paddle-chain" : "");
         for (guint i = 0; i < n; i++) {
                 double along = i + 1 == n ? end : points[i].along;
                 double before = i > 0 ? points[i - 1].along : 0, half = (before + along) / 2;
@@ -427,20 +453,22 @@ static void put_line(GString *out, const Box *box, const GArray *route, double h
                 }
         }
         g_string_append(out, "\"/>");
-        if (box->down)
-                put_shape(out, "<path class=\"paddle-arrow\" d=\"M# #l-4-8h8z\"/>\n",
-                          box->inset + points[n - 1].across, head + points[n - 1].along);
-        else
-                put_shape(out, "<path class=\"paddle-arrow\" d=\"M# #l-8-4v8z\"/>\n",
-                          box->inset + points[n - 1].along, head + points[n - 1].across);
+        put_arrow(out, line, box->inset + (box->down ? points[n - 1].across : points[n - 1].along),
+                  head + (box->down ? points[n - 1].along : points[n - 1].across), box->down);
 }
 
+/* Lines of the longest chain lie above the others. */
 static void put_children(GString *out, const Box *box)
 {
         double head = head_height(box);
 
-        for (guint i = 0; i < box->routes->len; i++)
-                put_line(out, box, box->routes->pdata[i], head, g_array_index(box->lines, BoxLine, i).always);
+        for (int chain = 0; chain < 2; chain++)
+                for (guint i = 0; i < box->routes->len; i++) {
+                        const BoxLine *line = &g_array_index(box->lines, BoxLine, i);
+
+                        if (line->chain == (chain == 1))
+                                put_line(out, box, box->routes->pdata[i], head, line);
+                }
         for (guint i = 0; i < box->children->len; i++)
                 put_box(out, box->children->pdata[i]);
 }
@@ -458,6 +486,9 @@ static void put_box(GString *out, const Box *box)
                 g_string_append(out, "</title>");
         }
         g_string_append_c(out, '\n');
+        if (box->chain)
+                put_rectangle(out, "paddle-halo", -HALO, -HALO, box->width + stack_of(box) + 2 * HALO,
+                              box->height + stack_of(box) + 2 * HALO, radius + HALO);
         for (int i = is_several(box) ? 2 : 0; i >= 0; i--)
                 put_rectangle(out, class, i * STACK, i * STACK, box->width, box->height, radius);
         put_head(out, box);
@@ -466,7 +497,7 @@ static void put_box(GString *out, const Box *box)
         g_string_append(out, "</g>\n");
 }
 
-/* ---- the whole ---- */
+/* ---- styles ---- */
 
 /* Names of classes begin with paddle-, since a page may contain several pictures and its own styles. */
 static const char style[] =
@@ -481,6 +512,9 @@ static const char style[] =
         ".paddle-picture .paddle-line{fill:none;stroke:#8c959f;stroke:var(--c-line);stroke-width:1.4}\n"
         ".paddle-picture .paddle-always{stroke-dasharray:5 4}\n"
         ".paddle-picture .paddle-arrow{fill:#8c959f;fill:var(--c-line)}\n"
+        ".paddle-picture .paddle-line.paddle-chain{stroke:#1f2328;stroke:var(--c-text);stroke-width:3}\n"
+        ".paddle-picture .paddle-arrow.paddle-chain{fill:#1f2328;fill:var(--c-text)}\n"
+        ".paddle-picture .paddle-halo{fill:none;stroke:#1f2328;stroke:var(--c-text);stroke-width:2}\n"
         ".paddle-picture .paddle-box{fill:#fff;fill:var(--c-back);stroke:currentColor;stroke-width:1.4}\n"
         ".paddle-picture .paddle-dag{fill:#f6f8fa;fill:var(--c-dag);stroke:currentColor;stroke-width:1.2}\n"
         ".paddle-picture .paddle-frame{fill:none;stroke:#8c959f;stroke:var(--c-line);stroke-width:1;stroke-dasharray:2 4}\n"
@@ -497,6 +531,7 @@ static const char style[] =
         ".paddle-picture .paddle-s-succeeded{color:#1a7f37}\n"
         ".paddle-picture .paddle-s-failed{color:#cf222e}\n"
         ".paddle-picture .paddle-s-terminated{color:#bc4c00}\n"
+        ".paddle-picture .paddle-s-paused{color:#8250df}\n"
         ".paddle-picture .paddle-s-cancelled,.paddle-picture .paddle-s-skipped{color:#8c959f}\n"
         ".paddle-picture .paddle-s-pending>.paddle-box,.paddle-picture .paddle-s-cancelled>.paddle-box,"
         ".paddle-picture .paddle-s-skipped>.paddle-box,.paddle-picture .paddle-s-pending>.paddle-dag,"
@@ -510,32 +545,148 @@ static const char style[] =
         ".paddle-picture .paddle-s-succeeded{color:#3fb950}\n"
         ".paddle-picture .paddle-s-failed{color:#f85149}\n"
         ".paddle-picture .paddle-s-terminated{color:#db6d28}\n"
+        ".paddle-picture .paddle-s-paused{color:#ab7df8}\n"
         "}\n"
         "</style>\n";
 
-char *box_draw(const Box *box, const char *heading, const char *about)
+/* ---- the legend ---- */
+
+typedef struct {
+        int look; /* LOOKS: the longest chain */
+        const char *words;
+        double x, y; /* set by place_legend: the corner of its line */
+} Entry;
+
+/* The looks of the boxes that are drawn. */
+static void find_looks(const Box *box, bool found[LOOKS])
+{
+        if (box->state != BOX_DEFINITION)
+                found[look_of(box)] = true;
+        for (guint i = 0; box->children && i < box->children->len; i++)
+                find_looks(box->children->pdata[i], found);
+}
+
+static double entry_width(const Entry *entry)
+{
+        return (entry->look == LOOKS ? SAMPLE + 8 : SIGN) + text_width(entry->words, NOTE_SIZE);
+}
+
+/* The entries, each sign once. */
+static guint list_entries(const Box *box, const BoxPage *page, Entry ret[LOOKS + 1])
+{
+        bool found[LOOKS] = { false };
+        guint n = 0;
+
+        find_looks(box, found);
+        if (page->chain)
+                ret[n++] = (Entry){ .look = LOOKS, .words = page->chain };
+        for (int look = 0; look < LOOKS; look++)
+                if (found[look] && look != NODE_LOOKING && look != NODE_STARTING)
+                        ret[n++] = (Entry){ .look = look,
+                                            .words = look == LOOK_PAUSED     ? "paused"
+                                                     : look == NODE_NONE     ? "waits"
+                                                     : look == NODE_STOPPING ? "stopping"
+                                                                             : looks[look].class };
+        return n;
+}
+
+/* In lines of this width, from 0, 0. Returns their height. */
+static double place_legend(Entry *entries, guint n, double width)
+{
+        double x = 0, y = 0;
+
+        for (guint i = 0; i < n; i++) {
+                double wide = entry_width(&entries[i]);
+
+                if (x > 0 && x + wide > width) {
+                        x = 0;
+                        y += LEGEND;
+                }
+                entries[i].x = x;
+                entries[i].y = y;
+                x += wide + ENTRY_GAP;
+        }
+        return n > 0 ? y + LEGEND : 0;
+}
+
+static void put_entry(GString *out, const Entry *entry, double x, double y)
+{
+        double middle = y + LEGEND / 2.0;
+
+        if (entry->look < LOOKS) {
+                put_sign(out, entry->look, x + 7, middle);
+                put_words(out, "paddle-note", x + SIGN, middle + 4, entry->words);
+                return;
+        }
+        put_shape(out, "<path class=\"paddle-line paddle-chain\" d=\"M# #h#\"/>\n", x, middle,
+                  (double)SAMPLE);
+        put_words(out, "paddle-note", x + SAMPLE + 8, middle + 4, entry->words);
+}
+
+/* ---- the page ---- */
+
+/* The lines above a picture, and the size that it needs. */
+typedef struct {
+        char *heading, *about[G_N_ELEMENTS(((BoxPage *)NULL)->about)];
+        double width, height; /* of them */
+} Top;
+
+static void top_clear(Top *top)
+{
+        g_free(top->heading);
+        for (gsize i = 0; i < G_N_ELEMENTS(top->about); i++)
+                g_free(top->about[i]);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Top, top_clear)
+
+static void measure_top(const BoxPage *page, Top *ret)
+{
+        ret->heading = cut(page->heading, HEADING_CHARS);
+        ret->width = text_width(ret->heading, HEADING_SIZE) * BOLD;
+        ret->height = MARGIN + HEADING_SIZE + PAD + (page->chain ? HALO : 0);
+        for (gsize i = 0; i < G_N_ELEMENTS(page->about) && page->about[i]; i++) {
+                ret->about[i] = cut(page->about[i], ABOUT_CHARS);
+                ret->width = MAX(ret->width, text_width(ret->about[i], NOTE_SIZE));
+                ret->height += LINE;
+        }
+}
+
+static void put_top(GString *out, const Top *top)
+{
+        put_words(out, "paddle-heading", MARGIN, MARGIN + HEADING_SIZE - 3, top->heading);
+        for (gsize i = 0; i < G_N_ELEMENTS(top->about) && top->about[i]; i++)
+                put_words(out, "paddle-note", MARGIN, MARGIN + HEADING_SIZE + (i + 1.0) * LINE,
+                          top->about[i]);
+}
+
+char *box_draw(const Box *box, const BoxPage *page)
 {
         GString *out = g_string_new(NULL);
-        double top = MARGIN + HEADING_SIZE + (about ? LINE : 0) + PAD, head = head_height(box);
-        g_autofree char *shown = cut(heading, HEADING_CHARS);
-        double text = MAX(text_width(shown, HEADING_SIZE) * BOLD, about ? text_width(about, NOTE_SIZE) : 0);
-        double width = ceil(MAX(box->width - 2 * FRAME_PAD, text) + 2 * MARGIN);
-        double height = ceil(top + box->height - head - FRAME_PAD + MARGIN);
+        g_auto(Top) top = { 0 };
+        Entry entries[LOOKS + 1];
+        guint n = list_entries(box, page, entries);
+        double head = head_height(box), width, height, legend, below;
 
+        measure_top(page, &top);
+        width = ceil(MAX(box->width - 2 * FRAME_PAD, top.width) + 2 * MARGIN);
+        legend = place_legend(entries, n, width - 2 * MARGIN);
+        below = top.height + box->height - head - FRAME_PAD + (legend > 0 ? PAD : 0);
+        height = ceil(below + legend + MARGIN);
         put_shape(
                 out,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"paddle-picture\" role=\"img\" width=\"#\" "
                 "height=\"#\" viewBox=\"0 0 # #\" style=\"max-width:100%;height:auto\">\n<title>",
                 width, height, width, height);
-        put_text(out, heading);
+        put_text(out, page->heading);
         g_string_append(out, "</title>\n");
         g_string_append(out, style);
         put_rectangle(out, "paddle-back", 0, 0, width, height, 8);
-        put_words(out, "paddle-heading", MARGIN, MARGIN + HEADING_SIZE - 3, shown);
-        if (about)
-                put_words(out, "paddle-note", MARGIN, MARGIN + HEADING_SIZE + LINE, about);
-        put_shape(out, "<g transform=\"translate(# #)\">\n", (double)MARGIN - box->inset, top - head);
+        put_top(out, &top);
+        put_shape(out, "<g transform=\"translate(# #)\">\n", (double)MARGIN - box->inset, top.height - head);
         put_children(out, box);
-        g_string_append(out, "</g>\n</svg>\n");
+        g_string_append(out, "</g>\n");
+        for (guint i = 0; i < n; i++)
+                put_entry(out, &entries[i], MARGIN + entries[i].x, below + entries[i].y);
+        g_string_append(out, "</svg>\n");
         return g_string_free(out, FALSE);
 }

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/word.h"
 #include "pipeline/picture-box.h"
+#include "pipeline/picture-chain.h"
 #include "pipeline/show.h"
 
 enum {
@@ -23,6 +24,7 @@ typedef struct {
         const Picture *picture;
         GQueue open;       /* Box of a DAG whose components are not drawn yet */
         GHashTable *sizes; /* of bodies of DAGs: how many boxes they need */
+        ChainMarks *marks; /* or NULL */
         guint boxes, lines;
         bool less; /* something is drawn in less detail */
 } Build;
@@ -135,11 +137,27 @@ static void take_state(const Build *build, Box *box, int around)
         if (!build->picture->parts)
                 return;
         box->state = part ? run_part_state(part, (NodeState)around) : run_part_absent((NodeState)around);
+        box->chain = build->marks && part && chain_marks_has(build->marks, box->part);
+        box->paused = part && run_part_is_paused(part);
         if (!part)
                 return;
         box->count = part->items;
         for (int i = 0; i < NODE_STATES; i++)
                 box->counts[i] = part->counts[i];
+}
+
+/* "from the cache", "3 from the cache" */
+static char *cached_text(const RunPart *part)
+{
+        return part->cached == part->made ? g_strdup("from the cache")
+                                          : g_strdup_printf("%u from the cache", part->cached);
+}
+
+static const char *pause_text(const RunPart *part)
+{
+        return part->pause == RUN_PAUSE_AFTER  ? "paused after it"
+               : part->loops && part->made > 0 ? "paused before its next item"
+                                               : "paused before it";
 }
 
 /* The lines of the box of a run: its duration, and what became of its items. */
@@ -155,6 +173,10 @@ static void note_run(const Build *build, Box *box)
         else if (time || counts)
                 add_note(box, g_strconcat(counts ? counts : "", counts && time ? "; " : "", time ? time : "",
                                           NULL));
+        if (part && part->cached > 0)
+                add_note(box, cached_text(part));
+        if (part && part->pause)
+                add_note(box, g_strdup(pause_text(part)));
 }
 
 static void write_title(const Build *build, Box *box)
@@ -174,9 +196,11 @@ static void write_title(const Build *build, Box *box)
 
         if (box->state != BOX_DEFINITION)
                 g_string_append_printf(title, ": %s%s%s",
-                                       box->state == NODE_NONE ? "waits"
-                                                               : node_state_name((NodeState)box->state),
+                                       box->paused               ? "paused"
+                                       : box->state == NODE_NONE ? "waits"
+                                                                 : node_state_name((NodeState)box->state),
                                        time ? ", " : "", time ? time : "");
+        add_detail(title, "", box->chain ? "on the longest chain" : NULL);
         add_detail(title, "", counts);
         add_detail(title, "", part ? part->message : NULL);
         add_detail(title, "uses", extra->reference ? component_name(definition, extra->reference) : NULL);
@@ -271,6 +295,7 @@ static void stack_add(const Build *build, Box *stack, guint32 component, guint32
                 stack->title = g_strconcat(title, *title ? ", " : "", box->name, NULL);
         }
         stack->count++;
+        stack->chain |= box->chain;
         if (box->state != BOX_DEFINITION)
                 stack->counts[box->state == NODE_LOOKING || box->state == NODE_STARTING ? NODE_NONE
                                                                                         : box->state]++;
@@ -552,6 +577,25 @@ static void leave_closed(Build *build, Box *dag)
         add_note(dag, count_format(at[1].children - at->children, "component"));
 }
 
+/* Marks the lines between boxes that follow each other in the longest chain, and in a row of stacks those between them. */
+static void mark_lines(const Build *build, const Inside *inside, guint32 part)
+{
+        const GArray *links = build->marks ? chain_marks_links(build->marks, part) : NULL;
+
+        for (guint i = 0; links && i < links->len; i++) {
+                const ChainLink *link = &g_array_index(links, ChainLink, i);
+                guint32 from = inside->box_of[link->from - inside->first],
+                        to = inside->box_of[link->to - inside->first];
+
+                for (guint k = 0; k < inside->lines->len; k++) {
+                        BoxLine *line = &g_array_index(inside->lines, BoxLine, k);
+
+                        line->chain |= inside->alike ? line->from == from && line->to == to
+                                                     : line->from >= from && line->to <= to;
+                }
+        }
+}
+
 static void expand(Build *build, Box *dag, guint32 body, bool outermost)
 {
         const Component *at = &build->picture->definition->components[body];
@@ -565,6 +609,7 @@ static void expand(Build *build, Box *dag, guint32 body, bool outermost)
         }
         if (!fill_boxes(build, &inside, n, dag))
                 return;
+        mark_lines(build, &inside, dag->part);
         build->boxes += n;
         build->lines += inside.lines->len;
         dag->children = g_steal_pointer(&inside.boxes);
@@ -652,7 +697,11 @@ static Box *build_all(Build *build)
         const Definition *definition = build->picture->definition;
         const Component *post = &definition->components[DEFINITION_POST];
         g_autoptr(Box) entries = frame_new(build, "entry points", RUN_PART_ROOT), end = NULL;
-        const BoxLine line = { .from = 0, .to = 1, .always = true };
+        const BoxLine line = { .from = 0,
+                               .to = 1,
+                               .always = true,
+                               .chain = build->marks && chain_marks_has(build->marks, RUN_PART_POST) &&
+                                        chain_marks_has(build->marks, RUN_PART_ROOT) };
         Box *all;
 
         expand(build, entries, DEFINITION_ROOT, true);
@@ -688,18 +737,43 @@ static char *heading_of(const Picture *picture)
                                time);
 }
 
-static char *about(const Build *build)
+/* What a reader should know of the whole; NULL: nothing. */
+static char *remark_of(const Build *build)
 {
         const RunRecord *run = build->picture->run;
-        g_autofree char *count = definition_count(build->picture->definition);
-        g_autofree char *message = run && run->message ? line_of(run->message) : NULL;
+        bool partial = run && run_parts_are_partial(build->picture->parts);
+        g_autofree char *rest = run ? g_strdup_printf("`paddle run show %s` lists the rest", run->id)
+                                    : g_strdup("`paddle pipeline show` lists all");
 
-        return g_strconcat(message ? message : count,
-                           build->less ? "; drawn in less detail, since it is large" : "",
-                           build->picture->parts && run_parts_are_partial(build->picture->parts)
-                                   ? "; the states of some components are not known"
-                                   : "",
-                           NULL);
+        if (!build->less && !partial)
+                return NULL;
+        return g_strdup_printf("%s%s%s: %s",
+                               build->less ? "large: alike and inner steps are drawn as one box" : "",
+                               build->less && partial ? ", and " : "",
+                               partial ? "the states of some components are not known" : "", rest);
+}
+
+/* "longest chain: 12.3 s in 4 steps" */
+static char *chain_text(const Build *build)
+{
+        const GArray *chain = build->picture->chain;
+        g_autofree char *time = build->marks ? duration_format(chain_marks_time(build->marks)) : NULL;
+        g_autofree char *steps = build->marks ? count_format(chain->len, "step") : NULL;
+
+        return build->marks && chain->len > 0 ? g_strdup_printf("longest chain: %s in %s", time, steps)
+                                              : NULL;
+}
+
+static char *draw_page(const Build *build, const Box *all)
+{
+        const RunRecord *run = build->picture->run;
+        g_autofree char *heading = heading_of(build->picture), *remark = remark_of(build),
+                        *chain = chain_text(build);
+        g_autofree char *about =
+                run && run->message ? line_of(run->message) : definition_count(build->picture->definition);
+        const BoxPage page = { .heading = heading, .about = { about, remark }, .chain = chain };
+
+        return box_draw(all, &page);
 }
 
 /* How badly it fits a page. */
@@ -708,27 +782,40 @@ static double misfit(const Box *box)
         return MAX(box->width, 1.4 * box->height);
 }
 
-char *picture_draw(const Picture *picture)
+/* False: the work was cancelled. */
+static bool place(Box *all)
 {
-        Build build = { .picture = picture };
-        g_autoptr(Box) all = NULL;
-        g_autofree char *heading = heading_of(picture), *second = NULL;
         double down;
 
-        g_queue_init(&build.open);
-        build.sizes = g_hash_table_new(NULL, NULL);
-        all = build_all(&build);
-        g_hash_table_unref(build.sizes);
-        g_queue_clear(&build.open);
-        if (!cancel_check()) /* what was built is not whole */
-                return NULL;
-        second = about(&build);
         box_place(all, true);
         down = misfit(all);
         if (!cancel_check())
-                return NULL;
+                return false;
         box_place(all, false);
         if (down < misfit(all) * 0.75)
                 box_place(all, true);
-        return box_draw(all, heading, second);
+        return true;
+}
+
+static void build_clear(Build *build)
+{
+        g_hash_table_unref(build->sizes);
+        g_queue_clear(&build->open);
+        chain_marks_free(build->marks);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Build, build_clear)
+
+char *picture_draw(const Picture *picture)
+{
+        g_auto(Build) build = { .picture = picture };
+        g_autoptr(Box) all = NULL;
+
+        g_queue_init(&build.open);
+        build.sizes = g_hash_table_new(NULL, NULL);
+        if (picture->parts && picture->chain)
+                build.marks = chain_marks_new(picture->parts, picture->chain);
+        all = build_all(&build);
+        if (!cancel_check()) /* what was built is not whole */
+                return NULL;
+        return place(all) ? draw_page(&build, all) : NULL;
 }

@@ -2,8 +2,9 @@
  *
  * Steps are boxes, DAGs are frames around what they contain, lines go from a component to those that wait for it. A loop is a
  * stack of boxes. A component with a condition has a diamond, post_process a frame of its own. In the picture of a run each
- * box has the sign and the colour of its state, its duration, and in a loop the number of items in each state. Each box has a
- * <title> with its details. There are no scripts and no references to other files; colours follow the reader's choice of
+ * box has the sign and the colour of its state, its duration, and in a loop the number of items in each state; boxes and lines of
+ * the longest chain have a second, thick outline. A legend explains the signs that occur. Each box has a <title> with its
+ * details. There are no scripts and no references to other files; colours follow the reader's choice of
  * light or dark.
  *
  * A large definition is drawn in less detail: of DAGs that are too many only the box is drawn, steps with the same
@@ -25,6 +26,7 @@ typedef struct {
         const Definition *definition;
         const RunParts *parts; /* of a run; NULL: a definition is drawn */
         const RunRecord *run;  /* with `parts` */
+        const GArray *chain;   /* RunChainStep, of run_chain_find; or NULL */
         gint64 now;            /* ms, for what runs */
 } Picture;
 

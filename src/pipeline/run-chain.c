@@ -10,11 +10,12 @@ typedef struct {
         gint64 started, finished; /* finished G_MAXINT64: it runs */
         gint64 job;
         guint8 state;
-        bool inner, kept;
+        bool inner, kept, cached;
 } Last;
 
 struct RunChain {
         const Definition *definition;
+        gint64 begin;
         GArray *lasts; /* Last; sorted by key when rows end */
         bool full;
 };
@@ -26,11 +27,12 @@ typedef struct {
         guint work;
 } Walk;
 
-RunChain *run_chain_new(const Definition *definition)
+RunChain *run_chain_new(const Definition *definition, gint64 begin)
 {
         RunChain *chain = g_new0(RunChain, 1);
 
         chain->definition = definition;
+        chain->begin = begin;
         chain->lasts = g_array_new(FALSE, FALSE, sizeof(Last));
         return chain;
 }
@@ -51,9 +53,11 @@ static bool ends_later(const Last *a, const Last *b)
         return a->started != b->started ? a->started < b->started : a->node < b->node;
 }
 
-/* The nodes of a child lie side by side, so its items meet the entry of the one before. */
+/* The nodes of a child lie side by side, so its items meet the entry of the one before. A retry also keeps what the cache gave
+ * to the earlier run: that is older than this run. */
 void run_chain_add(RunChain *chain, const RunNodeRecord *node)
 {
+        bool cached = node->reuse && node->started >= chain->begin;
         const Last new = { .key = run_child_key(node->dag, node->component),
                            .node = node->node,
                            .number = node->number,
@@ -62,7 +66,8 @@ void run_chain_add(RunChain *chain, const RunNodeRecord *node)
                            .job = node->job,
                            .state = node->state,
                            .inner = node->inner,
-                           .kept = node->made_by != 0 };
+                           .kept = node->made_by != 0 && !cached,
+                           .cached = cached };
         Last *last = chain->lasts->len ? &g_array_index(chain->lasts, Last, chain->lasts->len - 1) : NULL;
 
         if (node->component >= chain->definition->n_components)
@@ -158,6 +163,7 @@ static void put_step(Walk *walk, guint32 dag, guint32 component, const Last *las
                                     .component = component,
                                     .number = last->number,
                                     .state = last->state,
+                                    .cached = last->cached,
                                     .job = last->job,
                                     .started = CLAMP(last->started, walk->begin, walk->end),
                                     .finished = CLAMP(last->finished, walk->begin, walk->end) };
@@ -200,10 +206,10 @@ static GArray *in_order(Walk *walk)
         return steps;
 }
 
-GArray *run_chain_find(RunChain *chain, gint64 begin, gint64 end)
+GArray *run_chain_find(RunChain *chain, gint64 end)
 {
         g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(RunChainStep));
-        Walk walk = { .chain = chain, .begin = begin, .end = MAX(begin, end), .steps = found };
+        Walk walk = { .chain = chain, .begin = chain->begin, .end = MAX(chain->begin, end), .steps = found };
 
         if (chain->full)
                 return NULL;

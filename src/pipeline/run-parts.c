@@ -16,6 +16,7 @@ struct RunParts {
         GArray *parts;      /* RunPart */
         GArray *dags;       /* Dag, in order of node */
         GHashTable *places; /* (parent, component) -> part */
+        gint64 begin;       /* of the run, ms */
         bool partial;
 };
 
@@ -40,12 +41,13 @@ static guint32 add_part(RunParts *parts, guint32 parent, guint32 component)
         return parts->parts->len - 1;
 }
 
-RunParts *run_parts_new(const Definition *definition)
+RunParts *run_parts_new(const Definition *definition, gint64 begin)
 {
         RunParts *parts = g_new0(RunParts, 1);
         const Dag outermost[] = { { RUN_ROOT, RUN_PART_ROOT }, { RUN_POST, RUN_PART_POST } };
 
         parts->definition = definition;
+        parts->begin = begin;
         parts->parts = g_array_new(FALSE, FALSE, sizeof(RunPart));
         g_array_set_clear_func(parts->parts, part_clear);
         parts->dags = g_array_new(FALSE, FALSE, sizeof(Dag));
@@ -92,6 +94,13 @@ guint32 run_parts_find(const RunParts *parts, guint32 parent, guint32 component)
                                                                                : (guint32)RUN_PART_NONE;
 }
 
+guint32 run_parts_of(const RunParts *parts, guint32 dag, guint32 component)
+{
+        guint32 parent = part_of_dag(parts, dag);
+
+        return parent == (guint32)RUN_PART_NONE ? parent : run_parts_find(parts, parent, component);
+}
+
 /* NULL: there are too many, or its DAG was left out. */
 static RunPart *take_part(RunParts *parts, guint32 dag, guint32 component)
 {
@@ -136,6 +145,12 @@ static void take_times(RunPart *part, const RunNodeRecord *node)
                 part->finished = 0;
 }
 
+/* The cache gave it in this run: a result that the cache gave to an earlier run has times of before this one began. */
+static bool is_cached(const RunParts *parts, const RunNodeRecord *node)
+{
+        return node->reuse && node->started >= parts->begin;
+}
+
 void run_parts_add(RunParts *parts, const RunNodeRecord *node)
 {
         RunPart *part = take_part(parts, node->dag, node->component);
@@ -154,10 +169,12 @@ void run_parts_add(RunParts *parts, const RunNodeRecord *node)
                 part->job = node->job;
         part->counts[node->state]++;
         part->made++;
-        if (node->made_by)
+        if (node->made_by && !is_cached(parts, node)) {
                 part->kept++;
-        else
-                take_times(part, node);
+                return;
+        }
+        part->cached += node->made_by != 0;
+        take_times(part, node);
 }
 
 void run_parts_add_child(RunParts *parts, const RunChildRecord *child)
@@ -170,6 +187,14 @@ void run_parts_add_child(RunParts *parts, const RunChildRecord *child)
         part->absent += child->count == 0;
         if (child->rest)
                 part->rest = child->rest;
+}
+
+void run_parts_add_pause(RunParts *parts, const RunChildRecord *child)
+{
+        RunPart *part = take_part(parts, child->dag, child->component);
+
+        if (part)
+                part->pause = child->pause;
 }
 
 void run_parts_finish(RunParts *parts)
@@ -194,6 +219,12 @@ NodeState run_part_state(const RunPart *part, NodeState around)
                 if (part->counts[order[i]] > 0)
                         return order[i] == NODE_NONE ? NODE_RUNNING : order[i];
         return NODE_SKIPPED;
+}
+
+bool run_part_is_paused(const RunPart *part)
+{
+        return part->pause == RUN_PAUSE_BEFORE && part->counts[NODE_RUNNING] == 0 &&
+               part->counts[NODE_STOPPING] == 0;
 }
 
 NodeState run_part_absent(NodeState around)

@@ -43,20 +43,33 @@ static bool read_nodes(Api *api, const RunRecord *run, RunParts *parts, RunChain
         return true;
 }
 
-/* *ret_partial: it is too large to be known whole. */
-static RunParts *read_parts(Api *api, const RunText *text, const RunRecord *run, bool *ret_partial,
-                            GError **error)
+static bool read_pauses(Api *api, const RunRecord *run, RunParts *parts, GError **error)
 {
-        g_autoptr(RunParts) parts = run_parts_new(text->definition);
+        g_autoptr(json_t) control = NULL;
+        g_autoptr(GPtrArray) children =
+                run->paused ? run_pauses_read(api->store, run, &control, error) : NULL;
+
+        for (guint i = 0; children && i < children->len; i++)
+                run_parts_add_pause(parts, children->pdata[i]);
+        return children || !run->paused;
+}
+
+/* `chain` may be NULL. *ret_partial: it is too large to be known whole. */
+static RunParts *read_parts(Api *api, const RunText *text, const RunRecord *run, RunChain *chain,
+                            bool *ret_partial, GError **error)
+{
+        g_autoptr(RunParts) parts = run_parts_new(text->definition, run->created);
         g_autoptr(GPtrArray) children = NULL;
 
-        if (!read_nodes(api, run, parts, NULL, error))
+        if (!read_nodes(api, run, parts, chain, error))
                 return NULL;
         children = store_run_children(api->store, run->seq, CHILDREN_MAX, error);
         if (!children)
                 return NULL;
         for (guint i = 0; i < children->len; i++)
                 run_parts_add_child(parts, children->pdata[i]);
+        if (!read_pauses(api, run, parts, error))
+                return NULL;
         run_parts_finish(parts);
         *ret_partial = children->len == CHILDREN_MAX || run_parts_are_partial(parts);
         return g_steal_pointer(&parts);
@@ -89,11 +102,11 @@ static json_t *format_part(Api *api, const RunText *text, const RunParts *parts,
         g_autofree char *path = run_part_path(parts, i), *job = part->job ? api_job_id(api, part->job) : NULL;
         guint32 target = component_target(text->definition, part->component);
 
-        return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:I, s:o, s:o, s:I, s:s?, s:s?, s:b}", "path", path,
-                         "type", text->definition->components[target].dag ? "dag" : "step", "state",
+        return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:I, s:I, s:o, s:o, s:I, s:s?, s:s?, s:b}", "path",
+                         path, "type", text->definition->components[target].dag ? "dag" : "step", "state",
                          node_state_name(state_of(parts, i, run)), "loop", (int)part->loops, "count",
                          (json_int_t)part->items, "states", format_counts(part), "kept",
-                         (json_int_t)part->kept, "started_at",
+                         (json_int_t)part->kept, "cached", (json_int_t)part->cached, "started_at",
                          part->started ? json_time(part->started) : json_null(), "finished_at",
                          part->finished ? json_time(part->finished) : json_null(), "busy_ms",
                          (json_int_t)part->busy_ms, "job", job && *job ? job : NULL, "message", part->message,
@@ -107,7 +120,7 @@ static void list_steps(HttpRequest *request, void *arg)
         g_autoptr(GError) error = NULL;
         g_autoptr(RunText) text = run ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
         bool partial = false;
-        g_autoptr(RunParts) parts = text ? read_parts(api, text, run, &partial, &error) : NULL;
+        g_autoptr(RunParts) parts = text ? read_parts(api, text, run, NULL, &partial, &error) : NULL;
         g_autoptr(json_t) reply = NULL;
         json_t *items;
 
@@ -127,18 +140,20 @@ static void list_steps(HttpRequest *request, void *arg)
 
 /* Where the time of steps went, in ms. */
 typedef struct {
-        gint64 slot, queue, prepare, run;
+        gint64 slot, queue, prepare, run, cache;
 } Spent;
 
-/* Without its job, a step counts as running. */
+/* Without its job, a step counts as running. The job of a cached step is that of another run. */
 static Spent spent_of(Api *api, const RunChainStep *step, gint64 now, char **ret_job)
 {
         Spent spent = { .slot = step->started - step->ready, .run = step->finished - step->started };
         g_autoptr(Job) job = step->job ? api_job_by_seq(api, step->job) : NULL;
         JobStages stages;
 
+        if (step->cached)
+                spent = (Spent){ .cache = step->finished - step->ready };
         *ret_job = job ? g_strdup(job->id) : NULL;
-        if (!job)
+        if (!job || step->cached)
                 return spent;
         stages = job_stages(job, now);
         spent.queue = MIN(MAX(stages.queued_ms - stages.environment_ms, 0), spent.run);
@@ -153,6 +168,7 @@ static void put_spent(json_t *object, const Spent *spent)
         json_object_set_new(object, "queue_ms", json_integer(spent->queue));
         json_object_set_new(object, "prepare_ms", json_integer(spent->prepare));
         json_object_set_new(object, "run_ms", json_integer(spent->run));
+        json_object_set_new(object, "cache_ms", json_integer(spent->cache));
 }
 
 /* NULL: it was deleted meanwhile, or an error of the store. */
@@ -172,11 +188,12 @@ static json_t *format_step(Api *api, const RunText *text, const RunRecord *run, 
         sum->queue += spent.queue;
         sum->prepare += spent.prepare;
         sum->run += spent.run;
+        sum->cache += spent.cache;
         if (!path)
                 return NULL;
-        object = json_pack("{s:s, s:s, s:s?, s:o, s:o}", "path", path, "state",
-                           node_state_name((NodeState)step->state), "job", job, "started_at",
-                           json_time(step->started), "finished_at",
+        object = json_pack("{s:s, s:s, s:b, s:s?, s:o, s:o}", "path", path, "state",
+                           node_state_name((NodeState)step->state), "cached", (int)step->cached, "job", job,
+                           "started_at", json_time(step->started), "finished_at",
                            node_is_final((NodeState)step->state) ? json_time(step->finished) : json_null());
         put_spent(object, &spent);
         return object;
@@ -237,16 +254,22 @@ static json_t *format_chain(Api *api, const RunText *text, const RunRecord *run,
         return NULL;
 }
 
+/* Of the run, or the present. */
+static gint64 end_of(const RunRecord *run)
+{
+        return run->finished ? run->finished : clock_now_ms();
+}
+
 static json_t *make_chain(Api *api, const RunRecord *run, GError **error)
 {
         g_autoptr(RunText) text = run_texts_get(api->run_texts, api->store, run, error);
-        g_autoptr(RunChain) chain = text ? run_chain_new(text->definition) : NULL;
-        gint64 end = run->finished ? run->finished : clock_now_ms();
+        g_autoptr(RunChain) chain = text ? run_chain_new(text->definition, run->created) : NULL;
+        gint64 end = end_of(run);
         g_autoptr(GArray) steps = NULL;
 
         if (!text || !read_nodes(api, run, NULL, chain, error))
                 return NULL;
-        steps = run_chain_find(chain, run->created, end);
+        steps = run_chain_find(chain, end);
         if (steps)
                 return format_chain(api, text, run, steps, end - run->created, error);
         err_set(error, ERR_INVALID,
@@ -270,27 +293,38 @@ static void show_chain(HttpRequest *request, void *arg)
 
 /* ---- its picture ---- */
 
+/* A run whose longest chain cannot be found is drawn without it. */
+static char *draw(Api *api, const RunRecord *run, GError **error)
+{
+        g_autoptr(RunText) text = run_texts_get(api->run_texts, api->store, run, error);
+        g_autoptr(RunChain) chain = text ? run_chain_new(text->definition, run->created) : NULL;
+        bool partial = false;
+        g_autoptr(RunParts) parts = text ? read_parts(api, text, run, chain, &partial, error) : NULL;
+        g_autoptr(GArray) steps = parts ? run_chain_find(chain, end_of(run)) : NULL;
+        char *svg = NULL;
+
+        if (!parts)
+                return NULL;
+        svg = picture_draw(&(Picture){ .definition = text->definition,
+                                       .parts = parts,
+                                       .run = run,
+                                       .chain = steps,
+                                       .now = clock_now_ms() });
+        if (!svg)
+                err_set_errno(error, ECANCELED, "cannot draw run '%s'", run->id);
+        return svg;
+}
+
 static void show_picture(HttpRequest *request, void *arg)
 {
         Api *api = arg;
         g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
-        g_autoptr(RunText) text = run ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
-        bool partial = false;
-        g_autoptr(RunParts) parts = text ? read_parts(api, text, run, &partial, &error) : NULL;
-        Picture picture = { .parts = parts, .run = run, .now = clock_now_ms() };
-        char *svg;
+        char *svg = run ? draw(api, run, &error) : NULL;
 
-        if (!parts) {
+        if (!svg) {
                 if (run)
                         http_fail(request, error);
-                return;
-        }
-        picture.definition = text->definition;
-        svg = picture_draw(&picture);
-        if (!svg) {
-                err_set_errno(&error, ECANCELED, "cannot draw run '%s'", run->id);
-                http_fail(request, error);
                 return;
         }
         http_reply_header(request, "Cache-Control", "no-store");

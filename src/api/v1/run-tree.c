@@ -161,19 +161,15 @@ static char *pause_path(Store *store, const RunText *text, GHashTable *dags, con
         return path;
 }
 
-static json_t *format_pauses(Store *store, const RunText *text, const GPtrArray *children, gint64 epoch,
-                             GError **error)
+static json_t *format_pauses(Store *store, const RunText *text, const GPtrArray *children, GError **error)
 {
         g_autoptr(GHashTable) dags = run_paths_new();
         json_t *list = json_array();
 
         for (guint i = 0; text && i < children->len; i++) {
                 const RunChildRecord *child = children->pdata[i];
-                g_autofree char *path = NULL;
+                g_autofree char *path = pause_path(store, text, dags, child, error);
 
-                if (child->pause_epoch < epoch || child->pause > RUN_PAUSE_AFTER)
-                        continue;
-                path = pause_path(store, text, dags, child, error);
                 if (path)
                         json_array_append_new(list, json_pack("{s:s, s:s}", "step", path, "at",
                                                               pause_words[child->pause]));
@@ -181,20 +177,37 @@ static json_t *format_pauses(Store *store, const RunText *text, const GPtrArray 
         return list;
 }
 
-json_t *run_pauses_format(Store *store, const RunText *text, const RunRecord *run, json_t **ret_control,
-                          GError **error)
+GPtrArray *run_pauses_read(Store *store, const RunRecord *run, json_t **ret_control, GError **error)
 {
         g_autoptr(GPtrArray) children = NULL;
         g_autofree char *control = NULL;
-        g_autoptr(GError) failed = NULL;
-        json_t *list, *object;
+        json_t *object;
+        gint64 epoch;
 
         if (!store_run_pauses(store, run->seq, PAUSES_MAX, &control, &children, error))
                 return NULL;
         object = control ? json_parse_own(control, strlen(control), NULL) : NULL;
         *ret_control = object ? object : json_object();
-        list = format_pauses(store, text, children,
-                             json_integer_value(json_object_get(*ret_control, "epoch")), &failed);
+        epoch = json_integer_value(json_object_get(*ret_control, "epoch"));
+        for (guint i = children->len; i-- > 0;) {
+                const RunChildRecord *child = children->pdata[i];
+
+                if (child->pause_epoch < epoch || child->pause > RUN_PAUSE_AFTER)
+                        g_ptr_array_remove_index(children, i);
+        }
+        return g_steal_pointer(&children);
+}
+
+json_t *run_pauses_format(Store *store, const RunText *text, const RunRecord *run, json_t **ret_control,
+                          GError **error)
+{
+        g_autoptr(GPtrArray) children = run_pauses_read(store, run, ret_control, error);
+        g_autoptr(GError) failed = NULL;
+        json_t *list;
+
+        if (!children)
+                return NULL;
+        list = format_pauses(store, text, children, &failed);
         if (failed)
                 g_clear_pointer(&list, json_decref);
         if (failed)

@@ -17,8 +17,12 @@ char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const R
  * ("cached"). NULL with an error of the store. */
 json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nodes, GError **error);
 
+/* RunChildRecord of those that are paused now, at most 100; the caller's. *ret_control: what was set for the run
+ * (engine/runs-pause.c), an object; the caller's. NULL with an error of the store. */
+GPtrArray *run_pauses_read(Store *store, const RunRecord *run, json_t **ret_control, GError **error);
+
 /* Where the run is paused: {"step": "dag-1.train", "at": "before" | "after"}, at most 100 of them; a new array. `text` NULL:
- * it is paused nowhere. *ret_control: what was set for it (engine/runs-pause.c), an object. NULL with an error of the store. */
+ * it is paused nowhere. *ret_control as above. NULL with an error of the store. */
 json_t *run_pauses_format(Store *store, const RunText *text, const RunRecord *run, json_t **ret_control,
                           GError **error);
 

@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/test/seed.h"
 #include "pipeline/layout.h"
+#include "pipeline/run-chain.h"
 #include "pipeline/run.h"
 #include "pipeline/test/parse.h"
 
@@ -285,7 +286,7 @@ static void add(RunParts *parts, guint32 node, guint32 dag, guint32 component, g
 
 static RunParts *parts_of(const Definition *definition)
 {
-        RunParts *parts = run_parts_new(definition);
+        RunParts *parts = run_parts_new(definition, NOW - 10000);
         guint32 a = component_named(definition, "a"), many = component_named(definition, "many");
         guint32 d = component_named(definition, "d"), x = component_named(definition, "d.x");
 
@@ -364,6 +365,123 @@ static void test_run(void)
         g_assert_nonnull(strstr(svg, "<g class=\"paddle-s-running\" transform"));
 }
 
+/* ---- the longest chain, pauses, results of the cache ---- */
+
+#define CHAIN_TEXT                                                                                                            \
+        "entry_points:\n  a: {command: x}\n  b: {command: x, deps: a}\n  c: {command: x, deps: 'a,b'}\n"                      \
+        "  d: {deps: c, loop_argument: [1, 2], entry_points: {x: {command: x}, y: {command: x, deps: x}, z: {command: x}}}\n" \
+        "  e: {command: x, deps: d}\n  f: {command: x, deps: a}\npost_process:\n  p: {command: x}\n"
+
+typedef struct {
+        const char *step; /* its path in the definition */
+        guint32 node, in, number;
+        int from, to; /* seconds behind the begin */
+} ChainRow;
+
+/* The chain is a, b, c, d-1.x, d-1.y, e, p. */
+static const ChainRow chain_rows[] = {
+        { "a", 2, RUN_ROOT, 0, 0, 1 }, { "b", 3, RUN_ROOT, 0, 1, 2 },  { "c", 4, RUN_ROOT, 0, 2, 3 },
+        { "d", 5, RUN_ROOT, 0, 3, 4 }, { "d", 6, RUN_ROOT, 1, 3, 6 },  { "f", 7, RUN_ROOT, 0, 1, 2 },
+        { "d.x", 8, 5, 0, 3, 4 },      { "d.x", 9, 6, 0, 3, 4 },       { "d.y", 10, 6, 0, 4, 6 },
+        { "d.z", 11, 6, 0, 3, 4 },     { "e", 12, RUN_ROOT, 0, 6, 8 }, { "p", 13, RUN_POST, 0, 8, 9 },
+};
+
+static void add_chain_row(const ChainRow *row, const Definition *definition, RunParts *parts, RunChain *chain)
+{
+        bool cached = strcmp(row->step, "b") == 0;
+        const RunNodeRecord node = { .node = row->node,
+                                     .dag = row->in,
+                                     .component = strcmp(row->step, "p") == 0
+                                                          ? definition->components[DEFINITION_POST].children
+                                                          : component_named(definition, row->step),
+                                     .number = row->number,
+                                     .state = NODE_SUCCEEDED,
+                                     .inner = strcmp(row->step, "d") == 0,
+                                     .made_by = cached ? 7 : 0,
+                                     .reuse = cached ? (char *)"{}" : NULL,
+                                     .started = NOW + 1000 * row->from,
+                                     .finished = NOW + 1000 * row->to };
+
+        run_parts_add(parts, &node);
+        run_chain_add(chain, &node);
+}
+
+static char *draw_chain(const Definition *definition, const RunChildRecord *pause)
+{
+        g_autoptr(RunParts) parts = run_parts_new(definition, NOW);
+        g_autoptr(RunChain) chain = run_chain_new(definition, NOW);
+        RunRecord run = { .id = "6rpyr77cvstaad5v",
+                          .name = (char *)"demo",
+                          .state = NODE_SUCCEEDED,
+                          .created = NOW,
+                          .finished = NOW + 9000 };
+        g_autoptr(GArray) steps = NULL;
+
+        for (gsize i = 0; i < G_N_ELEMENTS(chain_rows); i++)
+                if (!pause || chain_rows[i].node < 5)
+                        add_chain_row(&chain_rows[i], definition, parts, chain);
+        if (pause) {
+                run_parts_add_pause(parts, pause);
+                run.state = NODE_RUNNING;
+                run.finished = 0;
+        }
+        run_parts_finish(parts);
+        steps = run_chain_find(chain, NOW + 9000);
+        return picture_draw(&(Picture){
+                .definition = definition, .parts = parts, .run = &run, .chain = steps, .now = NOW + 9000 });
+}
+
+/* The box of this name has the second outline. */
+static bool is_outlined(const char *svg, const char *name)
+{
+        g_autofree char *title = g_strdup_printf("<title>%s: ", name);
+        const char *box = strstr(svg, title), *outline = box ? strstr(box, "paddle-halo\"") : NULL;
+        const char *name_of_box = box ? strstr(box, "<text") : NULL;
+
+        g_assert_nonnull(name_of_box);
+        return outline && outline < name_of_box;
+}
+
+/* Boxes and lines of the chain, and no others: a is also before c and f, and x and z are side by side. */
+static void test_chain(void)
+{
+        static const char *const names[] = { "a", "b", "c", "d", "x", "y", "z", "e", "f", "p" };
+        g_autoptr(Definition) definition = parse_valid(CHAIN_TEXT, NULL);
+        g_autofree char *svg = draw_chain(definition, NULL);
+
+        check_svg(svg);
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+                g_assert_cmpint(is_outlined(svg, names[i]), ==, !strchr("zf", names[i][0]));
+        g_assert_cmpuint(count(svg, "<path class=\"paddle-line paddle-chain\" d"), ==,
+                         4 + 1 + 1); /* a-b-c-d-e, x-y, and of the legend */
+        g_assert_cmpuint(count(svg, "<path class=\"paddle-line paddle-always paddle-chain\" d"), ==, 1);
+        g_assert_cmpuint(count(svg, "<path class=\"paddle-line\" d"), ==, 2); /* a-c, a-f */
+        g_assert_nonnull(strstr(svg, ">longest chain: 9.0 s in 7 steps<"));
+        g_assert_nonnull(strstr(svg, "<title>y: succeeded, 2.0 s\non the longest chain\n"));
+        g_assert_cmpuint(count(svg, ">from the cache<"), ==, 1);
+        g_assert_cmpuint(count(svg, ">succeeded<"), ==, 1); /* in the legend */
+        g_assert_null(strstr(svg, ">failed<"));
+}
+
+static void test_paused(void)
+{
+        g_autoptr(Definition) definition = parse_valid(CHAIN_TEXT, NULL);
+        const RunChildRecord before = { .dag = RUN_ROOT,
+                                        .component = component_named(definition, "d"),
+                                        .pause = RUN_PAUSE_BEFORE };
+        const RunChildRecord after = { .dag = RUN_ROOT,
+                                       .component = component_named(definition, "c"),
+                                       .pause = RUN_PAUSE_AFTER };
+        g_autofree char *one = draw_chain(definition, &before), *two = draw_chain(definition, &after);
+
+        g_assert_nonnull(strstr(one, "<title>d: paused\n"));
+        g_assert_nonnull(strstr(one, ">paused before it<"));
+        g_assert_nonnull(strstr(one, ">paused</text>")); /* in the legend */
+        g_assert_nonnull(strstr(two, "<title>c: succeeded, 1.0 s\n"));
+        g_assert_nonnull(strstr(two, ">paused after it<"));
+        g_assert_null(strstr(two, ">paused</text>"));
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -383,5 +501,7 @@ int main(int argc, char **argv)
         g_test_add_func("/picture/cancelled", test_cancelled);
         g_test_add_func("/picture/parts", test_parts);
         g_test_add_func("/picture/run", test_run);
+        g_test_add_func("/picture/chain", test_chain);
+        g_test_add_func("/picture/paused", test_paused);
         return g_test_run();
 }

@@ -179,10 +179,10 @@ static void play_random(GRand *rand)
         play.leaves = g_array_new(FALSE, FALSE, sizeof(Leaf));
         end = play_dag(&play, RUN_ROOT, DEFINITION_ROOT, 1000, &outermost);
         end = play_dag(&play, RUN_POST, DEFINITION_POST, end, &outermost);
-        chain = run_chain_new(definition);
+        chain = run_chain_new(definition, 1000);
         for (guint i = RUN_POST + 1; i < play.rows->len; i++)
                 run_chain_add(chain, play.rows->pdata[i]);
-        steps = run_chain_find(chain, 1000, end);
+        steps = run_chain_find(chain, end);
         compare_chain(&play, steps, 1000);
         g_array_unref(play.leaves);
         g_ptr_array_unref(play.rows);
@@ -246,6 +246,17 @@ static const Case cases[] = {
           { ROW(.component = 3, .started = 100, .finished = 8000, .made_by = 7),
             ROW(.component = 3, .number = 1, .started = 1500, .finished = 2000) },
           "3 0+500+500" },
+        { "what the cache gave took the time of asking it",
+          "entry_points:\n  a: {command: x}\n  b: {command: x, deps: a}\n  c: {command: x, deps: b}\n",
+          { ROW(.component = 3, .started = 1000, .finished = 2000),
+            ROW(.component = 4, .started = 2100, .finished = 2200, .made_by = 7, .reuse = (char *)"{}"),
+            ROW(.component = 5, .started = 2300, .finished = 3000) },
+          "2 0+0+1000, 3 1000+100+100 cached, 4 1200+100+700" },
+        { "what the cache gave to the run that is retried took no time",
+          PAIR,
+          { ROW(.component = 3, .started = 100, .finished = 200, .made_by = 7, .reuse = (char *)"{}"),
+            ROW(.component = 4, .started = 1500, .finished = 2000) },
+          "3 0+500+500" },
         { "a clock that was set back",
           PAIR,
           { ROW(.component = 3, .started = 2000, .finished = 4000),
@@ -266,9 +277,9 @@ static char *format_chain(const GArray *steps)
         for (guint i = 0; i < steps->len; i++) {
                 const RunChainStep *step = &g_array_index(steps, RunChainStep, i);
 
-                g_string_append_printf(text, "%s%u %d+%d+%d", text->len ? ", " : "", step->node,
+                g_string_append_printf(text, "%s%u %d+%d+%d%s", text->len ? ", " : "", step->node,
                                        (int)(step->ready - 1000), (int)(step->started - step->ready),
-                                       (int)(step->finished - step->started));
+                                       (int)(step->finished - step->started), step->cached ? " cached" : "");
         }
         return g_string_free(text, FALSE);
 }
@@ -277,7 +288,7 @@ static void test_case(gconstpointer data)
 {
         const Case *c = data;
         g_autoptr(Definition) definition = parse_valid(c->text, NULL);
-        g_autoptr(RunChain) chain = run_chain_new(definition);
+        g_autoptr(RunChain) chain = run_chain_new(definition, 1000);
         g_autoptr(GArray) steps = NULL;
         g_autofree char *text = NULL;
 
@@ -287,7 +298,7 @@ static void test_case(gconstpointer data)
                 row.node = RUN_POST + 1 + i;
                 run_chain_add(chain, &row);
         }
-        steps = run_chain_find(chain, 1000, 9000);
+        steps = run_chain_find(chain, 9000);
         text = format_chain(steps);
         g_assert_cmpstr(text, ==, c->chain);
 }
@@ -300,7 +311,7 @@ static void test_large(gconstpointer data)
                 parse_valid("entry_points:\n  d:\n    loop_argument: [1]\n    entry_points:\n"
                             "      x: {command: x}\n      y: {command: x, deps: x}\n",
                             NULL);
-        g_autoptr(RunChain) chain = run_chain_new(definition);
+        g_autoptr(RunChain) chain = run_chain_new(definition, 1000);
         guint32 d = component_named(definition, "d"), x = component_named(definition, "d.x");
         g_autoptr(GArray) steps = NULL;
 
@@ -313,7 +324,7 @@ static void test_large(gconstpointer data)
                               &(RunNodeRecord)ROW(.node = 2 + items + i, .dag = 2 + i / 2,
                                                   .component = x + i % 2, .started = 1000 + 1000 * (i % 2),
                                                   .finished = i % 2 ? 3000 + i / 2 : 2000));
-        steps = run_chain_find(chain, 1000, 3000 + items);
+        steps = run_chain_find(chain, 3000 + items);
         if (2 * items + 1 > RUN_CHAIN_CHILDREN_MAX) {
                 g_assert_null(steps);
                 return;
