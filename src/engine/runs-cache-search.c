@@ -39,6 +39,7 @@ static void clear_search(gpointer data)
         json_decref(search->outputs);
         json_decref(search->files);
         g_ptr_array_unref(search->places);
+        g_clear_pointer(&search->chain, g_array_unref);
         g_free(search->miss);
         g_clear_error(&search->failure);
 }
@@ -95,41 +96,65 @@ static void post_failure(CacheSearch *search, const char *class, const GError *e
 
 /* ---- the look-up, on a thread of the pool ---- */
 
-/* a retry runs again what failed in the runs before it, or what they took as failed. */
-static bool failed_in_chain(CacheSearch *search, const CacheEntry *entry)
+static bool has_run(const GArray *chain, gint64 seq)
 {
-        gint64 seq = search->retry_of;
-
-        for (int i = 0; seq && i < CACHE_CHAIN_MAX; i++) {
-                g_autoptr(RunRecord) run = NULL;
-                bool replayed = false;
-
-                if (seq == entry->run)
+        for (guint i = 0; i < chain->len; i++)
+                if (g_array_index(chain, gint64, i) == seq)
                         return true;
-                if (store_cache_replayed(search->engine->store, seq, entry->run, entry->job, &replayed,
-                                         NULL) &&
-                    replayed)
-                        return true;
-                run = store_run_by_seq(search->engine->store, seq, false, NULL);
-                seq = run ? run->retry_of : 0;
-        }
         return false;
 }
 
-/* Why an entry that matches is of no use, after its name; NULL: it is. */
-static const char *refuse(CacheSearch *search, const CacheEntry *entry)
+/* One of the runs took the result of the entry. Both the runs and those that took it are in order, so each of the two may be
+ * long, but not both have to be read. */
+static bool is_taken_by(CacheSearch *search, const CacheEntry *entry, bool *ret, GError **error)
+{
+        gint64 taker = -1;
+
+        *ret = false;
+        for (guint i = search->chain->len; i > 0 && taker != 0 && !*ret; i--) {
+                gint64 run = g_array_index(search->chain, gint64, i - 1);
+
+                if (taker < run &&
+                    !store_cache_taker(search->engine->store, entry->run, entry->job, run, &taker, error))
+                        return false;
+                *ret = taker == run;
+        }
+        return true;
+}
+
+/* a retry runs again what failed in the runs before it, or what they took as failed. */
+static bool failed_in_chain(CacheSearch *search, const CacheEntry *entry, bool *ret, GError **error)
+{
+        *ret = false;
+        if (!search->retry_of)
+                return true;
+        if (!search->chain)
+                search->chain =
+                        store_run_chain(search->engine->store, search->retry_of, CACHE_CHAIN_MAX, error);
+        if (!search->chain)
+                return false;
+        *ret = has_run(search->chain, entry->run);
+        return *ret || is_taken_by(search, entry, ret, error);
+}
+
+/* *ret: why an entry that matches is of no use, after its name; NULL: it is. */
+static bool check_entry(CacheSearch *search, const CacheEntry *entry, const char **ret, GError **error)
 {
         JobState state = (JobState)entry->job_state;
+        bool failed = false;
 
+        *ret = NULL;
         if (entry->seq != search->waited && !cache_entry_is_alive(entry, search->now))
-                return "has expired";
-        if (!entry->job_id)
-                return "has lost its job, which was deleted";
-        if (state == JOB_CANCELLED || state == JOB_PREEMPTED)
-                return "is of a step that was stopped";
-        if (state == JOB_FAILED && failed_in_chain(search, entry))
-                return "is of a step that failed in a run that this one retries";
-        return NULL;
+                *ret = "has expired";
+        else if (!entry->job_id)
+                *ret = "has lost its job, which was deleted";
+        else if (state == JOB_CANCELLED || state == JOB_PREEMPTED)
+                *ret = "is of a step that was stopped";
+        else if (state == JOB_FAILED && !failed_in_chain(search, entry, &failed, error))
+                return false;
+        if (failed)
+                *ret = "is of a step that failed in a run that this one retries";
+        return true;
 }
 
 /* Keeps the first reason, which is about the newest entry. Takes `why`. */
@@ -164,8 +189,10 @@ static bool find_entry(CacheSearch *search, GError **error)
                         return false;
                 for (guint i = 0; i < page->len; i++) {
                         const CacheEntry *entry = page->pdata[i];
-                        const char *why = refuse(search, entry);
+                        const char *why;
 
+                        if (!check_entry(search, entry, &why, error))
+                                return false;
                         search->before = entry->seq;
                         if (!why) {
                                 search->found = cache_entry_copy(entry);
@@ -234,28 +261,46 @@ static void check_outputs(CacheSearch *search)
                                                         .paths = g_steal_pointer(&paths) });
 }
 
+static void look_up(bool stopped, void *arg);
+
+/* Takes the reference. */
+static void push_look_up(CacheSearch *search)
+{
+        if (!thread_pool_push(search->engine->cache_readers, search->wish->user, look_up, search, NULL))
+                cache_search_unref(search); /* the server stops */
+}
+
+static void look_up_again(bool stopped, void *arg)
+{
+        if (stopped)
+                cache_search_unref(arg);
+        else
+                push_look_up(arg);
+}
+
+/* The store could not be read: what it holds is not known, so the step neither runs nor takes a result. */
+static void note_unread(CacheSearch *search, const GError *error)
+{
+        if (++search->failed >= CACHE_READ_TRIES)
+                post_failure(search, "RE-04: the cache cannot be read: ", error);
+        else if (!thread_pool_push_after(search->engine->cache_readers, search->engine->cache_rest_ms,
+                                         look_up_again, search))
+                cache_search_unref(search); /* the server stops */
+}
+
 static void look_up(bool stopped, void *arg)
 {
         CacheSearch *search = arg;
         g_autoptr(GError) error = NULL;
 
-        if (stopped) { /* the next start searches again */
+        if (stopped) /* the next start searches again */
                 cache_search_unref(search);
-                return;
-        }
-        if (!find_entry(search, &error))
-                post_failure(search, "RE-04: ", error);
+        else if (!find_entry(search, &error))
+                note_unread(search, error);
         else if (search->found)
                 check_outputs(search);
         else
                 post_answer(search);
-}
-
-/* Takes the reference. */
-static void push_look_up(CacheSearch *search)
-{
-        if (!thread_pool_push(search->engine->pool, NULL, look_up, search, NULL))
-                cache_search_unref(search); /* the server stops */
 }
 
 void cache_search_next(CacheSearch *search, const char *why)

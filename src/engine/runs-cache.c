@@ -6,17 +6,6 @@
 #include "base/err.h"
 #include "pipeline/fingerprint.h"
 
-/* A node that waits for a job of another run. */
-typedef struct {
-        gint64 run;
-        guint32 node;
-} CacheWait;
-
-static void unref_array(gpointer array)
-{
-        g_array_unref(array);
-}
-
 static void unref_search(gpointer search)
 {
         cache_search_unref(search);
@@ -34,14 +23,16 @@ void runs_cache_init(Engine *engine)
 {
         engine->cache_resumes = g_array_new(FALSE, FALSE, sizeof(CacheResume));
         g_array_set_clear_func(engine->cache_resumes, clear_resume);
-        engine->cache_waits = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, unref_array);
-        engine->cache_ended = g_array_new(FALSE, FALSE, sizeof(gint64));
+        runs_cache_init_waits(engine);
+        engine->cache_rest_ms = CACHE_READ_REST_MS;
+        engine->cache_readers = thread_pool_new(&(ThreadPoolConfig){
+                .name = "cache", .threads = CACHE_READERS, .share = CACHE_READERS_OF_USER });
 }
 
 void runs_cache_clear(Engine *engine)
 {
-        g_hash_table_unref(engine->cache_waits);
-        g_array_unref(engine->cache_ended);
+        thread_pool_free(engine->cache_readers);
+        runs_cache_clear_waits(engine);
         g_array_unref(engine->cache_resumes);
 }
 
@@ -66,6 +57,7 @@ void runs_cache_enter(LiveRun *live)
 {
         live->cache = g_hash_table_new_full(NULL, NULL, NULL, free_node);
         live->cache_searches_due = g_ptr_array_new_with_free_func(unref_search);
+        runs_cache_enter_waits(live);
 }
 
 void runs_cache_leave(LiveRun *live)
@@ -73,6 +65,7 @@ void runs_cache_leave(LiveRun *live)
         g_clear_pointer(&live->cache, g_hash_table_unref);
         g_clear_pointer(&live->cache_searches_due, g_ptr_array_unref);
         g_clear_pointer(&live->taken, g_hash_table_unref);
+        runs_cache_leave_waits(live);
 }
 
 static CacheNode *find_node(const LiveRun *live, guint32 node)
@@ -166,7 +159,7 @@ static void miss(const RunActor *actor, CacheSearch *search, CacheNode *step)
                 run_want(live->machine, search->node);
 }
 
-void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 job)
+void runs_cache_write(Engine *engine, LiveRun *live, guint32 node, gint64 job)
 {
         const CacheNode *step = find_node(live, node);
         CacheEntry *entry;
@@ -177,6 +170,7 @@ void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 
         entry->job = job;
         entry->created = engine->batch.now;
         g_ptr_array_add(engine->batch.cache_entries, entry);
+        live->record->size += CACHE_ENTRY_BYTES + (gint64)strlen(entry->body);
         retain_cache_soon(engine);
 }
 
@@ -185,45 +179,18 @@ void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 
 /* The job ends after this batch, or in it. */
 static void wait_for(const RunActor *actor, const CacheSearch *search, CacheNode *step)
 {
-        Engine *engine = actor->engine;
-        const CacheWait wait = { search->run, search->node };
-        gint64 job = search->found->job;
-        GArray *waits = g_hash_table_lookup(engine->cache_waits, &job);
-
         step->phase = CACHE_WAITS;
-        step->job = job;
+        step->job = search->found->job;
         step->waited = search->found->seq;
-        if (!waits) {
-                waits = g_array_new(FALSE, FALSE, sizeof(CacheWait));
-                g_hash_table_insert(engine->cache_waits, g_memdup2(&job, sizeof job), waits);
-        }
-        g_array_append_val(waits, wait);
+        runs_cache_wait(actor, search->node, step->job);
         run_park(actor->live->machine, search->node);
 }
 
-static void note_ended(Engine *engine, gint64 job, const CacheWait *wait)
+bool runs_cache_waits(const LiveRun *live, guint32 node, gint64 job)
 {
-        LiveRun *live = runs_find(engine, wait->run);
-        const CacheNode *step;
+        const CacheNode *step = is_starting(live, node) ? find_node(live, node) : NULL;
 
-        if (!live || !live->machine || !is_starting(live, wait->node))
-                return;
-        step = find_node(live, wait->node);
-        if (!step || step->phase != CACHE_WAITS || step->job != job)
-                return;
-        runs_touch(engine, live);
-        run_want(live->machine, wait->node);
-        runs_make_due(engine, live);
-}
-
-void runs_cache_job_ended(Engine *engine, gint64 job)
-{
-        const GArray *waits = g_hash_table_lookup(engine->cache_waits, &job);
-
-        for (guint i = 0; waits && i < waits->len; i++)
-                note_ended(engine, job, &g_array_index(waits, CacheWait, i));
-        if (waits)
-                g_array_append_val(engine->cache_ended, job);
+        return step && step->phase == CACHE_WAITS && step->job == job;
 }
 
 static void resume_search(const CacheResume *resume)
@@ -239,9 +206,7 @@ void runs_cache_go_on(Engine *engine)
         for (guint i = 0; i < engine->cache_resumes->len; i++)
                 resume_search(&g_array_index(engine->cache_resumes, CacheResume, i));
         g_array_set_size(engine->cache_resumes, 0);
-        for (guint i = 0; i < engine->cache_ended->len; i++)
-                g_hash_table_remove(engine->cache_waits, &g_array_index(engine->cache_ended, gint64, i));
-        g_array_set_size(engine->cache_ended, 0);
+        runs_cache_settle_ended(engine);
 }
 
 static CacheTaken *taken_new(const CacheEntry *found)
@@ -266,9 +231,12 @@ static void take(const RunActor *actor, const CacheSearch *search)
         const CacheEntry *found = search->found;
         bool ok = found->job_state == JOB_SUCCEEDED;
 
+        CacheTaken *taken = taken_new(found);
+
         if (!live->taken)
                 live->taken = g_hash_table_new_full(NULL, NULL, NULL, free_taken);
-        g_hash_table_replace(live->taken, GUINT_TO_POINTER(search->node), taken_new(found));
+        g_hash_table_replace(live->taken, GUINT_TO_POINTER(search->node), taken);
+        live->record->size += (gint64)strlen(taken->reuse);
         runs_say(live, search->node,
                  g_strdup_printf("reused from run %s, step '%s'%s", found->run_id, found->step,
                                  ok ? "" : ", which failed"));
@@ -334,6 +302,7 @@ static gboolean has_begun(gpointer node, gpointer step, gpointer arg)
 
 void runs_cache_settle(LiveRun *live)
 {
+        runs_cache_settle_waits(live);
         if (g_hash_table_size(live->cache) > 0)
                 g_hash_table_foreach_remove(live->cache, has_begun, live);
 }

@@ -19,6 +19,11 @@ enum {
         CACHE_PAGE = 16,                /* entries that are looked at together */
         CACHE_LOOKED_MAX = 1000,        /* ... for one step */
         CACHE_CHAIN_MAX = 1000,         /* earlier runs of a retry that are looked at */
+        CACHE_ENTRY_BYTES = 1024,       /* about what an entry takes in the store, beside its body */
+        CACHE_READERS = 2,              /* threads that look for entries in the store */
+        CACHE_READERS_OF_USER = 1,      /* ... of them for one user */
+        CACHE_READ_TRIES = 30,          /* while the store cannot be read ... */
+        CACHE_READ_REST_MS = 1000,      /* ... with this rest between two of them */
 };
 
 typedef enum {
@@ -52,10 +57,12 @@ bool runs_cache_wants(const RunActor *actor, guint32 node);
 /* Begins the searches in `cache_searches_due`. */
 void runs_cache_search(Engine *engine, LiveRun *live);
 /* The job of the node was submitted: adds its entry to the batch, if it has one. */
-void runs_cache_write(Engine *engine, const LiveRun *live, guint32 node, gint64 job);
+void runs_cache_write(Engine *engine, LiveRun *live, guint32 node, gint64 job);
 /* After a commit: forgets nodes that have started or ended. */
 void runs_cache_settle(LiveRun *live);
-void runs_cache_go_on(Engine *engine); /* with waits and searches */
+void runs_cache_go_on(Engine *engine); /* with searches */
+/* The node waits for the end of this job. */
+bool runs_cache_waits(const LiveRun *live, guint32 node, gint64 job);
 /* The path of an output that was taken from the cache; the caller's; NULL: it was not. */
 char *runs_cache_output(const LiveRun *live, guint32 node, const char *name);
 /* Completes the row of a node whose result was taken. */
@@ -64,6 +71,20 @@ void runs_cache_mark(const LiveRun *live, RunNodeRecord *row);
 GHashTable *runs_cache_restore(const GPtrArray *nodes, guint from, gint64 run);
 /* True if the run took results of the run `seq`. */
 bool runs_cache_uses(const LiveRun *live, gint64 seq);
+
+/* ---- runs-cache-wait.c: nodes that wait for jobs ---- */
+
+void runs_cache_init_waits(Engine *engine);
+void runs_cache_clear_waits(Engine *engine);
+void runs_cache_enter_waits(LiveRun *live);
+void runs_cache_leave_waits(LiveRun *live);
+/* The node waits for the end of the job; undone if the commit fails. */
+void runs_cache_wait(const RunActor *actor, guint32 node, gint64 job);
+/* Nodes whose jobs have ended queue for slots, then search again. True: there are more than the budget allows. */
+bool runs_cache_wake(const RunActor *actor);
+void runs_cache_settle_waits(LiveRun *live);
+void runs_cache_settle_ended(Engine *engine);
+void runs_cache_restore_waits(LiveRun *live);
 
 /* retain-cache.c: an entry may have to go. */
 void retain_cache_soon(Engine *engine);
@@ -77,6 +98,8 @@ typedef struct {
         gint64 run, retry_of; /* seqs */
         guint32 node;
         gint64 now, waited;
+        GArray *chain; /* gint64: the runs that this one retries, newest first; NULL: not needed so far */
+        int failed;    /* so often the store could not be read */
         bool content;
         CacheEntry *wish;  /* what is stored if nothing is found; key and fingerprints are set on the way */
         json_t *parts;     /* name -> digest */

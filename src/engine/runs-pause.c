@@ -123,6 +123,7 @@ bool runs_take_breaks(RunRecord *record, const Definition *definition, const jso
         if (list->len == 0 && json_object_size(edits) == 0)
                 return true;
         record->control = write_control(list, edits, false, 0);
+        record->size += (gint64)strlen(record->control);
         return control_fits(list, edits, error);
 }
 
@@ -224,9 +225,12 @@ void runs_restore_steps(LiveRun *live)
 /* After a command has changed the machine, the breakpoints or the parameters. */
 static void put_control(LiveRun *live, const GPtrArray *list, const json_t *edits)
 {
-        g_free(live->record->control);
-        live->record->control =
-                write_control(list, edits, run_is_stepping(live->machine), run_epoch(live->machine));
+        RunRecord *record = live->record;
+
+        record->size -= record->control ? (gint64)strlen(record->control) : 0;
+        g_free(record->control);
+        record->control = write_control(list, edits, run_is_stepping(live->machine), run_epoch(live->machine));
+        record->size += (gint64)strlen(record->control);
 }
 
 static const GPtrArray *breaks_of(const LiveRun *live)

@@ -322,6 +322,16 @@ static bool find_kept(Engine *engine, RetryRun *retry, const RunRecord *earlier,
         return run_retry(&wish, &retry->kept, error);
 }
 
+/* What the kept nodes had taken from the cache is stored once more. */
+static void count_reuse(const RetryRun *retry)
+{
+        for (guint i = 0; i < retry->kept.nodes->len; i++) {
+                const RunNodeRecord *row = retry->kept.nodes->pdata[i];
+
+                retry->record->size += row->reuse ? (gint64)strlen(row->reuse) : 0;
+        }
+}
+
 static bool build_machine(RetryRun *retry, GError **error)
 {
         RunRows nodes = { retry->kept.nodes, 0 }, children = { retry->kept.children, 0 };
@@ -340,6 +350,7 @@ static bool build_machine(RetryRun *retry, GError **error)
         run_keep(retry->machine);
         retry->makers = live.makers = runs_makers(retry->kept.nodes, 0, 0);
         retry->taken = live.taken = runs_cache_restore(retry->kept.nodes, 0, 0);
+        count_reuse(retry);
         runs_keep_lists(&live);
         render_memo_clear(&live.memo);
         retry->read = live.read;

@@ -111,6 +111,7 @@ void runs_init(Engine *engine)
 void runs_stop(Engine *engine)
 {
         thread_pool_stop(engine->run_workers);
+        thread_pool_stop(engine->cache_readers);
         run_files_stop(engine->files);
 }
 
@@ -476,8 +477,9 @@ static bool work_on(Engine *engine, LiveRun *live)
                 more = runs_take_kept(engine, live, &budget);
         } else {
                 runs_start_prepared(&actor);
+                more = runs_cache_wake(&actor);
                 run_limit(live->machine, runs_more(engine, live));
-                more = run_work(live->machine, &budget, runs_act, &actor);
+                more |= run_work(live->machine, &budget, runs_act, &actor);
                 runs_note_pauses(engine, live);
         }
         runs_grow(engine, live);
@@ -669,6 +671,7 @@ static void restore_machine(Engine *engine, LiveRun *live)
         g_array_set_size(live->reads, 0);
         g_array_set_size(live->asks, 0);
         g_ptr_array_set_size(live->cache_searches_due, 0);
+        runs_cache_restore_waits(live);
         live->read = live->read_was;
         live->failed = live->failed_was;
         if (live->machine)

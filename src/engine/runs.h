@@ -117,10 +117,14 @@ typedef struct LiveRun {
         gint64 retry_at;   /* ms: when those in `put_off` are tried again; 0: there are none */
         GHashTable *cache; /* node -> CacheNode: of steps that search the cache, see runs-cache.h */
         GPtrArray *cache_searches_due; /* CacheSearch: they begin after the commit */
-        GHashTable *taken;             /* node -> CacheTaken: of results from the cache; NULL: none */
-        RunBreaks *breaks;             /* what record->control says; or NULL */
-        json_t *edits;                 /* parameters that were changed, as in RenderContext; or NULL */
-        GArray *paused;                /* guint32: children that have paused in this batch, for the event */
+        GHashTable *
+                cache_waits; /* seq of a job -> CacheWait: nodes that wait for its end, see runs-cache-wait.c */
+        GPtrArray *cache_waits_dirty; /* of these: changed in this batch */
+        GQueue cache_ended;           /* ... those whose job has ended */
+        GHashTable *taken;            /* node -> CacheTaken: of results from the cache; NULL: none */
+        RunBreaks *breaks;            /* what record->control says; or NULL */
+        json_t *edits;                /* parameters that were changed, as in RenderContext; or NULL */
+        GArray *paused;               /* guint32: children that have paused in this batch, for the event */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
         RunKept *kept; /* of a retry: what is copied into the store while nobody sees the run; else NULL */
         guint kept_at; /* rows of it that were copied: first those of `nodes`, then `children` */

@@ -166,10 +166,12 @@ struct Engine {
         gint64 schedule_seq;       /* of the newest one */
         gint64 started;            /* ms: when the engine was opened */
         GHashTable *
-                cache_waits; /* gint64, seq of a job -> GArray of CacheWait: nodes that wait for its end, runs-cache.c */
+                cache_waits; /* gint64, seq of a job -> set of gint64: runs with nodes that wait for its end, runs-cache-wait.c */
         GArray *cache_ended;         /* gint64: such jobs that ended in the open batch */
         GArray *cache_resumes;       /* CacheResume: searches that go on after the commit */
         gint64 retain_cache_at;      /* ms: not before this time does the sweep look for entries to delete */
+        ThreadPool *cache_readers;   /* read the store for searches */
+        gint64 cache_rest_ms;        /* after a try to read it that failed; tests shorten it */
         guint64 cache_search_number; /* number of the last search */
         bool sweeps_cache;           /* what is to be deleted is being read */
 
@@ -355,7 +357,7 @@ void runs_settle(Engine *engine);
 void runs_restore(Engine *engine);
 /* "run 3f2a" if a run of the user that has not ended names this file system; the caller's; NULL: none does. */
 char *runs_use(const Engine *engine, const char *user, const char *fs);
-/* Steps that wait for this job, whose result they take from the cache, wait for a slot now, and then ask again. */
+/* Steps that wait for this job, whose result they take from the cache, are going to search again. */
 void runs_cache_job_ended(Engine *engine, gint64 job);
 void retain_cache(Engine *engine); /* retain-cache.c: as retain_jobs */
 void retain_runs(Engine *engine);  /* retain-runs.c: as retain_jobs */

@@ -267,10 +267,16 @@ CacheEntry *store_cache_of_step(Store *store, const CacheEntry *entry, const cha
         return store->ops->cache_of_step(store, entry, name, error);
 }
 
-bool store_cache_replayed(Store *store, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error)
+bool store_cache_taker(Store *store, gint64 maker, gint64 job, gint64 from, gint64 *ret, GError **error)
 {
         store_check_read();
-        return store->ops->cache_replayed(store, run, maker, job, ret, error);
+        return store->ops->cache_taker(store, maker, job, from, ret, error);
+}
+
+GArray *store_run_chain(Store *store, gint64 run, int limit, GError **error)
+{
+        store_check_read();
+        return store->ops->run_chain(store, run, limit, error);
 }
 
 GArray *store_cache_users(Store *store, gint64 run, int limit, GError **error)

@@ -194,6 +194,9 @@ bool store_run_counts(Store *store, gint64 run, gint64 ret[NODE_STATES], GError 
 RunRecord *store_run_expired(Store *store, gint64 before, GError **error);
 /* A run that keeps results of the run `seq` (RunNodeRecord, made_by); without text. NULL without an error: none does. */
 RunRecord *store_run_user_of(Store *store, gint64 seq, GError **error);
+/* gint64, seqs: the run, the one that it retries, the one that this one retries, and so on; newest first, at most `limit`.
+ * The chain ends at a run that was deleted. */
+GArray *store_run_chain(Store *store, gint64 run, int limit, GError **error);
 /* What the runs of a user take together (RunRecord, size), without those that are dropped. */
 bool store_run_bytes(Store *store, const char *user, gint64 *ret, GError **error);
 
@@ -220,8 +223,9 @@ CacheEntry *store_cache_entry(Store *store, gint64 seq, GError **error); /* ERR_
  * without an error: none. */
 CacheEntry *store_cache_of_node(Store *store, gint64 run, guint32 node, GError **error);
 CacheEntry *store_cache_of_step(Store *store, const CacheEntry *entry, const char *name, GError **error);
-/* True in *ret if the run took the result of this job of run `maker` from the cache. */
-bool store_cache_replayed(Store *store, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error);
+/* The first run with the seq `from` or a larger one that has the result of this job of run `maker`: it took it from the
+ * cache, or is a retry that kept it. *ret 0: there is none. */
+bool store_cache_taker(Store *store, gint64 maker, gint64 job, gint64 from, gint64 *ret, GError **error);
 /* gint64, seqs of at most `limit` runs that took results of the run from the cache. */
 GArray *store_cache_users(Store *store, gint64 run, int limit, GError **error);
 /* gint64, seqs of at most `limit` entries that expired at `now` (ms), else the oldest of a user with more than
@@ -350,7 +354,8 @@ struct StoreOps {
         CacheEntry *(*cache_entry)(Store *store, gint64 seq, GError **error);
         CacheEntry *(*cache_of_node)(Store *store, gint64 run, guint32 node, GError **error);
         CacheEntry *(*cache_of_step)(Store *store, const CacheEntry *entry, const char *name, GError **error);
-        bool (*cache_replayed)(Store *store, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error);
+        bool (*cache_taker)(Store *store, gint64 maker, gint64 job, gint64 from, gint64 *ret, GError **error);
+        GArray *(*run_chain)(Store *store, gint64 run, int limit, GError **error);
         GArray *(*cache_users)(Store *store, gint64 run, int limit, GError **error);
         GArray *(*cache_expired)(Store *store, gint64 now, gint64 of_user_max, int limit, GError **error);
         PipelineRecord *(*pipeline)(Store *store, gint64 seq, GError **error);

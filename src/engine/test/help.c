@@ -60,7 +60,7 @@ void house_open(House *house)
 {
         g_autoptr(GError) error = NULL;
 
-        house->store = store_open(house->dir, &error);
+        house->store = store_open_as(house->store_ops ? house->store_ops : &store_sqlite, house->dir, &error);
         g_assert_no_error(error);
         house->config.store = house->store;
         house->config.runtime = script_runtime(house->script);

@@ -11,6 +11,7 @@
 typedef struct {
         char *dir;
         Store *store;
+        const StoreOps *store_ops; /* NULL: store_sqlite; a test may set it before house_open */
         Script *script;
         Engine *engine;
         EngineConfig config; /* for house_open; a test may change it before */

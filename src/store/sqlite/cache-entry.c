@@ -183,21 +183,21 @@ CacheEntry *sqlite_cache_of_step(Store *base, const CacheEntry *entry, const cha
         return read_one(store, conn, CACHE_OF_STEP, error);
 }
 
-bool sqlite_cache_replayed(Store *base, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error)
+bool sqlite_cache_taker(Store *base, gint64 maker, gint64 job, gint64 from, gint64 *ret, GError **error)
 {
         SqliteStore *store = sqlite_store(base);
         Conn *conn = pool_take(&store->pool, error);
-        bool ok;
+        Step step;
 
         if (!conn)
                 return false;
-        conn_bind_int(conn, CACHE_REPLAYED, 1, run);
-        conn_bind_int(conn, CACHE_REPLAYED, 2, maker);
-        conn_bind_int(conn, CACHE_REPLAYED, 3, job);
-        ok = conn_step(conn, CACHE_REPLAYED, error) == STEP_ROW;
-        *ret = ok && conn_int(conn, CACHE_REPLAYED, 0) != 0;
+        conn_bind_int(conn, CACHE_TAKER, 1, maker);
+        conn_bind_int(conn, CACHE_TAKER, 2, job);
+        conn_bind_int(conn, CACHE_TAKER, 3, from);
+        step = conn_step(conn, CACHE_TAKER, error);
+        *ret = step == STEP_ROW ? conn_int(conn, CACHE_TAKER, 0) : 0;
         pool_give(&store->pool, conn);
-        return ok;
+        return step != STEP_ERROR;
 }
 
 /* ---- numbers ---- */
@@ -214,7 +214,8 @@ static bool add_seqs(Conn *conn, int stmt, GArray *seqs, GError **error)
         return step == STEP_DONE;
 }
 
-GArray *sqlite_cache_users(Store *base, gint64 run, int limit, GError **error)
+/* At most `limit` numbers that follow from that of a run. */
+static GArray *seqs_of_run(Store *base, int stmt, gint64 run, int limit, GError **error)
 {
         SqliteStore *store = sqlite_store(base);
         g_autoptr(GArray) seqs = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -223,14 +224,24 @@ GArray *sqlite_cache_users(Store *base, gint64 run, int limit, GError **error)
 
         if (!conn)
                 return NULL;
-        conn_bind_int(conn, CACHE_USERS, 1, run);
-        conn_bind_int(conn, CACHE_USERS, 2, limit);
-        ok = add_seqs(conn, CACHE_USERS, seqs, error);
+        conn_bind_int(conn, stmt, 1, run);
+        conn_bind_int(conn, stmt, 2, limit);
+        ok = add_seqs(conn, stmt, seqs, error);
         pool_give(&store->pool, conn);
         return ok ? g_steal_pointer(&seqs) : NULL;
 }
 
-/* One pass over an index; as long as no user has too many, nothing else is read. */
+GArray *sqlite_cache_users(Store *base, gint64 run, int limit, GError **error)
+{
+        return seqs_of_run(base, CACHE_USERS, run, limit, error);
+}
+
+GArray *sqlite_run_chain(Store *base, gint64 run, int limit, GError **error)
+{
+        return seqs_of_run(base, RUN_CHAIN, run, limit, error);
+}
+
+/* Of the first user with too many. */
 static bool add_too_many(Conn *conn, gint64 max, int limit, GArray *seqs, GError **error)
 {
         g_autofree char *user = NULL;

@@ -197,18 +197,21 @@ const char *const reader_sql[] = {
                 "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_step" CACHE_WITH_RUN
                 " WHERE run_cache.user = ?1 AND step = ?2 AND run_cache.seq < ?3 AND run.name = ?4"
                 " AND run.user = run_cache.user AND run.dropped = 0 ORDER BY run_cache.seq DESC LIMIT 1",
-        [CACHE_REPLAYED] = "SELECT EXISTS (SELECT 1 FROM run_node INDEXED BY run_node_maker"
-                           " WHERE made_by > 0 AND made_by = ?2 AND run = ?1 AND job = ?3)",
+        [CACHE_TAKER] = "SELECT run FROM run_node INDEXED BY run_node_maker"
+                        " WHERE made_by > 0 AND made_by = ?1 AND job = ?2 AND run >= ?3 ORDER BY run LIMIT 1",
+        [RUN_CHAIN] =
+                "WITH RECURSIVE chain (run, earlier) AS (SELECT seq, retry_of FROM run WHERE seq = ?1"
+                " UNION ALL SELECT seq, retry_of FROM chain CROSS JOIN run ON run.seq = chain.earlier LIMIT ?2)"
+                " SELECT run FROM chain",
         [CACHE_USERS] =
                 "SELECT DISTINCT run.seq FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run"
                 " ON run.seq = kept.run WHERE kept.made_by > 0 AND kept.made_by = ?1"
                 " AND kept.reuse IS NOT NULL AND run.dropped = 0 ORDER BY run.seq LIMIT ?2",
         [CACHE_EXPIRED] = "SELECT seq FROM run_cache INDEXED BY run_cache_end"
                           " WHERE expiry >= 0 AND created + 1000 * expiry <= ?1 LIMIT ?2",
-        [CACHE_OWNERS] =
-                "SELECT user, count(*) FROM run_cache INDEXED BY run_cache_step GROUP BY user HAVING count(*) > ?1"
-                " LIMIT 1",
-        [CACHE_TOO_MANY] = "SELECT seq FROM run_cache NOT INDEXED WHERE user = ?1 ORDER BY seq LIMIT ?2",
+        [CACHE_OWNERS] = "SELECT user, n FROM run_cache_count WHERE n > ?1 LIMIT 1",
+        [CACHE_TOO_MANY] =
+                "SELECT seq FROM run_cache INDEXED BY run_cache_user WHERE user = ?1 ORDER BY seq LIMIT ?2",
         [PIPELINE_BY_SEQ] = "SELECT " PIPELINE_COLUMNS " FROM pipeline WHERE seq = ?1",
         [PIPELINE_BY_NAME] = "SELECT " PIPELINE_COLUMNS
                              " FROM pipeline INDEXED BY pipeline_name WHERE user = ?1 AND name = ?2",

@@ -150,7 +150,8 @@ GPtrArray *sqlite_cache_entries(Store *base, const CacheQuery *query, gint64 *re
 CacheEntry *sqlite_cache_entry(Store *base, gint64 seq, GError **error);
 CacheEntry *sqlite_cache_of_node(Store *base, gint64 run, guint32 node, GError **error);
 CacheEntry *sqlite_cache_of_step(Store *base, const CacheEntry *entry, const char *name, GError **error);
-bool sqlite_cache_replayed(Store *base, gint64 run, gint64 maker, gint64 job, bool *ret, GError **error);
+bool sqlite_cache_taker(Store *base, gint64 maker, gint64 job, gint64 from, gint64 *ret, GError **error);
+GArray *sqlite_run_chain(Store *base, gint64 run, int limit, GError **error);
 GArray *sqlite_cache_users(Store *base, gint64 run, int limit, GError **error);
 GArray *sqlite_cache_expired(Store *base, gint64 now, gint64 of_user_max, int limit, GError **error);
 RunRecord *sqlite_run_user_of(Store *base, gint64 seq, GError **error);

@@ -129,7 +129,6 @@ static void test_deleted_run(void)
         RunNodeRecord *node = g_new0(RunNodeRecord, 1), *key = g_new0(RunNodeRecord, 1);
         RunRecord *dropped = make_run(1, "ann");
         g_autoptr(GError) error = NULL;
-        bool replayed = false;
         gint64 run;
 
         *node = (RunNodeRecord){ .run = 2,
@@ -144,8 +143,10 @@ static void test_deleted_run(void)
         g_autoptr(GArray) users = store_cache_users(store, 1, 10, &error);
         g_assert_cmpuint(users->len, ==, 1);
         g_assert_cmpint(g_array_index(users, gint64, 0), ==, 2);
-        g_assert_true(store_cache_replayed(store, 2, 1, 1, &replayed, &error) && replayed);
-        g_assert_true(store_cache_replayed(store, 3, 1, 1, &replayed, &error) && !replayed);
+        g_assert_true(store_cache_taker(store, 1, 1, 0, &run, &error) && run == 2);
+        g_assert_true(store_cache_taker(store, 1, 1, 2, &run, &error) && run == 2);
+        g_assert_true(store_cache_taker(store, 1, 1, 3, &run, &error) && run == 0);
+        g_assert_true(store_cache_taker(store, 1, 9, 0, &run, &error) && run == 0);
         g_autoptr(RunRecord) user = store_run_user_of(store, 1, &error);
         g_assert_cmpint(user->seq, ==, 2);
 
@@ -162,6 +163,32 @@ static void test_deleted_run(void)
         g_assert_null(store_cache_of_node(store, 1, 2, NULL));
         g_assert_null(store_cache_entry(store, 4, &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
+}
+
+/* A run, the one that it retries, and so on. */
+static void test_chain(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new();
+        g_autoptr(GError) error = NULL;
+
+        for (gint64 seq = 1; seq <= 6; seq++) {
+                RunRecord *run = make_run(seq, "ann");
+
+                run->retry_of = seq > 2 ? seq - 2 : 0; /* 5, 3, 1 and 6, 4, 2 */
+                batch_put(batch, RECORD_NEW_RUN, run);
+        }
+        commit(store, batch);
+        g_autoptr(GArray) chain = store_run_chain(store, 5, 10, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(chain->len, ==, 3);
+        for (guint i = 0; i < chain->len; i++)
+                g_assert_cmpint(g_array_index(chain, gint64, i), ==, 5 - 2 * i);
+        g_autoptr(GArray) part = store_run_chain(store, 6, 2, &error);
+        g_assert_cmpuint(part->len, ==, 2);
+        g_autoptr(GArray) none = store_run_chain(store, 9, 2, &error);
+        g_assert_cmpuint(none->len, ==, 0);
 }
 
 /* Those that have expired, else the oldest of a user with too many. */
@@ -181,6 +208,15 @@ static void test_expired(void)
         g_assert_cmpuint(many->len, ==, 2);
         g_assert_cmpint(g_array_index(many, gint64, 0), ==, 1);
         g_assert_cmpint(g_array_index(many, gint64, 1), ==, 2);
+
+        g_autoptr(Batch) gone = batch_new();
+        batch_drop(gone, RECORD_CACHE_ENTRY, copy_int(1));
+        batch_drop(gone, RECORD_CACHE_ENTRY, copy_int(2));
+        commit(store, gone);
+        g_autoptr(GArray) fewer = store_cache_expired(store, 6999, 1, 10, &error);
+        g_assert_cmpuint(fewer->len, ==, 0); /* ann has one, and bob */
+        g_autoptr(GArray) any = store_cache_expired(store, 6999, 0, 10, &error);
+        g_assert_cmpuint(any->len, ==, 1);
 }
 
 int main(int argc, char **argv)
@@ -189,6 +225,7 @@ int main(int argc, char **argv)
         g_test_add_func("/store/cache-entry/lookup", test_lookup);
         g_test_add_func("/store/cache-entry/pages", test_pages);
         g_test_add_func("/store/cache-entry/deleted-run", test_deleted_run);
+        g_test_add_func("/store/cache-entry/chain", test_chain);
         g_test_add_func("/store/cache-entry/expired", test_expired);
         return g_test_run();
 }

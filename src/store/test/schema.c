@@ -347,6 +347,45 @@ static void test_dying_server(void)
         g_assert_cmpint(last_seq(store), ==, 0);
 }
 
+/* The first migration that has this text. */
+static int find_migration(const char *text)
+{
+        for (int i = 0; i < schema_n_migrations; i++)
+                if (strstr(schema_migrations[i], text))
+                        return i;
+        g_assert_not_reached();
+}
+
+/* Entries of the cache that an earlier build stored are counted, and so are those that come and go later. */
+static void test_cache_counts(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Store) store = NULL;
+        Conn conn = open_file(dir);
+
+        g_assert_true(schema_migrate(&conn, schema_migrations, find_migration("run_cache_count"), &error));
+        conn_close(&conn);
+        run_sql(dir,
+                "INSERT INTO run_cache (key, first, second, run, node, job, user, fs, source, step, expiry,"
+                "  created, body) VALUES ('k', 'f', 's', 1, 2, 1, 'ann', '', '', 'a', -1, 0, '{}'),"
+                " ('k', 'f', 's', 1, 3, 2, 'ann', '', '', 'b', -1, 0, '{}'),"
+                " ('k', 'f', 's', 1, 4, 3, 'bob', '', '', 'b', -1, 0, '{}')");
+        store = open_store(dir);
+        g_autoptr(GArray) none = store_cache_expired(store, 1, 2, 10, &error);
+        g_autoptr(GArray) one = store_cache_expired(store, 1, 1, 10, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(none->len, ==, 0);
+        g_assert_cmpuint(one->len, ==, 1);
+        g_assert_cmpint(g_array_index(one, gint64, 0), ==, 1);
+        g_clear_pointer(&store, store_close);
+        run_sql(dir, "DELETE FROM run_cache WHERE user = 'bob'");
+        conn = open_file(dir);
+        g_assert_cmpint(get_int(&conn, "SELECT n FROM run_cache_count WHERE user = 'ann'"), ==, 2);
+        g_assert_cmpint(get_int(&conn, "SELECT count(*) FROM run_cache_count"), ==, 1);
+        conn_close(&conn);
+}
+
 /* A row that is not what was written names the job, and the load fails as a whole. */
 static void test_damaged_row(void)
 {
@@ -377,6 +416,7 @@ int main(int argc, char **argv)
         g_test_add_func("/schema/no-directory", test_no_directory);
         g_test_add_func("/schema/second-server", test_second_server);
         g_test_add_func("/schema/dying-server", test_dying_server);
+        g_test_add_func("/schema/cache-counts", test_cache_counts);
         g_test_add_func("/schema/damaged-row", test_damaged_row);
         return g_test_run();
 }
