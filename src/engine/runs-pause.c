@@ -229,7 +229,8 @@ static void put_control(LiveRun *live, const GPtrArray *list, const json_t *edit
 
         record->size -= record->control ? (gint64)strlen(record->control) : 0;
         g_free(record->control);
-        record->control = write_control(list, edits, run_is_stepping(live->machine), run_epoch(live->machine));
+        record->control =
+                write_control(list, edits, run_is_stepping(live->machine), run_epoch(live->machine));
         record->size += (gint64)strlen(record->control);
 }
 
