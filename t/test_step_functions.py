@@ -1,11 +1,18 @@
 """Functions as steps (`@step` of paddlecloud.pipeline): what is sent, what is refused, and runs of them on a real server."""
 
+import collections
+import datetime
+import decimal
+import functools
 import importlib
+import logging
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -246,6 +253,187 @@ def test_a_closure_that_cannot_be_sent_is_refused_at_once(tmp_path):
             log.write(text)
 
         assert "'write' uses 'log', a _io.TextIOWrapper" in refused(lambda: step(write))
+
+
+def here(offset):
+    """The place of the line that is `offset` lines below the call."""
+    frame = sys._getframe(1)
+    return f"{pathlib.Path(__file__).relative_to(pathlib.Path.cwd())}:{frame.f_lineno + offset}: "
+
+
+def test_the_place_of_the_function_is_named(monkeypatch):
+    monkeypatch.chdir(pathlib.Path(__file__).parent)
+    place = here(2)
+
+    def count():
+        with LOCK:
+            return 1
+
+    assert refused(lambda: step(count)).startswith(place + "'count' uses 'LOCK'")
+
+
+def test_local_classes():
+    """That of the same function, although others have the name; with the values that its methods use, but none that cannot be sent."""
+    lock, unit = threading.Lock(), 7
+
+    def first():
+        class Local:
+            value = 1
+
+        @step
+        def give():
+            return Local.value
+
+        return give
+
+    def second():
+        class Local:
+            def value(self):
+                return unit
+
+            @property
+            def twice(self):
+                return 2 * unit
+
+            @classmethod
+            def make(cls):
+                return super().__new__(cls)
+
+        @step
+        def give():
+            return Local.make().value() + Local().twice
+
+        return give
+
+    def third():
+        class Local:
+            @staticmethod
+            def value():
+                return lock
+
+        def give():
+            return Local.value()
+
+        return step(give)
+
+    assert sent(first()) == 1 and sent(second()) == 21
+    assert "'Local' uses 'lock', a _thread.lock" in refused(third)
+
+
+def sent(function):
+    """What the function returns where only what is sent is there."""
+    from paddlecloud.pipeline.source import StepProgram
+
+    names = {"__name__": "elsewhere"}
+    text = StepProgram(function._function).source(function.__name__)
+    exec(compile(text, "elsewhere", "exec"), names)
+    return names[function.__name__]()
+
+
+PATTERN, LOG, LIMIT = re.compile("(a)+", re.I), logging.getLogger("steps"), datetime.timedelta(1, 2, 3)
+WHEN, DAY = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.timezone.utc), datetime.date(2026, 3, 1)
+PRICE = decimal.Decimal("1.10")
+Numbers = List[int]
+
+
+def test_further_constants_are_sent():
+    @step
+    def give():
+        return PATTERN.match("AA"), LOG, LIMIT, WHEN, DAY, PRICE
+
+    match, *others = sent(give)
+    assert match[0] == "AA" and others == [LOG, LIMIT, WHEN, DAY, PRICE]
+
+
+@functools.lru_cache(maxsize=None)
+def remembered():
+    return FACTOR
+
+
+def test_functions_behind_decorators_and_names_of_annotations_are_sent():
+    """An annotation that cannot be sent is not evaluated."""
+
+    @step
+    def give(numbers: Numbers = ()) -> "Optional[Numbers]":
+        local: Numbers = [remembered()]
+        return local
+
+    assert sent(give) == [3]
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def make_it(way):
+    unknown = sys.modules["__main__"] if way == "main" else types.ModuleType("made_by_hand")
+    short = lambda: 1  # noqa: E731
+    total = 0
+
+    def module():
+        return unknown.x
+
+    def calls():
+        return short()
+
+    def counts():
+        nonlocal total
+        total += 1
+
+    def pair():
+        return Pair(1, 2)
+
+    async def stream():
+        yield 1
+
+    def result() -> Optional[set]:
+        return {1}
+
+    def pairs() -> Tuple[int, bytes]:
+        return 1, b""
+
+    def __():
+        return 1
+
+    class Method:
+        def run(self):
+            return 1
+
+    if way == "run":
+        return Method.run
+    return {"main": module, **locals()}[way]
+
+
+@pytest.mark.parametrize(
+    "way, says",
+    [
+        ("module", "a module that cannot be imported: there is none of the name 'made_by_hand'"),
+        ("main", "'unknown', which is the program itself"),
+        ("calls", "'short' is a lambda, which cannot be sent: define it by `def`"),
+        ("counts", "changes 'total' of the function around it (nonlocal), which stays where it is; return the value"),
+        ("pair", "the source of 'Pair' is not found: define 'Pair' by `def` or `class`"),
+        ("stream", "is a coroutine or a generator"),
+        ("result", "'result' returns a set, as it is annotated, which cannot be saved as JSON"),
+        ("pairs", "'pairs' returns a bytes"),
+        ("__", "no name for a step can be made of '__'; give one: @step(name="),
+        ("run", "'run' is a method of 'make_it.<locals>.Method', whose object no step has"),
+    ],
+)
+def test_what_cannot_be_sent_is_said_at_once(way, says):
+    said = refused(lambda: step(make_it(way)))
+    assert says in said and "test_step_functions.py:" in said
+
+
+def test_what_is_no_function():
+    for value, says in [
+        (Pair, "a class, 'Pair'"),
+        (functools.partial(print), "a partial"),
+        ([].append, "a builtin_function_or_method, 'list.append'"),
+        (LOCK, "a lock"),
+        (staticmethod(triple), "a staticmethod, 'triple'"),
+        (Path("a").exists, "a method of an object, 'Path.exists'"),
+    ]:
+        assert refused(lambda value=value: step(value)).endswith(f"made by `def`, and this is {says}")
+    step(name="x")(make_it("__"))  # with a name of its own
 
 
 def test_a_closure_in_a_function_that_it_calls_is_refused_at_once():
@@ -538,6 +726,12 @@ def test_results_that_cannot_be_saved(client):
     def pipeline(function):
         function()
 
+    @step
+    def lacks():
+        import nowhere_at_all  # noqa: F401
+
+    said = lines_of(ended(pipeline(lacks).run(client=client), "failed"))
+    assert said["lacks"][-1].startswith("the step 'lacks' does not have the module 'nowhere_at_all': name its package")
     said = lines_of(ended(pipeline(bad).run(client=client), "failed"))
     assert "the result of 'bad' cannot be saved as JSON (it has a set)" in said["bad"][-1]
     said = lines_of(ended(pipeline(two).run(client=client), "failed"))

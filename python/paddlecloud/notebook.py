@@ -8,6 +8,7 @@ import __future__
 
 import ast
 import builtins
+import importlib.util
 import inspect
 import linecache
 import os
@@ -16,7 +17,7 @@ import symtable
 import sys
 import textwrap
 import types
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Union
 
 CONSTANT_MAX = 64 * 1024  # characters of one constant's text
 DEPTH_MAX = 20  # of lists in lists
@@ -67,6 +68,7 @@ class Program:
         self.imports: Dict[str, None] = {}
         self.parts: List[str] = []
         self.future = False
+        self.postponed = False  # annotations name what is not sent, so they must not be evaluated
 
     def text(self, main: str) -> str:
         """The program, which calls `main` when it is run."""
@@ -76,7 +78,7 @@ class Program:
     def module(self, said: str, *further: str) -> str:
         """All that was taken up as a module; `said` is its docstring."""
         head = [f'"""{said}"""']
-        if self.future:
+        if self.future or self.postponed:
             head.append("from __future__ import annotations")
         blocks = ["\n".join(head), "\n".join(sorted(self.imports)), *self.parts, *further]
         return "\n\n".join(block for block in blocks if block) + "\n"
@@ -99,12 +101,17 @@ class Program:
             self._add_constant(name, value, user)
 
     def _is_of_session(self, value: object) -> bool:
+        value = _unwrapped(value)
         return (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__ == self.names.get("__name__")
 
     def _add_module(self, name: str, module: types.ModuleType, user: str) -> None:
         known = module.__name__
         if known == "__main__":
-            raise ValueError(f"'{user}' uses '{name}', which is the session itself")
+            raise ValueError(f"'{user}' uses '{name}', which is the program itself; use its functions by their names")
+        if not _is_importable(known):
+            raise ValueError(
+                f"'{user}' uses '{name}', a module that cannot be imported: there is none of the name '{known}'"
+            )
         self.imports[f"import {known}" if known == name else f"import {known} as {name}"] = None
 
     def _add_import(self, name: str, value: object) -> bool:
@@ -137,18 +144,22 @@ class Program:
 
     def _add_definition(self, name: str, value: Any) -> None:
         node, text = self._definition(name, value)
-        for code in _codes_of(value):
-            self.future = self.future or bool(code.co_flags & _FUTURE_ANNOTATIONS)
-        if inspect.isfunction(value):
-            self._take_free(name, inspect.unwrap(value))
+        for function in _functions_of(value):
+            self.future = self.future or bool(function.__code__.co_flags & _FUTURE_ANNOTATIONS)
+            _check_assigned(name, function, node)
+            self._take_free(name, function)
+        hints = _only_hints(node)
         for used in sorted(_globals_of(text)):
-            self._add_used(used, name)
+            if used in hints:
+                self._add_hint(used, name)
+            else:
+                self._add_used(used, name)
         self._add_submodules(node)
         self.parts.append(text if node.name == name else f"{text}\n\n{name} = {node.name}")
 
     def _take_free(self, name: str, function: types.FunctionType) -> None:
         """Names of the function around it that `function` uses."""
-        free = function.__code__.co_freevars
+        free = [one for one in function.__code__.co_freevars if one != "__class__"]
         if free:
             raise ValueError(
                 f"'{name}' uses '{free[0]}' of the function around it, which cannot be sent; define '{name}' in a cell "
@@ -158,6 +169,15 @@ class Program:
     def _definition(self, name: str, value: Any) -> "tuple[Definition, str]":
         """Parsed, and as text."""
         return _definition_of(name, value)
+
+    def _add_hint(self, used: str, user: str) -> None:
+        """A name that only annotations of functions use; if it cannot be sent, they are not evaluated."""
+        before = self.done.copy(), self.imports.copy(), self.parts.copy()
+        try:
+            self._add_used(used, user)
+        except ValueError:
+            self.done, self.imports, self.parts = before
+            self.postponed = True
 
     def _add_used(self, used: str, user: str) -> None:
         value, builtin = self.names.get(used, self), getattr(builtins, used, None)
@@ -184,12 +204,58 @@ def _is_of_notebook(value: object) -> bool:
     return inspect.isfunction(value) and str(value.__module__).partition(".")[0] == "IPython"
 
 
-def _codes_of(value: Any) -> Iterator[types.CodeType]:
-    """The code of a function, or of the methods of a class."""
-    for one in [value] if inspect.isfunction(value) else vars(value).values():
-        code = getattr(inspect.unwrap(one) if callable(one) else one, "__code__", None)
-        if isinstance(code, types.CodeType):
-            yield code
+def _unwrapped(value: Any) -> Any:
+    """The function behind decorators that keep it, as those of functools do."""
+    return inspect.unwrap(value) if callable(value) and not inspect.isclass(value) else value
+
+
+def _is_importable(name: str) -> bool:
+    if name in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False
+
+
+def _functions_of(value: Any) -> Iterator[types.FunctionType]:
+    """A function without its decorators, or the methods of a class."""
+    for one in vars(value).values() if inspect.isclass(value) else [value]:
+        for part in (one.fget, one.fset, one.fdel) if isinstance(one, property) else [getattr(one, "__func__", one)]:
+            function = _unwrapped(part)
+            if isinstance(function, types.FunctionType):
+                yield function
+
+
+def _check_assigned(name: str, function: types.FunctionType, node: ast.AST) -> None:
+    """ValueError for `nonlocal` of a variable that is not in the text."""
+    assigned = {one for at in ast.walk(node) if isinstance(at, ast.Nonlocal) for one in at.names}
+    for free in function.__code__.co_freevars:
+        if free in assigned:
+            raise ValueError(
+                f"'{name}' changes '{free}' of the function around it (nonlocal), which stays where it is; return the value instead"
+            )
+
+
+def _only_hints(node: ast.AST) -> Set[str]:
+    """Names that only annotations of arguments, results and local variables have."""
+    hints: Set[str] = set()
+    others: Set[str] = set()
+
+    def walk(at: ast.AST, found: Set[str], is_local: bool) -> None:
+        if isinstance(at, ast.Name):
+            found.add(at.id)
+        for field, child in ast.iter_fields(at):
+            is_hint = field == "returns" or (field == "annotation" and (is_local or isinstance(at, ast.arg)))
+            inner = isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)) or (
+                is_local and not isinstance(at, ast.ClassDef)
+            )
+            for one in child if isinstance(child, list) else [child]:
+                if isinstance(one, ast.AST):
+                    walk(one, hints if is_hint else found, inner)
+
+    walk(node, others, False)
+    return hints - others
 
 
 def _globals_of(text: str) -> List[str]:
@@ -231,11 +297,21 @@ def _definition_of(name: str, value: Any) -> "tuple[Definition, str]":
         except SyntaxError:
             body = []
     if text is None or len(body) != 1 or not isinstance(body[0], _Definition) or body[0].name != value.__name__:
-        raise ValueError(
-            f"the source of '{name}' is not known: put the program into a file and run that, or define '{name}' by `def` or `class` in a "
-            "cell of a notebook"
-        )
+        raise ValueError(_no_source(name, value))
     return body[0], text
+
+
+def _no_source(name: str, value: Any) -> str:
+    if value.__name__ == "<lambda>":
+        return f"'{name}' is a lambda, which cannot be sent: define it by `def`"
+    code = getattr(_unwrapped(value), "__code__", None)
+    file = code.co_filename if code else getattr(sys.modules.get(value.__module__), "__file__", None)
+    if os.path.exists(file or ""):
+        return f"the source of '{name}' is not found: define '{name}' by `def` or `class`"
+    return (
+        f"the source of '{name}' is not known: put the program into a file and run that, or define '{name}' by `def` or `class` in a cell of "
+        "a notebook"
+    )
 
 
 def _function_source(function: Callable[..., object]) -> Optional[str]:
@@ -247,7 +323,8 @@ def _function_source(function: Callable[..., object]) -> Optional[str]:
 
 def _class_source(cls: type) -> Optional[str]:
     """inspect looks for a class in the file of its module, and a notebook has none: it is found in the cells."""
-    files = {code.co_filename: None for code in _codes_of(cls)}
+    codes = [function.__code__ for function in _functions_of(cls)]
+    files = {code.co_filename: None for code in codes}
     module = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if module:
         files[module] = None
@@ -257,15 +334,49 @@ def _class_source(cls: type) -> Optional[str]:
             tree = ast.parse("".join(lines))
         except SyntaxError:
             continue
-        found = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == cls.__name__]
+        begins = [code.co_firstlineno for code in codes if code.co_filename == file]
+        found = list(_classes_of(tree, cls.__qualname__))
         if found:
-            first = min([found[-1].lineno, *(decorator.lineno for decorator in found[-1].decorator_list)])
-            return "".join(lines[first - 1 : found[-1].end_lineno])
+            node = max(reversed(found), key=lambda node: _likeness(node, cls, begins))
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            return "".join(lines[first - 1 : node.end_lineno])
     return None
+
+
+def _likeness(node: ast.ClassDef, cls: type, methods: List[int]) -> "tuple[int, int]":
+    """How much a definition looks like the class: how many of its methods begin there, and how many names differ."""
+    targets = [target for at in node.body if isinstance(at, ast.Assign) for target in at.targets]
+    targets += [at.target for at in node.body if isinstance(at, ast.AnnAssign) and at.value is not None]
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    names |= {at.name for at in node.body if isinstance(at, _Definition)}
+    differing = {name for name in names ^ set(vars(cls)) if not name.startswith("_")}
+    return sum(node.lineno <= line <= (node.end_lineno or 0) for line in methods), -len(differing)
+
+
+def _classes_of(node: ast.AST, name: str, around: str = "") -> Iterator[ast.ClassDef]:
+    """The definitions of a class by its qualified name."""
+    for child in ast.iter_child_nodes(node):
+        inside = around
+        if isinstance(child, _Definition):
+            inside = f"{around}{child.name}." + ("" if isinstance(child, ast.ClassDef) else "<locals>.")
+            if isinstance(child, ast.ClassDef) and around + child.name == name:
+                yield child
+        yield from _classes_of(child, name, inside)
 
 
 # -- constants
 
+_CALLS: Dict[str, Callable[[Any], str]] = {  # by the name of the type; further types whose values are written down
+    "re.Pattern": lambda value: f'__import__("re").compile({value.pattern!r}, {value.flags})',
+    "logging.Logger": lambda value: f'__import__("logging").getLogger({value.name!r})',
+    "logging.RootLogger": lambda value: '__import__("logging").getLogger()',
+    "decimal.Decimal": lambda value: f'__import__("decimal").Decimal("{value}")',
+    "datetime.date": lambda value: f'__import__("datetime").date.fromisoformat("{value.isoformat()}")',
+    "datetime.datetime": lambda value: f'__import__("datetime").datetime.fromisoformat("{value.isoformat()}")',
+    "datetime.timedelta": lambda value: (
+        f'__import__("datetime").timedelta({value.days}, {value.seconds}, {value.microseconds})'
+    ),
+}
 _BRACKETS: Dict[type, str] = {list: "[%s]", set: "{%s}", frozenset: "frozenset([%s])"}
 
 
@@ -280,6 +391,9 @@ def _literal(value: object, depth: int = 0) -> Optional[str]:
         return f"complex({_literal(value.real)}, {_literal(value.imag)})"
     if isinstance(value, pathlib.PurePath) and kind in (type(pathlib.Path()), type(pathlib.PurePath())):
         return f'__import__("pathlib").{"Path" if isinstance(value, pathlib.Path) else "PurePath"}({str(value)!r})'
+    call = _CALLS.get(f"{kind.__module__}.{kind.__qualname__}")
+    if call is not None:
+        return call(value)
     if depth > DEPTH_MAX:
         return None
     if isinstance(value, dict) and kind is dict:

@@ -1,6 +1,6 @@
 """The one error of a description that cannot become a pipeline."""
 
-from typing import Type
+from typing import Optional, Type
 
 from ..errors import PaddleError
 
@@ -9,6 +9,7 @@ class DSLError(PaddleError, ValueError):
     """The description of a pipeline is wrong: the message says where, why, and what to write instead. `code` is "PipelineDSLError"."""
 
     code = "PipelineDSLError"
+    place: Optional[str] = None  # FILE:LINE, if the message begins with that
 
 
 _class: Type[DSLError] = DSLError
@@ -21,6 +22,8 @@ def use(error: Type[DSLError]) -> None:
     _class = error
 
 
-def fault(message: str) -> DSLError:
-    """The error to raise."""
-    return _class(message)
+def fault(message: str, place: Optional[str] = None) -> DSLError:
+    """The error to raise; `place` (FILE:LINE) comes before the message."""
+    error = _class(message if place is None else f"{place}: {message}")
+    error.place = place
+    return error

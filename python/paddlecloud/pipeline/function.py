@@ -10,7 +10,7 @@ from . import context, names
 from .component import Component
 from .dag import _free_name, loop
 from .errors import fault
-from .kinds import encoded, hints_of, item_of, kind_of, outputs_of
+from .kinds import check_result, encoded, hints_of, item_of, kind_of, outputs_of
 from .options import CacheOptions, ExtraFS
 from .programs import FOLDER, Programs
 from .step import Step
@@ -212,6 +212,8 @@ def _kind_of_item(item: LoopItem) -> str:
 
 def _step_name(function: str) -> str:
     name = re.sub(r"[^A-Za-z0-9]+", "-", function).strip("-")[:30].rstrip("-")
+    if not name[:1].isalpha():
+        raise fault(f"no name for a step can be made of '{function}'; give one: @step(name=\"...\")")
     return names.check_component(name)
 
 
@@ -276,30 +278,55 @@ def _can_be_sent(value: object, kind: str) -> bool:
     return True
 
 
-def _check(function: Any) -> None:
-    """A DSLError unless the function can be sent."""
-    from .source import StepProgram  # what it imports is only needed here
+def _check(function: Any, options: Mapping[str, Any]) -> None:
+    """A DSLError, which begins with the place of the function, unless it can be sent."""
+    from .source import StepProgram, place_of  # what it imports is only needed here
 
     if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
-        raise fault(f"@step is for a function that was made by `def`, and this is {function!r}")
-    _step_name(function.__name__)
+        raise fault(f"@step is for a function that was made by `def`, and this is {_kind_said(function)}")
+    try:
+        _check_form(function)
+        _check_arguments(function)
+        if options["name"] is None:
+            _step_name(function.__name__)
+        check_result(function.__name__, hints_of(function).get("return"))
+        StepProgram(function, lenient=True)
+    except ValueError as error:
+        raise fault(str(getattr(error, "message", error)), place_of(function)) from None
+
+
+def _kind_said(value: Any) -> str:
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    kind = {"function": "lambda", "type": "class", "method": "method of an object"}.get(type(value).__name__)
+    return f"a {kind or type(value).__name__}" + ("" if name is None or kind == "lambda" else f", '{name}'")
+
+
+def _check_form(function: types.FunctionType) -> None:
+    name = function.__name__
+    if (
+        inspect.iscoroutinefunction(function)
+        or inspect.isgeneratorfunction(function)
+        or inspect.isasyncgenfunction(function)
+    ):
+        raise ValueError(f"'{name}' is a coroutine or a generator; a step is a plain function that returns its result")
+    around, _, _ = function.__qualname__.rpartition(".")
+    first = next(iter(inspect.signature(function).parameters), None)
+    if around and not around.endswith("<locals>") and first in ("self", "cls"):
+        raise ValueError(
+            f"'{name}' is a method of '{around}', whose object no step has; let a function outside of the class make the object and call it"
+        )
+
+
+def _check_arguments(function: types.FunctionType) -> None:
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise fault(
+            raise ValueError(
                 f"'{function.__name__}' takes any number of arguments, or some without a name ('{name}'); name each argument"
             )
         if len(name) > _NAME_MAX or not name.isascii():
-            raise fault(
+            raise ValueError(
                 f"'{function.__name__}': the name of its argument '{name}' is not one of ASCII letters, at most {_NAME_MAX}"
             )
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-        raise fault(
-            f"'{function.__name__}' is a coroutine or a generator; a step is a plain function that returns its result"
-        )
-    try:
-        StepProgram(function, lenient=True)
-    except ValueError as error:
-        raise fault(str(error)) from None
 
 
 @overload
@@ -345,7 +372,7 @@ def step(function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
         raise TypeError(f"step() has no keyword '{(set(given) - set(_OPTIONS)).pop()}'; it has {', '.join(_OPTIONS)}")
 
     def decorate(function: Callable[..., Any]) -> StepFunction:
-        _check(function)
+        _check(function, given)
         return StepFunction(function, given)
 
     return decorate if function is None else decorate(function)

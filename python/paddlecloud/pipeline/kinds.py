@@ -83,6 +83,22 @@ def outputs_of(function: Callable[..., object], declared: Optional[List[str]], h
     return {"result": _of_result(kind_of(hint))}
 
 
+_NOT_JSON = (set, frozenset, bytes, bytearray, complex, collections.abc.Iterator, types.ModuleType)
+
+
+def check_result(function: str, hint: Any) -> None:
+    """ValueError if a result with this annotation cannot be saved."""
+    origin = typing.get_origin(hint)
+    parts = typing.get_args(hint) if origin in _UNIONS or origin is tuple else [hint]
+    for part in parts:
+        kind = typing.get_origin(part) or part
+        if isinstance(kind, type) and issubclass(kind, _NOT_JSON):
+            raise ValueError(
+                f"'{function}' returns a {kind.__name__}, as it is annotated, which cannot be saved as JSON: return numbers, texts, lists and "
+                "dictionaries, or write a file and return its pathlib.Path"
+            )
+
+
 def _of_result(kind: str) -> str:
     return "path" if kind == "path" else "json"
 

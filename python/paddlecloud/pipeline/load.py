@@ -145,7 +145,7 @@ def _of_program(error: Exception, path: str) -> Refused:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(skipped)]
     place, text = _place(error, frames, path), _line(getattr(error, "message", None) or str(error))
     if isinstance(error, DSLError):
-        return Refused(f"{place}: {text}")
+        return Refused(text if error.place else f"{place}: {text}")
     if isinstance(error, SyntaxError):
         text = _line(error.msg)
     else:

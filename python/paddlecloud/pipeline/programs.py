@@ -34,14 +34,14 @@ class Programs:
         return self._modules[function]
 
     def _add(self, function: Any) -> str:
-        from .source import StepProgram, files_of
+        from .source import StepProgram, files_of, place_of
 
         name: str = function.__name__
         number = 1
         try:
             source = StepProgram(function).source(name)
         except ValueError as error:
-            raise fault(str(error)) from None
+            raise fault(str(error), place_of(function)) from None
         module = name
         while self._sources.get(module, source) != source:
             number += 1

@@ -20,6 +20,7 @@ import json
 import pathlib
 import re
 import shutil
+import traceback
 from typing import Any, Callable, Dict, List, Sequence
 
 
@@ -146,15 +147,26 @@ def split(function: str, names: List[str], result: Any) -> Sequence[Any]:
     )
 
 
+def call(module: str, function: str, values: Dict[str, Any]) -> Any:
+    """What the function returns. A module that is missing is explained below the traceback."""
+    folder = os.path.basename(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        return getattr(importlib.import_module(f"{folder}.{module}"), function)(**values)
+    except ModuleNotFoundError as error:
+        traceback.print_exc()
+        raise Refused(
+            f"the step '{function}' does not have the module '{error.name}': name its package in @step(requirements=[...]), or in a "
+            "requirements.txt in the directory that is sent"
+        ) from None
+
+
 def main(function: str, *words: str) -> None:
     """Calls the function, and saves what it returns."""
     cut = words.index("--") if "--" in words else len(words)
     arguments = dict(word.split(":") for word in words[:cut])
     values = {name: value_of(name, kind) for name, kind in arguments.items()}
     module, _, function = function.rpartition(".")
-    folder = os.path.basename(os.path.dirname(os.path.abspath(__file__)))
-    call = getattr(importlib.import_module(f"{folder}.{module or function}"), function)
-    result = call(**values)
+    result = call(module or function, function, values)
     if not is_first():
         return
     outputs = words[cut + 1 :]

@@ -47,6 +47,8 @@ class StepProgram(notebook.Program):
                 value = cell.cell_contents
             except ValueError:
                 continue  # it has no value yet
+            if free == "__class__":
+                continue  # super() finds it in the class
             if self.free.setdefault(free, value) is not value:
                 raise ValueError(
                     f"'{name}' uses '{free}', which has another value in a function that it calls; rename one of them"
@@ -56,7 +58,7 @@ class StepProgram(notebook.Program):
         node, text = super()._definition(name, value)
         lines = text.split("\n")
         for number, decorator in reversed(list(enumerate(node.decorator_list))):
-            if self._is_step(decorator, is_first=number == 0 and inspect.isfunction(value)):
+            if self._is_step(decorator, is_first=number == 0 and not inspect.isclass(value)):
                 del lines[decorator.lineno - 1 : decorator.end_lineno]
         text = textwrap.dedent("\n".join(lines))
         parsed = ast.parse(text).body[0]
@@ -78,6 +80,13 @@ class StepProgram(notebook.Program):
     def source(self, name: str) -> str:
         """The module that holds the function `name`."""
         return self.module(f"The function `{name}` of a pipeline, as paddlecloud wrote it down.")
+
+
+def place_of(function: types.FunctionType) -> str:
+    """FILE:LINE of a function, the file as seen from the current directory."""
+    file = function.__code__.co_filename
+    inside = os.path.relpath(file) if os.path.isabs(file) else file
+    return f"{file if inside.startswith(os.pardir) else inside}:{function.__code__.co_firstlineno}"
 
 
 # -- modules beside the program
