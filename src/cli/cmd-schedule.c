@@ -81,9 +81,19 @@ static json_t *body_of(const ScheduleOptions *options, char *const *words, GErro
                        : NULL;
 }
 
+/* Without quotes the shell makes five words of a crontab, or more where '*' stands for files. */
+static bool is_one_word(char *const *words, GError **error)
+{
+        return !words[3] || err_set(error, ERR_USAGE,
+                                    "the crontab is one word, and here are %u\n"
+                                    "Put it in quotes: paddle schedule create %s %s '30 2 * * *'",
+                                    g_strv_length((char **)words) - 2, words[0], words[1]);
+}
+
 static bool run_create(Cli *cli, const void *target, char *const *words, GError **error)
 {
-        g_autoptr(json_t) body = body_of(target, words, error), schedule = NULL;
+        g_autoptr(json_t) body = is_one_word(words, error) ? body_of(target, words, error) : NULL,
+                          schedule = NULL;
 
         if (!body || !cli_client(cli, error) ||
             !http_call_json(cli->client, "POST", "/v1/schedules", body, &schedule, error))
@@ -114,7 +124,7 @@ const Verb verb_schedule_create = {
         .options = create_options,
         .size = sizeof(ScheduleOptions),
         .min_words = 3,
-        .max_words = 3,
+        .max_words = -1, /* see is_one_word */
         .run = run_create,
 };
 
@@ -199,9 +209,29 @@ static const Column run_columns[] = {
         { 0 },
 };
 
+/* How a member is shown. */
+typedef struct {
+        const char *member, *head;
+        const char *zero;   /* for 0; or NULL */
+        const char *suffix; /* of a number; or NULL */
+} Field;
+
+/* The caller's; NULL: the field is left out. */
+static char *field_text(const json_t *schedule, const Field *field)
+{
+        const json_t *value = json_object_get(schedule, field->member);
+        g_autofree char *text = cell_text(value);
+
+        if (field->zero && json_integer_value(value) == 0)
+                return g_strdup(field->zero);
+        if (!text || !*text)
+                return NULL;
+        return field->suffix ? g_strdup_printf("%s%s", text, field->suffix) : text_visible(text);
+}
+
 static void print_fields(const json_t *schedule)
 {
-        static const char *const members[][2] = {
+        static const Field fields[] = {
                 { "id", "id" },
                 { "pipeline", "pipeline" },
                 { "version", "version" },
@@ -209,20 +239,20 @@ static void print_fields(const json_t *schedule)
                 { "description", "description" },
                 { "start_at", "start" },
                 { "end_at", "end" },
-                { "concurrency", "concurrency" },
+                { "concurrency", "concurrency", "any number of runs", " at a time" },
                 { "policy", "policy" },
-                { "expire_s", "expire" },
+                { "expire_s", "expire", "never", " s" },
                 { "catchup", "catchup" },
                 { "state", "state" },
                 { "message", "message" },
                 { "next_at", "next" },
         };
 
-        for (gsize i = 0; i < G_N_ELEMENTS(members); i++) {
-                g_autofree char *text = cell_text(json_object_get(schedule, members[i][0]));
+        for (gsize i = 0; i < G_N_ELEMENTS(fields); i++) {
+                g_autofree char *text = field_text(schedule, &fields[i]);
 
-                if (text && *text)
-                        printf("%-12s %s\n", members[i][1], text);
+                if (text)
+                        printf("%-12s %s\n", fields[i].head, text);
         }
         printf("\n");
 }
