@@ -1,6 +1,7 @@
 """Schedules of stored pipelines through the routes and through `paddle schedule`, with a server that is killed."""
 
 import datetime
+import re
 import time
 
 import pytest
@@ -87,7 +88,7 @@ def test_policies(server):
     wait_for(lambda: states("replace").count("terminated") >= 2, PATIENCE, "runs that were replaced")
     assert states("suspend") == ["running"]
     skipped = runs(server, "with_skip")[1]
-    assert "have not ended" in skipped["message"]
+    assert "1 run of the schedule has not ended" in skipped["message"]
     assert server.get(f"/v1/runs/{skipped['id']}/tree").status == 200
     assert server.post(f"/v1/runs/{skipped['id']}/retry").status == 409
     only = runs(server, "with_suspend")[0]["id"]
@@ -98,6 +99,69 @@ def test_policies(server):
         assert server.post(f"/v1/schedules/with_{policy}/stop").status == 200
     for item in server.get("/v1/runs?state=running&limit=1000").json["items"]:
         server.post(f"/v1/runs/{item['id']}/stop", {"force": True})
+
+
+def test_replacing_across_kills(server):
+    """A run is stopped by the commit that begins the next one: none is lost, and one runs."""
+    store(server, "replaced", LONG)
+    create(server, "replacing", "replaced", "@every 1s", concurrency=1, policy="replace")
+    for many in (3, 6):
+        wait_for(lambda many=many: len(runs(server, "replacing")) >= many, PATIENCE, f"{many} runs")
+        server.kill()
+        server.start()
+    wait_for(lambda: len(runs(server, "replacing")) >= 8, PATIENCE, "runs after the last kill")
+    server.post("/v1/schedules/replacing/stop")
+    found = wait_for(
+        lambda: [found := runs(server, "replacing")] and not any(item["state"] == "stopping" for item in found) and found,
+        PATIENCE,
+        "the end of those that were replaced",
+    )
+    check_ticks(server, "replacing", 1)
+    assert [item["state"] for item in found[-1:]] == ["running"]
+    assert {item["state"] for item in found[:-1]} <= {"terminated", "skipped"}
+    assert all("its schedule" in item["message"] for item in found[:-1] if item["state"] == "terminated")
+    server.post(f"/v1/runs/{found[-1]['id']}/stop", {"force": True})
+
+
+def test_schedules_of_a_deleted_user_go(server):
+    eve = Person(server, "eve")
+    for path, body in (
+        ("/v1/pipelines", {"definition": QUICK.replace("NAME", "eves")}),
+        ("/v1/schedules", {"name": "of_eve", "pipeline": "eves", "crontab": "@every 1s"}),
+    ):
+        reply = server.request("POST", path, body, eve.headers)
+        assert reply.status == 201, reply.body
+    made = reply.json["id"]
+    wait_for(lambda: server.get(f"/v1/runs?schedule={made}").json["items"], PATIENCE, "a run")
+    assert server.request("DELETE", "/v1/users/eve").status in (200, 204)
+    assert server.get(f"/v1/schedules/{made}").status == 404
+    assert made not in [item["id"] for item in server.get("/v1/schedules?all=true&limit=1000").json["items"]]
+
+
+def test_a_file_system_that_is_lost(server, tmp_path):
+    """The main one cannot be deleted while the schedule runs; another one can: runs fail and say why, the schedule goes on."""
+    for name in ("main", "extra"):
+        (tmp_path / name).mkdir()
+        reply = server.post("/v1/filesystems", {"name": f"lost_{name}", "url": str(tmp_path / name)})
+        assert reply.status == 201, reply.body
+    text = (
+        "name: mounting\nfs_options:\n  extra_fs: [{name: lost_extra}]\n"
+        'entry_points:\n  a: {command: "true", condition: "1 > 2"}\n'
+    )
+    reply = server.post("/v1/pipelines", {"definition": text, "fs": "lost_main"})
+    assert reply.status == 201, reply.body
+    create(server, "mounts", "mounting", "@every 1s")
+    wait_for(lambda: any(item["state"] == "succeeded" for item in runs(server, "mounts")), PATIENCE, "a run")
+    reply = server.request("DELETE", "/v1/filesystems/lost_main")
+    assert (reply.status, "schedule 'mounts'" in reply.json["message"]) == (409, True), reply.body
+    wait_for(lambda: server.request("DELETE", "/v1/filesystems/lost_extra").status == 204, PATIENCE, "the deletion")
+    wait_for(lambda: [item["state"] for item in runs(server, "mounts")].count("failed") >= 2, PATIENCE, "failed runs")
+    assert "lost_extra" in server.paddle("schedule", "show", "mounts", check=0).stdout
+    reply = server.post("/v1/filesystems", {"name": "lost_extra", "url": str(tmp_path / "extra")})
+    assert reply.status == 201, reply.body
+    wait_for(lambda: runs(server, "mounts")[-1]["state"] == "succeeded", PATIENCE, "a run that begins again")
+    server.post("/v1/schedules/mounts/stop")
+    check_ticks(server, "mounts", 1)
 
 
 def test_refusals(server):
@@ -129,13 +193,17 @@ def test_the_verbs(server):
     store(server, "told")
     paddle = server.paddle
     made = paddle(
-        "schedule", "create", "yearly", "told@1", "TZ=Europe/Berlin 30 2 29 3 *", "-d", "spring", "-c", 2, check=0
+        "schedule", "create", "yearly", "told@1", "TZ=Europe/Berlin 30 2 29 3 *", "-d", "\x1b[31mred", "-c", 2, check=0
     )
     assert made.stdout == "yearly\n"
     ticks = paddle("schedule", "next", "yearly", "-n", 3, check=0)
     assert len(ticks.stdout.splitlines()) == 3
     assert all("-03-29 0" in line and line.endswith(("+0100", "+0200")) for line in ticks.stdout.splitlines())
     assert "Europe/Berlin" in ticks.stderr
+    shown = paddle("schedule", "show", "yearly", check=0).stdout
+    assert "?[31mred" in shown and "\x1b" not in shown
+    assert "2 at a time" in shown and re.search(r"^expire +never$", shown, re.M)
+    assert "Put it in quotes" in paddle("schedule", "create", "no", "told", "30", "2", "*", "*", "*", check=2).stderr
     assert "yearly" in paddle("schedule", "list", "--state", "running", check=0).stdout
     paddle("schedule", "create", "soon", "told", "@every 1s", "--end", "1h", "--no-catchup", check=0)
     wait_for(lambda: "succeeded" in paddle("schedule", "show", "soon", check=0).stdout, PATIENCE, "a run")

@@ -47,6 +47,8 @@ typedef struct {
         gint64 max_run_bytes; /* that the runs of one user take in the store; 0: no limit; not for administrators */
         int max_parallelism; /* of a run of a pipeline; 0: DEFINITION_PARALLELISM_MAX */
         int submit_rate;     /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
+        int schedule_rate;   /* ticks of one user's schedules with a run, skipped ones included, in a minute; 0: no limit;
+                                not for administrators */
         /* Checks whether jobs of this user may write to the disk. False with ERR_QUOTA: submits fail. Short,
          * no I/O. Or NULL. */
         bool (*may_write)(const char *user, void *arg, GError **error);
@@ -245,8 +247,8 @@ void engine_delete_pipeline(Engine *engine, gint64 seq, int version, const char 
 
 /* ---- schedules ---- */
 
-/* As a record: `user`, `name`, `note`, `run_user`, `pipeline`, `version`, `fs`, `crontab`, `start_at`, `end_at`, `concurrency`,
- * `expire_s`, `policy` and `catchup` are what is wanted; the rest does not count. */
+/* As a record: `user`, `name`, `note`, `run_user`, `pipeline`, `version`, `fs`, `queue`, `crontab`, `start_at`, `end_at`,
+ * `concurrency`, `expire_s`, `policy` and `catchup` are what is wanted; the rest does not count. */
 typedef struct {
         const ScheduleRecord *record;
         bool admin; /* the limit of a user's schedules does not count */

@@ -73,24 +73,35 @@ static bool check_memory(const Engine *engine, const RunRecord *record, const Ru
                        RUN_MEMORY_ALL >> 20);
 }
 
-static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+static const RunOwner *owner_of(Engine *engine, const char *user)
 {
-        const RunOwner none = { 0 }, *open = runs_owner(engine, record->user);
+        static const RunOwner none = { 0 };
+        const RunOwner *open = runs_owner(engine, user);
 
-        if (!open)
-                open = &none;
+        return open ? open : &none;
+}
+
+bool run_command_check_counts(Engine *engine, const RunRecord *record, GError **error)
+{
         if (g_hash_table_size(engine->runs) >= RUNS_MAX)
                 return err_set(
                         error, ERR_QUOTA,
                         "the server has %d runs that have not ended, and takes no more\nTry again when some "
                         "have ended.",
                         RUNS_MAX);
-        if (!record->admin && open->runs >= RUNS_OF_USER_MAX)
-                return err_set(
-                        error, ERR_QUOTA,
-                        "'%s' has %d runs that have not ended, and may not have more\nTry again when some "
-                        "have ended.",
-                        record->user, RUNS_OF_USER_MAX);
+        return record->admin || owner_of(engine, record->user)->runs < RUNS_OF_USER_MAX ||
+               err_set(error, ERR_QUOTA,
+                       "'%s' has %d runs that have not ended, and may not have more\nTry again when some "
+                       "have ended.",
+                       record->user, RUNS_OF_USER_MAX);
+}
+
+static bool check_open(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+{
+        const RunOwner *open = owner_of(engine, record->user);
+
+        if (!run_command_check_counts(engine, record, error))
+                return false;
         if (open->texts > 0 && open->texts + plan->text > RUN_TEXTS_MAX)
                 return err_set(
                         error, ERR_QUOTA,

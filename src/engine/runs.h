@@ -201,9 +201,11 @@ bool run_command_fits(const Engine *engine, const RunPlan *plan);
 bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error);
 /* Refuses a run of a user whose runs take too much in the store. Reads it: not on the engine's thread. */
 bool run_command_check_bytes(Engine *engine, const RunRecord *record, GError **error);
-/* Its parts: what is wrong with the run, and what may be right later. */
+/* Its parts: what is wrong with the run, and what may be right later. The last one needs no definition: it looks at the number of
+ * runs. */
 bool run_command_check_places(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error);
 bool run_command_check_limits(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error);
+bool run_command_check_counts(Engine *engine, const RunRecord *record, GError **error);
 /* Begins a run that was checked. The record with its text is stored by the batch, and stays until it ends. */
 LiveRun *run_command_begin(Engine *engine, RunRecord *record, RunPlan *plan);
 /* It is made of a version of a stored pipeline, whose text it shares. */

@@ -210,7 +210,7 @@ static bool apply_stop(Engine *engine, Command *command)
         LiveSchedule *live = find(engine, act, &command->error);
 
         if (live && live->record->state != SCHEDULE_RUNNING)
-                err_set(&command->error, ERR_CONFLICT, "schedule '%s' is over already: %s",
+                err_set(&command->error, ERR_CONFLICT, "schedule '%s' has already ended: %s",
                         live->record->name, schedule_state_name((ScheduleState)live->record->state));
         if (command->error)
                 return true;

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/word.h"
 #include "engine/pipelines.h"
 #include "model/filesystem.h"
 #include "schedule/plan.h"
@@ -29,12 +30,14 @@ void schedules_init(Engine *engine)
 {
         engine->schedules = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, live_free);
         engine->schedule_times = g_sequence_new(NULL);
+        user_rates_init(&engine->tick_rates, engine->config.schedule_rate);
 }
 
 void schedules_clear(Engine *engine)
 {
         g_sequence_free(engine->schedule_times);
         g_hash_table_unref(engine->schedules);
+        user_rates_clear(&engine->tick_rates);
 }
 
 LiveSchedule *schedules_find(Engine *engine, gint64 seq)
@@ -126,12 +129,12 @@ static void wake_at(Engine *engine, LiveSchedule *live, gint64 at)
         live->timer = g_sequence_insert_sorted(engine->schedule_times, live, by_wake, NULL);
 }
 
-/* As its record says. */
+/* As its record says; at once if the clock was set back. */
 static void wake_next(Engine *engine, LiveSchedule *live)
 {
         live->waits = false;
         if (is_running(live) && !live->asked)
-                wake_at(engine, live, live->record->next_at);
+                wake_at(engine, live, live->clock_back ? 0 : live->record->next_at);
         else
                 rest(live);
 }
@@ -177,23 +180,25 @@ static LiveSchedule *enter(Engine *engine, ScheduleRecord *record, Cron *cron)
         return live;
 }
 
-/* Ticks that were missed are due at once. */
+/* Ticks that were missed are due at once. A record that was changed in the future says that the clock was set back. */
 void schedules_load(Engine *engine, const StoreState *state)
 {
         const GPtrArray *schedules = state->loaded[RECORD_SCHEDULE];
 
         engine->schedule_seq = state->last_schedule_seq;
-        engine->started = engine_now(engine);
+        engine->started = engine->schedules_at = engine_now(engine);
         for (guint i = 0; schedules && i < schedules->len; i++) {
                 const ScheduleRecord *stored = schedules->pdata[i];
                 bool runs = stored->state == SCHEDULE_RUNNING;
                 g_autoptr(GError) error = NULL;
                 Cron *cron = runs ? cron_parse(stored->crontab, NULL, &error) : NULL;
+                LiveSchedule *live = enter(engine, schedule_record_copy(stored), cron);
 
                 if (error)
                         log_warning("a schedule cannot go on", "schedule", stored->name, "reason",
                                     error->message, NULL);
-                wake_next(engine, enter(engine, schedule_record_copy(stored), cron));
+                live->clock_back = stored->updated > engine->started + SCHEDULE_BACK_MS;
+                wake_next(engine, live);
         }
 }
 
@@ -297,8 +302,8 @@ void schedules_fail_of(Engine *engine, gint64 pipeline)
 /* What the schedule changes of the definition. */
 static json_t *request_of(const ScheduleRecord *record)
 {
-        return json_pack("{s:s, s:s*, s:s}", "name", record->name, "fs_name", record->fs, "fs_default",
-                         FILESYSTEM_HOME);
+        return json_pack("{s:s, s:s*, s:s, s:s*}", "name", record->name, "fs_name", record->fs, "fs_default",
+                         FILESYSTEM_HOME, "queue_default", record->queue);
 }
 
 static bool is_admin(Engine *engine, const char *name)
@@ -333,6 +338,12 @@ static RunRecord *new_record(Engine *engine, const ScheduleRecord *schedule, gin
 
 /* ---- the text ---- */
 
+/* The first line of `error`: why a tick has to wait; the caller's. */
+static char *first_line(const GError *error)
+{
+        return g_strndup(error->message, strcspn(error->message, "\n"));
+}
+
 typedef struct {
         Command command;
         Engine *engine;
@@ -365,7 +376,7 @@ static void read_text(bool stopped, void *arg)
         g_autoptr(GError) error = NULL;
 
         if (!stopped && !run_command_check_bytes(read->engine, read->record, &error))
-                read->full = g_strndup(error->message, strcspn(error->message, "\n"));
+                read->full = first_line(error);
         else if (!stopped && read->compile)
                 compile_text(read);
         inbox_put(&read->engine->inbox, &read->command);
@@ -437,8 +448,9 @@ typedef struct {
         Engine *engine;
         LiveSchedule *live;
         SchedulePlan *plan;
-        guint done; /* ticks that have their run */
-        char *held; /* why the next one has to wait; or NULL */
+        guint done;  /* ticks that have their run */
+        guint begun; /* of these, runs that have begun */
+        char *held;  /* why the next one has to wait; "": for the next batch; or NULL */
 } Creating;
 
 /* A run that never was: only its record. Takes `record` and `message`. */
@@ -497,8 +509,9 @@ static bool begin_run(Creating *creating, gint64 tick)
         } else if (run_command_check_limits(engine, record, live->plan, &error)) {
                 g_ptr_array_add(engine->batch.scheduled_runs, record);
                 (void)run_command_begin(engine, g_steal_pointer(&record), live->plan);
+                creating->begun++;
         } else if (err_is(error, ERR_QUOTA)) {
-                creating->held = g_strndup(error->message, strcspn(error->message, "\n"));
+                creating->held = first_line(error);
                 return false;
         } else {
                 record_end(engine, g_steal_pointer(&record), NODE_FAILED, g_strdup(error->message));
@@ -506,36 +519,82 @@ static bool begin_run(Creating *creating, gint64 tick)
         return true;
 }
 
-static char *reason_of(const LiveSchedule *live, TickFate fate)
+static char *reason_of(const Creating *creating, TickFate fate)
 {
+        const ScheduleRecord *record = creating->live->record;
+        g_autofree char *running = NULL;
+
+        if (fate == TICK_EXPIRED && creating->plan->dropped && creating->done == 0)
+                return g_strdup_printf("skipped: it was due more than %" G_GINT64_FORMAT
+                                       " s ago; the times before it have no record, since more than %d were missed",
+                                       record->expire_s, PLAN_EXPIRED_MAX);
         if (fate == TICK_EXPIRED)
                 return g_strdup_printf("skipped: it was due more than %" G_GINT64_FORMAT " s ago",
-                                       live->record->expire_s);
+                                       record->expire_s);
         if (fate == TICK_REPLACED)
                 return g_strdup("skipped: a later run takes its place");
-        return g_strdup_printf("skipped: %" G_GINT64_FORMAT " runs of the schedule have not ended",
-                               live->record->concurrency);
+        running = count_format(record->concurrency, "run");
+        return g_strdup_printf("skipped: %s of the schedule %s not ended", running,
+                               record->concurrency == 1 ? "has" : "have");
+}
+
+/* One tick more gets a record. With `only_check`: may it? */
+static bool take_tick(Engine *engine, const LiveSchedule *live, bool only_check)
+{
+        const char *user = live->record->user;
+
+        return is_admin(engine, user) ||
+               user_rates_take(&engine->tick_rates, user, 1, engine->batch.now, only_check, NULL);
+}
+
+static char *above_rate(const Engine *engine, const LiveSchedule *live)
+{
+        return g_strdup_printf("the schedules of '%s' may create %d runs a minute, skipped ones included "
+                               "(paddled --schedule-rate): the next run waits",
+                               live->record->user, engine->config.schedule_rate);
+}
+
+/* Gives a tick its record. False: it is held. */
+static bool create_one(Creating *creating, const PlannedTick *tick)
+{
+        Engine *engine = creating->engine;
+        LiveSchedule *live = creating->live;
+
+        if (tick->fate == TICK_RUN)
+                return begin_run(creating, tick->at);
+        record_end(engine, new_record(engine, live->record, tick->at), NODE_SKIPPED,
+                   reason_of(creating, tick->fate));
+        return true;
 }
 
 static void create_runs(Creating *creating)
 {
+        Engine *engine = creating->engine;
         LiveSchedule *live = creating->live;
         const GArray *ticks = creating->plan->ticks;
 
-        for (; creating->done < ticks->len && !creating->held; creating->done++) {
-                const PlannedTick *tick = &g_array_index(ticks, PlannedTick, creating->done);
-
-                if (tick->fate != TICK_RUN)
-                        record_end(creating->engine, new_record(creating->engine, live->record, tick->at),
-                                   NODE_SKIPPED, reason_of(live, tick->fate));
-                else if (!begin_run(creating, tick->at))
-                        break;
+        while (creating->done < ticks->len && !creating->held) {
+                if (!take_tick(engine, live, true))
+                        creating->held = above_rate(engine, live);
+                else if (create_one(creating, &g_array_index(ticks, PlannedTick, creating->done))) {
+                        (void)take_tick(engine, live, false);
+                        creating->done++;
+                }
         }
+}
+
+/* `active`: runs before the new ones. Those that began take the place of as many old ones as are too many. A run that could not
+ * begin stops no other. */
+static guint to_stop(const Creating *creating, guint active)
+{
+        gint64 over = (gint64)active + creating->begun - creating->live->record->concurrency;
+
+        return creating->begun > 0 ? (guint)CLAMP(over, 0, MIN(creating->plan->stop, active)) : 0;
 }
 
 static void stop_oldest(Engine *engine, LiveSchedule *live, guint n)
 {
-        g_autofree char *by = g_strdup_printf("its schedule, for a later run");
+        const char *by = "its schedule, for a later run";
 
         for (guint i = 0; i < MIN(n, live->active->len); i++) {
                 LiveRun *run = runs_find(engine, g_array_index(live->active, gint64, i));
@@ -561,6 +620,31 @@ static ScheduleRule rule_of(const Engine *engine, const LiveSchedule *live)
                                .started = engine->started };
 }
 
+/* After the clock was set back: the next tick may be far. */
+static void look_at_clock(Engine *engine, LiveSchedule *live, const ScheduleRule *rule)
+{
+        g_autofree char *next = NULL;
+
+        if (!live->clock_back)
+                return;
+        live->clock_back = false;
+        if (!schedule_is_ahead(rule, live->record->start_at, engine->batch.now))
+                return;
+        next = cron_format_local(live->cron, rule->next_at);
+        schedules_touch(engine, live);
+        live->record->updated = engine->batch.now;
+        say(live, g_strdup_printf("the clock of the server was set back, and no time is used twice: the next run "
+                                  "is at %s; to run before, stop the schedule and create it again",
+                                  next));
+}
+
+/* Nothing is due: what was said holds. */
+static bool is_early(const Engine *engine, const Creating *creating, gint64 next)
+{
+        return creating->plan->ticks->len == 0 && next == creating->live->record->next_at &&
+               next > engine->batch.now;
+}
+
 /* The next tick, and why it waits. */
 static void move_on(Engine *engine, Creating *creating)
 {
@@ -570,7 +654,8 @@ static void move_on(Engine *engine, Creating *creating)
                 creating->held ? g_array_index(plan->ticks, PlannedTick, creating->done).at : plan->next_at;
         const char *held = creating->held && *creating->held ? creating->held : NULL;
 
-        if (next != live->record->next_at || g_strcmp0(held, live->record->message) != 0) {
+        if (!is_early(engine, creating, next) &&
+            (next != live->record->next_at || g_strcmp0(held, live->record->message) != 0)) {
                 schedules_touch(engine, live);
                 live->record->next_at = next;
                 live->record->updated = engine->batch.now;
@@ -595,12 +680,34 @@ static bool is_read(const LiveSchedule *live)
         return live->plan || live->trouble || live->full;
 }
 
+/* Why the first tick has to wait, as far as this is known before the text is read. The caller's; or NULL. */
+static char *hold_first(Engine *engine, LiveSchedule *live, const SchedulePlan *plan)
+{
+        g_autoptr(RunRecord) record = NULL;
+        g_autoptr(GError) error = NULL;
+        char *held;
+
+        if (plan->ticks->len == 0)
+                return NULL;
+        if (live->full)
+                return g_strdup(live->full);
+        if (!take_tick(engine, live, true))
+                return above_rate(engine, live);
+        if (g_array_index(plan->ticks, PlannedTick, 0).fate != TICK_RUN)
+                return NULL;
+        record = new_record(engine, live->record, 0);
+        held = barred(engine, live->record, record->admin);
+        if (held || run_command_check_counts(engine, record, &error))
+                return held;
+        return first_line(error);
+}
+
 /* The ticks that are due, at most `max`; returns how many got a run. */
 static guint evaluate(Engine *engine, LiveSchedule *live, guint max)
 {
         const ScheduleRule rule = rule_of(engine, live);
         g_auto(SchedulePlan) plan = { 0 };
-        Creating creating = { engine, live, &plan, 0, NULL };
+        Creating creating = { .engine = engine, .live = live, .plan = &plan };
         guint active = live->active->len;
 
         if (!live->cron) {
@@ -609,25 +716,47 @@ static guint evaluate(Engine *engine, LiveSchedule *live, guint max)
                                               live->record->crontab));
                 return 0;
         }
+        look_at_clock(engine, live, &rule);
         schedule_plan(&rule, active, engine->batch.now, max, &plan);
-        if (plan.ticks->len > 0 && (!live->checked || (plan.runs > 0 && !is_read(live)))) {
+        creating.held = hold_first(engine, live, &plan);
+        if (!creating.held && plan.ticks->len > 0 && (!live->checked || (plan.runs > 0 && !is_read(live)))) {
                 ask_text(engine, live, plan.runs > 0);
                 return 0;
         }
-        creating.held = plan.ticks->len > 0 ? g_strdup(live->full) : NULL;
         create_runs(&creating);
-        stop_oldest(engine, live, live->full ? 0 : MIN(plan.stop, active));
+        stop_oldest(engine, live, to_stop(&creating, active));
         move_on(engine, &creating);
-        if (live->full)
+        if (creating.held && *creating.held) /* for seconds: the texts of many would take too much memory */
                 forget_text(live);
         g_free(creating.held);
         return creating.done;
+}
+
+/* The wall clock counts, and may be set back. Ticks from this moment on are later than the start. */
+static void note_clock(Engine *engine)
+{
+        gint64 now = engine->batch.now, back = engine->schedules_at - now;
+        g_autofree char *seconds = g_strdup_printf("%" G_GINT64_FORMAT, back / 1000);
+        g_autoptr(GPtrArray) all = NULL;
+
+        engine->schedules_at = now;
+        engine->started = MIN(engine->started, now);
+        if (back <= SCHEDULE_BACK_MS || g_hash_table_size(engine->schedules) == 0)
+                return;
+        log_warning("the clock was set back: schedules do not repeat times, and wait for the next one",
+                    "seconds", seconds, NULL);
+        all = all_of(engine);
+        for (guint i = 0; i < all->len; i++) {
+                ((LiveSchedule *)all->pdata[i])->clock_back = true;
+                wake_next(engine, all->pdata[i]);
+        }
 }
 
 void schedules_work(Engine *engine)
 {
         guint left = SCHEDULE_TICKS;
 
+        note_clock(engine);
         while (left > 0 && schedules_due(engine) && schedules_due(engine) <= engine->batch.now) {
                 LiveSchedule *live = g_sequence_get(g_sequence_get_begin_iter(engine->schedule_times));
                 guint done = evaluate(engine, live, MIN(left, SCHEDULE_TICKS_ONE));
@@ -675,6 +804,7 @@ static void restore(Engine *engine, LiveSchedule *live)
         say(live, g_steal_pointer(&was->message));
         schedule_record_free(was);
         live->dropped = false;
+        live->clock_back = true; /* what it said of the clock is lost */
         wake_next(engine, live);
 }
 

@@ -4,7 +4,10 @@
  *                                          └─▶ records of runs and the next tick, in one transaction ─▶ commit
  *
  * The next tick is stored with the runs of those before it, and only grows. So each tick has one run, also if the server is
- * killed or the clock is set back. */
+ * killed or the clock is set back. A schedule whose next tick is far because the clock was set back says so in its message.
+ *
+ * Each tick that gets a record takes one from the owner's rate (EngineConfig.schedule_rate), skipped ones, too. Above it, ticks
+ * wait. */
 #pragma once
 
 #include "engine/runs.h"
@@ -18,6 +21,7 @@ enum {
         SCHEDULE_TICKS_ONE = 32,      /* ... of one, before others have their turn */
         SCHEDULE_HOLD_MS = 2000,      /* after which a tick is tried again that a limit of runs held back */
         SCHEDULE_FULL_MS = 60 * 1000, /* ... if its owner's runs take too much in the store */
+        SCHEDULE_BACK_MS = 60 * 1000, /* a clock that is set back by more is a reason for a message */
 };
 
 typedef struct LiveSchedule {
@@ -32,6 +36,7 @@ typedef struct LiveSchedule {
         bool waits;             /* a tick is due, and waits for the end of a run */
         bool asked;             /* a worker looks at its owner's runs, and reads its text */
         bool checked;           /* it has, for the ticks of the next batch */
+        bool clock_back;        /* the clock was set back since it was looked at */
         char *full;             /* the owner's runs take too much in the store; or NULL */
         RunPlan *plan;          /* the compiled text, for the runs of the next batch; or NULL */
         char *trouble;          /* why there is none; or NULL */

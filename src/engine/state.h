@@ -15,6 +15,7 @@
 #include "engine/life.h"
 #include "engine/reads.h"
 #include "engine/slots.h"
+#include "engine/user-rate.h"
 #include "engine/views.h"
 #include "journal/journal.h"
 #include "model/run-record.h"
@@ -140,7 +141,7 @@ struct Engine {
         GHashTable *waiters;      /* id of a job or array -> Waiters, see depend.c */
         GHashTable *build_groups; /* key -> BuildGroup, see building.c */
         BuildRecipe recipe;       /* the last one, since the jobs of an array come one after another */
-        GHashTable *rates;        /* user (interned) -> Rate, see submit-limits.c */
+        UserRates submit_rates;   /* jobs and runs, see submit-limits.c */
         GSequence *timers;        /* Live by due */
 
         GHashTable *runs;       /* seq -> LiveRun: the runs that have not ended, see runs.h */
@@ -164,7 +165,9 @@ struct Engine {
         GHashTable *schedules;     /* seq -> LiveSchedule, see schedules.h */
         GSequence *schedule_times; /* LiveSchedule by `wake` */
         gint64 schedule_seq;       /* of the newest one */
-        gint64 started;            /* ms: when the engine was opened */
+        UserRates tick_rates;      /* ticks that get a record */
+        gint64 started;            /* ms: when the engine was opened; earlier if the clock was set back since */
+        gint64 schedules_at;       /* ms: when schedules were looked at last */
         GHashTable *
                 cache_waits; /* gint64, seq of a job -> set of gint64: runs with nodes that wait for its end, runs-cache-wait.c */
         GArray *cache_ended;         /* gint64: such jobs that ended in the open batch */

@@ -7,64 +7,32 @@
 enum {
         MAX_OPEN_JOBS = 1000000,
         MAX_JOBS = 10000, /* of one submission */
-        MINUTE_MS = 60000,
-        TOKEN = 60000, /* of a user's rate: what one job costs, so that each ms adds a whole number */
 };
-
-/* What a user may submit in a minute comes drop by drop, and as much is kept. */
-typedef struct {
-        gint64 tokens, at;
-} Rate;
 
 void submit_init(Engine *engine)
 {
-        engine->rates = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
+        user_rates_init(&engine->submit_rates, engine->config.submit_rate);
 }
 
 void submit_clear(Engine *engine)
 {
-        g_hash_table_unref(engine->rates);
-}
-
-static Rate *rate_of(Engine *engine, const char *user)
-{
-        const char *name = g_intern_string(user);
-        Rate *rate = g_hash_table_lookup(engine->rates, name);
-        gint64 now = engine->batch.now, most = (gint64)engine->config.submit_rate * TOKEN;
-
-        if (!rate) {
-                rate = g_new0(Rate, 1);
-                *rate = (Rate){ most, now };
-                g_hash_table_insert(engine->rates, (gpointer)name, rate);
-        }
-        rate->tokens =
-                MIN(most, rate->tokens + CLAMP(now - rate->at, 0, MINUTE_MS) * engine->config.submit_rate);
-        rate->at = now;
-        return rate;
+        user_rates_clear(&engine->submit_rates);
 }
 
 bool submit_take_rate(Engine *engine, const char *user, gint64 jobs, bool only_check, GError **error)
 {
-        gint64 cost = jobs * TOKEN;
+        UserRateLack lack = { 0 };
         g_autofree char *limit = NULL;
-        gint64 wait_s;
-        Rate *rate;
 
-        if (engine->config.submit_rate <= 0)
+        if (user_rates_take(&engine->submit_rates, user, jobs, engine->batch.now, only_check, &lack))
                 return true;
-        rate = rate_of(engine, user);
-        if (rate->tokens >= cost) {
-                rate->tokens -= only_check ? 0 : cost;
-                return true;
-        }
         limit = count_format(engine->config.submit_rate, "job");
-        wait_s = ((cost - rate->tokens) / engine->config.submit_rate + 999) / 1000;
         err_set(error, ERR_QUOTA,
                 "'%s' may submit %s in a minute, and asks for %" G_GINT64_FORMAT
                 " more than that\nTry again in %" G_GINT64_FORMAT " s.",
-                user, limit, (cost - rate->tokens + TOKEN - 1) / TOKEN, wait_s);
-        if (cost <= (gint64)engine->config.submit_rate * TOKEN) /* else it never passes */
-                err_add_wait(error, wait_s);
+                user, limit, lack.lack, lack.wait_s);
+        if (jobs <= engine->config.submit_rate) /* else it never passes */
+                err_add_wait(error, lack.wait_s);
         return false;
 }
 

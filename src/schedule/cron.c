@@ -447,6 +447,11 @@ bool cron_next(const Cron *cron, gint64 after, gint64 *ret)
         return true;
 }
 
+gint64 cron_step(const Cron *cron)
+{
+        return (cron->every_s ? cron->every_s : MINUTE_S) * 1000;
+}
+
 bool cron_from(const Cron *cron, gint64 tick, gint64 from, gint64 *ret)
 {
         gint64 every = cron->every_s * 1000;

@@ -27,6 +27,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Cron, cron_unref)
 
 /* The first tick later than `after`. False: there is none in CRON_YEARS. */
 bool cron_next(const Cron *cron, gint64 after, gint64 *ret);
+/* No two ticks are closer, in ms. */
+gint64 cron_step(const Cron *cron);
 /* In the series of ticks that begins with `tick`: the first one at `from` or later. */
 bool cron_from(const Cron *cron, gint64 tick, gint64 from, gint64 *ret);
 /* ... the last one at `until` or earlier; `tick` <= `until`. */

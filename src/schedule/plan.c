@@ -29,6 +29,21 @@ static bool is_due(const Planning *planning, gint64 tick)
         return tick && tick <= planning->until;
 }
 
+/* The server was down for long: the oldest of the expired ticks are dropped. Bounded by time, as counting would look at each. */
+static gint64 drop_expired(const Planning *planning, gint64 tick)
+{
+        const ScheduleRule *rule = planning->rule;
+        gint64 expired = MIN(planning->now - rule->expire_ms, planning->until), from, first;
+
+        from = expired - PLAN_EXPIRED_MAX * cron_step(rule->cron);
+        if (!rule->expire_ms || !tick || tick >= from)
+                return tick;
+        if (!cron_from(rule->cron, tick, from, &first))
+                return 0;
+        planning->plan->dropped = true;
+        return first;
+}
+
 /* without catchup, ticks of before the start are dropped, and of several due ticks the newest counts. */
 static gint64 first_tick(const Planning *planning)
 {
@@ -36,7 +51,7 @@ static gint64 first_tick(const Planning *planning)
         gint64 tick = rule->next_at;
 
         if (rule->catchup || !tick)
-                return tick;
+                return drop_expired(planning, tick);
         if (!cron_from(rule->cron, tick, rule->started, &tick))
                 return 0;
         return is_due(planning, tick) ? cron_last(rule->cron, tick, planning->until) : tick;
@@ -118,6 +133,13 @@ static void replace(const Planning *planning)
         } else {
                 planning->plan->stop = (guint)over;
         }
+}
+
+bool schedule_is_ahead(const ScheduleRule *rule, gint64 from, gint64 now)
+{
+        gint64 first;
+
+        return rule->next_at > now && cron_next(rule->cron, MAX(now, from), &first) && first < rule->next_at;
 }
 
 void schedule_plan(const ScheduleRule *rule, guint active, gint64 now, guint max, SchedulePlan *ret)

@@ -8,6 +8,10 @@
 #include "model/schedule-record.h"
 #include "schedule/cron.h"
 
+enum {
+        PLAN_EXPIRED_MAX = 1000, /* of a series of expired ticks, so many at most get a record: the newest */
+};
+
 typedef struct {
         const Cron *cron;
         gint64 next_at;     /* the first tick that is not decided yet */
@@ -38,8 +42,12 @@ typedef struct {
         guint stop;     /* so many of the oldest active runs are stopped */
         bool waits;     /* next_at is due, and waits for the end of a run */
         bool more;      /* next_at is due, and `max` ticks were decided */
+        bool dropped;   /* ticks before the first one expired, and are too many for a record each */
 } SchedulePlan;
 
+/* The clock was set back: the crontab has ticks between `now` and `next_at`, which were decided before. `from`: no ticks before it
+ * count. */
+bool schedule_is_ahead(const ScheduleRule *rule, gint64 from, gint64 now);
 /* Decides at most `max` ticks; the rest is decided with the next plan, to the same effect. `active`: runs of the schedule that
  * have not ended. */
 void schedule_plan(const ScheduleRule *rule, guint active, gint64 now, guint max, SchedulePlan *ret);

@@ -411,6 +411,7 @@ static bool open_engine(Server *server, GError **error)
                 .max_open_jobs = (int)server->options.max_open_jobs,
                 .max_open_per_user = (int)server->options.max_open_per_user,
                 .submit_rate = (int)server->options.submit_rate,
+                .schedule_rate = (int)server->options.schedule_rate,
                 .max_parallelism = (int)server->options.max_parallelism,
                 .max_run_bytes = server->options.max_run_mib << 20,
                 .may_write = disk_may_write,

@@ -124,6 +124,10 @@ const Option server_options[] = {
         { "submit-rate", 0, OPTION_INT, FIELD(submit_rate), "N",
           "jobs that one user may submit per minute, on average; 0: no limit", .fallback = "0",
           .max = 100000000 },
+        { "schedule-rate", 0, OPTION_INT, FIELD(schedule_rate), "N",
+          "runs that the schedules of one user who is not an administrator may create per minute, on average, skipped "
+          "runs included; 0: no limit",
+          .fallback = "1000", .max = 100000000 },
         { "max-open-jobs", 0, OPTION_INT, FIELD(max_open_jobs), "N", "jobs that are not finished at one time",
           .fallback = "1000000", .min = 1, .max = 100000000 },
         { "max-open-jobs-per-user", 0, OPTION_INT, FIELD(max_open_per_user), "N",

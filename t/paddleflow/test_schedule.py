@@ -1,6 +1,8 @@
 """2.15 schedules."""
 
 import base64
+import datetime
+import time
 
 from conftest import PATIENCE, wait_for
 
@@ -68,38 +70,40 @@ def test_a_schedule_and_its_runs(flow):
 
 
 def test_refusals(flow):
-    """C125 to C128, C136."""
     pipeline = store(flow)
     for change, code in (
-        ({"name": "-asdf"}, "InvalidNamePattern"),
+        ({"name": "-asdf"}, "InvalidNamePattern"),  # C125
         ({"name": "a" * 51}, "InvalidNamePattern"),
         ({"desc": "x" * 257}, "InvalidArguments"),
-        ({"concurrency": -1}, "InvalidArguments"),
+        ({"concurrency": -1}, "InvalidArguments"),  # C126
         ({"concurrency": "x"}, "InvalidArguments"),
         ({"concurrencyPolicy": "wrongPolicy"}, "InvalidArguments"),
         ({"expireInterval": -1}, "InvalidArguments"),
-        ({"startTime": "20060102 15:04:05"}, "InvalidArguments"),
+        ({"startTime": "20060102 15:04:05"}, "InvalidArguments"),  # C127
+        ({"startTime": time.strftime("%Y-%m-%d %H:%M:%S")}, "InvalidArguments"),
+        ({"endTime": time.strftime("%Y-%m-%d %H:%M:%S")}, "InvalidArguments"),
         ({"startTime": "2020-01-01 00:00:00"}, "InvalidArguments"),
         ({"endTime": "2020-01-01 00:00:00"}, "InvalidArguments"),
         ({"startTime": "2091-01-02 00:00:00", "endTime": "2091-01-01 00:00:00"}, "InvalidArguments"),
-        ({"crontab": "* * * sdf asd"}, "InvalidArguments"),
+        ({"crontab": "* * * sdf asd"}, "InvalidArguments"),  # C128
         ({"crontab": "0 0 31 2 *"}, "InvalidArguments"),
         ({"crontab": ""}, "InvalidArguments"),
-        ({"pipelineID": "ppl-999999"}, "PipelineNotFound"),
+        ({"pipelineID": "ppl-999999"}, "PipelineNotFound"),  # C136
         ({"pipelineVersionID": "9"}, "PipelineNotFound"),
         ({"pipelineVersionID": ""}, "PipelineNotFound"),
     ):
         refused(flow.post("/schedule", {**body(pipeline), **change}), code)
     refused(flow.post("/schedule", "x"), "InvalidHTTPRequest")
     twice = body(pipeline, concurrencyPolicy="")
-    good(flow.post("/schedule", twice), 201)
+    made = good(flow.post("/schedule", twice), 201).json["scheduleID"]
+    assert good(flow.get(f"/schedule/{made}")).json["options"]["concurrencyPolicy"] == "suspend"  # C126
     refused(flow.post("/schedule", twice), "DuplicatedName")
 
 
 def test_whose(flow):
     owner, other = flow.make_user("owner"), flow.make_user("other")
     pipeline = store(flow, owner)
-    refused(flow.post("/schedule", body(pipeline), who=other), "AccessDenied")
+    refused(flow.post("/schedule", body(pipeline), who=other), "AccessDenied")  # C136
     refused(flow.post("/schedule", body(pipeline, "wrong"), who=other), "InvalidArguments")  # looked at before
     one = f"/schedule/{create(flow, pipeline, who=owner)}"
     refused(flow.get(one, who=other), "AccessDenied")
@@ -110,6 +114,35 @@ def test_whose(flow):
     good(flow.put(one), empty=True)
     of_root = create(flow, pipeline, username=owner)
     assert good(flow.get(f"/schedule/{of_root}")).json["fsConfig"] == {"username": owner}
+
+
+def test_first_time(flow):
+    """C129: the first tick after now, or after the start."""
+    pipeline = store(flow)
+    soon = good(flow.get(f"/schedule/{create(flow, pipeline, 'TZ=UTC * */3 * * *')}")).json["nextRunTime"]
+    now = datetime.datetime.now(datetime.timezone.utc)
+    tick = datetime.datetime.strptime(soon, "%Y-%m-%d %H:%M:%S").astimezone(datetime.timezone.utc)
+    assert tick.hour % 3 == 0 and now - datetime.timedelta(minutes=1) < tick < now + datetime.timedelta(hours=3)
+    later = create(flow, pipeline, "TZ=UTC * */3 * * *", startTime="2091-01-02 23:30:00")
+    begin = datetime.datetime(2091, 1, 2, 23, 30).astimezone(datetime.timezone.utc)
+    while begin.hour % 3:
+        begin = begin.replace(minute=0) + datetime.timedelta(hours=1)
+    begin += datetime.timedelta(minutes=1 if begin.minute else 0)
+    shown = good(flow.get(f"/schedule/{later}")).json["nextRunTime"]
+    assert shown == begin.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    for made in good(flow.get(f"/schedule?pplFilter={pipeline}")).json["scheduleList"]:
+        good(flow.put(f"/schedule/{made['scheduleID']}"), empty=True)
+
+
+def test_steps_without_a_queue_go_to_the_default_one(flow):
+    """As those of the interface's other runs; schedules of /v1 use the queue 'default'."""
+    text = base64.b64encode(f'name: {fresh("p")}\nentry_points:\n  a: {{command: "true"}}\n'.encode()).decode()
+    pipeline = good(flow.post("/pipeline", {"yamlRaw": text}), 201).json["pipelineID"]
+    one = f"/schedule/{create(flow, pipeline, '@every 1s')}"
+    run = wait_for(lambda: good(flow.get(one)).json["runs"]["runList"], PATIENCE, "a run")[0]["runID"]
+    good(flow.put(one), empty=True)
+    job = wait_for(lambda: good(flow.get(f"/run/{run}")).json["runtime"].get("a", [{}])[0].get("jobID"), PATIENCE, "a job")
+    assert flow.job(job)["schedulingPolicy"]["queue"] == "default-queue"
 
 
 def test_lists(flow):

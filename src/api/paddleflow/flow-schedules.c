@@ -205,6 +205,7 @@ static bool take_record(const Call *call, const json_t *body, ScheduleRecord *re
         const char *user = go_text(body, "username");
 
         ret->user = g_strdup(call->user);
+        ret->queue = g_strdup(QUEUE_SEEDED);
         if (!take_texts(body, ret, error) || !take_options(body, ret, error) ||
             !take_pipeline(call, body, ret, error) ||
             !yaml_check_fs(call, user, ret->fs ? ret->fs : "", CODE_InvalidArguments, error) ||

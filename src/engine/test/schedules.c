@@ -319,6 +319,88 @@ static void test_clock(void)
         house_free(house);
 }
 
+static void wait_message(House *house, gint64 seq, const char *want)
+{
+        gint64 deadline = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
+
+        for (;;) {
+                g_autoptr(ScheduleRecord) record = read_one(house, seq);
+
+                if (want ? record->message && strstr(record->message, want) : !record->message)
+                        return;
+                if (g_get_monotonic_time() > deadline)
+                        g_error("the message is '%s', not '%s'", record->message, want);
+        }
+}
+
+/* A schedule whose next tick is far, because the clock was set back, says so until it ticks; also if the clock was set back while
+ * the server was down. */
+static void test_clock_says_so(void)
+{
+        House *house = open_house();
+        gint64 pipeline = store_pipeline_text(house, "ann", QUICK), zero = house->clock_ms;
+        ScheduleRecord wanted = wish(pipeline, "TZ=Europe/Berlin */10 * * * *"), yearly = wanted;
+        gint64 seq = create_ok(house, wanted), other;
+
+        yearly.name = (char *)"yearly";
+        yearly.crontab = (char *)"0 0 1 1 *"; /* no tick is left out */
+        other = create_ok(house, yearly);
+        house_pass(house, 10 * MINUTE_MS);
+        wait_states(house, seq, zero, "570:succeeded");
+        house_pass(house, -MINUTE_MS / 2);
+        wait_message(house, seq, NULL); /* too little to be worth a message */
+        house_pass(house, -24 * 60 * MINUTE_MS);
+        wait_message(house, seq, "the next run is at 2026-03-01 11:20:00 +0100");
+        wait_message(house, other, NULL);
+        house_pass(house, 24 * 60 * MINUTE_MS);
+        wait_message(house, seq, "set back");
+        house_pass(house, 10 * MINUTE_MS);
+        wait_states(house, seq, zero, "570:succeeded 1170:succeeded");
+        wait_message(house, seq, NULL);
+        house_close(house);
+        house->clock_ms -= 60 * MINUTE_MS;
+        house_open(house);
+        wait_message(house, seq, "the next run is at 2026-03-01 11:30:00 +0100");
+        house_free(house);
+}
+
+/* The message survives a commit that failed. */
+static void test_clock_full_disk(void)
+{
+        House *house;
+        gint64 seq;
+
+        faulty_install();
+        house = open_house();
+        seq = create_ok(house, wish(store_pipeline_text(house, "ann", QUICK), "* * * * *"));
+        faulty_set(FAULT_FULL, "-wal", 1, false);
+        house_pass(house, -24 * 60 * MINUTE_MS);
+        while (faulty_count() == 0)
+                house_pass(house, 1);
+        faulty_set(FAULT_NONE, NULL, 0, false);
+        wait_message(house, seq, "set back");
+        house_free(house);
+        faulty_remove();
+}
+
+/* Without catchup, after the clock was set back: ticks of before the start, as the clock was then, are no missed ones. */
+static void test_clock_without_catchup(void)
+{
+        House *house = open_house();
+        gint64 zero = house->clock_ms, seq;
+        ScheduleRecord wanted = wish(store_pipeline_text(house, "ann", QUICK), "@every 10m");
+
+        wanted.catchup = false;
+        house_pass(house, -24 * 60 * MINUTE_MS);
+        zero -= 24 * 60 * MINUTE_MS;
+        seq = create_ok(house, wanted);
+        house_pass(house, 10 * MINUTE_MS);
+        wait_states(house, seq, zero, "600:succeeded");
+        house_pass(house, 10 * MINUTE_MS);
+        wait_states(house, seq, zero, "600:succeeded 1200:succeeded");
+        house_free(house);
+}
+
 /* Each minute, while a run takes longer: the three policies. */
 static void test_policies(void)
 {
@@ -355,6 +437,96 @@ static void test_policies(void)
                 wait_states(house, seq, zero, cases[i].after);
                 house_free(house);
         }
+}
+
+static void disable_ann(House *house, bool disabled)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree char *patch = g_strdup_printf("{'disabled':%s}", disabled ? "true" : "false");
+
+        g_assert_true(house_patch(house, KIND_USER, "ann", patch, &error));
+        g_assert_no_error(error);
+}
+
+static gint64 create_replacing(House *house)
+{
+        ScheduleRecord wanted = wish(store_pipeline_text(house, "ann", SLOW), "* * * * *");
+
+        wanted.concurrency = 1;
+        wanted.policy = SCHEDULE_REPLACE;
+        return create_ok(house, wanted);
+}
+
+/* A run that has to wait replaces no other one. */
+static void test_replace_held(void)
+{
+        House *house = open_house();
+        gint64 zero = house->clock_ms, seq;
+
+        disable_ann(house, false);
+        seq = create_replacing(house);
+        house_pass(house, MINUTE_MS);
+        wait_states(house, seq, zero, "30:running");
+        disable_ann(house, true);
+        house_pass(house, MINUTE_MS);
+        wait_message(house, seq, "user 'ann' is disabled");
+        wait_states(house, seq, zero, "30:running");
+        disable_ann(house, false);
+        house_pass(house, 5000);
+        wait_states(house, seq, zero, "30:terminated 90:running");
+        house_free(house);
+}
+
+static bool is_full; /* atomic */
+
+static bool may_write(const char *user, void *arg, GError **error)
+{
+        return !__atomic_load_n(&is_full, __ATOMIC_SEQ_CST) || err_set(error, ERR_QUOTA, "the disk is full");
+}
+
+/* Nor does one that cannot begin. */
+static void test_replace_refused(void)
+{
+        House *house = house_new_cold();
+        gint64 zero, seq;
+
+        house->clock_ms = G_GINT64_CONSTANT(1772359230000);
+        house->config.may_write = may_write;
+        house_open(house);
+        zero = house->clock_ms;
+        seq = create_replacing(house);
+        house_pass(house, MINUTE_MS);
+        wait_states(house, seq, zero, "30:running");
+        __atomic_store_n(&is_full, true, __ATOMIC_SEQ_CST);
+        house_pass(house, MINUTE_MS);
+        wait_states(house, seq, zero, "30:running 90:failed");
+        __atomic_store_n(&is_full, false, __ATOMIC_SEQ_CST);
+        house_pass(house, MINUTE_MS);
+        wait_states(house, seq, zero, "30:terminated 90:failed 150:running");
+        house_free(house);
+}
+
+/* The end of one and the begin of the other are one commit. */
+static void test_replace_full_disk(void)
+{
+        House *house;
+        gint64 zero, seq;
+
+        faulty_install();
+        house = open_house();
+        zero = house->clock_ms;
+        seq = create_replacing(house);
+        house_pass(house, MINUTE_MS);
+        wait_states(house, seq, zero, "30:running");
+        faulty_set(FAULT_FULL, "-wal", 1, false);
+        house_pass(house, MINUTE_MS);
+        while (faulty_count() == 0)
+                house_pass(house, 1);
+        wait_states(house, seq, zero, "30:running");
+        faulty_set(FAULT_NONE, NULL, 0, false);
+        wait_states(house, seq, zero, "30:terminated 90:running");
+        house_free(house);
+        faulty_remove();
 }
 
 /* C131: the end. */
@@ -552,6 +724,105 @@ static void test_limit(void)
         house_free(house);
 }
 
+/* Each tick takes one from its owner's rate, a skipped one, too. Above it ticks wait. */
+static void test_rate(void)
+{
+        House *house = house_new_cold();
+        gint64 zero, seq, of_root;
+        ScheduleRecord wanted, other;
+
+        house->config.schedule_rate = 3;
+        house_open(house);
+        zero = house->clock_ms;
+        wanted = wish(store_pipeline_text(house, "ann", SLOW), "@every 1s");
+        wanted.concurrency = 1;
+        wanted.policy = SCHEDULE_SKIP;
+        seq = create_ok(house, wanted);
+        other = wanted;
+        other.user = (char *)"root"; /* administrators have no such limit */
+        other.pipeline = store_pipeline_text(house, "root", SLOW);
+        of_root = create_ok(house, other);
+        house_pass(house, 6 * 1000);
+        wait_states(house, of_root, zero, "1:running 2:skipped 3:skipped 4:skipped 5:skipped 6:skipped");
+        wait_message(house, seq, "3 runs a minute");
+        wait_states(house, seq, zero, "1:running 2:skipped 3:skipped");
+        house_pass(house, 20 * 1000); /* for one of them */
+        wait_states(house, seq, zero, "1:running 2:skipped 3:skipped 4:skipped");
+        wait_message(house, seq, "3 runs a minute");
+        house_free(house);
+}
+
+typedef struct {
+        guint made, refused;
+} Tally;
+
+static void note_tally(const ScheduleRecord *schedule, const GError *error, void *arg)
+{
+        Tally *tally = arg;
+
+        g_assert_true(schedule || err_is(error, ERR_QUOTA));
+        tally->made += schedule != NULL;
+        tally->refused += schedule == NULL;
+}
+
+/* One user cannot take all the schedules that the server may have. */
+static void test_many(void)
+{
+        House *house = open_house();
+        ScheduleRecord wanted = wish(store_pipeline_text(house, "ann", QUICK), "0 0 1 1 *");
+        const EngineSchedule schedule = { &wanted, false };
+        Tally tally = { 0 };
+
+        for (int i = 0; i < 1005; i++) {
+                g_autofree char *name = g_strdup_printf("s_%d", i);
+
+                wanted.name = name;
+                engine_create_schedule(house->engine, &schedule, note_tally, &tally);
+        }
+        house_barrier(house);
+        g_assert_cmpuint(tally.made, ==, 1000);
+        g_assert_cmpuint(tally.refused, ==, 5);
+        wanted.name = (char *)"other";
+        wanted.user = (char *)"bob";
+        (void)create_ok(house, wanted);
+        house_free(house);
+}
+
+/* The queue that the schedule names is that of steps that name none. */
+static void test_queue(void)
+{
+        static const char *const queues[] = { NULL, "other" };
+        House *house = open_house();
+        gint64 pipeline = store_pipeline_text(house, "ann", SLOW);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(queues); i++) {
+                g_autoptr(GError) error = NULL;
+                g_autofree char *name = g_strdup_printf("schedule_%zu", i);
+                ScheduleRecord wanted = wish(pipeline, "* * * * *");
+                g_autoptr(RunRecord) run = NULL;
+                g_autoptr(GPtrArray) runs = NULL;
+                g_autoptr(json_t) request = NULL;
+                gint64 seq;
+
+                wanted.name = name;
+                wanted.queue = (char *)queues[i];
+                seq = create_ok(house, wanted);
+                house_close(house);
+                house_open(house);
+                house_pass(house, MINUTE_MS);
+                do {
+                        g_clear_pointer(&runs, g_ptr_array_unref);
+                        house_barrier(house);
+                        runs = runs_of(house, seq);
+                } while (runs->len == 0);
+                run = store_run_by_id(house->store, ((const RunRecord *)runs->pdata[0])->id, true, &error);
+                g_assert_no_error(error);
+                request = json_loads(run->request, 0, NULL);
+                g_assert_cmpstr(json_string_value(json_object_get(request, "queue_default")), ==, queues[i]);
+        }
+        house_free(house);
+}
+
 /* The owner's runs take too much in the store: no more of them, also no skipped ones. */
 static void test_full_store(void)
 {
@@ -583,7 +854,13 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/schedules/refused", test_refused);
         g_test_add_func("/engine/schedules/ticks", test_ticks);
         g_test_add_func("/engine/schedules/clock", test_clock);
+        g_test_add_func("/engine/schedules/clock-says-so", test_clock_says_so);
+        g_test_add_func("/engine/schedules/clock-full-disk", test_clock_full_disk);
+        g_test_add_func("/engine/schedules/clock-without-catchup", test_clock_without_catchup);
         g_test_add_func("/engine/schedules/policies", test_policies);
+        g_test_add_func("/engine/schedules/replace-held", test_replace_held);
+        g_test_add_func("/engine/schedules/replace-refused", test_replace_refused);
+        g_test_add_func("/engine/schedules/replace-full-disk", test_replace_full_disk);
         g_test_add_func("/engine/schedules/end", test_end);
         g_test_add_func("/engine/schedules/down", test_down);
         g_test_add_func("/engine/schedules/restart", test_restart);
@@ -592,6 +869,9 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/schedules/protection", test_protection);
         g_test_add_func("/engine/schedules/lost-file-system", test_lost_file_system);
         g_test_add_func("/engine/schedules/limit", test_limit);
+        g_test_add_func("/engine/schedules/rate", test_rate);
+        g_test_add_func("/engine/schedules/many", test_many);
+        g_test_add_func("/engine/schedules/queue", test_queue);
         g_test_add_func("/engine/schedules/full-store", test_full_store);
         return g_test_run();
 }

@@ -112,6 +112,64 @@ static void test_cases(void)
                 check(&cases[i]);
 }
 
+/* A server that was down for days: the newest 1,000 ticks that have expired get a record. */
+static void test_expired(void)
+{
+        static const struct {
+                int end; /* s behind NOW; 0: none */
+                guint expired, runs;
+        } rows[] = { { 0, 1000, 1 }, { -3600, 1000, 0 } };
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        g_autoptr(Cron) cron = cron_parse("* * * * *", utc, NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                const Case one = { .next = -3 * 86400 - 30, .expire = 60, .end = rows[i].end };
+                ScheduleRule rule = rule_of(&one, cron);
+                guint n = 0, runs = 0;
+                bool more = true, first = true;
+
+                for (; more; first = false) {
+                        g_auto(SchedulePlan) plan = { 0 };
+
+                        schedule_plan(&rule, 0, NOW, 300, &plan);
+                        g_assert_cmpint(plan.dropped, ==, first);
+                        n += plan.ticks->len;
+                        runs += plan.runs;
+                        rule.next_at = plan.next_at;
+                        more = plan.more;
+                }
+                g_assert_cmpuint(n, ==, rows[i].expired + rows[i].runs);
+                g_assert_cmpuint(runs, ==, rows[i].runs);
+                g_assert_cmpint(rule.next_at, ==, one.end ? 0 : NOW + 30 * 1000);
+        }
+}
+
+/* A clock that was set back: there are ticks before the next one. */
+static void test_ahead(void)
+{
+        static const struct {
+                const char *text;
+                int next, from; /* s behind NOW */
+                bool ahead;
+        } rows[] = {
+                { "* * * * *", 30, -900, false },    { "* * * * *", 90, -900, true },
+                { "* * * * *", -30, -900, false },   { "* * * * *", 930, 900, false }, /* it starts later */
+                { "* * * * *", 990, 900, true },    { "@every 10m", 600, -900, false },
+                { "@every 10m", 601, -900, true },   { "0 10 * * *", 86370, -900, false },
+                { "0 10 * * *", 172770, -900, true },
+        };
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autoptr(Cron) cron = cron_parse(rows[i].text, utc, NULL);
+                const Case one = { .next = rows[i].next };
+                const ScheduleRule rule = rule_of(&one, cron);
+
+                g_assert_cmpint(schedule_is_ahead(&rule, NOW + rows[i].from * (gint64)1000, NOW), ==,
+                                rows[i].ahead);
+        }
+}
+
 /* Runs by number of their tick, as a plan leaves them. */
 typedef struct {
         GArray *active; /* gint64: moments of the ticks */
@@ -176,6 +234,8 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/schedule/plan/cases", test_cases);
+        g_test_add_func("/schedule/plan/expired", test_expired);
+        g_test_add_func("/schedule/plan/ahead", test_ahead);
         g_test_add_func("/schedule/plan/parts", test_parts);
         return g_test_run();
 }

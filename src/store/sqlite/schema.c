@@ -227,6 +227,8 @@ const char *const schema_migrations[] = {
         "CREATE TRIGGER run_cache_removed AFTER DELETE ON run_cache BEGIN"
         "  UPDATE run_cache_count SET n = n - 1 WHERE user = old.user;"
         "  DELETE FROM run_cache_count WHERE user = old.user AND n = 0; END;",
+        /* The queue of steps that name none, which depends on the interface that created the schedule. */
+        "ALTER TABLE schedule ADD COLUMN queue TEXT;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 
