@@ -47,7 +47,7 @@ typedef struct {
         gint64 max_run_bytes; /* that the runs of one user take in the store; 0: no limit; not for administrators */
         int max_parallelism; /* of a run of a pipeline; 0: DEFINITION_PARALLELISM_MAX */
         int submit_rate;     /* jobs one user may submit in a minute, on average; 0: no limit; ERR_QUOTA */
-        int schedule_rate;   /* ticks of one user's schedules with a run, skipped ones included, in a minute; 0: no limit;
+        int schedule_rate; /* ticks of one user's schedules with a run, skipped ones included, in a minute; 0: no limit;
                                 not for administrators */
         /* Checks whether jobs of this user may write to the disk. False with ERR_QUOTA: submits fail. Short,
          * no I/O. Or NULL. */

@@ -525,9 +525,10 @@ static char *reason_of(const Creating *creating, TickFate fate)
         g_autofree char *running = NULL;
 
         if (fate == TICK_EXPIRED && creating->plan->dropped && creating->done == 0)
-                return g_strdup_printf("skipped: it was due more than %" G_GINT64_FORMAT
-                                       " s ago; the times before it have no record, since more than %d were missed",
-                                       record->expire_s, PLAN_EXPIRED_MAX);
+                return g_strdup_printf(
+                        "skipped: it was due more than %" G_GINT64_FORMAT
+                        " s ago; the times before it have no record, since more than %d were missed",
+                        record->expire_s, PLAN_EXPIRED_MAX);
         if (fate == TICK_EXPIRED)
                 return g_strdup_printf("skipped: it was due more than %" G_GINT64_FORMAT " s ago",
                                        record->expire_s);
@@ -633,9 +634,10 @@ static void look_at_clock(Engine *engine, LiveSchedule *live, const ScheduleRule
         next = cron_format_local(live->cron, rule->next_at);
         schedules_touch(engine, live);
         live->record->updated = engine->batch.now;
-        say(live, g_strdup_printf("the clock of the server was set back, and no time is used twice: the next run "
-                                  "is at %s; to run before, stop the schedule and create it again",
-                                  next));
+        say(live,
+            g_strdup_printf("the clock of the server was set back, and no time is used twice: the next run "
+                            "is at %s; to run before, stop the schedule and create it again",
+                            next));
 }
 
 /* Nothing is due: what was said holds. */

@@ -166,8 +166,8 @@ struct Engine {
         GSequence *schedule_times; /* LiveSchedule by `wake` */
         gint64 schedule_seq;       /* of the newest one */
         UserRates tick_rates;      /* ticks that get a record */
-        gint64 started;            /* ms: when the engine was opened; earlier if the clock was set back since */
-        gint64 schedules_at;       /* ms: when schedules were looked at last */
+        gint64 started;      /* ms: when the engine was opened; earlier if the clock was set back since */
+        gint64 schedules_at; /* ms: when schedules were looked at last */
         GHashTable *
                 cache_waits; /* gint64, seq of a job -> set of gint64: runs with nodes that wait for its end, runs-cache-wait.c */
         GArray *cache_ended;         /* gint64: such jobs that ended in the open batch */

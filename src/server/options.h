@@ -28,8 +28,8 @@ typedef struct {
 
         /* limits of members and of submissions */
         char *log_limit, *new_privileges;
-        gint64 max_processes, max_user_processes, max_open_jobs, max_open_per_user, submit_rate, schedule_rate,
-                max_parallelism, max_run_mib;
+        gint64 max_processes, max_user_processes, max_open_jobs, max_open_per_user, submit_rate,
+                schedule_rate, max_parallelism, max_run_mib;
 
         /* the disk: limits of users, and automatic deletion */
         char *user_disk, *user_files, *project_quota, *project_ids;

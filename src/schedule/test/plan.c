@@ -152,10 +152,10 @@ static void test_ahead(void)
                 int next, from; /* s behind NOW */
                 bool ahead;
         } rows[] = {
-                { "* * * * *", 30, -900, false },    { "* * * * *", 90, -900, true },
-                { "* * * * *", -30, -900, false },   { "* * * * *", 930, 900, false }, /* it starts later */
-                { "* * * * *", 990, 900, true },    { "@every 10m", 600, -900, false },
-                { "@every 10m", 601, -900, true },   { "0 10 * * *", 86370, -900, false },
+                { "* * * * *", 30, -900, false },     { "* * * * *", 90, -900, true },
+                { "* * * * *", -30, -900, false },    { "* * * * *", 930, 900, false }, /* it starts later */
+                { "* * * * *", 990, 900, true },      { "@every 10m", 600, -900, false },
+                { "@every 10m", 601, -900, true },    { "0 10 * * *", 86370, -900, false },
                 { "0 10 * * *", 172770, -900, true },
         };
         g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
