@@ -180,10 +180,51 @@ def test_from_the_command_line(server, marks, tmp_path):
     assert f"paused before b: `paddle run continue {run} b`" in server.paddle("run", "show", run, check=0).stdout
     assert f"{run}  chain  paused" in server.paddle("run", "list", check=0).stdout
     assert server.paddle("run", "break", run, "--after", "b", check=0).stdout == "before b\nafter b\n"
+    assert "  parameter n = 1\n" in server.paddle("run", "show", run, check=0).stdout
     assert "other parameters" in server.paddle("run", "set", run, "b", "-p", "n=9", check=0).stdout
-    assert "changed: n of b is 9" in server.paddle("run", "show", run, check=0).stdout
+    shown = server.paddle("run", "show", run, check=0).stdout
+    assert "changed: n of b is 9" in shown and "  parameter n = 9\n" in shown
     server.paddle("run", "step", run, check=0)
     paused(server, run, ("b", "after"))
     assert "paused after it" in server.paddle("run", "show", run, check=0).stdout
     followed = server.paddle("run", "continue", run, "--follow", check=0)
     assert "c: " in followed.stdout and marks.read_text() == "a 1\nb 9\nc 9\nlast\n"
+
+
+def test_a_paused_component_is_shown_with_what_it_is_given(server, tmp_path):
+    """Inside of a loop, with inputs of another loop; of a retry, inputs are those of the run that made them."""
+    text = """name: given
+entry_points:
+  make: {command: "echo {{PF_LOOP_ARGUMENT}} > {{data}}", loop_argument: [1, 2], artifacts: {output: [data]}}
+  outer:
+    deps: make
+    loop_argument: [x, y]
+    artifacts: {input: {all: "{{make.data}}"}}
+    entry_points:
+      use:
+        command: "test {{n}} = 1"
+        parameters: {n: {type: int, default: 1}, rate: 0.1, long: "%s", item: "{{PF_LOOP_ARGUMENT}}"}
+        artifacts: {input: {rows: "{{PF_PARENT.all}}"}}
+""" % ("z" * 2000)
+    run = create(server, text, break_before=["outer", "outer.use"])
+    paused(server, run, ("outer", "before"))
+    outer = parts(server, run)["outer"]
+    made = [item["path"] for item in server.get(f"/v1/artifacts?run={run}&type=output").json["items"]]
+    assert outer["inputs"] == {"all": ",".join(sorted(made))}
+    act(server, run, "continue")
+    paused(server, run, ("outer-0.use", "before"), ("outer-1.use", "before"))
+    act(server, run, "parameters", step="outer-1.use", parameters={"n": 2})
+    first, second = [item["children"][0] for item in parts(server, run)["outer"]["children"]]
+    assert first["parameters"] == {"n": 1, "rate": 0.1, "long": "z" * 1000 + "...", "item": "x"}
+    assert second["parameters"] == first["parameters"] | {"n": 2, "item": "y"}
+    assert first["inputs"] == {"rows": outer["inputs"]["all"]} == second["inputs"]
+    act(server, run, "continue")
+    finish(server, run, "failed")
+    again = server.post(f"/v1/runs/{run}/retry", {"break_before": ["outer.use"], "parameters": {"outer.use.n": 1}})
+    again = again.json["id"]
+    wait_for(lambda: pauses(server, again), PATIENCE, "the retry to pause")
+    items = parts(server, again)["outer"]["children"]
+    given = [item["children"][0]["inputs"] for item in items if item["children"][0].get("paused")]
+    assert given and all(each == first["inputs"] for each in given)
+    assert server.post(f"/v1/runs/{again}/stop").status == 200
+    finish(server, again, "terminated")

@@ -7,6 +7,7 @@
 #include "cli/listing.h"
 #include "cli/paint.h"
 #include "cli/table.h"
+#include "pipeline/render.h"
 
 typedef enum {
         LINE_TREE, /* the states are in one column, and what follows in another */
@@ -260,6 +261,28 @@ static char *details_of(const Drawing *drawing, const json_t *item)
                                *message ? "  " : "", message);
 }
 
+static char *given_text(const json_t *value)
+{
+        g_autofree char *text = render_text(value);
+
+        return *text ? g_steal_pointer(&text) : g_strdup("\"\"");
+}
+
+/* What a component is given that is paused before it begins. */
+static void draw_values(Drawing *drawing, const json_t *values, const char *word)
+{
+        json_t *value;
+        const char *name;
+
+        json_object_foreach((json_t *)values, name, value) {
+                g_autofree char *text = given_text(value);
+                g_autofree char *line =
+                        g_strdup_printf("%s  %s %s = %s", drawing->indent->str, word, name, text);
+
+                put_line(drawing, LINE_PLAIN, text_visible(line), "", g_strdup(""));
+        }
+}
+
 static void draw(Drawing *drawing, const json_t *item, bool last)
 {
         g_autofree char *name = name_of(item), *start = branch(drawing, last);
@@ -268,6 +291,8 @@ static void draw(Drawing *drawing, const json_t *item, bool last)
         put_line(drawing, LINE_TREE, g_strconcat(start, name, NULL), text_of(item, "state"),
                  details_of(drawing, item));
         g_string_append(drawing->indent, last ? "   " : drawing->terminal->utf8 ? "│  " : "|  ");
+        draw_values(drawing, json_object_get(item, "parameters"), "parameter");
+        draw_values(drawing, json_object_get(item, "inputs"), "input");
         draw_children(drawing, item);
         g_string_truncate(drawing->indent, indent);
 }
@@ -285,6 +310,11 @@ static void draw_pauses(Drawing *drawing)
                          g_strdup_printf(": `paddle run continue %s %s`, or `paddle run step %s %s`",
                                          text_of(run, "id"), step, text_of(run, "id"), step));
         }
+        if (json_array_size(pauses) > 0)
+                put_line(drawing, LINE_WHOLE, g_strdup("while it is paused"), "",
+                         g_strdup_printf(": `paddle run set %s STEP -p NAME=VALUE` changes a parameter, "
+                                         "`paddle artifact list --run %s` lists its files",
+                                         text_of(run, "id"), text_of(run, "id")));
         if (json_is_true(json_object_get(run, "single_steps")))
                 put_line(drawing, LINE_PLAIN,
                          g_strdup_printf("single steps: `paddle run continue %s` ends them",
@@ -300,8 +330,7 @@ static void draw_changes(Drawing *drawing)
 
         json_object_foreach(changes, step, values)
                 json_object_foreach(values, name, value) {
-                        g_autofree char *text = json_is_string(value) ? g_strdup(json_string_value(value))
-                                                                      : json_format(value);
+                        g_autofree char *text = given_text(value);
                         g_autofree char *line = g_strdup_printf("changed: %s of %s is %s", name, step, text);
 
                         put_line(drawing, LINE_PLAIN, text_visible(line), "", g_strdup(""));

@@ -14,24 +14,25 @@ static const Component *body_of(const Definition *definition, guint32 component)
 
 /* ---- mistakes ---- */
 
-/* The name of a component in the DAG that is near; NULL: none is. Borrowed. */
-static const char *nearest(const Definition *definition, guint32 dag, const char *name)
+enum { NAMES_MAX = 2000 }; /* that are compared with a wrong one */
+
+/* The name of the components [from, end) that is near; NULL: none is. Borrowed. */
+static const char *nearest(const Definition *definition, guint32 from, guint32 end, const char *name)
 {
-        const Component *body = body_of(definition, dag);
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
-        for (guint32 i = body->children; i < body[1].children; i++)
+        for (guint32 i = from; i < MIN(end, from + NAMES_MAX); i++)
                 g_ptr_array_add(names, (gpointer)component_name(definition, i));
         g_ptr_array_add(names, NULL);
         return strlen(name) > 2 ? word_nearest(name, (const char *const *)names->pdata) : NULL;
 }
 
-/* The path of a component of this name inside a DAG of the entry points; NULL: there is none. The caller's. */
+/* The path of a component of this name inside the entry points; NULL: there is none. The caller's. */
 static char *deeper(const Definition *definition, const char *name)
 {
         static const char root[] = "entry_points.";
 
-        for (guint32 i = DEFINITION_FIRST; i < definition->n_components; i++) {
+        for (guint32 i = DEFINITION_FIRST; name && i < definition->n_components; i++) {
                 g_autofree char *path = strcmp(component_name(definition, i), name) == 0
                                                 ? component_path(definition, i)
                                                 : NULL;
@@ -42,17 +43,25 @@ static char *deeper(const Definition *definition, const char *name)
         return NULL;
 }
 
-/* A line, or two; the caller's. */
+/* The path or name that is meant: of this name in a DAG, near it beside, or near it in a DAG. The caller's, or NULL. */
+static char *meant(const Definition *definition, guint32 dag, const char *name)
+{
+        const Component *body = body_of(definition, dag);
+        char *path = dag == DEFINITION_ROOT ? deeper(definition, name) : NULL;
+        const char *near = path ? NULL : nearest(definition, body->children, body[1].children, name);
+
+        if (path || near || dag != DEFINITION_ROOT)
+                return path ? path : g_strdup(near);
+        return deeper(definition, nearest(definition, DEFINITION_FIRST, definition->n_components, name));
+}
+
 static char *advice(const Definition *definition, guint32 dag, const char *name)
 {
-        g_autofree char *path = dag == DEFINITION_ROOT ? deeper(definition, name) : NULL;
-        const char *near = nearest(definition, dag, name);
+        g_autofree char *path = meant(definition, dag, name);
 
-        if (path)
-                return g_strdup_printf("Did you mean '%s'?", path);
-        if (near)
-                return g_strdup_printf("Did you mean '%s'?", near);
-        return g_strdup("A component inside a DAG is named with it: DAG.STEP. An item of a loop: STEP-3.");
+        return path ? g_strdup_printf("Did you mean '%s'?", path)
+                    : g_strdup("A component inside a DAG is named with it: DAG.STEP. An item of a loop: "
+                               "STEP-3.");
 }
 
 static bool no_part(const Definition *definition, const char *text, const char *word, guint32 dag,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/v1/run-given.h"
 #include "base/clock.h"
 #include "pipeline/run.h"
 
@@ -11,6 +12,7 @@ enum {
         ITEMS_MAX = 5000,   /* of a tree */
         INSTANCES_MAX = 20, /* of a loop that are shown, if it has more: a long one */
         PAUSES_MAX = 100,   /* that are named */
+        GIVEN_MAX = 10,     /* paused components whose parameters are shown */
         PAGE = 1000,
         NAMED_MAX = 3,           /* dependencies that are named */
         DEPENDENCIES_MAX = 1000, /* of one component that are looked at */
@@ -52,8 +54,7 @@ static void put_state(json_t *object, const RunNodeRecord *node)
 
 /* ---- pages ---- */
 
-/* The nodes of DAGs, by their index: RunNodeRecord, owned. */
-static const RunNodeRecord *find_dag(Store *store, GHashTable *dags, gint64 run, guint32 node, GError **error)
+const RunNodeRecord *run_find_node(Store *store, GHashTable *dags, gint64 run, guint32 node, GError **error)
 {
         const RunNodeQuery query = { .run = run, .after = (gint64)node - 1, .limit = 1 };
         RunNodeRecord *found = g_hash_table_lookup(dags, GUINT_TO_POINTER(node));
@@ -92,7 +93,7 @@ char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const R
                 return NULL;
         prepend_name(path, definition, node, numbers);
         for (guint32 dag = node->dag; dag > RUN_POST;) {
-                const RunNodeRecord *at = find_dag(store, dags, node->run, dag, error);
+                const RunNodeRecord *at = run_find_node(store, dags, node->run, dag, error);
 
                 if (!at || !is_known(definition, at->component) || at->dag >= dag)
                         return NULL;
@@ -221,6 +222,10 @@ typedef struct {
         const Definition *definition;
         const RunRecord *run;
         gint64 epoch;
+        Store *store;
+        const json_t *edits;  /* changed parameters */
+        GHashTable *known;    /* nodes that were read one by one */
+        int given;            /* paused components whose parameters are shown */
         GHashTable *nodes;    /* (dag, component) -> GPtrArray of RunNodeRecord, borrowed */
         GHashTable *children; /* (dag, component) -> RunChildRecord, borrowed */
         GHashTable *counts;   /* (dag, component) of a long loop -> gint64[NODE_STATES] */
@@ -277,12 +282,27 @@ static bool is_paused_before(const Tree *tree, guint32 dag, guint32 component)
         return word && strcmp(word, "before") == 0;
 }
 
-static void put_pause(const Tree *tree, json_t *object, guint32 dag, guint32 component)
+/* A component that has not begun is shown with what it is given: its parameters may be changed. */
+static void put_given(Tree *tree, json_t *object, guint32 dag, guint32 component)
+{
+        const RunChildRecord *child = look_up(tree->children, dag, component);
+        const RunGiven given = { tree->store, tree->definition, tree->run,  tree->edits,
+                                 tree->nodes, tree->children,   tree->known };
+
+        if (child->pause != RUN_PAUSE_BEFORE || child->pause_at > 0 || tree->given == GIVEN_MAX)
+                return;
+        tree->given++;
+        run_given_put(&given, dag, component, object);
+}
+
+static void put_pause(Tree *tree, json_t *object, guint32 dag, guint32 component)
 {
         const char *word = pause_of(tree, dag, component);
 
-        if (word)
-                json_object_set_new(object, "paused", json_string(word));
+        if (!word)
+                return;
+        json_object_set_new(object, "paused", json_string(word));
+        put_given(tree, object, dag, component);
 }
 
 static json_t *format_children(Tree *tree, guint32 dag, guint32 component, NodeState state);
@@ -650,6 +670,7 @@ static bool read_rows(Tree *tree, Store *store, const GPtrArray *children, GErro
 
 static void tree_clear(Tree *tree)
 {
+        g_hash_table_unref(tree->known);
         g_hash_table_unref(tree->nodes);
         g_hash_table_unref(tree->children);
         g_hash_table_unref(tree->counts);
@@ -658,13 +679,16 @@ static void tree_clear(Tree *tree)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Tree, tree_clear)
 
 json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, gint64 epoch,
-                        bool *ret_partial, GError **error)
+                        const json_t *edits, bool *ret_partial, GError **error)
 {
         g_autoptr(GPtrArray) children = store_run_children(store, run->seq, ROWS_MAX, error);
         g_auto(Tree) tree = {
                 .definition = text->definition,
                 .run = run,
                 .epoch = epoch,
+                .store = store,
+                .edits = edits,
+                .known = run_paths_new(),
                 .nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, list_unref),
                 .children = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
                 .counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free),

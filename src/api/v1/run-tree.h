@@ -12,6 +12,9 @@ GHashTable *run_paths_new(void);
 char *run_node_path(Store *store, const RunText *text, GHashTable *dags, const RunNodeRecord *node,
                     bool numbers, GError **error);
 
+/* The node with this index, which is kept in `dags`; NULL: there is none, or an error of the store. */
+const RunNodeRecord *run_find_node(Store *store, GHashTable *dags, gint64 run, guint32 node, GError **error);
+
 /* {"node", "parent", "path", "name", "type", "number", "state", "job", "run", "cached", "started_at", "finished_at", "message"} of each
  * node of a page; a new array. "run" is that whose result a retry kept, or the cache gave
  * ("cached"). NULL with an error of the store. */
@@ -28,8 +31,9 @@ json_t *run_pauses_format(Store *store, const RunText *text, const RunRecord *ru
 
 /* The components of the run in the order of the definition, each with its instances:
  *      {"name", "type": "step" | "dag" | "loop", "state", "job", "run", "cached", "started_at", "finished_at", "message",
- *       "number", "count", "states": {state: number}, "paused", "children": [...]}
- * A long loop shows some of its instances only. `epoch`: pauses that began earlier are over. *ret_partial: the run is too
+ *       "number", "count", "states": {state: number}, "paused", "parameters", "inputs", "children": [...]}
+ * A long loop shows some of its instances only. "parameters" and "inputs": of the first ten that are paused before they begin
+ * (run-given.h), with the changed parameters in `edits`. `epoch`: pauses that began earlier are over. *ret_partial: the run is too
  * large to be shown whole. */
 json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, gint64 epoch,
-                        bool *ret_partial, GError **error);
+                        const json_t *edits, bool *ret_partial, GError **error);

@@ -536,7 +536,10 @@ static void show_tree(HttpRequest *request, void *arg)
         bool partial = false;
         gint64 epoch = 0;
         g_autoptr(json_t) reply = text ? format_whole(api, run, text, &epoch, &error) : NULL;
-        json_t *items = reply ? run_tree_format(api->store, text, run, epoch, &partial, &error) : NULL;
+        json_t *items =
+                reply ? run_tree_format(api->store, text, run, epoch,
+                                        json_object_get(reply, "changed_parameters"), &partial, &error)
+                      : NULL;
 
         if (items) {
                 put_waits(api, items);

@@ -44,6 +44,8 @@ static void test_paths(void)
                   "step 'inner': there is no component 'inner' in entry_points\nDid you mean 'outer.inner'?" },
                 { "outer.iner", NULL,
                   "step 'outer.iner': there is no component 'iner' in 'outer'\nDid you mean 'inner'?" },
+                { "innre", NULL,
+                  "step 'innre': there is no component 'innre' in entry_points\nDid you mean 'outer.inner'?" },
                 { "outer.q", NULL, "step 'outer.q': there is no component 'q' in 'outer'" HINT },
                 { "q", NULL, "step 'q': there is no component 'q' in entry_points" HINT },
                 { "train.x", NULL, "step 'train.x': 'train' is a step, and has no components" },
