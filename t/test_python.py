@@ -598,7 +598,7 @@ def test_a_large_content_goes_on_where_it_broke_off(shared_server, client, tmp_p
 
 
 def test_submit_wait_cancel_and_lists(client, monkeypatch):
-    monkeypatch.setattr(client_module, "PAGE", 2)
+    monkeypatch.setattr(client_module.calls, "PAGE", 2)
     made = [client.submit({"command": ["true"], "name": f"page-{i}"}) for i in range(5)]
     for job in made:
         done = client.wait(job.id, timeout=PATIENCE)
@@ -615,7 +615,7 @@ def test_submit_wait_cancel_and_lists(client, monkeypatch):
 
 
 def test_events_of_a_job_are_paged_and_followed(client, monkeypatch):
-    monkeypatch.setattr(client_module, "EVENTS_PAGE", 2)
+    monkeypatch.setattr(client_module.streams, "EVENTS_PAGE", 2)
     job = client.submit({"command": ["true"]})
     client.wait(job.id, timeout=PATIENCE)
     listed = list(client.events(job=job.id, follow=False))
@@ -706,7 +706,7 @@ entry_points:
 
 def test_a_run_from_its_definition_to_its_end(client, tmp_path, monkeypatch):
     """The three forms of a definition; nodes page by page; what the run's own methods give."""
-    monkeypatch.setattr(client_module, "PAGE", 2)
+    monkeypatch.setattr(client_module.calls, "PAGE", 2)
     (tmp_path / "loop.yaml").write_text(LOOP)
     forms = [LOOP, tmp_path / "loop.yaml", {"name": "sdk", "entry_points": {"first": {"command": "true"}}}]
     made = [client.run_create(form, name=f"sdk-{i}") for i, form in enumerate(forms)]
@@ -856,7 +856,7 @@ def test_a_directory_is_sent_with_a_run(client, tmp_path):
 
 
 def test_schedules(client, monkeypatch):
-    monkeypatch.setattr(client_module, "PAGE", 1)
+    monkeypatch.setattr(client_module.calls, "PAGE", 1)
     text = "name: sdk-scheduled\nentry_points:\n  a: {command: c, condition: '1 > 2'}\n"
     stored = client.pipeline_create(text)
     made = stored.schedule("sdk_often", "@every 1s", description="often", concurrency=2, policy="skip", catchup=False)
@@ -882,7 +882,7 @@ def test_schedules(client, monkeypatch):
 
 def test_stored_pipelines(client, monkeypatch):
     """Versions, runs of them by number, what is found by name, and what is deleted."""
-    monkeypatch.setattr(client_module, "PAGE", 1)
+    monkeypatch.setattr(client_module.calls, "PAGE", 1)
     text = "name: sdk-stored\nentry_points:\n  a: {parameters: {code: 0}, command: 'exit {{code}}'}\n"
     made = client.pipeline_create(text, description="first")
     assert (made.name, made.description, made.newest.version) == ("sdk-stored", "first", 1)

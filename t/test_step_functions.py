@@ -829,6 +829,25 @@ def test_cached_functions(client, monkeypatch):
     assert reused(3) == {"numbers": False, "total": False}
 
 
+def test_the_cache_of_a_run(client):
+    """What a run has left in the cache, and why the next one took it; an entry that was deleted is not taken."""
+    made = Pipeline(name="left", fs_options=HOME)(lambda: numbers.options(cache=True)(41))()
+    first = ended(made.run(client=client))
+    (entry,) = client.cache_entries(first.id)
+    assert (entry.run, entry.step, entry.filesystem, entry.state) == (first.id, "numbers", "home", "succeeded")
+    whole = client.cache_entry(entry.id)
+    assert whole.id == entry.id and whole.parts and list(whole.outputs) == ["result"] and not entry.parts
+    second = ended(made.run(client=client))
+    explained = second.explain_cache("numbers")
+    assert explained["result"] == "reused" and explained["compared"]["id"] == entry.id
+    assert {part["change"] for part in explained["parts"]} == {"same"}
+    client.cache_delete(entry.id)
+    with pytest.raises(paddlecloud.NotFound):
+        client.cache_entry(entry.id)
+    assert list(client.cache_entries(first.id)) == [] and entry.id not in [one.id for one in client.cache_entries()]
+    assert ended(made.run(client=client)).explain_cache("numbers")["result"] == "ran"
+
+
 def test_a_directory_is_sent_with_the_functions(server, client, tmp_path):
     @step
     def open_it():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .errors import ApiError, Conflict, Denied, Gone, Invalid, NotFound, PaddleError, ServerNotReached, Unavailable
     from .job import PaddleJob
     from .report import report
-    from .runs import Node, PipelineVersion, Run, RunArtifact, Schedule, StoredPipeline
+    from .runs import CacheEntry, Node, PipelineVersion, Run, RunArtifact, Schedule, StoredPipeline
     from .spec import Mount, Role, Spec
 
     Artifact, Pipeline = RunArtifact, StoredPipeline  # earlier names; those of paddlecloud.pipeline describe a pipeline
@@ -24,7 +24,7 @@ else:
         "client": "Client DryRun Event Explanation FileInfo Job LogLine Member Reason",
         "errors": "ApiError Conflict Denied Gone Invalid NotFound PaddleError ServerNotReached Unavailable",
         "job": "PaddleJob",
-        "runs": "Node PipelineVersion Run RunArtifact Schedule StoredPipeline",
+        "runs": "CacheEntry Node PipelineVersion Run RunArtifact Schedule StoredPipeline",
         "spec": "Mount Role Spec",
         **dict.fromkeys(
             ["config", "dist", "downloads", "files", "ignore", "notebook", "package", "pipeline", "transport"], ""
@@ -53,6 +53,7 @@ else:
 __all__ = [
     "ApiError",
     "Artifact",
+    "CacheEntry",
     "Client",
     "Conflict",
     "Denied",

@@ -62,6 +62,31 @@ class RunArtifact:
 
 
 @dataclasses.dataclass(frozen=True)
+class CacheEntry:
+    """A result in the cache that later runs may take, `id` ("cch-000001"): that of the step `step` of `run` (an id), made by `job`, which has
+    ended in `state`. `filesystem` is the main file system of the run. `fingerprint` is the digest of what the step does, `files` that of
+    its input files. `max_expired_time` is in seconds (-1: it does not expire), times are RFC 3339 text. `parts` (digests by name) and
+    `outputs` (paths by name) are only from Client.cache_entry. `raw` is the whole reply."""
+
+    id: str
+    run: str
+    step: str
+    user: str
+    filesystem: str
+    job: Optional[str] = None
+    state: Optional[str] = None
+    source: str = ""
+    fingerprint: str = ""
+    files: str = ""
+    max_expired_time: int = -1
+    created_at: Optional[str] = None
+    expires_at: Optional[str] = None
+    parts: Dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    outputs: Dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclasses.dataclass(frozen=True)
 class PipelineVersion:
     """A version of a stored pipeline, counted from 1: `hash` (SHA-256 in hexadecimal) and `size` (bytes) of its text, `user` who stored it,
     `fs` the main file system of its runs (None: the definition says it). `definition` is the text, only from Client.pipeline_version.
@@ -309,6 +334,10 @@ class Run:
     def events(self, since: int = 0) -> Iterator["Event"]:
         """As Client.run_events of this run."""
         return self._owner().run_events(self.id, since)
+
+    def explain_cache(self, step: str) -> Dict[str, Any]:
+        """As Client.run_explain_cache of this run."""
+        return self._owner().run_explain_cache(self.id, step)
 
     def artifacts(self, type: Optional[str] = None) -> Iterator[RunArtifact]:
         """What its steps have written and read, or only "output" or "input"; as Client.artifacts gives it."""
