@@ -2,7 +2,9 @@
 
 import json
 import os
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from conftest import PATIENCE, Server, wait_for
@@ -68,6 +70,26 @@ def changed(reason):
 
 def entries(person, query=""):
     return person.get(f"/v1/cache?{query}").json["items"]
+
+
+@pytest.fixture
+def home(server, ann, marks):
+    """The user's file system, which the first step with files makes."""
+    if not ann.disk.exists():
+        run(server, ann, chain("first", marks))
+        taken(marks)
+    return ann.disk
+
+
+def reading(server, path):
+    """The server has it open."""
+    for link in Path(f"/proc/{server.process.pid}/fd").iterdir():
+        try:
+            if link.readlink() == path.resolve():
+                return True
+        except FileNotFoundError:
+            pass
+    return False
 
 
 def output_of(person, made, name):
@@ -183,6 +205,78 @@ def test_contents_of_another_definition(server, ann, marks):
     assert taken(marks) == ["fit", "make"]
     run(server, ann, chain("edited", marks, "enable: true, fingerprint: content", make="printf 'data\\\\n'"))
     assert taken(marks) == ["make"]
+
+
+def test_a_hand_changed_artifact_by_content(server, ann, marks):
+    """With `fingerprint: content` the same holds: the step behind it runs, and is reused when the file is as it was."""
+    text = chain("hand-content", marks, "enable: true, fingerprint: content")
+    first = run(server, ann, text)
+    data = output_of(ann, first, "data")
+    data.write_text("by hand\n")
+    taken(marks)
+    second = run(server, ann, text)
+    assert taken(marks) == ["fit"]
+    assert output_of(ann, second, "model").read_text() == "by hand\n"
+    assert changed(why(ann, second, "fit")) == {"files of input data": "differs"}
+    data.write_text("data\n")
+    third = run(server, ann, text)
+    assert taken(marks) == []
+    assert output_of(ann, third, "model") == output_of(ann, first, "model")
+
+
+UNKNOWN = "its files cannot be compared with those of earlier steps: "
+HINT = "; `fingerprint: time` compares their times instead"
+
+
+@pytest.mark.parametrize(
+    "kind, reason",
+    [("sparse", "they have more than 256 GiB" + HINT), ("fifo", "'fifo/x' is neither a file nor a directory" + HINT)],
+)
+def test_files_that_are_not_compared(server, ann, marks, home, kind, reason):
+    """A file that is too long to be read, or that has no end, makes the step run, and the step says so."""
+    folder = home / kind
+    folder.mkdir(mode=0o755)
+    if kind == "sparse":
+        subprocess.run(["truncate", "-s", "15T", folder / "x"], check=True)
+    else:
+        os.mkfifo(folder / "x", 0o644)
+    text = "fs_options: {main_fs: {name: home}}\n" + chain(
+        f"unknown-{kind}", marks, f"enable: true, fingerprint: content, fs_scope: [{{name: home, path: {kind}}}]"
+    )
+    for _ in range(2):
+        made = run(server, ann, text)
+        assert taken(marks) == ["fit", "make"]
+        assert nodes(server, made)["make"]["message"] == f"not reused: {UNKNOWN}{reason}"
+        said = why(ann, made, "make")
+        assert said["message"] == f"the step was not reused: {UNKNOWN}{reason}" and said["parts"] == []
+    told = ann.paddle("run", "explain-cache", made, "make").stdout
+    assert told == f"make: the step was not reused: {UNKNOWN}{reason}\n"
+    (folder / "x").unlink()
+    (folder / "x").write_text("x")
+    run(server, ann, text)
+    taken(marks)
+    last = run(server, ann, text)
+    assert taken(marks) == []
+    assert nodes(server, last)["make"]["message"].startswith("reused from run")
+
+
+def test_a_stop_while_files_are_read(server, ann, marks, home):
+    """Contents that take long hold up neither the end of the run nor other files of the user."""
+    folder = home / "slow"
+    folder.mkdir(mode=0o755)
+    subprocess.run(["truncate", "-s", "200G", folder / "x"], check=True)
+    text = "fs_options: {main_fs: {name: home}}\n" + chain(
+        "reading", marks, "enable: true, fingerprint: content, fs_scope: [{name: home, path: slow}]"
+    )
+    made = [create(ann, text) for _ in range(6)]
+    run(server, ann, chain("beside", marks))
+    assert taken(marks) == ["fit", "make"]
+    for one in made:
+        assert states(server, one) == {}
+        assert post(ann, f"/v1/runs/{one}/stop", {}).status == 200
+        finish(server, one, "terminated")
+    wait_for(lambda: not reading(server, folder / "x"), PATIENCE, "the server to close the file")
+    (folder / "x").unlink()
 
 
 def test_a_path_that_cannot_be_read(server, ann, marks):

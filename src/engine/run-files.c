@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/background.h"
+#include "base/cancel.h"
 #include "base/err.h"
 #include "base/keyed-hash.h"
 #include "engine/runs.h"
@@ -22,15 +24,45 @@ typedef struct {
         FileRights rights;
         void *rights_arg;
         int resolving; /* threads that look up rights now */
+        int closed;    /* atomic: the same as `engine` NULL */
 } Post;
+
+/* What many requests share: short ones, or digests, which may take long. */
+typedef struct {
+        guint of_place; /* threads for one file system */
+        int of_user;    /* ... for those of one user */
+        int all;
+} LaneLimits;
+
+typedef struct {
+        const LaneLimits *limits;
+        GHashTable *places; /* key -> Place, those with requests */
+        GHashTable *users;  /* name -> Owner, those with places */
+        int threads;        /* of all, without those that were given up */
+        gint64 progress;    /* ms: of the last answer, or part of one */
+} Lane;
+
+/* The user of places. */
+typedef struct {
+        Lane *lane;
+        char *name;
+        int places, threads;
+        gint64 progress;
+} Owner;
 
 /* The requests of one file system. */
 typedef struct {
-        char *key, *user;
-        GPtrArray *running; /* FileWork: given to the pool, not answered by it yet */
+        char *key;
+        Owner *owner;
+        GPtrArray *running; /* FileWork: a thread has it, or the pool */
         GQueue waiting;     /* FileWork */
-        gint64 progress;    /* ms: of its last answer */
+        gint64 progress;
 } Place;
+
+struct FilesGroup {
+        TreeBudget budget; /* the thread of the request that runs */
+        int cancelled;     /* atomic */
+};
 
 typedef struct {
         Command command;
@@ -41,12 +73,14 @@ typedef struct {
         json_t *paths;
         gsize max;
         bool unnamed;
+        FilesGroup *group; /* or NULL */
         Post *post;
         gint64 asked, begun_at; /* ms; begun_at 0: not seen to have begun */
         Place *place;           /* the engine's thread: NULL once it is counted as answered */
+        bool counted;           /* the engine's thread: in Lane.threads */
         int begun;              /* atomic: a thread has it */
         int handed; /* atomic: set before a thread gets it: the thread sanitizer does not see GLib's hand-over */
-        int parts; /* atomic: of files, that it has looked at or read */
+        int parts; /* atomic: grows while it goes on */
         int seen;  /* the engine's thread: `parts` as it was looked at last */
         int late;  /* atomic: it was answered with an error, nothing more is to be done */
         json_t *values;
@@ -57,10 +91,39 @@ struct RunFiles {
         Engine *engine;
         Post *post;
         GThreadPool *pool;
-        GHashTable *places; /* key -> Place, those with requests */
-        GHashTable *users;  /* user -> threads */
+        Lane shorts, digests;
         gint64 check_at;
 };
+
+static const LaneLimits short_limits = { RUN_FILES_OF_PLACE, RUN_FILES_OF_USER, RUN_FILES_THREADS };
+static const LaneLimits digest_limits = { RUN_DIGESTS_OF_USER, RUN_DIGESTS_OF_USER, RUN_DIGESTS_THREADS };
+
+/* ---- groups ---- */
+
+FilesGroup *files_group_new(void)
+{
+        FilesGroup *group = g_atomic_rc_box_new0(FilesGroup);
+
+        group->budget = (TreeBudget)TREE_BUDGET;
+        return group;
+}
+
+FilesGroup *files_group_ref(FilesGroup *group)
+{
+        return g_atomic_rc_box_acquire(group);
+}
+
+void files_group_unref(FilesGroup *group)
+{
+        if (group)
+                g_atomic_rc_box_release(group);
+}
+
+void files_group_cancel(FilesGroup *group)
+{
+        if (group)
+                g_atomic_int_set(&group->cancelled, 1);
+}
 
 /* ---- on a worker's thread ---- */
 
@@ -153,22 +216,29 @@ static json_t *look_at(Vfs *vfs, const char *path, GError **error)
                          (json_int_t)stat.mtime);
 }
 
-static bool count_part(void *arg)
+/* A CancelFunc: nobody waits for it any more. */
+static bool is_unwanted(void *arg)
 {
         FileWork *work = arg;
 
         g_atomic_int_inc(&work->parts);
-        return !g_atomic_int_get(&work->late);
+        return g_atomic_int_get(&work->late) || g_atomic_int_get(&work->post->closed) ||
+               (work->group && g_atomic_int_get(&work->group->cancelled));
 }
 
+/* A text, or {"unknown": why}. */
 static json_t *sum_up(Vfs *vfs, FileWork *work, const char *paths, GError **error)
 {
-        const TreeSum sum = {
-                .vfs = vfs, .content = work->kind == FILES_DIGESTS, .go_on = count_part, .arg = work
-        };
-        g_autofree char *text = tree_sum(&sum, paths, error);
+        TreeBudget budget = TREE_BUDGET;
+        const TreeSum sum = { .vfs = vfs,
+                              .content = work->kind == FILES_DIGESTS,
+                              .budget = work->group ? &work->group->budget : &budget };
+        g_autofree char *why = NULL, *text = NULL;
 
-        return text ? json_string(text) : NULL;
+        cancel_begin(is_unwanted, work);
+        text = tree_sum(&sum, paths, &why, error);
+        cancel_end();
+        return text ? json_string(text) : why ? json_pack("{s:s}", "unknown", why) : NULL;
 }
 
 /* The value of one path; NULL with an error. */
@@ -205,6 +275,8 @@ static void do_all(FileWork *work, Vfs *vfs)
                         return;
                 }
                 json_object_set_new(work->values, name, value);
+                if (json_is_object(value) && work->kind != FILES_STAT)
+                        return; /* the others do not count any more */
         }
 }
 
@@ -217,12 +289,19 @@ static void run_work_of(gpointer data, gpointer arg)
         (void)g_atomic_int_get(&work->handed);
         post = g_atomic_rc_box_acquire(work->post); /* the work may be freed once it is posted */
         g_atomic_int_set(&work->begun, 1);
-        vfs = open_place(work, &work->failure);
+        vfs = is_unwanted(work) ? NULL : open_place(work, &work->failure);
         if (vfs)
                 do_all(work, vfs);
         vfs_close(vfs);
         post_answer(work);
         post_unref(post);
+}
+
+static gpointer run_digest(gpointer work)
+{
+        background_begin();
+        run_work_of(work, NULL);
+        return NULL;
 }
 
 /* ---- answers ---- */
@@ -260,68 +339,104 @@ static void free_work(Command *command)
         json_decref(work->paths);
         json_decref(work->values);
         g_clear_error(&work->failure);
+        files_group_unref(work->group);
         post_unref(work->post);
 }
 
-static void count_user(RunFiles *files, const char *user, int change)
-{
-        int n = GPOINTER_TO_INT(g_hash_table_lookup(files->users, user)) + change;
+/* ---- whose turn it is ---- */
 
-        if (n > 0)
-                g_hash_table_replace(files->users, g_strdup(user), GINT_TO_POINTER(n));
+static bool has_thread_for(const Place *place)
+{
+        const Owner *owner = place->owner;
+        const Lane *lane = owner->lane;
+
+        return place->running->len < lane->limits->of_place && owner->threads < lane->limits->of_user &&
+               lane->threads < lane->limits->all;
+}
+
+/* A digest has a thread of its own, since a background thread stays one. If no thread starts, it waits in the pool. */
+static void begin(RunFiles *files, FileWork *work)
+{
+        GThread *thread = NULL;
+
+        g_atomic_int_set(&work->handed, 1);
+        if (work->kind == FILES_DIGESTS)
+                thread = g_thread_try_new("digests", run_digest, work, NULL);
+        if (thread)
+                g_thread_unref(thread);
         else
-                g_hash_table_remove(files->users, user);
+                g_thread_pool_push(files->pool, work, NULL);
 }
 
-static bool has_thread_for(const RunFiles *files, const Place *place)
+static void begin_next(RunFiles *files, Place *place)
 {
-        return place->running->len < RUN_FILES_OF_PLACE &&
-               GPOINTER_TO_INT(g_hash_table_lookup(files->users, place->user)) < RUN_FILES_OF_USER;
+        FileWork *work = g_queue_pop_head(&place->waiting);
+
+        g_ptr_array_add(place->running, work);
+        place->owner->threads++;
+        place->owner->lane->threads++;
+        work->counted = true;
+        begin(files, work);
 }
 
-static void serve_place(RunFiles *files, Place *place)
-{
-        while (place->waiting.length > 0 && has_thread_for(files, place)) {
-                FileWork *work = g_queue_pop_head(&place->waiting);
-
-                g_ptr_array_add(place->running, work);
-                count_user(files, place->user, 1);
-                g_atomic_int_set(&work->handed, 1);
-                g_thread_pool_push(files->pool, work, NULL); /* if no thread starts, it waits in the pool */
-        }
-}
-
-/* The user has a free thread again: for the same file system, or for another one. */
-static void serve_user(RunFiles *files, Place *first)
+/* The place whose first request waits longest, of those that a thread may serve; or NULL. */
+static Place *find_next(Lane *lane)
 {
         GHashTableIter iter;
         gpointer value;
+        Place *found = NULL;
+        gint64 since = G_MAXINT64;
 
-        serve_place(files, first);
-        g_hash_table_iter_init(&iter, files->places);
+        g_hash_table_iter_init(&iter, lane->places);
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 Place *place = value;
+                const FileWork *work = g_queue_peek_head(&place->waiting);
 
-                if (place->waiting.length > 0 && strcmp(place->user, first->user) == 0)
-                        serve_place(files, place);
+                if (work && work->asked < since && has_thread_for(place)) {
+                        since = work->asked;
+                        found = place;
+                }
         }
+        return found;
+}
+
+static void serve(RunFiles *files, Lane *lane)
+{
+        for (Place *place; (place = find_next(lane));)
+                begin_next(files, place);
+}
+
+static void note_progress(Place *place, gint64 now)
+{
+        place->progress = place->owner->progress = place->owner->lane->progress = now;
+}
+
+/* A thread that hangs counts for its user, and not against others. */
+static void uncount(FileWork *work)
+{
+        if (work->counted)
+                work->place->owner->lane->threads--;
+        work->counted = false;
 }
 
 /* The thread is free. */
 static void leave(RunFiles *files, FileWork *work, gint64 now)
 {
         Place *place = work->place;
+        Lane *lane;
 
         if (!place)
                 return;
+        lane = place->owner->lane;
+        uncount(work);
         work->place = NULL;
         g_ptr_array_remove_fast(place->running, work);
-        count_user(files, place->user, -1);
-        place->progress = now;
-        serve_user(files, place);
+        place->owner->threads--;
+        note_progress(place, now);
         if (place->running->len == 0 && place->waiting.length == 0)
-                g_hash_table_remove(files->places, place->key);
-        if (g_hash_table_size(files->places) == 0)
+                g_hash_table_remove(lane->places, place->key);
+        serve(files, lane);
+        if (g_hash_table_size(files->shorts.places) + g_hash_table_size(files->digests.places) == 0)
                 files->check_at = 0;
 }
 
@@ -406,7 +521,8 @@ static void note_parts(Place *place, FileWork *work, gint64 now)
         if (parts == work->seen)
                 return;
         work->seen = parts;
-        work->begun_at = place->progress = now;
+        work->begun_at = now;
+        note_progress(place, now);
 }
 
 static void expire_running(RunFiles *files, Place *place, gint64 now)
@@ -415,42 +531,63 @@ static void expire_running(RunFiles *files, Place *place, gint64 now)
                 FileWork *work = place->running->pdata[i];
 
                 note_parts(place, work, now);
-
                 if (!work->begun_at && g_atomic_int_get(&work->begun))
                         work->begun_at = now;
                 if (work->begun_at ? now - work->begun_at >= RUN_FILES_DEADLINE_MS
-                                   : now - MAX(work->asked, place->progress) >= RUN_FILES_DEADLINE_MS)
+                                   : now - MAX(work->asked, place->progress) >= RUN_FILES_DEADLINE_MS) {
                         give_up(files, work);
+                        uncount(work);
+                }
         }
 }
 
-/* A request waits as long as the file system answers others. */
+/* Of what a waiting request waits for: its file system, others of its user, or those of others. */
+static gint64 progress_of(const Place *place)
+{
+        return place->running->len > 0     ? place->progress
+               : place->owner->threads > 0 ? place->owner->progress
+                                           : place->owner->lane->progress;
+}
+
+/* A request waits as long as others are answered for which it waits. */
 static void expire_waiting(RunFiles *files, Place *place, gint64 now)
 {
         FileWork *work;
 
         while ((work = g_queue_peek_head(&place->waiting)) &&
-               now - MAX(work->asked, place->progress) >= RUN_FILES_DEADLINE_MS) {
+               now - MAX(work->asked, progress_of(place)) >= RUN_FILES_DEADLINE_MS) {
                 give_up(files, g_queue_pop_head(&place->waiting));
                 command_free(&work->command);
         }
 }
 
-void run_files_expire(RunFiles *files, gint64 now)
+static void expire_lane(RunFiles *files, Lane *lane, gint64 now)
 {
         GHashTableIter iter;
         gpointer value;
 
-        if (!files->check_at || files->check_at > now)
-                return;
-        g_hash_table_iter_init(&iter, files->places);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        g_hash_table_iter_init(&iter, lane->places);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
                 expire_running(files, value, now);
+        g_hash_table_iter_init(&iter, lane->places);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 expire_waiting(files, value, now);
                 if (((Place *)value)->running->len == 0 && ((Place *)value)->waiting.length == 0)
                         g_hash_table_iter_remove(&iter);
         }
-        files->check_at = g_hash_table_size(files->places) > 0 ? now + CHECK_MS : 0;
+        serve(files, lane);
+}
+
+void run_files_expire(RunFiles *files, gint64 now)
+{
+        if (!files->check_at || files->check_at > now)
+                return;
+        expire_lane(files, &files->shorts, now);
+        expire_lane(files, &files->digests, now);
+        files->check_at =
+                g_hash_table_size(files->shorts.places) + g_hash_table_size(files->digests.places) > 0
+                        ? now + CHECK_MS
+                        : 0;
 }
 
 gint64 run_files_due(const RunFiles *files)
@@ -460,19 +597,41 @@ gint64 run_files_due(const RunFiles *files)
 
 /* ---- requests ---- */
 
-static Place *place_of(RunFiles *files, const char *user, const char *fs)
+static Owner *owner_of(Lane *lane, const char *name)
+{
+        Owner *owner = g_hash_table_lookup(lane->users, name);
+
+        if (owner)
+                return owner;
+        owner = g_new0(Owner, 1);
+        owner->lane = lane;
+        owner->name = g_strdup(name);
+        g_hash_table_insert(lane->users, owner->name, owner);
+        return owner;
+}
+
+static void free_owner(gpointer data)
+{
+        Owner *owner = data;
+
+        g_free(owner->name);
+        g_free(owner);
+}
+
+static Place *place_of(Lane *lane, const char *user, const char *fs)
 {
         g_autofree char *key = filesystem_key(user, fs);
-        Place *place = g_hash_table_lookup(files->places, key);
+        Place *place = g_hash_table_lookup(lane->places, key);
 
         if (place)
                 return place;
         place = g_new0(Place, 1);
         place->key = g_steal_pointer(&key);
-        place->user = g_strdup(user);
+        place->owner = owner_of(lane, user);
+        place->owner->places++;
         place->running = g_ptr_array_new();
         g_queue_init(&place->waiting);
-        g_hash_table_insert(files->places, place->key, place);
+        g_hash_table_insert(lane->places, place->key, place);
         return place;
 }
 
@@ -485,9 +644,23 @@ static void free_place(gpointer data)
         while ((work = g_queue_pop_head(&place->waiting)))
                 command_free(&work->command);
         g_ptr_array_unref(place->running);
-        g_free(place->user);
+        if (--place->owner->places == 0)
+                g_hash_table_remove(place->owner->lane->users, place->owner->name);
         g_free(place->key);
         g_free(place);
+}
+
+static void init_lane(Lane *lane, const LaneLimits *limits)
+{
+        lane->limits = limits;
+        lane->places = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, free_place);
+        lane->users = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, free_owner);
+}
+
+static void clear_lane(Lane *lane)
+{
+        g_hash_table_unref(lane->places);
+        g_hash_table_unref(lane->users);
 }
 
 void run_files_ask(RunFiles *files, const FilesRequest *request)
@@ -500,6 +673,7 @@ void run_files_ask(RunFiles *files, const FilesRequest *request)
         work->paths = request->paths;
         work->max = request->max;
         work->unnamed = request->unnamed;
+        work->group = request->group;
         work->post = g_atomic_rc_box_acquire(files->post);
         if (!catalog_filesystem_place(files->engine->catalog, files->engine->config.homes, request->user,
                                       request->fs, &work->at, &work->failure)) {
@@ -509,11 +683,13 @@ void run_files_ask(RunFiles *files, const FilesRequest *request)
         user = catalog_user(files->engine->catalog, request->user);
         work->user_seq = user ? user->object.seq : 0;
         work->asked = engine_now(files->engine);
-        work->place = place_of(files, request->user, request->fs);
+        work->place = place_of(work->kind == FILES_DIGESTS ? &files->digests : &files->shorts, request->user,
+                               request->fs);
         g_queue_push_tail(&work->place->waiting, work);
         if (!files->check_at)
                 files->check_at = work->asked + CHECK_MS;
-        serve_place(files, work->place);
+        if (has_thread_for(work->place))
+                begin_next(files, work->place);
 }
 
 typedef struct {
@@ -536,8 +712,10 @@ static void free_ask(Command *command)
 {
         AskFiles *ask = (AskFiles *)command;
 
-        if (ask->request.paths)
+        if (ask->request.paths) {
                 answer_end(&ask->request.ticket);
+                files_group_unref(ask->request.group);
+        }
         json_decref(ask->request.paths);
         g_free(ask->user);
         g_free(ask->fs);
@@ -607,8 +785,8 @@ RunFiles *run_files_new(Engine *engine)
         files->post->rights = engine->config.file_rights;
         files->post->rights_arg = engine->config.file_rights_arg;
         files->pool = g_thread_pool_new_full(run_work_of, NULL, drop_work, RUN_FILES_THREADS, FALSE, NULL);
-        files->places = g_hash_table_new_full(keyed_hash, g_str_equal, NULL, free_place);
-        files->users = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
+        init_lane(&files->shorts, &short_limits);
+        init_lane(&files->digests, &digest_limits);
         return files;
 }
 
@@ -616,6 +794,7 @@ void run_files_stop(RunFiles *files)
 {
         pthread_mutex_lock(&files->post->lock);
         files->post->engine = NULL;
+        g_atomic_int_set(&files->post->closed, 1);
         while (files->post->resolving > 0)
                 pthread_cond_wait(&files->post->resolved, &files->post->lock);
         pthread_mutex_unlock(&files->post->lock);
@@ -625,8 +804,8 @@ void run_files_free(RunFiles *files)
 {
         if (!files)
                 return;
-        g_hash_table_unref(files->places);
-        g_hash_table_unref(files->users);
+        clear_lane(&files->shorts);
+        clear_lane(&files->digests);
         /* Its threads still take what is left, and free it, since the post is closed. If the pool is freed at once, GLib
          * loses a work that a thread is about to take. */
         g_thread_pool_free(files->pool, FALSE, FALSE);

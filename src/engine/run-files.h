@@ -6,6 +6,8 @@
  *                      │            └── 30 s without an answer ──────────────▶ inbox ─▶ runs_answered with an error
  *                      └── at most 4 threads for a file system, 16 for a user
  *
+ * Digests may take long. They have threads of low priority beside these, at most 2 for a user.
+ *
  * A thread whose call never returns stays with its file system, and is not waited for at the end. Other file systems have
  * threads of their own. */
 #pragma once
@@ -15,9 +17,11 @@
 #include "pipeline/run.h"
 
 enum {
-        RUN_FILES_OF_PLACE = 4,  /* threads for one file system */
-        RUN_FILES_OF_USER = 16,  /* ... for those of one user */
-        RUN_FILES_THREADS = 512, /* ... of all */
+        RUN_FILES_OF_PLACE = 4,   /* threads for one file system */
+        RUN_FILES_OF_USER = 16,   /* ... for those of one user */
+        RUN_FILES_THREADS = 512,  /* ... of all */
+        RUN_DIGESTS_OF_USER = 2,  /* threads for digests of one user's files */
+        RUN_DIGESTS_THREADS = 64, /* ... of all */
         RUN_FILES_DEADLINE_MS = 30 * 1000,
 };
 
@@ -25,8 +29,10 @@ typedef enum {
         FILES_READ,    /* the content of each path: text of at most `max` bytes */
         FILES_PREPARE, /* each path is removed if it exists; the directory that contains it is created */
         FILES_REMOVE,  /* each path, with what is below it; it may be missing */
-        FILES_TIMES,   /* of each path, or of several joined by commas: its newest time (fs/tree-sum.h) */
-        FILES_DIGESTS, /* ... a digest of its content. The deadline begins again with each part of a file */
+        /* Of each path, or of several joined by commas: its newest time (fs/tree-sum.h). If it is not known, {"unknown": why}
+         * instead, and no values of further paths. The deadline begins again with each part of a file. */
+        FILES_TIMES,
+        FILES_DIGESTS, /* the same, a digest of the content */
         FILES_STAT,    /* {"exists": bool, "is_dir": bool, "mtime": ms} of each path */
 } FilesKind;
 
@@ -41,13 +47,22 @@ typedef struct FilesTicket {
         void *arg;
 } FilesTicket;
 
+/* FILES_TIMES and FILES_DIGESTS that belong together: the limits of fs/tree-sum.h hold for all. One after the other; counted. */
+typedef struct FilesGroup FilesGroup;
+FilesGroup *files_group_new(void);
+FilesGroup *files_group_ref(FilesGroup *group);
+void files_group_unref(FilesGroup *group); /* NULL is a no-op, also for the next */
+/* Nobody waits for them any more: a thread ends soon, with any answer. Any thread. */
+void files_group_cancel(FilesGroup *group);
+
 typedef struct {
         FilesTicket ticket;
         FilesKind kind;
         const char *user, *fs; /* the owner, and the name among their file systems */
         json_t *paths;         /* name -> path on the file system; taken */
         gsize max;
-        bool unnamed; /* errors do not say the name of what failed */
+        bool unnamed;      /* errors do not say the name of what failed */
+        FilesGroup *group; /* taken; or NULL: it is alone */
 } FilesRequest;
 
 typedef struct RunFiles RunFiles;

@@ -39,6 +39,8 @@ static void clear_search(gpointer data)
         json_decref(search->outputs);
         json_decref(search->files);
         g_ptr_array_unref(search->places);
+        files_group_unref(search->group);
+        g_free(search->unknown);
         g_clear_pointer(&search->chain, g_array_unref);
         g_free(search->miss);
         g_clear_error(&search->failure);
@@ -325,12 +327,33 @@ static void finish_keys(CacheSearch *search)
         json_object_update(search->parts, search->files);
 }
 
+/* There is no second fingerprint: nothing is looked up, and no later step finds the entry. Takes the reference. */
+static void finish_unknown(CacheSearch *search, const char *why)
+{
+        search->wish->second = g_strdup("");
+        search->unknown =
+                g_strconcat("its files cannot be compared with those of earlier steps: ", why, NULL);
+        post_answer(search);
+}
+
+/* Borrowed; NULL: all are known. */
+static const char *find_unknown(const json_t *values)
+{
+        const char *name;
+        json_t *value;
+
+        json_object_foreach((json_t *)values, name, value)
+                if (json_is_object(value))
+                        return json_string_value(json_object_get(value, "unknown"));
+        return NULL;
+}
+
 static void look_at_files(CacheSearch *search);
 
 static void note_files(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)
 {
         CacheSearch *search = ticket->arg;
-        const char *name;
+        const char *name, *unknown = find_unknown(values);
         json_t *value;
 
         if (!engine) {
@@ -339,6 +362,10 @@ static void note_files(Engine *engine, const FilesTicket *ticket, const json_t *
         }
         if (error) {
                 post_failure(search, "RE-04: the fingerprint of its files: ", error);
+                return;
+        }
+        if (unknown) {
+                finish_unknown(search, unknown);
                 return;
         }
         json_object_foreach((json_t *)values, name, value)
@@ -363,6 +390,7 @@ static void look_at_files(CacheSearch *search)
                                        .user = search->wish->user,
                                        .fs = place->fs,
                                        .paths = json_incref(place->paths),
+                                       .group = files_group_ref(search->group),
                                        .unnamed = true });
 }
 
@@ -508,6 +536,7 @@ CacheSearch *cache_search_new(const RunActor *actor, guint32 node)
         search->before = G_MAXINT64;
         search->files = json_object();
         search->places = g_ptr_array_new_with_free_func(free_place);
+        search->group = files_group_new();
         search->wish = new_wish(live, node, &options);
         (void)set_keys_and_files(search, live, target, &options, global, &search->failure);
         runs_charge_rendered(actor);

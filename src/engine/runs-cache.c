@@ -40,7 +40,10 @@ static void free_node(gpointer data)
 {
         CacheNode *step = data;
 
+        files_group_cancel(step->group);
+        files_group_unref(step->group);
         cache_entry_free(step->entry);
+        g_free(step->unknown);
         g_free(step);
 }
 
@@ -117,6 +120,8 @@ static void begin(Engine *engine, LiveRun *live, CacheSearch *search)
         }
         step->phase = CACHE_SEARCHES;
         step->search = ++engine->cache_search_number;
+        files_group_unref(step->group);
+        step->group = files_group_ref(search->group);
         cache_search_begin(search, step->search, step->waited);
 }
 
@@ -134,8 +139,9 @@ static void set_body(CacheSearch *search)
         g_autoptr(json_t) shown = fingerprint_short(search->parts);
         g_autoptr(json_t) body = json_pack("{s:O, s:O}", "parts", shown, "outputs", search->outputs);
 
-        if (search->miss)
-                json_object_set_new(body, "miss", json_string(search->miss));
+        if (search->unknown || search->miss)
+                json_object_set_new(body, "miss",
+                                    json_string(search->unknown ? search->unknown : search->miss));
         if (search->near)
                 json_object_set_new(body, "near", json_integer(search->near));
         g_free(search->wish->body);
@@ -153,6 +159,8 @@ static void miss(const RunActor *actor, CacheSearch *search, CacheNode *step)
                 g_hash_table_remove(live->taken, GUINT_TO_POINTER(search->node));
         cache_entry_free(step->entry);
         step->entry = cache_entry_copy(search->wish);
+        g_free(step->unknown);
+        step->unknown = g_strdup(search->unknown);
         if (run_node(live->machine, search->node)->slot)
                 runs_start_missed(actor, search->node);
         else
@@ -170,6 +178,8 @@ void runs_cache_write(Engine *engine, LiveRun *live, guint32 node, gint64 job)
         entry->job = job;
         entry->created = engine->batch.now;
         g_ptr_array_add(engine->batch.cache_entries, entry);
+        if (step->unknown)
+                runs_say(live, node, g_strconcat("not reused: ", step->unknown, NULL));
         live->record->size += CACHE_ENTRY_BYTES + (gint64)strlen(entry->body);
         retain_cache_soon(engine);
 }

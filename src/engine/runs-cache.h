@@ -11,6 +11,7 @@
  *      waits without a slot, and searches again after its end ◀─ answer ◀─────────── one that runs ┘ */
 #pragma once
 
+#include "engine/run-files.h"
 #include "engine/runs.h"
 #include "model/cache-record.h"
 
@@ -35,10 +36,12 @@ typedef enum {
 /* A step that is STARTING and has searched the cache. */
 typedef struct {
         CachePhase phase;
-        guint64 search; /* the number of its search */
-        gint64 job;     /* seq, CACHE_WAITS */
-        gint64 waited;  /* seq of the entry for whose job it has waited: it does not expire meanwhile; or 0 */
+        guint64 search;    /* the number of its search */
+        FilesGroup *group; /* of its search: cancelled when the node does not wait any more */
+        gint64 job;        /* seq, CACHE_WAITS */
+        gint64 waited; /* seq of the entry for whose job it has waited: it does not expire meanwhile; or 0 */
         CacheEntry *entry; /* CACHE_MISSED: what is stored when its job is submitted */
+        char *unknown;     /* CACHE_MISSED: why nothing was looked up; or NULL */
 } CacheNode;
 
 /* Of a node with a result from the cache. */
@@ -56,7 +59,7 @@ void runs_cache_leave(LiveRun *live);
 bool runs_cache_wants(const RunActor *actor, guint32 node);
 /* Begins the searches in `cache_searches_due`. */
 void runs_cache_search(Engine *engine, LiveRun *live);
-/* The job of the node was submitted: adds its entry to the batch, if it has one. */
+/* The job of the node was submitted: adds its entry to the batch, if it has one, and says why nothing was looked up. */
 void runs_cache_write(Engine *engine, LiveRun *live, guint32 node, gint64 job);
 /* After a commit: forgets nodes that have started or ended. */
 void runs_cache_settle(LiveRun *live);
@@ -107,8 +110,10 @@ typedef struct {
         json_t *files;     /* name -> digest: the parts of the second fingerprint */
         GPtrArray *places; /* CachePlace: files to look at */
         guint at;          /* the next of these */
+        FilesGroup *group; /* their limits */
         gint64 before;     /* only entries with a smaller seq */
         CacheEntry *found; /* NULL: nothing */
+        char *unknown;     /* why there is no second fingerprint, and nothing was looked up; or NULL */
         char *miss;        /* why the newest entry that matches was not taken; or NULL */
         gint64 near;       /* its seq; or 0 */
         GError *failure;   /* RE-03, RE-04 */

@@ -117,12 +117,21 @@ static void local_close(Vfs *vfs)
 
 /* ---- reading ---- */
 
+static gint64 ns_of(const struct timespec *time)
+{
+        return (gint64)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
 static VfsStat stat_of(const struct stat *st)
 {
         return (VfsStat){ .is_dir = S_ISDIR(st->st_mode),
+                          .is_file = S_ISREG(st->st_mode),
                           .size = S_ISDIR(st->st_mode) ? 0 : (gint64)st->st_size,
                           .mtime = file_mtime_ms(st),
-                          .mtime_ns = (gint64)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+                          .mtime_ns = ns_of(&st->st_mtim),
+                          .ctime_ns = ns_of(&st->st_ctim),
+                          .device = st->st_dev,
+                          .inode = st->st_ino,
                           .is_link = S_ISLNK(st->st_mode) };
 }
 

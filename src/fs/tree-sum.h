@@ -3,14 +3,35 @@
 
 #include "fs/vfs.h"
 
+enum {
+        TREE_ENTRIES_MAX = 1000 * 1000, /* files, directories and links */
+        TREE_DEPTH_MAX = 200,           /* levels of directories */
+        TREE_MS_MAX = 30 * 60 * 1000,   /* of work */
+};
+#define TREE_BYTES_MAX (256LL << 30) /* of contents: 256 GiB; holes of sparse files count */
+
+/* What the sums that belong together may still take. Each call counts it down. */
+typedef struct {
+        gint64 bytes, entries, ms;
+} TreeBudget;
+#define TREE_BUDGET                                                                                          \
+        {                                                                                                    \
+                .bytes = TREE_BYTES_MAX, .entries = TREE_ENTRIES_MAX, .ms = TREE_MS_MAX                      \
+        }
+
 typedef struct {
         Vfs *vfs;
-        bool content;             /* a digest; false: the newest time */
-        bool (*go_on)(void *arg); /* called for each file, and for each part of a long one; false: give up */
-        void *arg;
+        bool content; /* a digest; false: the newest time */
+        TreeBudget *budget;
 } TreeSum;
 
 /* Of paths that are joined by commas: "1764230000123456789", ns since 1970, of the newest time; or 64 hex digits. "": there
- * are no paths. Links inside a directory are not followed into other directories. ERR_NOT_FOUND and others of vfs_stat and
- * vfs_list; ERR_TOO_LARGE: a directory with more than 1,000,000 entries, or more than 200 levels. The caller's. */
-char *tree_sum(const TreeSum *sum, const char *paths, GError **error);
+ * are no paths. Links inside a directory are not followed into other directories. The caller's.
+ *
+ * NULL without an error: it is not known, and *ret_why (the caller's) says why: "they have more than 256 GiB", "'a/b' changed
+ * while it was read". `They` are the files. That is so above a limit, for what has no content (a FIFO, a socket, a device), and
+ * for files that change meanwhile.
+ *
+ * Errors: ERR_NOT_FOUND and others of vfs_stat and vfs_list. The caller may end it by base/cancel.h, which is asked before
+ * each entry and each part of a file: ERR_UNAVAILABLE. */
+char *tree_sum(const TreeSum *sum, const char *paths, char **ret_why, GError **error);

@@ -15,11 +15,13 @@
 typedef struct Vfs Vfs;
 
 typedef struct {
-        bool is_dir;
-        gint64 size;  /* bytes; 0 for a directory */
-        gint64 mtime; /* ms since 1970 */
+        bool is_dir, is_file; /* neither: a FIFO, a socket, a device */
+        gint64 size;          /* bytes; 0 for a directory */
+        gint64 mtime;         /* ms since 1970 */
         gint64 mtime_ns;
-        bool is_link; /* only of vfs_look */
+        gint64 ctime_ns;       /* of its last change of any kind; nobody can set it back */
+        guint64 device, inode; /* which file it is, while it is there */
+        bool is_link;          /* only of vfs_look */
 } VfsStat;
 
 /* Takes a part of a file. False: no more of it. */

@@ -10,14 +10,15 @@ enum { CACHE_NEVER_EXPIRES = -1 }; /* CacheEntry.expiry_s */
 typedef struct {
         gint64 seq; /* the store's key, set by the store; grows with creation, never used again. "cch-000001" */
         char *key; /* digest of the first fingerprint, the user, the file system and the source: what a lookup asks for */
-        char *first, *second; /* the two fingerprints */
-        gint64 run;           /* seq of the run whose step it is */
-        guint32 node;         /* ... and its node */
-        gint64 job;           /* seq of its job */
-        char *user, *fs;      /* owner, and name of the main file system; "": none */
-        char *source;         /* of the run */
-        char *step;           /* "prepare.split" */
-        gint64 expiry_s;      /* after `created`; CACHE_NEVER_EXPIRES */
+        char *first,
+                *second; /* the two fingerprints. `second` "": that of the files is not known, and nothing finds the entry */
+        gint64 run;      /* seq of the run whose step it is */
+        guint32 node;    /* ... and its node */
+        gint64 job;      /* seq of its job */
+        char *user, *fs; /* owner, and name of the main file system; "": none */
+        char *source;    /* of the run */
+        char *step;      /* "prepare.split" */
+        gint64 expiry_s; /* after `created`; CACHE_NEVER_EXPIRES */
         gint64 created;
         char *body; /* a JSON object: {"parts": {name: digest}, "outputs": {name: path}, "miss": why no earlier entry was
                        taken, "near": seq of the entry that `miss` is about} */

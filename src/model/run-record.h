@@ -89,7 +89,7 @@ typedef struct {
         gint64 job;        /* seq of the job of a step; 0: none */
         gint64 made_by; /* seq of the earlier run whose result a retry kept, or the cache gave; 0: this run's own */
         gint64 started, finished;
-        char *message; /* why it failed or was skipped; or NULL */
+        char *message; /* why it failed, was skipped, reused or not reused; or NULL */
         /* Of a result from the cache: a JSON object {"run": id, "step": path, "job": id, "entry": seq, "outputs": {name: path}}.
          * NULL: it is none. */
         char *reuse;

@@ -269,7 +269,7 @@ static bool find_why(Api *api, const RunRecord *run, const char *step, Why *ret,
                 return !*error;
         ret->body = body_of(ret->own);
         ret->other = entry_of(api, ret->body, "near");
-        if (!ret->other)
+        if (!ret->other && *ret->own->second)
                 ret->other = store_cache_of_step(api->store, ret->own, run->name, error);
         return !*error;
 }

@@ -196,6 +196,7 @@ const char *const reader_sql[] = {
         [CACHE_OF_STEP] =
                 "SELECT " CACHE_COLUMNS " FROM run_cache INDEXED BY run_cache_step" CACHE_WITH_RUN
                 " WHERE run_cache.user = ?1 AND step = ?2 AND run_cache.seq < ?3 AND run.name = ?4"
+                " AND run_cache.second <> ''"
                 " AND run.user = run_cache.user AND run.dropped = 0 ORDER BY run_cache.seq DESC LIMIT 1",
         [CACHE_TAKER] = "SELECT run FROM run_node INDEXED BY run_node_maker"
                         " WHERE made_by > 0 AND made_by = ?1 AND job = ?2 AND run >= ?3 ORDER BY run LIMIT 1",

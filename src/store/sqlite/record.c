@@ -522,7 +522,7 @@ const RecordRow record_rows[] = {
                  " made_by, reuse) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
                  " ON CONFLICT (run, node) DO UPDATE SET state = excluded.state, flags = excluded.flags,"
                  " job = excluded.job, started = iif(started, started, excluded.started),"
-                 " finished = excluded.finished, message = coalesce(message, excluded.message)",
+                 " finished = excluded.finished, message = coalesce(excluded.message, message)",
           .bind = bind_run_node,
           .load = "SELECT " RUN_NODE_COLUMNS
                   " FROM run INDEXED BY run_open CROSS JOIN run_node ON run_node.run = run.seq"

@@ -264,7 +264,7 @@ static void test_drop_artifacts(void)
         assert_walk(store, (ArtifactQuery){ .run = 2 }, "2.2:i");
 }
 
-/* The first start and message of a node stay; a run that has ended is not loaded any more. */
+/* The first start of a node stays, and its message until there is another one; a run that has ended is not loaded any more. */
 static void test_change(void)
 {
         g_autoptr(Scratch) dir = scratch_new();
@@ -272,17 +272,22 @@ static void test_change(void)
         g_autoptr(Batch) batch = batch_new(), later = batch_new();
         g_autoptr(GError) error = NULL;
         RunRecord *run = make_run(1, "ann", NULL);
-        RunNodeRecord *node = make_node(1, 2, NODE_SUCCEEDED);
+        RunNodeRecord *begun = make_node(1, 2, NODE_RUNNING), *node = make_node(1, 2, NODE_SUCCEEDED);
+        RunNodeRecord *again = make_node(1, 3, NODE_FAILED);
         RunChildRecord *cancelled = make_child(1, 0, 7, 0, 0), *loop = make_child(1, 0, 8, 3, 4);
         g_auto(StoreState) state = { 0 };
         gint64 counts[NODE_STATES], next;
 
         commit_job(store, 1);
         batch_put(batch, RECORD_NEW_RUN, run);
-        batch_put(batch, RECORD_RUN_NODE, make_node(1, 2, NODE_RUNNING));
+        begun->message = g_strdup("not reused");
+        batch_put(batch, RECORD_RUN_NODE, begun);
         batch_put(batch, RECORD_RUN_NODE, make_node(1, 3, NODE_FAILED));
         commit(store, batch);
         node->started = 999;
+        g_free(again->message);
+        again->message = g_strdup("exit 4");
+        batch_put(later, RECORD_RUN_NODE, again);
         cancelled->rest = NODE_CANCELLED;
         loop->rest = NODE_TERMINATED;
         batch_put(later, RECORD_RUN_NODE, node);
@@ -304,6 +309,8 @@ static void test_change(void)
         g_assert_cmpint(((RunNodeRecord *)nodes->pdata[0])->state, ==, NODE_SUCCEEDED);
         g_assert_cmpint(((RunNodeRecord *)nodes->pdata[0])->started, ==, 102);
         g_assert_cmpint(((RunNodeRecord *)nodes->pdata[0])->finished, ==, 202);
+        g_assert_cmpstr(((RunNodeRecord *)nodes->pdata[0])->message, ==, "not reused");
+        g_assert_cmpstr(((RunNodeRecord *)nodes->pdata[1])->message, ==, "exit 4");
         g_assert_null(((RunNodeRecord *)nodes->pdata[0])->job_id);
         g_assert_nonnull(((RunNodeRecord *)nodes->pdata[1])->job_id); /* of job 1 */
         g_assert_true(store_run_counts(store, 1, counts, &error));
