@@ -58,7 +58,8 @@ void json_put_written(JsonOut *out, const char *members, gsize len);
 
 /* ---- trees, for people ---- */
 
-/* A line for each item and member, indented by two blanks; the caller's. */
+/* A line for each item and member, indented by two blanks; the caller's. Characters that control a terminal or the direction of
+ * writing are escaped. */
 char *json_format_lines(const json_t *value);
 
 /* Appends the shortest text that is read back as the same number; it has a dot or an exponent. */

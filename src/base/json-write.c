@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 
 static void write_value(GString *out, const json_t *value);
 
@@ -204,12 +205,35 @@ static void write_lines(GString *out, const json_t *value, int level)
         }
 }
 
+/* Takes `text`. All such characters have four hexadecimal digits, and stand in strings. */
+static char *escape_controls(char *text)
+{
+        g_autofree char *whole = text;
+        GString *out;
+        const char *at = text;
+
+        while (*at && (*at == '\n' || !unichar_is_control(g_utf8_get_char(at))))
+                at = g_utf8_next_char(at);
+        if (!*at)
+                return g_steal_pointer(&whole);
+        out = g_string_new_len(text, at - text);
+        for (; *at; at = g_utf8_next_char(at)) {
+                gunichar c = g_utf8_get_char(at);
+
+                if (c != '\n' && unichar_is_control(c))
+                        g_string_append_printf(out, "\\u%04X", c);
+                else
+                        g_string_append_unichar(out, c);
+        }
+        return g_string_free(out, FALSE);
+}
+
 char *json_format_lines(const json_t *value)
 {
         GString *out = g_string_sized_new(256);
 
         write_lines(out, value, 0);
-        return g_string_free(out, FALSE);
+        return escape_controls(g_string_free(out, FALSE));
 }
 
 char *json_format(const json_t *value)

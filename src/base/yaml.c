@@ -109,11 +109,11 @@ static bool is_plain_safe(const char *text)
 }
 
 /* Characters that every YAML reader accepts between quotes: no line break of YAML 1.1, and none that a
- * version forbids. */
+ * version forbids; and none that controls a terminal or the direction of writing. */
 static bool is_printable(gunichar c)
 {
         return (c >= 0x20 && c <= 0x7e) ||
-               (c >= 0xa0 && c != 0x2028 && c != 0x2029 && c != 0xfeff && c != 0xfffe && c != 0xffff);
+               (c >= 0xa0 && !unichar_is_control(c) && c != 0xfeff && c != 0xfffe && c != 0xffff);
 }
 
 /* A JSON string is a double-quoted YAML one. */

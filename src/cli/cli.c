@@ -50,6 +50,18 @@ static Terminal terminal_read(void)
         return terminal;
 }
 
+void cli_print(const char *format, ...)
+{
+        g_autofree char *text = NULL, *visible = NULL;
+        va_list args;
+
+        va_start(args, format);
+        text = g_strdup_vprintf(format, args);
+        va_end(args);
+        visible = text_visible(text);
+        puts(visible);
+}
+
 void cli_say(const Cli *cli, const char *format, ...)
 {
         va_list args;

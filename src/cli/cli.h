@@ -90,6 +90,8 @@ int cli_run(int argc, char *const *argv);
  * error. */
 HttpClient *cli_client(Cli *cli, GError **error);
 
+/* Prints a line to stdout. Control characters in it are made visible, as in table.h: for texts of users. */
+void cli_print(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Prints a message of one or more lines to stderr, ended by a newline. */
 void cli_say(const Cli *cli, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* The same as a warning: "paddle: warning: ...". */

@@ -1,4 +1,6 @@
 /* paddle artifact list, delete: files that steps of runs have written and read. */
+#include <string.h>
+
 #include "base/err.h"
 #include "cli/listing.h"
 #include "cli/verbs.h"
@@ -29,13 +31,26 @@ static const Option list_options[] = {
         { 0 },
 };
 
+/* The paths of a loop are one text, joined by commas: the first of them, and how many follow. */
+static char *path_cell(const json_t *item, const Terminal *terminal)
+{
+        const char *paths = text_of(item, "path"), *comma = strchr(paths, ',');
+        gint64 more = 0;
+
+        for (const char *at = comma; at; at = strchr(at + 1, ','))
+                more++;
+        return more > 0 ? g_strdup_printf("%.*s (and %" G_GINT64_FORMAT " more)", (int)(comma - paths), paths,
+                                          more)
+                        : g_strdup(paths);
+}
+
 static const Column columns[] = {
         { "RUN", .member = "run", .fit = { 2, TABLE_WHOLE } },
         { "JOB", .member = "job", .fit = { 5, TABLE_WHOLE } },
         { "NAME", .member = "name", .fit = { 0, 8 } },
         { "TYPE", .member = "type", .fit = { 3, TABLE_WHOLE } },
         { "FS", .member = "filesystem", .fit = { 4 } },
-        { "PATH", .member = "path", .fit = { 1, 24, .middle = true } },
+        { "PATH", .cell = path_cell, .fit = { 1, 24, .middle = true } },
         { 0 },
 };
 
@@ -60,7 +75,8 @@ const Verb verb_artifact_list = {
         .args = "",
         .summary = "List files that steps of runs have written and read",
         .about =
-                "Paths are below the root of the file system. An output is listed when its step has succeeded.",
+                "Paths are below the root of the file system. An output is listed when its step has succeeded. An input that "
+                "joins the outputs of a loop shows the first path and the number of the others; -o json or yaml shows all.",
         .examples = "paddle artifact list --run RUN\n"
                     "paddle artifact list --fs data --path .pipeline/ --type output",
         .options = list_options,
@@ -85,7 +101,7 @@ static bool artifact_delete(Cli *cli, const void *target, char *const *words, GE
 
                 if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
                         return false;
-                printf("artifact %s is deleted\n", *words);
+                cli_print("artifact %s is deleted", *words);
         }
         return true;
 }

@@ -132,7 +132,7 @@ static bool cache_delete(Cli *cli, const void *target, char *const *words, GErro
 
                 if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
                         return false;
-                printf("cache entry %s is deleted\n", *words);
+                cli_print("cache entry %s is deleted", *words);
         }
         return true;
 }
@@ -174,8 +174,10 @@ static void print_parts(const Cli *cli, const json_t *why)
 
         if (json_array_size(parts) == 0)
                 return;
-        printf("\ncompared with entry %s: run %s, step %s\n\n", text_of(compared, "id"),
-               text_of(compared, "run"), text_of(compared, "step"));
+        printf("\n");
+        cli_print("compared with entry %s: run %s, step %s", text_of(compared, "id"),
+                  text_of(compared, "run"), text_of(compared, "step"));
+        printf("\n");
         listing = listing_new(cli, FORMAT_TABLE, part_columns, "name");
         json_array_foreach(parts, i, part)
                 listing_add(listing, part);
@@ -198,7 +200,7 @@ static bool explain_cache(Cli *cli, const void *target, char *const *words, GErr
                 format_print(why, format, "message");
                 return true;
         }
-        printf("%s: %s\n", text_of(why, "step"), text_of(why, "message"));
+        cli_print("%s: %s", text_of(why, "step"), text_of(why, "message"));
         print_parts(cli, why);
         return true;
 }

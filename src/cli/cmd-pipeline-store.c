@@ -182,7 +182,7 @@ static bool delete_one(Cli *cli, const char *text, void *arg, GError **error)
         path = pipeline_path(word.name, suffix, options->user);
         if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
                 return false;
-        printf("pipeline %s is deleted\n", text);
+        cli_print("pipeline %s is deleted", text);
         return true;
 }
 

@@ -46,19 +46,18 @@ static json_t *result_json(const Problems *problems, const char *file)
 static void print_problem(const Problem *problem, const char *file)
 {
         g_autofree char *sentence = problem_sentence(problem), *at = NULL;
-        const char *hint = problem_hint(problem);
-        g_autofree char *path = text_visible(problem->path);
+        const char *hint = problem_hint(problem), *path = problem->path;
 
         at = problem->line  ? g_strdup_printf("%s:%u:%u: ", file, problem->line, problem->column)
              : *path == '-' ? g_strdup("")
                             : g_strdup_printf("%s: ", file);
         if (problem->class == PE_WARNING)
-                printf("%s%s: warning: %s\n", at, path, sentence);
+                cli_print("%s%s: warning: %s", at, path, sentence);
         else
-                printf("%s%s%s%s (%s)\n", at, path, *path ? ": " : "", sentence,
-                       problem_class_name(problem->class));
+                cli_print("%s%s%s%s (%s)", at, path, *path ? ": " : "", sentence,
+                          problem_class_name(problem->class));
         if (hint)
-                printf("  %s\n", hint);
+                cli_print("  %s", hint);
 }
 
 static void print_problems(Cli *cli, const Problems *problems, const char *file)

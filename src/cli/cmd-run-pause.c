@@ -112,11 +112,8 @@ static void print_breaks(const json_t *run, const char *name, const char *word)
         const json_t *list = json_object_get(run, name), *step;
         size_t i;
 
-        json_array_foreach((json_t *)list, i, step) {
-                g_autofree char *visible = text_visible(json_string_value(step));
-
-                printf("%s %s\n", word, visible);
-        }
+        json_array_foreach((json_t *)list, i, step)
+                cli_print("%s %s", word, json_string_value(step));
 }
 
 static bool show_breaks(Cli *cli, const char *word, GError **error)
@@ -193,7 +190,7 @@ static bool run_set(Cli *cli, const void *target, char *const *words, GError **e
         body = json_pack("{s:s, s:O}", "step", words[1], "parameters", parameters);
         if (!post(cli, words[0], "/parameters", body, &run, error))
                 return false;
-        printf("step %s of run %s has other parameters\n", words[1], text_of(run, "id"));
+        cli_print("step %s of run %s has other parameters", words[1], text_of(run, "id"));
         return true;
 }
 

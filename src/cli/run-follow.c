@@ -60,7 +60,7 @@ static void print_step(const Steps *steps, const json_t *node)
         g_autofree char *path = text_visible(text_of(node, "path"));
 
         if (is_set(node, "run") && !json_is_true(json_object_get(node, "cached"))) {
-                printf("%s: kept from run %s\n", path, text_of(node, "run"));
+                cli_print("%s: kept from run %s", path, text_of(node, "run"));
                 return;
         }
         printf("%s: %s%s%s%s%s%s\n", path, painted, time ? " (" : "", time ? time : "", time ? ")" : "",
@@ -95,7 +95,7 @@ static void print_counts(Steps *steps, const json_t *run)
                 if (json_integer_value(count) > 0)
                         g_string_append_printf(text, "%s%" JSON_INTEGER_FORMAT " %s", text->len ? ", " : "",
                                                json_integer_value(count), state);
-        printf("%s: %s\n", text_of(run, "name"), text->str);
+        cli_print("%s: %s", text_of(run, "name"), text->str);
 }
 
 static bool show_steps(Steps *steps, const char *nodes, const json_t *run, GError **error)
@@ -124,11 +124,8 @@ static void print_pauses(const Steps *steps, const json_t *run, bool show)
         const json_t *pauses = json_object_get(run, "pauses"), *pause;
         size_t i;
 
-        json_array_foreach((json_t *)(show ? pauses : NULL), i, pause) {
-                g_autofree char *step = text_visible(text_of(pause, "step"));
-
-                printf("%s: paused %s it\n", step, text_of(pause, "at"));
-        }
+        json_array_foreach((json_t *)(show ? pauses : NULL), i, pause)
+                cli_print("%s: paused %s it", text_of(pause, "step"), text_of(pause, "at"));
         fflush(stdout);
         if (json_array_size(pauses) > 0)
                 cli_say(steps->cli,
@@ -235,10 +232,11 @@ void run_print_end(Cli *cli, const json_t *run)
         const char *state = text_of(run, "state");
         g_autofree char *painted = state_text(state, cli->terminal.out_colour);
         g_autofree char *time = took(run, "created_at", "finished_at"),
-                        *message = text_visible(text_of(run, "message"));
+                        *message = text_visible(text_of(run, "message")),
+                        *name = text_visible(text_of(run, "name"));
 
-        printf("%s (%s): %s%s%s%s%s\n", text_of(run, "name"), text_of(run, "id"), painted,
-               time ? " after " : "", time ? time : "", *message ? ": " : "", message);
+        printf("%s (%s): %s%s%s%s%s\n", name, text_of(run, "id"), painted, time ? " after " : "",
+               time ? time : "", *message ? ": " : "", message);
         if (strcmp(state, "succeeded") != 0)
                 cli->status = 1;
 }

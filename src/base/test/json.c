@@ -245,6 +245,22 @@ static void test_from_error(void)
         g_assert_nonnull(json_string_value(json_object_get(odd, "message")));
 }
 
+/* For people: nothing in it controls a terminal, and it is read back as it was. */
+static void test_lines(void)
+{
+        g_autoptr(json_t) value =
+                json_pack("{s:[s], s:s}", "a", "\x1b[2J\a\x7f\xc2\x9b\xe2\x80\xae\xe2\x80\xa8", "b\n",
+                          "\xc3\xa9\n\xf0\x9f\x98\x80"),
+                          back = NULL;
+        g_autofree char *text = json_format_lines(value);
+
+        g_assert_cmpstr(text, ==,
+                        "{\n  \"a\": [\n    \"\\u001B[2J\\u0007\\u007F\\u009B\\u202E\\u2028\"\n  ],\n"
+                        "  \"b\\n\": \"\xc3\xa9\\n\xf0\x9f\x98\x80\"\n}");
+        back = parsed(text);
+        g_assert_true(json_equal(back, value));
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -258,5 +274,6 @@ int main(int argc, char **argv)
         g_test_add_func("/json/out", test_out);
         g_test_add_func("/json/time", test_time);
         g_test_add_func("/json/from-error", test_from_error);
+        g_test_add_func("/json/lines", test_lines);
         return g_test_run();
 }

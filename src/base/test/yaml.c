@@ -367,7 +367,7 @@ static void test_format(void)
 /* Any text of a few troublesome characters is read back as it was. */
 static void test_format_lines(void)
 {
-        static const char characters[] = "a\n\t -#:'|\r";
+        static const char characters[] = "a\n\t -#:'|\r\x1b\x7f";
         g_autoptr(GRand) rand = g_rand_new_with_seed(seed_of_test());
 
         for (int i = 0; i < 20000; i++) {
