@@ -15,6 +15,7 @@ enum {
         RETRIES_MAX = 1000,         /* as of a job */
         TIME_LIMIT_DAYS_MAX = 3650, /* as of a job */
         MAPS_MAX = 1000,            /* mounts or scopes in one list */
+        SCOPE_PATH_MAX = 4095, /* bytes of a path in the scope of a cache: the system takes no longer ones */
 };
 
 static const char *const kind_names[DOCUMENT_KINDS] = {
@@ -179,6 +180,18 @@ static void add_mount(Draft *draft, guint32 map, guint32 component, const char *
         g_array_append_val(draft->mount_nodes, map);
 }
 
+/* The longest of the paths that `text` joins by commas. */
+static gsize longest_path(const char *text)
+{
+        gsize longest = 0;
+
+        for (gsize len; *text; text += len + (text[len] == ',')) {
+                len = strcspn(text, ",");
+                longest = MAX(longest, len);
+        }
+        return longest;
+}
+
 static void add_scope(Draft *draft, guint32 map, guint32 component, const char *prefix)
 {
         guint32 keys[KEYS] = { 0 };
@@ -187,6 +200,11 @@ static void add_scope(Draft *draft, guint32 map, guint32 component, const char *
         read_keys(draft, map, IN_SCOPE, component, prefix, keys);
         scope.name = draft_intern(draft, text_at(draft, keys[KEY_NAME]));
         scope.path = draft_intern(draft, text_at(draft, keys[KEY_PATH]));
+        if (longest_path(text_at(draft, keys[KEY_PATH])) > SCOPE_PATH_MAX)
+                draft_refuse(
+                        draft, PE_02, keys[KEY_PATH], component, prefix,
+                        "has a path with more than %d bytes: the scopes of the cache name files by shorter ones",
+                        SCOPE_PATH_MAX);
         g_array_append_val(draft->scopes, scope);
         g_array_append_val(draft->scope_nodes, map);
 }

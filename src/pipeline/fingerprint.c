@@ -202,9 +202,20 @@ static json_t *by_kind(const json_t *parts)
         return sums;
 }
 
+static bool is_long(const json_t *parts)
+{
+        const char *name;
+        json_t *value;
+        gsize bytes = 0;
+
+        json_object_foreach((json_t *)parts, name, value)
+                bytes += strlen(name);
+        return json_object_size(parts) > FINGERPRINT_SHOWN_MAX || bytes > FINGERPRINT_NAMES_MAX;
+}
+
 json_t *fingerprint_short(const json_t *parts)
 {
-        g_autoptr(json_t) kinds = json_object_size(parts) > FINGERPRINT_SHOWN_MAX ? by_kind(parts) : NULL;
+        g_autoptr(json_t) kinds = is_long(parts) ? by_kind(parts) : NULL;
         json_t *shown = json_object(), *value;
         const char *name;
 

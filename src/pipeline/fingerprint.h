@@ -25,8 +25,9 @@ json_t *fingerprint_parts(const FingerprintStep *step);
 void fingerprint_add(json_t *parts, const char *name, const char *value);
 /* One digest of all parts, whatever their order: 64 hex digits; the caller's. */
 char *fingerprint_sum(const json_t *parts);
-/* The same parts with 16 digits each, to be kept and compared by people: a new object. Parts of one kind, such as
- * "parameter", are one part if there are more than FINGERPRINT_SHOWN_MAX of all. */
+/* The same parts with 16 digits each, to be kept and compared by people: a new object. Names are never cut. Parts of one
+ * kind, such as "parameter", are one part if there are more than FINGERPRINT_SHOWN_MAX of all, or if their names have more
+ * than FINGERPRINT_NAMES_MAX bytes together. */
 json_t *fingerprint_short(const json_t *parts);
 
-enum { FINGERPRINT_SHOWN_MAX = 300 };
+enum { FINGERPRINT_SHOWN_MAX = 300, FINGERPRINT_NAMES_MAX = 32 * 1024 };

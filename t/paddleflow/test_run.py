@@ -364,8 +364,9 @@ def test_the_cache_of_steps(flow, alice, make_fs):
     assert caches(flow, f"runFilter={second}") == [] == caches(flow, f"runFilter={first}", who=alice)
     one = rows[0]["cacheID"]
     assert good(flow.get(f"/runCache/{one}")).json == rows[0]
-    refused(flow.get(f"/runCache/{one}", who=alice), "AccessDenied")
-    refused(flow.delete(f"/runCache/{one}", who=alice), "AccessDenied")
+    for reply in (flow.get(f"/runCache/{one}", who=alice), flow.delete(f"/runCache/{one}", who=alice)):
+        refused(reply, "AccessDenied")
+        assert reply.json["message"] == f"run cache '{one}' is not of '{alice}'"  # nothing of whose it is
     refused(flow.get("/runCache/cch-999999"), "RunCacheNotFound")
     refused(flow.delete(f"/run/{first}"), "ActionNotAllowed")
     good(flow.delete(f"/runCache/{one}"), empty=True)

@@ -95,7 +95,8 @@ static void list_entries(HttpRequest *request, void *arg)
 
 /* ---- one ---- */
 
-/* The entry that the path names, if it is the caller's, and can be dropped by this token; NULL with RunCacheNotFound or AccessDenied. */
+/* The entry that the path names, if it is the caller's, and can be dropped by this token; NULL with RunCacheNotFound or
+ * AccessDenied. Whose entry it is, is said to nobody else. */
 static CacheEntry *find_entry(const Call *call, bool drop, GError **error)
 {
         const char *id = call_param(call, "runCacheID");
@@ -104,14 +105,18 @@ static CacheEntry *find_entry(const Call *call, bool drop, GError **error)
 
         if (numbered_id_parse("cch", id, &seq))
                 entry = store_cache_entry(call->flow->store, seq, NULL);
-        if (!entry)
+        if (!entry) {
                 paddleflow_set(error, CODE_RunCacheNotFound, "there is no run cache '%.60s'", id);
-        else if (!call->root && strcmp(entry->user, call->user) != 0)
-                paddleflow_set(error, CODE_AccessDenied, "'%s' may not use run cache '%s' of '%s'",
-                               call->user, id, entry->user);
-        else if (!drop || auth_check_runs(http_request_caller(call->request), error))
-                return g_steal_pointer(&entry);
-        http_request_set_denied(call->request);
+        } else if (!call->root && strcmp(entry->user, call->user) != 0) {
+                http_request_set_denied(call->request);
+                paddleflow_set(error, CODE_AccessDenied, "run cache '%.60s' is not of '%s'", id, call->user);
+        } else {
+                http_request_set_owner(call->request, entry->user);
+                http_request_set_subject(call->request, id);
+                if (!drop || auth_check_runs(http_request_caller(call->request), error))
+                        return g_steal_pointer(&entry);
+                http_request_set_denied(call->request);
+        }
         return NULL;
 }
 

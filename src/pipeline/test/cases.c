@@ -399,6 +399,26 @@ static void test_flow(void)
         check_all(flow, G_N_ELEMENTS(flow));
 }
 
+/* A path in the scope of a cache has at most 4,095 bytes, each of a list for itself. */
+static void test_scope_paths(void)
+{
+        g_autofree char *longest = g_strnfill(4095, 'x'), *longer = g_strconcat(longest, "y", NULL);
+        const struct {
+                const char *first, *second, *class;
+        } rows[] = { { longest, "b", NULL },
+                     { longer, "b", "PE-02" },
+                     { longest, longest, NULL },
+                     { "b", longer, "PE-02" } };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *body =
+                        g_strdup_printf(FS STEP("cache: {fs_scope: [{name: xd, path: '%s,%s'}]}"),
+                                        rows[i].first, rows[i].second);
+
+                check(&(Case){ "scope-path", body, rows[i].class });
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -407,5 +427,6 @@ int main(int argc, char **argv)
         g_test_add_func("/pipeline/parameters", test_parameters);
         g_test_add_func("/pipeline/artifacts", test_artifacts);
         g_test_add_func("/pipeline/flow", test_flow);
+        g_test_add_func("/pipeline/scope-paths", test_scope_paths);
         return g_test_run();
 }

@@ -152,6 +152,35 @@ static void test_short(void)
         g_assert_nonnull(json_object_get(shown, "parameter"));
 }
 
+/* Parts of `names` files whose names end with `last`. *ret_sum is the caller's. */
+static json_t *long_parts(int names, char last, char **ret_sum)
+{
+        g_autofree char *begin = g_strnfill(20000, 'x');
+        g_autoptr(json_t) parts = json_object();
+
+        for (int i = 0; i < names; i++) {
+                g_autofree char *name = g_strdup_printf("files of home:/%s%d%c", begin, i, last);
+
+                fingerprint_add(parts, name, "1");
+        }
+        *ret_sum = fingerprint_sum(parts);
+        return fingerprint_short(parts);
+}
+
+/* Two names that differ only behind thousands of bytes are two, also where they are shown by their kind. */
+static void test_long_names(void)
+{
+        for (int names = 1; names <= 2; names++) {
+                g_autofree char *sum = NULL, *other_sum = NULL;
+                g_autoptr(json_t) shown = long_parts(names, 'a', &sum),
+                                  other = long_parts(names, 'b', &other_sum);
+
+                g_assert_cmpstr(sum, !=, other_sum);
+                g_assert_false(json_equal(shown, other));
+                g_assert_cmpint(json_object_get(shown, "files") != NULL, ==, names == 2);
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -159,5 +188,6 @@ int main(int argc, char **argv)
         g_test_add_func("/pipeline/fingerprint/not-counted", test_not_counted);
         g_test_add_func("/pipeline/fingerprint/command", test_command);
         g_test_add_func("/pipeline/fingerprint/short", test_short);
+        g_test_add_func("/pipeline/fingerprint/long-names", test_long_names);
         return g_test_run();
 }
