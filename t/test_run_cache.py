@@ -197,6 +197,53 @@ def test_scopes_and_contents(server, ann, marks):
     assert changed(why(ann, missed, "fit")) == {"files of home:/scoped": "differs"}
 
 
+def test_an_empty_scope_is_the_whole_file_system(server, ann, marks):
+    """C120: the path "" is "/"."""
+    text = f"""name: root
+fs_options: {{main_fs: {{name: home}}}}
+entry_points:
+  a:
+    command: "echo a >> {marks}"
+    cache: {{enable: true, fingerprint: content, fs_scope: [{{name: home, path: ""}}]}}
+"""
+    (ann.disk / "anything").write_text("1")
+    first = run(server, ann, text)
+    (entry,) = entries(ann, f"run={first}")
+    assert "files of home:/" in ann.get(f"/v1/cache/{entry['id']}").json["parts"]
+    (ann.disk / "anything").write_text("2")
+    assert changed(why(ann, run(server, ann, text), "a"))["files of home:/"] == "differs"
+    assert taken(marks) == ["a", "a"]
+
+
+def test_the_newest_time_of_several_files(server, ann, marks):
+    """C121: of an input that is a list of files the newest one counts; an older one may become newer up to that."""
+    text = f"""name: newest
+cache: {{enable: true}}
+entry_points:
+  part:
+    loop_argument: [1, 2]
+    command: "echo part >> {marks}; echo $PF_LOOP_ARGUMENT > {{{{out}}}}"
+    artifacts: {{output: [out]}}
+  sum:
+    deps: part
+    command: "echo sum >> {marks}; cat $(echo {{{{all}}}} | tr , ' ')"
+    artifacts: {{input: {{all: "{{{{part.out}}}}"}}}}
+"""
+    first = run(server, ann, text)
+    items = ann.get(f"/v1/artifacts?run={first}&type=output").json["items"]
+    files = sorted((ann.disk / item["path"] for item in items), key=lambda path: path.stat().st_mtime_ns)
+    assert len(files) == 2
+    run(server, ann, text)
+    assert taken(marks) == ["part", "part", "sum"]
+    os.utime(files[0], ns=(1, files[1].stat().st_mtime_ns - 1))
+    run(server, ann, text)
+    assert taken(marks) == []
+    os.utime(files[0], ns=(1, files[1].stat().st_mtime_ns + 1))
+    missed = run(server, ann, text)
+    assert taken(marks) == ["sum"]
+    assert changed(why(ann, missed, "sum")) == {"files of input all": "differs"}
+
+
 def test_contents_of_another_definition(server, ann, marks):
     """A step that made the same again does not make those behind it run; and an edited definition is no other source."""
     run(server, ann, chain("edited", marks, "enable: true, fingerprint: content"))

@@ -1,7 +1,9 @@
 /* Steps that search the cache: what a batch does of them. */
 #include "engine/test/play.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
+#include <utime.h>
 
 #include "base/err.h"
 #include "engine/runs-cache.h"
@@ -204,6 +206,99 @@ static guint count_entries(const Play *play)
 
         g_assert_no_error(error);
         return entries->len;
+}
+
+/* ---- hits and misses ---- */
+
+#define EXPIRES(seconds)                                                                                     \
+        "cache: {enable: true, max_expired_time: " #seconds "}\nentry_points:\n  a: {command: c}\n"
+
+/* A second run of the text so many seconds after the first one: whether it takes the result. */
+static bool is_hit_after(const char *text, gint64 seconds)
+{
+        House *house = slow_house();
+        Play first = filled(house, text, 0), second;
+        bool hit;
+
+        house_pass(house, seconds * 1000);
+        second = play_new(house, text);
+        for (gint64 end = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
+             strcmp(play_state(&second, "a"), "none") == 0 && g_get_monotonic_time() < end;)
+                house_barrier(house);
+        g_assert_cmpstr(play_state(&second, "a"), !=, "none");
+        hit = strcmp(play_state(&second, "a"), "succeeded") == 0;
+        assert_made_by(&second, "a", hit ? &first : NULL);
+        g_assert_cmpuint(play_count_jobs(house), ==, hit ? 1 : 2);
+        play_clear(&first);
+        play_clear(&second);
+        play_house_free(house);
+        return hit;
+}
+
+/* C117, C118: how old an entry may be. */
+static void test_expiry(void)
+{
+        g_assert_false(is_hit_after(EXPIRES(400), 500));
+        g_assert_true(is_hit_after(EXPIRES(300), 100));
+        g_assert_true(is_hit_after(EXPIRES(300), 299));
+        g_assert_false(is_hit_after(EXPIRES(300), 300));
+        g_assert_true(is_hit_after(EXPIRES(-1), 100ll * 365 * 24 * 3600));
+        g_assert_false(is_hit_after(EXPIRES(0), 0));
+}
+
+/* C117: no entry, and one with another second fingerprint, which is that of a file here. */
+static void test_other_files(void)
+{
+        static const char text[] = HOME
+                "cache: {enable: true, fs_scope: [{name: home, path: scope}]}\nentry_points:\n  a: {command: c}\n";
+        House *house = slow_house();
+        g_autofree char *scope = g_build_filename(house->config.homes, "ann", "scope", NULL);
+        g_autoptr(GError) error = NULL;
+        Play first, second, third;
+
+        g_assert_true(g_file_set_contents(scope, "1", 1, &error));
+        first = filled(house, text, 0);
+        g_assert_cmpint(g_utime(scope, &(struct utimbuf){ 7, 7 }), ==, 0);
+        second = filled(house, text, 0);
+        assert_made_by(&second, "a", NULL);
+        third = play_new(house, text);
+        play_assert(&third, "run", "succeeded");
+        assert_made_by(&third, "a", &second);
+        g_assert_cmpuint(play_count_jobs(house), ==, 2);
+        play_clear(&first);
+        play_clear(&second);
+        play_clear(&third);
+        play_house_free(house);
+}
+
+/* C119: a hit takes the outputs, and gives its slot to the next step. */
+static void test_hit(void)
+{
+        static const char text[] =
+                HOME CACHE "parallelism: 1\nentry_points:\n  a: {command: c, artifacts: {output: [x]}}\n"
+                           "  b: {command: d, cache: {enable: false}}\n";
+        House *house = slow_house();
+        Play first = play_new(house, text), second;
+        g_autofree char *path = play_artifact(&first, "a", "x");
+
+        play_assert(&first, "a", "running");
+        play_put(&first, "a", "x", "1\n", 2);
+        play_end_job(&first, "a", 0);
+        play_assert(&first, "b", "running");
+        second = play_new(house, text);
+        play_assert(&second, "a", "succeeded");
+        play_assert(&second, "b", "running"); /* in the only slot */
+        assert_made_by(&second, "a", &first);
+        g_autoptr(GPtrArray) nodes = play_nodes(&second);
+        const char *reuse = play_find(&second, nodes, "a")->reuse;
+        g_autoptr(json_t) taken = json_parse(reuse, strlen(reuse), NULL);
+        g_assert_true(
+                g_str_has_suffix(path,
+                                 json_string_value(json_object_get(json_object_get(taken, "outputs"), "x"))));
+        g_assert_cmpuint(play_count_jobs(house), ==, 3);
+        play_clear(&first);
+        play_clear(&second);
+        play_house_free(house);
 }
 
 /* ---- reads of the store ---- */
@@ -588,6 +683,9 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/engine/runs/cache/cost", test_cost);
+        g_test_add_func("/engine/runs/cache/expiry", test_expiry);
+        g_test_add_func("/engine/runs/cache/other-files", test_other_files);
+        g_test_add_func("/engine/runs/cache/hit", test_hit);
         g_test_add_func("/engine/runs/cache/unread", test_unread);
         g_test_add_func("/engine/runs/cache/unread-chain", test_unread_chain);
         g_test_add_func("/engine/runs/cache/shares", test_shares);

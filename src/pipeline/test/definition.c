@@ -155,6 +155,41 @@ static void test_merged(void)
         g_assert_cmpstr(definition_text(definition, definition->components[b].image), ==, "own");
 }
 
+/* C124: the scopes of a step are followed by those of the definition. */
+static void test_cache_example(void)
+{
+        static const struct {
+                const char *step;
+                int enable;
+                gint64 expiry_s;
+                guint scopes;
+        } rows[] = {
+                { "preprocess", CACHE_ON, 300, 2 },
+                { "train", CACHE_ON, 600, 1 },
+                { "validate", CACHE_OFF, 600, 1 },
+        };
+        g_autoptr(Definition) definition = parse_valid(
+                "fs_options: {main_fs: {name: xd}, extra_fs: [{name: ppl}]}\n"
+                "cache: {enable: true, max_expired_time: 600, fs_scope: [{name: ppl, path: cache_example}]}\n"
+                "entry_points:\n"
+                "  preprocess: {command: p, cache: {enable: true, max_expired_time: 300, fs_scope: [{name: xd, path: "
+                "'data/a, data/b'}]}}\n"
+                "  train: {command: t, deps: preprocess}\n"
+                "  validate: {command: v, deps: train, cache: {enable: false}}\n",
+                NULL);
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                bool global;
+                const CacheOptions cache =
+                        component_cache(definition, component_named(definition, rows[i].step), &global);
+
+                g_assert_cmpint(cache.enable, ==, rows[i].enable);
+                g_assert_cmpint(cache.expiry_s, ==, rows[i].expiry_s);
+                g_assert_cmpuint(cache.n_scopes + (global ? definition->cache.n_scopes : 0), ==,
+                                 rows[i].scopes);
+        }
+}
+
 /* C085: the nearest override counts. */
 static void test_chain(void)
 {
@@ -418,6 +453,7 @@ int main(int argc, char **argv)
         g_test_add_func("/definition/request", test_request);
         g_test_add_func("/definition/merged", test_merged);
         g_test_add_func("/definition/chain", test_chain);
+        g_test_add_func("/definition/cache-example", test_cache_example);
         g_test_add_func("/definition/one-dependency", test_one_dependency);
         g_test_add_func("/definition/graph", test_graph);
         g_test_add_func("/definition/disabled-through-reference", test_disabled_through_reference);
