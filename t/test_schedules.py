@@ -139,29 +139,34 @@ def test_schedules_of_a_deleted_user_go(server):
 
 
 def test_a_file_system_that_is_lost(server, tmp_path):
-    """The main one cannot be deleted while the schedule runs; another one can: runs fail and say why, the schedule goes on."""
+    """It cannot be deleted while the schedule runs. If it becomes read-only, runs fail and say why, and the schedule goes on."""
     for name in ("main", "extra"):
         (tmp_path / name).mkdir()
         reply = server.post("/v1/filesystems", {"name": f"lost_{name}", "url": str(tmp_path / name)})
         assert reply.status == 201, reply.body
     text = (
-        "name: mounting\nfs_options:\n  extra_fs: [{name: lost_extra}]\n"
-        'entry_points:\n  a: {command: "true", condition: "1 > 2"}\n'
+        "name: mounting\nfs_options:\n  main_fs: {name: lost_main}\n  extra_fs: [{name: lost_extra}]\n"
+        'entry_points:\n  a: {command: "true", condition: "1 > 2", artifacts: {output: [o]}}\n'
     )
-    reply = server.post("/v1/pipelines", {"definition": text, "fs": "lost_main"})
-    assert reply.status == 201, reply.body
+    store(server, "mounting", text)
     create(server, "mounts", "mounting", "@every 1s")
     wait_for(lambda: any(item["state"] == "succeeded" for item in runs(server, "mounts")), PATIENCE, "a run")
-    reply = server.request("DELETE", "/v1/filesystems/lost_main")
-    assert (reply.status, "schedule 'mounts'" in reply.json["message"]) == (409, True), reply.body
-    wait_for(lambda: server.request("DELETE", "/v1/filesystems/lost_extra").status == 204, PATIENCE, "the deletion")
+    for name in ("lost_main", "lost_extra"):
+        reply = server.request("DELETE", f"/v1/filesystems/{name}")
+        assert (reply.status, "schedule 'mounts'" in reply.json["message"]) == (409, True), reply.body
+    assert server.request("PATCH", "/v1/filesystems/lost_main", {"read_only": True}).status == 200
     wait_for(lambda: [item["state"] for item in runs(server, "mounts")].count("failed") >= 2, PATIENCE, "failed runs")
-    assert "lost_extra" in server.paddle("schedule", "show", "mounts", check=0).stdout
-    reply = server.post("/v1/filesystems", {"name": "lost_extra", "url": str(tmp_path / "extra")})
-    assert reply.status == 201, reply.body
+    assert "'lost_main', which is read-only" in server.paddle("schedule", "show", "mounts", check=0).stdout
+    assert server.request("PATCH", "/v1/filesystems/lost_main", {"read_only": False}).status == 200
     wait_for(lambda: runs(server, "mounts")[-1]["state"] == "succeeded", PATIENCE, "a run that begins again")
     server.post("/v1/schedules/mounts/stop")
     check_ticks(server, "mounts", 1)
+
+
+def test_a_file_system_that_is_missing(server):
+    store(server, "missing", "name: missing\nfs_options: {main_fs: {name: none}}\nentry_points:\n  a: {command: c}\n")
+    made = server.paddle("schedule", "create", "no_fs", "missing", "@daily", check=2)
+    assert "its runs could not begin: fs_options: user 'root' has no file system 'none'" in made.stderr
 
 
 def test_refusals(server):

@@ -144,7 +144,7 @@ static bool check_version(Engine *engine, const RunRecord *record, GError **erro
 }
 
 /* The user's own file systems, whose kinds can be used. The same is checked again for each job. */
-static bool check_filesystems(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
+bool run_command_check_filesystems(Engine *engine, const char *user, const RunPlan *plan, GError **error)
 {
         const Definition *definition = plan->definition;
 
@@ -152,7 +152,7 @@ static bool check_filesystems(Engine *engine, const RunRecord *record, const Run
                 const char *name = plan->filesystems->pdata[i];
                 g_auto(FilesystemPlace) place = { 0 };
 
-                if (!catalog_filesystem_place(engine_catalog_now(engine), "", record->user, name, &place,
+                if (!catalog_filesystem_place(engine_catalog_now(engine), "", user, name, &place,
                                               error))
                         return err_prefix(error, "fs_options: ");
                 if (i == 0 && definition->has_main_fs && place.read_only && plan->artifacts)
@@ -181,7 +181,7 @@ bool run_command_fits(const Engine *engine, const RunPlan *plan)
 bool run_command_check_places(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
         return engine_may_write(engine, record->user, error) &&
-               check_filesystems(engine, record, plan, error) && check_queue(engine, record, plan, error);
+               run_command_check_filesystems(engine, record->user, plan, error) && check_queue(engine, record, plan, error);
 }
 
 bool run_command_check_limits(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)

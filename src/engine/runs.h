@@ -199,6 +199,8 @@ RunRecord *run_record_copy(const RunRecord *record); /* without text and request
 bool run_command_fits(const Engine *engine, const RunPlan *plan);
 /* Refuses a new run: the disk, a key that is in use, file systems, limits. */
 bool run_command_check(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error);
+/* Refuses a definition that names a file system which the user does not have, or cannot use. */
+bool run_command_check_filesystems(Engine *engine, const char *user, const RunPlan *plan, GError **error);
 /* Refuses a run of a user whose runs take too much in the store. Reads it: not on the engine's thread. */
 bool run_command_check_bytes(Engine *engine, const RunRecord *record, GError **error);
 /* Its parts: what is wrong with the run, and what may be right later. The last one needs no definition: it looks at the number of

@@ -29,9 +29,12 @@ static void set_answer(ScheduleCommand *wanted, const LiveSchedule *live)
 
 typedef struct {
         ScheduleCommand schedule;
+        Engine *engine;
         ScheduleRecord *record;
         Cron *cron;
         bool admin;
+        RunPlan *plan;   /* of its version; NULL: */
+        GError *failure; /* why there is none */
 } CreateSchedule;
 
 static bool check_numbers(const ScheduleRecord *record, GError **error)
@@ -122,6 +125,27 @@ static bool check_version(Engine *engine, const ScheduleRecord *record, GError *
                        record->version);
 }
 
+/* The file systems that its runs need; they are protected while it runs. */
+static bool take_filesystems(Engine *engine, CreateSchedule *create, GError **error)
+{
+        const char *user = schedules_run_user(create->record);
+        const GPtrArray *names = create->plan->filesystems;
+        g_autoptr(GString) all = g_string_new(NULL);
+        g_autoptr(GError) why = NULL;
+
+        if (!run_command_check_filesystems(engine, user, create->plan, &why))
+                return err_set(error, ERR_INVALID, "its runs could not begin: %s", why->message);
+        for (guint i = 0; i < names->len; i++)
+                g_string_append_printf(all, "%s%s", i ? "," : "", (const char *)names->pdata[i]);
+        create->record->mounts = all->len > 0 ? g_strdup(all->str) : NULL;
+        return true;
+}
+
+static bool check_plan(const CreateSchedule *create, GError **error)
+{
+        return create->plan || err_set(error, ERR_INVALID, "its runs could not begin: %s", create->failure->message);
+}
+
 static bool apply_create(Engine *engine, Command *command)
 {
         CreateSchedule *create = (CreateSchedule *)command;
@@ -130,7 +154,8 @@ static bool apply_create(Engine *engine, Command *command)
 
         if (!check_times(create->record, now, &command->error) || !set_first(create, now, &command->error) ||
             !check_version(engine, create->record, &command->error) ||
-            !check_count(engine, create, &command->error))
+            !check_count(engine, create, &command->error) || !check_plan(create, &command->error) ||
+            !take_filesystems(engine, create, &command->error))
                 return true;
         create->record->seq = ++engine->schedule_seq;
         create->record->state = SCHEDULE_RUNNING;
@@ -149,6 +174,8 @@ static void free_create(Command *command)
         schedule_record_free(create->schedule.answer);
         schedule_record_free(create->record);
         cron_unref(create->cron);
+        g_clear_pointer(&create->plan, run_plan_unref);
+        g_clear_error(&create->failure);
 }
 
 static const CommandOps create_ops = { .name = "create schedule",
@@ -156,6 +183,30 @@ static const CommandOps create_ops = { .name = "create schedule",
                                        .apply = apply_create,
                                        .answer = answer_schedule,
                                        .free = free_create };
+
+static void compile(CreateSchedule *create)
+{
+        Engine *engine = create->engine;
+        const ScheduleRecord *record = create->record;
+        g_autoptr(json_t) request = schedules_request(record);
+        g_autoptr(PipelineVersion) version =
+                store_pipeline_version(engine->store, record->pipeline, record->version, true, &create->failure);
+
+        if (version)
+                create->plan = run_plan_new(engine, version->text, request, &create->failure);
+}
+
+/* On a thread of the pool: compiling may take a second. */
+static void read_version(bool stopped, void *arg)
+{
+        CreateSchedule *create = arg;
+
+        if (stopped)
+                err_set(&create->failure, ERR_UNAVAILABLE, "the server is stopping");
+        else
+                compile(create);
+        inbox_put(&create->engine->inbox, &create->schedule.command);
+}
 
 void engine_create_schedule(Engine *engine, const EngineSchedule *schedule, EngineScheduleDone done,
                             void *arg)
@@ -175,7 +226,11 @@ void engine_create_schedule(Engine *engine, const EngineSchedule *schedule, Engi
         create->record = schedule_record_copy(schedule->record);
         create->cron = cron;
         create->admin = schedule->admin;
-        inbox_put(&engine->inbox, &create->schedule.command);
+        create->engine = engine;
+        if (thread_pool_push(engine->run_workers, create->record->user, read_version, create, &error))
+                return;
+        done(NULL, error, arg);
+        command_free(&create->schedule.command);
 }
 
 /* ---- stop, delete ---- */

@@ -84,9 +84,17 @@ const char *schedules_use(Engine *engine, gint64 pipeline, int version)
         return NULL;
 }
 
-static const char *run_user(const ScheduleRecord *record)
+const char *schedules_run_user(const ScheduleRecord *record)
 {
         return record->run_user ? record->run_user : record->user;
+}
+
+/* Records of servers before this version know the main one only. */
+static bool names_fs(const ScheduleRecord *record, const char *fs)
+{
+        g_auto(GStrv) mounts = record->mounts ? g_strsplit(record->mounts, ",", -1) : NULL;
+
+        return g_strcmp0(record->fs, fs) == 0 || (mounts && g_strv_contains((const char *const *)mounts, fs));
 }
 
 char *schedules_use_fs(Engine *engine, const char *user, const char *fs)
@@ -98,8 +106,7 @@ char *schedules_use_fs(Engine *engine, const char *user, const char *fs)
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 const ScheduleRecord *record = ((LiveSchedule *)value)->record;
 
-                if (is_running(value) && g_strcmp0(record->fs, fs) == 0 &&
-                    strcmp(run_user(record), user) == 0)
+                if (is_running(value) && strcmp(schedules_run_user(record), user) == 0 && names_fs(record, fs))
                         return g_strdup_printf("used by schedule '%s' of '%s', which is running",
                                                record->name, record->user);
         }
@@ -279,7 +286,7 @@ void schedules_drop_of(Engine *engine, const char *user)
         for (guint i = 0; i < all->len; i++) {
                 LiveSchedule *live = all->pdata[i];
 
-                if (strcmp(live->record->user, user) == 0 || strcmp(run_user(live->record), user) == 0)
+                if (strcmp(live->record->user, user) == 0 || strcmp(schedules_run_user(live->record), user) == 0)
                         schedules_drop(engine, live, "the deletion of its user");
         }
 }
@@ -299,8 +306,7 @@ void schedules_fail_of(Engine *engine, gint64 pipeline)
 
 /* ---- the record of a run ---- */
 
-/* What the schedule changes of the definition. */
-static json_t *request_of(const ScheduleRecord *record)
+json_t *schedules_request(const ScheduleRecord *record)
 {
         return json_pack("{s:s, s:s*, s:s, s:s*}", "name", record->name, "fs_name", record->fs, "fs_default",
                          FILESYSTEM_HOME, "queue_default", record->queue);
@@ -318,10 +324,10 @@ static RunRecord *new_record(Engine *engine, const ScheduleRecord *schedule, gin
         const StoredPipeline *stored = pipelines_find(engine, schedule->pipeline);
         const StoredVersion *version = stored ? pipelines_version(stored, schedule->version) : NULL;
         RunRecord *record = g_new0(RunRecord, 1);
-        g_autoptr(json_t) request = request_of(schedule);
+        g_autoptr(json_t) request = schedules_request(schedule);
 
         engine_new_id(engine, record->id);
-        record->user = g_strdup(run_user(schedule));
+        record->user = g_strdup(schedules_run_user(schedule));
         record->name = g_strdup(schedule->name);
         record->note = g_strdup(schedule->note);
         record->fs = g_strdup(schedule->fs);
@@ -479,7 +485,7 @@ static bool is_disabled(Engine *engine, const char *name)
 /* Why its users may not begin runs now, for people; the caller's; NULL: they may. */
 static char *barred(Engine *engine, const ScheduleRecord *schedule, bool admin)
 {
-        const char *user = run_user(schedule);
+        const char *user = schedules_run_user(schedule);
 
         if (!admin && strcmp(user, schedule->user) != 0)
                 return g_strdup_printf("it runs as '%s', but '%s' is no administrator any more", user,

@@ -47,6 +47,10 @@ LiveSchedule *schedules_find(Engine *engine, gint64 seq);
 LiveSchedule *schedules_find_name(Engine *engine, const char *user, const char *name);
 /* Adds one that is new; dirty. Takes both. */
 LiveSchedule *schedules_add(Engine *engine, ScheduleRecord *record, Cron *cron);
+/* What its runs change of the definition; the caller's. Any thread. */
+json_t *schedules_request(const ScheduleRecord *record);
+/* Whose file systems its runs use. */
+const char *schedules_run_user(const ScheduleRecord *record);
 /* It is going to change. */
 void schedules_touch(Engine *engine, LiveSchedule *live);
 /* Ends it; `event`: "schedule.stopped". Takes `message`. */

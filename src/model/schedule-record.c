@@ -60,6 +60,7 @@ void schedule_record_free(ScheduleRecord *record)
         g_free(record->note);
         g_free(record->run_user);
         g_free(record->fs);
+        g_free(record->mounts);
         g_free(record->queue);
         g_free(record->crontab);
         g_free(record->message);
@@ -75,6 +76,7 @@ ScheduleRecord *schedule_record_copy(const ScheduleRecord *record)
         copy->note = g_strdup(record->note);
         copy->run_user = g_strdup(record->run_user);
         copy->fs = g_strdup(record->fs);
+        copy->mounts = g_strdup(record->mounts);
         copy->queue = g_strdup(record->queue);
         copy->crontab = g_strdup(record->crontab);
         copy->message = g_strdup(record->message);

@@ -40,6 +40,7 @@ typedef struct {
         gint64 pipeline; /* seq */
         int version;     /* of it */
         char *fs;        /* the main file system of this version; or NULL */
+        char *mounts;    /* all file systems that this version names, separated by commas; or NULL */
         char *queue;     /* of steps that name none; NULL: the server's default */
         char *crontab;
         gint64 start_at, end_at;

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "engine/test/help.h"
+#include "model/filesystem.h"
 #include "store/test/faulty.h"
 
 #define QUICK "name: quick\nentry_points:\n  a: {command: c, condition: '1 > 2'}\n"
@@ -25,6 +26,7 @@ static House *open_house(void)
 typedef struct {
         gint64 seq;
         GError *error;
+        int come; /* atomic */
 } Answer;
 
 static void note_pipeline(const PipelineRecord *pipeline, const PipelineVersion *version, const GError *error,
@@ -34,6 +36,7 @@ static void note_pipeline(const PipelineRecord *pipeline, const PipelineVersion 
 
         answer->seq = pipeline ? pipeline->seq : 0;
         answer->error = error ? g_error_copy(error) : NULL;
+        __atomic_store_n(&answer->come, 1, __ATOMIC_SEQ_CST);
 }
 
 static void note_schedule(const ScheduleRecord *schedule, const GError *error, void *arg)
@@ -42,6 +45,7 @@ static void note_schedule(const ScheduleRecord *schedule, const GError *error, v
 
         answer->seq = schedule ? schedule->seq : 0;
         answer->error = error ? g_error_copy(error) : NULL;
+        __atomic_store_n(&answer->come, 1, __ATOMIC_SEQ_CST);
 }
 
 static gint64 store_pipeline_text(House *house, const char *user, const char *text)
@@ -55,9 +59,12 @@ static gint64 store_pipeline_text(House *house, const char *user, const char *te
         return answer.seq;
 }
 
+/* A worker compiles the text of a new schedule. */
 static bool finish(House *house, Answer *answer, GError **error)
 {
-        house_barrier(house);
+        do
+                house_barrier(house);
+        while (!__atomic_load_n(&answer->come, __ATOMIC_SEQ_CST));
         if (answer->error)
                 g_propagate_error(error, g_steal_pointer(&answer->error));
         return answer->seq != 0;
@@ -676,23 +683,56 @@ static void test_protection(void)
         house_free(house);
 }
 
-/* A file system that is gone: the runs fail and say why, the schedule goes on. */
+#define MOUNTING                                                                                             \
+        "name: p\nfs_options: {main_fs: {name: main}, extra_fs: [{name: extra}]}\n"                          \
+        "entry_points:\n  a: {command: c, artifacts: {output: [o]}}\n"
+
+/* A schedule needs its file systems, and keeps them while it runs. If one cannot be used any more, the runs fail and say why, and
+ * the schedule goes on. */
 static void test_lost_file_system(void)
 {
+        static const char *const names[] = { "main", "extra" };
         House *house = open_house();
-        gint64 zero = house->clock_ms, seq;
-        gint64 pipeline = store_pipeline_text(
-                house, "ann",
-                "name: p\nfs_options: {main_fs: {name: gone}}\nentry_points:\n  a: {command: c}\n");
+        gint64 zero = house->clock_ms, seq, pipeline;
+        ScheduleRecord wanted;
         g_autoptr(GPtrArray) runs = NULL;
+        g_autoptr(GError) error = NULL;
 
-        seq = create_ok(house, wish(pipeline, "* * * * *"));
+        disable_ann(house, false);
+        pipeline = store_pipeline_text(house, "ann", MOUNTING);
+        wanted = wish(pipeline, "* * * * *");
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autoptr(Object) filesystem = (Object *)filesystem_new("ann", names[i]);
+
+                g_assert_cmpint(create(house, &wanted, &error), ==, 0);
+                g_assert_true(err_is(error, ERR_INVALID));
+                g_assert_nonnull(strstr(error->message, names[i]));
+                g_clear_error(&error);
+                ((Filesystem *)filesystem)->url = g_strdup("local://srv/data");
+                (void)house_put(house, filesystem, &error);
+                g_assert_no_error(error);
+        }
+        seq = create_ok(house, wanted);
+        house_close(house);
+        house_open(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *key = filesystem_key("ann", names[i]);
+
+                g_assert_false(house_drop(house, KIND_FILESYSTEM, key, &error));
+                g_assert_nonnull(strstr(error->message, "used by schedule 'nightly'"));
+                g_clear_error(&error);
+        }
+        g_assert_true(house_patch(house, KIND_FILESYSTEM, "ann/main", "{'read_only':true}", &error));
         house_pass(house, MINUTE_MS);
         wait_states(house, seq, zero, "30:failed");
-        house_pass(house, MINUTE_MS);
-        wait_states(house, seq, zero, "30:failed 90:failed");
         runs = runs_of(house, seq);
-        g_assert_nonnull(strstr(((const RunRecord *)runs->pdata[0])->message, "gone"));
+        g_assert_nonnull(strstr(((const RunRecord *)runs->pdata[0])->message, "read-only"));
+        g_assert_true(house_patch(house, KIND_FILESYSTEM, "ann/main", "{'read_only':false}", &error));
+        house_pass(house, MINUTE_MS);
+        wait_states(house, seq, zero, "30:failed 90:running");
+        g_assert_true(stop(house, seq, &error));
+        end_oldest(house, seq);
+        g_assert_true(house_drop(house, KIND_FILESYSTEM, "ann/extra", &error));
         house_free(house);
 }
 
@@ -761,8 +801,8 @@ static void note_tally(const ScheduleRecord *schedule, const GError *error, void
         Tally *tally = arg;
 
         g_assert_true(schedule || err_is(error, ERR_QUOTA));
-        tally->made += schedule != NULL;
-        tally->refused += schedule == NULL;
+        __atomic_add_fetch(&tally->made, schedule != NULL, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&tally->refused, schedule == NULL, __ATOMIC_SEQ_CST);
 }
 
 /* One user cannot take all the schedules that the server may have. */
@@ -778,8 +818,9 @@ static void test_many(void)
 
                 wanted.name = name;
                 engine_create_schedule(house->engine, &schedule, note_tally, &tally);
+                while (__atomic_load_n(&tally.made, __ATOMIC_SEQ_CST) + __atomic_load_n(&tally.refused, __ATOMIC_SEQ_CST) <= (guint)i)
+                        house_barrier(house);
         }
-        house_barrier(house);
         g_assert_cmpuint(tally.made, ==, 1000);
         g_assert_cmpuint(tally.refused, ==, 5);
         wanted.name = (char *)"other";

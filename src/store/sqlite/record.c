@@ -573,7 +573,7 @@ const RecordRow record_rows[] = {
         { RECORD_PIPELINE, RECORD_DROP, .first = KEEP_PIPELINE_SEQ, .write = drop_pipeline },
         { RECORD_SCHEDULE, RECORD_PUT,
           .sql = "INSERT INTO schedule (" SCHEDULE_COLUMNS ")"
-                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)"
+                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)"
                  " ON CONFLICT (seq) DO UPDATE SET state = excluded.state, message = excluded.message,"
                  " revision = excluded.revision, updated = excluded.updated, next_at = excluded.next_at",
           .bind = bind_schedule, .load = "SELECT " SCHEDULE_COLUMNS " FROM schedule ORDER BY seq",

@@ -32,6 +32,7 @@ void bind_schedule(Conn *conn, int stmt, const void *data)
         conn_bind_int(conn, stmt, 20, schedule->updated);
         conn_bind_int(conn, stmt, 21, schedule->next_at);
         conn_bind_text(conn, stmt, 22, schedule->queue);
+        conn_bind_text(conn, stmt, 23, schedule->mounts);
 }
 
 bool drop_schedule(Conn *conn, const void *data, GError **error)
@@ -71,6 +72,7 @@ static ScheduleRecord *schedule_of_row(Conn *conn, int stmt)
                 .updated = conn_int(conn, stmt, 19),
                 .next_at = conn_int(conn, stmt, 20),
                 .queue = conn_text(conn, stmt, 21),
+                .mounts = conn_text(conn, stmt, 22),
         };
         return schedule;
 }

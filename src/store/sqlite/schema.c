@@ -229,6 +229,8 @@ const char *const schema_migrations[] = {
         "  DELETE FROM run_cache_count WHERE user = old.user AND n = 0; END;",
         /* The queue of steps that name none, which depends on the interface that created the schedule. */
         "ALTER TABLE schedule ADD COLUMN queue TEXT;",
+        /* The file systems that a running schedule needs. */
+        "ALTER TABLE schedule ADD COLUMN mounts TEXT;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

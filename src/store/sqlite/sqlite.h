@@ -91,7 +91,7 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
 #define PIPELINE_VERSION_COLUMNS "pipeline, version, pipeline_version.hash, size, user, fs, path, created"
 #define SCHEDULE_COLUMNS                                                                                     \
         "seq, user, name, note, run_user, pipeline, version, fs, crontab, start_at, end_at, concurrency, "   \
-        "policy, expire, catchup, state, message, revision, created, updated, next_at, queue"
+        "policy, expire, catchup, state, message, revision, created, updated, next_at, queue, mounts"
 
 /* A row as it was read. Converting it to a job takes longer than reading, so it is done after the read
  * transaction. */
