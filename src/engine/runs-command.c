@@ -152,8 +152,7 @@ bool run_command_check_filesystems(Engine *engine, const char *user, const RunPl
                 const char *name = plan->filesystems->pdata[i];
                 g_auto(FilesystemPlace) place = { 0 };
 
-                if (!catalog_filesystem_place(engine_catalog_now(engine), "", user, name, &place,
-                                              error))
+                if (!catalog_filesystem_place(engine_catalog_now(engine), "", user, name, &place, error))
                         return err_prefix(error, "fs_options: ");
                 if (i == 0 && definition->has_main_fs && place.read_only && plan->artifacts)
                         return err_set(
@@ -181,7 +180,8 @@ bool run_command_fits(const Engine *engine, const RunPlan *plan)
 bool run_command_check_places(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)
 {
         return engine_may_write(engine, record->user, error) &&
-               run_command_check_filesystems(engine, record->user, plan, error) && check_queue(engine, record, plan, error);
+               run_command_check_filesystems(engine, record->user, plan, error) &&
+               check_queue(engine, record, plan, error);
 }
 
 bool run_command_check_limits(Engine *engine, const RunRecord *record, const RunPlan *plan, GError **error)

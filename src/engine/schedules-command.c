@@ -143,7 +143,8 @@ static bool take_filesystems(Engine *engine, CreateSchedule *create, GError **er
 
 static bool check_plan(const CreateSchedule *create, GError **error)
 {
-        return create->plan || err_set(error, ERR_INVALID, "its runs could not begin: %s", create->failure->message);
+        return create->plan ||
+               err_set(error, ERR_INVALID, "its runs could not begin: %s", create->failure->message);
 }
 
 static bool apply_create(Engine *engine, Command *command)
@@ -189,8 +190,8 @@ static void compile(CreateSchedule *create)
         Engine *engine = create->engine;
         const ScheduleRecord *record = create->record;
         g_autoptr(json_t) request = schedules_request(record);
-        g_autoptr(PipelineVersion) version =
-                store_pipeline_version(engine->store, record->pipeline, record->version, true, &create->failure);
+        g_autoptr(PipelineVersion) version = store_pipeline_version(engine->store, record->pipeline,
+                                                                    record->version, true, &create->failure);
 
         if (version)
                 create->plan = run_plan_new(engine, version->text, request, &create->failure);

@@ -106,7 +106,8 @@ char *schedules_use_fs(Engine *engine, const char *user, const char *fs)
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 const ScheduleRecord *record = ((LiveSchedule *)value)->record;
 
-                if (is_running(value) && strcmp(schedules_run_user(record), user) == 0 && names_fs(record, fs))
+                if (is_running(value) && strcmp(schedules_run_user(record), user) == 0 &&
+                    names_fs(record, fs))
                         return g_strdup_printf("used by schedule '%s' of '%s', which is running",
                                                record->name, record->user);
         }
@@ -286,7 +287,8 @@ void schedules_drop_of(Engine *engine, const char *user)
         for (guint i = 0; i < all->len; i++) {
                 LiveSchedule *live = all->pdata[i];
 
-                if (strcmp(live->record->user, user) == 0 || strcmp(schedules_run_user(live->record), user) == 0)
+                if (strcmp(live->record->user, user) == 0 ||
+                    strcmp(schedules_run_user(live->record), user) == 0)
                         schedules_drop(engine, live, "the deletion of its user");
         }
 }

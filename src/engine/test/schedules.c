@@ -818,7 +818,9 @@ static void test_many(void)
 
                 wanted.name = name;
                 engine_create_schedule(house->engine, &schedule, note_tally, &tally);
-                while (__atomic_load_n(&tally.made, __ATOMIC_SEQ_CST) + __atomic_load_n(&tally.refused, __ATOMIC_SEQ_CST) <= (guint)i)
+                while (__atomic_load_n(&tally.made, __ATOMIC_SEQ_CST) +
+                               __atomic_load_n(&tally.refused, __ATOMIC_SEQ_CST) <=
+                       (guint)i)
                         house_barrier(house);
         }
         g_assert_cmpuint(tally.made, ==, 1000);
