@@ -233,8 +233,24 @@ entry_points:
     for step in ("a", "many", "many-1", "d", "d-1", "d-1.inner", "d.inner"):
         done = server.paddle("run", "logs", run, step, check=0)
         assert f"'{step}' of run {run} has written nothing" in done.stderr and "yet" not in done.stderr, step
-    for step in ("b", "a-1", "many-x", "d-1.outer", "inner"):
+    for step in ("b", "a-1", "many-x", "d-1.outer", "inner", "many-2"):
         assert f"has no step '{step}'" in server.paddle("run", "logs", run, step, check=1).stderr, step
+
+
+def test_why_a_step_has_no_log(server):
+    run = create(
+        server,
+        """name: none
+disabled: off
+entry_points:
+  a: {command: 'false'}
+  b: {command: 'true', deps: a}
+  off: {command: 'true'}
+""",
+    )
+    finish(server, run, "failed")
+    assert "it was cancelled before it began" in server.paddle("run", "logs", run, "b", check=0).stderr
+    assert "it was skipped" in server.paddle("run", "logs", run, "off", check=0).stderr
 
 
 def test_a_log_resumes_without_loss(server):

@@ -296,8 +296,9 @@ def test_a_run_is_no_job(server, tmp_path):
     (tmp_path / "p.yaml").write_text("name: p\nentry_points: {a: {command: 'true'}}\n")
     run = server.paddle("run", "create", "p.yaml", "--follow", cwd=tmp_path, check=0).stdout.split()[0]
     for verb in ("logs", "status", "explain"):
-        done = server.paddle(verb, run, check=1)
-        assert f"'{run}' is a run, not a job" in done.stderr and f"`paddle run logs {run}`" in done.stderr, verb
+        for word in (run, "p"):
+            done = server.paddle(verb, word, check=1)
+            assert f"'{word}' is a run, not a job" in done.stderr and f"`paddle run logs {word}`" in done.stderr, verb
 
 
 def test_jobs_of_a_run_are_jobs(server):

@@ -102,10 +102,10 @@ bool file_replace(const char *path, const void *data, gsize len, mode_t mode, bo
         fd_auto int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 
         if (fd < 0)
-                return err_set_errno(error, errno, "cannot create '%s'", temp);
+                return err_set_errno(error, errno, "cannot create '%s'", path);
         if (!file_write_all(fd, data, len, error)) {
                 (void)unlink(temp); /* the failed write is reported */
-                return err_prefix(error, "'%s': ", temp);
+                return err_prefix(error, "'%s': ", path);
         }
         if ((durable && fsync(fd) < 0) || rename(temp, path) < 0) {
                 int err = errno;

@@ -47,7 +47,8 @@ static bool set_value(const Option *option, void *target, const char *what, cons
         void *field = (char *)target + option->offset;
 
         switch (option->type) {
-        case OPTION_STRING: return set_string(field, value);
+        case OPTION_STRING:
+        case OPTION_OPTIONAL: return set_string(field, value);
         case OPTION_LIST: return add_to_list(field, value);
         case OPTION_BOOL: return boolean_parse(what, value, field, error);
         case OPTION_SWITCH: return set_switch(what, value, field, error);
@@ -68,7 +69,8 @@ static void clear_value(const Option *option, void *target)
         void *field = (char *)target + option->offset;
 
         switch (option->type) {
-        case OPTION_STRING: g_clear_pointer((char **)field, g_free); break;
+        case OPTION_STRING:
+        case OPTION_OPTIONAL: g_clear_pointer((char **)field, g_free); break;
         case OPTION_LIST: g_clear_pointer((GPtrArray **)field, g_ptr_array_unref); break;
         case OPTION_BOOL: *(bool *)field = false; break;
         case OPTION_SWITCH: *(int *)field = 0; break;
@@ -130,10 +132,11 @@ static const char *longer_name(const Option *options, const char *name)
         return found;
 }
 
-/* The most similar known name, or NULL if none is similar enough. */
+/* The most similar known name, or NULL if none is similar enough. "params" is "param", too. */
 static const char *nearest_name(const Option *options, const char *name)
 {
-        const char *nearest = longer_name(options, name);
+        g_autofree char *singular = g_strndup(name, strlen(name) - g_str_has_suffix(name, "s"));
+        const char *nearest = longer_name(options, singular);
         int best = (int)MIN(strlen(name), 12) / 3 + 2; /* a third of the letters wrong, and one more */
 
         if (nearest)
@@ -193,9 +196,15 @@ static const char *next_word(Line *line, const Option *option, const char *what,
         return NULL;
 }
 
-static bool is_flag(const Option *option)
+/* What it means without a value; NULL: it needs one. */
+static const char *value_alone(const Option *option)
 {
-        return option->type == OPTION_BOOL || option->type == OPTION_SWITCH;
+        switch (option->type) {
+        case OPTION_BOOL:
+        case OPTION_SWITCH: return "true";
+        case OPTION_OPTIONAL: return "";
+        default: return NULL;
+        }
 }
 
 /* The switch that "no-NAME" turns off, or NULL. */
@@ -222,11 +231,23 @@ static bool take_long(Line *line, GError **error)
                 return set_value(option, line->target, what, "false", error);
         if (!option)
                 return unknown_name(line->options, ERR_USAGE, "--", what + 2, error);
-        if (!value && is_flag(option))
-                value = "true";
+        if (!value)
+                value = value_alone(option);
         if (!value && !(value = next_word(line, option, what, error)))
                 return false;
         return set_value(option, line->target, what, value, error);
+}
+
+/* "-svg": a long name with one dash. */
+static bool unknown_letter(const Line *line, const char *letter, GError **error)
+{
+        const char *word = line->argv[line->at] + 1;
+        int len = (int)strcspn(word, "=:");
+        bool is_long = find_name(line->options, word, (size_t)len);
+
+        return err_set(error, ERR_USAGE, "there is no option '-%.*s'%s%.*s%s",
+                       (int)(g_utf8_next_char(letter) - letter), letter, is_long ? "\nDid you mean --" : "",
+                       is_long ? len : 0, word, is_long ? "?" : "");
 }
 
 /* "-x VALUE", "-xVALUE", "-x=VALUE"; letters of bools may share a dash: "-fv". */
@@ -238,10 +259,9 @@ static bool take_short(Line *line, GError **error)
                 const char *value = letter + 1;
 
                 if (!option)
-                        return err_set(error, ERR_USAGE, "there is no option '-%.*s'",
-                                       (int)(g_utf8_next_char(letter) - letter), letter);
-                if (is_flag(option) && *value != '=') {
-                        if (!set_value(option, line->target, what, "true", error))
+                        return unknown_letter(line, letter, error);
+                if (value_alone(option) && *value != '=') {
+                        if (!set_value(option, line->target, what, value_alone(option), error))
                                 return false;
                         continue;
                 }
@@ -308,7 +328,7 @@ static char *left_part(const Option *option)
                 g_string_append(text, "    ");
         g_string_append_printf(text, option->type == OPTION_SWITCH ? "--[no-]%s" : "--%s", option->name);
         if (option->arg)
-                g_string_append_printf(text, option->type == OPTION_BOOL ? "[=%s]" : " %s", option->arg);
+                g_string_append_printf(text, value_alone(option) ? "[=%s]" : " %s", option->arg);
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 

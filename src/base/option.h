@@ -8,7 +8,8 @@
  *     };
  *
  * Forms taken: --name VALUE, --name=VALUE, --name:VALUE, -x VALUE, -xVALUE, -x=VALUE; a bool may stand alone
- * (--use-gpu) or carry a value (--use-gpu=true, never as a separate word); `--` ends the options. */
+ * (--use-gpu) or carry a value (--use-gpu=true, never as a separate word), and so may an optional text; `--` ends the
+ * options. */
 #pragma once
 
 #include <glib.h>
@@ -21,6 +22,7 @@ typedef enum {
         OPTION_BOOL,     /* bool */
         OPTION_SWITCH,   /* int: 0 not said, 1 yes, -1 no; --no-NAME says no */
         OPTION_DURATION, /* gint64 milliseconds */
+        OPTION_OPTIONAL, /* char *: "" if it stands alone */
         OPTION_LIST,     /* GPtrArray * of char * (made on first use); repeatable */
 } OptionType;
 

@@ -124,10 +124,10 @@ static bool show_stored(Cli *cli, const PipelineOptions *options, const char *te
 static bool run_show(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const PipelineOptions *options = target;
-        const char *picture = words[1];
+        const char *picture;
         g_autoptr(Definition) definition = NULL;
 
-        if (!svg_check(options->svg, picture, error))
+        if (!svg_file(options->svg, words[1], &picture, error))
                 return false;
         /* this verb has always shown files */
         if (options->stored || !(pipeline_is_file(words[0]) || g_file_test(words[0], G_FILE_TEST_EXISTS)))

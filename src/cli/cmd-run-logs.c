@@ -169,64 +169,77 @@ static bool is_named(const json_t *item, const char *name, gsize len)
         if (len < own || strncmp(text_of(item, "name"), name, own) != 0)
                 return false;
         return len == own || (is_set(item, "count") && name[own] == '-' && len > own + 1 &&
-                              strspn(name + own + 1, "0123456789") == len - own - 1);
+                              strspn(name + own + 1, "0123456789") == len - own - 1 &&
+                              g_ascii_strtoull(name + own + 1, NULL, 10) < (guint64)int_of(item, "count"));
 }
 
-static bool has_step(const json_t *items, const char *path);
+static const json_t *find_step(const json_t *items, const char *path);
 
-/* Whether an item of this loop has a component of this path. */
-static bool loop_has_step(const json_t *loop, const char *path)
+/* The component of this path in an item of the loop; the loop itself if it may be in an item that the tree leaves out. */
+static const json_t *find_in_loop(const json_t *loop, const char *path)
 {
-        const json_t *children = json_object_get(loop, "children"), *child;
+        const json_t *children = json_object_get(loop, "children"), *child, *found = NULL;
         size_t i;
 
         json_array_foreach((json_t *)children, i, child)
-                if (has_step(json_object_get(child, "children"), path))
-                        return true;
-        return (gint64)json_array_size(children) <
-               int_of(loop, "count"); /* the tree has only a part of them */
+                if ((found = find_step(json_object_get(child, "children"), path)))
+                        return found;
+        return (gint64)json_array_size(children) < int_of(loop, "count") ? loop : NULL;
 }
 
-/* Whether these components have one of this path: "dag.train". */
-static bool has_step(const json_t *items, const char *path)
+/* The one of these components with this path, "dag.train", or NULL. */
+static const json_t *find_step(const json_t *items, const char *path)
 {
         gsize len = strcspn(path, ".");
         const json_t *item;
         size_t i;
 
-        json_array_foreach((json_t *)items, i, item)
-                if (is_named(item, path, len))
-                        return !path[len] ||
-                               (is_set(item, "count")
-                                        ? loop_has_step(item, path + len + 1)
-                                        : has_step(json_object_get(item, "children"), path + len + 1));
-        return false;
+        json_array_foreach((json_t *)items, i, item) {
+                if (!is_named(item, path, len))
+                        continue;
+                if (!path[len])
+                        return item;
+                return is_set(item, "count") ? find_in_loop(item, path + len + 1)
+                                             : find_step(json_object_get(item, "children"), path + len + 1);
+        }
+        return NULL;
 }
 
-static bool check_step(RunLog *log, GError **error)
+/* *ret_why: why it has no log, or NULL; borrowed. */
+static bool check_step(RunLog *log, const char **ret_why, GError **error)
 {
+        static const char *const whys[][2] = { { "cancelled", "it was cancelled before it began" },
+                                               { "skipped", "it was skipped" } };
         g_autofree char *path = run_path(log->id, "/tree");
         g_autoptr(json_t) tree = NULL;
+        const json_t *step;
 
         if (!http_call_json(log->cli->client, "GET", path, NULL, &tree, error))
                 return false;
-        if (json_is_true(json_object_get(tree, "partial")) ||
-            has_step(json_object_get(tree, "items"), log->step))
-                return true;
-        return err_set(error, ERR_NOT_FOUND,
+        step = find_step(json_object_get(tree, "items"), log->step);
+        for (gsize i = 0; step && i < G_N_ELEMENTS(whys); i++)
+                if (strcmp(text_of(step, "state"), whys[i][0]) == 0)
+                        *ret_why = whys[i][1];
+        return step || json_is_true(json_object_get(tree, "partial")) ||
+               err_set(error, ERR_NOT_FOUND,
                        "run '%s' has no step '%s'\n`paddle run show %s` shows its steps.", log->id, log->step,
                        log->id);
 }
 
 static bool say_nothing_heard(RunLog *log, bool over, GError **error)
 {
+        const char *why = NULL;
+
         if (log->heard)
                 return true;
-        if (log->step && !check_step(log, error))
+        if (log->step && !check_step(log, &why, error))
                 return false;
         if (log->step)
-                cli_say(log->cli, "'%s' of run %s has written nothing%s", log->step, log->id,
-                        over ? "" : " yet");
+                cli_say(log->cli, "'%s' of run %s has written nothing%s%s", log->step, log->id,
+                        why    ? ": "
+                        : over ? ""
+                               : " yet",
+                        why ? why : "");
         else
                 cli_say(log->cli, "the steps of run %s have written nothing%s", log->id, over ? "" : " yet");
         return true;

@@ -16,7 +16,8 @@ enum { LOOK_MS = 1000 };
 typedef struct {
         Common common;
         char *format;
-        bool watch, all, svg;
+        char *svg;
+        bool watch, all;
 } ShowRun;
 
 static const Option options[] = {
@@ -166,6 +167,7 @@ static bool show_run(Cli *cli, const void *target, char *const *words, GError **
         const ShowRun *show = target;
         g_autofree char *given = run_path(words[0], "/tree"), *path = NULL;
         g_autoptr(json_t) run = NULL;
+        const char *picture;
         Format format;
 
         if (!format_parse(show->format, &format, error))
@@ -174,10 +176,10 @@ static bool show_run(Cli *cli, const void *target, char *const *words, GError **
                 return err_set(error, ERR_USAGE, "--watch cannot be combined with -o %s", show->format);
         if (show->watch && show->svg)
                 return err_set(error, ERR_USAGE, "--watch cannot be combined with --svg");
-        if (!svg_check(show->svg, words[1], error))
+        if (!svg_file(show->svg, words[1], &picture, error))
                 return false;
         if (show->svg)
-                return print_picture(cli, words[0], words[1], error);
+                return print_picture(cli, words[0], picture, error);
         if (!cli_client(cli, error) || !look(cli, given, &run, error))
                 return false;
         path = run_path(text_of(run, "id"), "/tree"); /* a name may mean a newer run soon */

@@ -66,6 +66,22 @@ static json_t *stored_body(const char *word, GError **error)
         return body;
 }
 
+/* "-p fetch.rows 10": the value became a word of its own. */
+static bool wrong_words(const RunOptions *options, const char *word, GError **error)
+{
+        const char *last =
+                options->parameters ? options->parameters->pdata[options->parameters->len - 1] : NULL;
+
+        if (word && last && !strchr(last, '='))
+                return err_set(error, ERR_USAGE,
+                               "--parameter: '%.80s' is not NAME=VALUE\nWrite -p %.80s=%.80s.", last, last,
+                               word);
+        return err_set(
+                error, ERR_USAGE,
+                "%s\nGive a definition, paddle run create -f FILE, or a stored pipeline, paddle run create NAME.",
+                word ? "two pipelines are given" : "the pipeline is missing");
+}
+
 static bool run_create(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const RunOptions *options = target;
@@ -82,11 +98,7 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
         g_autoptr(Definition) definition = NULL;
 
         if (!options->file == !word)
-                return err_set(
-                        error, ERR_USAGE,
-                        "%s\nGive a definition, paddle run create -f FILE, or a stored pipeline, paddle run "
-                        "create NAME.",
-                        word ? "two pipelines are given" : "the pipeline is missing");
+                return wrong_words(options, word, error);
         if (!run_package_check(&directory, error))
                 return false;
         body = file ? pipeline_file_body(cli, &pipeline, file, options->package_path, &definition, error)

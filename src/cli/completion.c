@@ -61,7 +61,8 @@ static const char *const bash_words[] = {
 
 static bool takes_value(const Option *option)
 {
-        return option->type != OPTION_BOOL && option->type != OPTION_SWITCH;
+        return option->type != OPTION_BOOL && option->type != OPTION_SWITCH &&
+               option->type != OPTION_OPTIONAL;
 }
 
 static void bash_verb(GString *out, const Verb *verb)

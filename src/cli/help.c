@@ -26,6 +26,11 @@ static const char *const synonyms[][2] = {
         { "tail", "logs" },
         { "sinfo", "nodes" },
         { "logout", "token revoke" },
+        { "run rerun", "run retry" },
+        { "run restart", "run retry" },
+        { "run resume", "run continue" },
+        { "run watch", "run show --watch" },
+        { "run follow", "run logs --follow" },
         { "pipeline run", "run create" },
         { "pipeline start", "run create" },
         { "pipeline submit", "run create" },
@@ -52,28 +57,43 @@ static const char *list_of(const Verb *const *verbs, const char *word)
         return NULL;
 }
 
+typedef struct {
+        const char *word;
+        const char *best;
+        int distance; /* a better one has less */
+} Nearest;
+
+static void try_name(Nearest *nearest, const char *compared, const char *name)
+{
+        int distance = word_distance(nearest->word, compared);
+
+        if (distance >= nearest->distance || distance >= (int)strlen(nearest->word))
+                return;
+        nearest->best = name;
+        nearest->distance = distance;
+}
+
+/* "rn" is the family "run" before it is the last word of "storage rm". */
 const char *verb_nearest(const Verb *const *verbs, const char *word)
 {
-        const char *best = verb_elsewhere(word);
-        int best_distance = 3; /* with more than two mistakes it is another word */
+        Nearest nearest = { .word = word,
+                            .distance = 3 }; /* with more than two mistakes it is another word */
 
-        if (!best)
-                best = list_of(verbs, word);
-        if (best)
-                return best;
-        if (strlen(word) > 32)
-                return NULL;
-        for (; *verbs; verbs++) {
-                const char *name = (*verbs)->name;
-                const char *last = strrchr(name, ' ') ? strrchr(name, ' ') + 1 : name;
-                int near = MIN(word_distance(word, name), word_distance(word, last));
+        nearest.best = verb_elsewhere(word);
+        if (!nearest.best)
+                nearest.best = list_of(verbs, word);
+        if (nearest.best || strlen(word) > 32)
+                return nearest.best;
+        for (const Verb *const *at = verbs; *at; at++) {
+                g_autofree char *family = g_strndup((*at)->name, strcspn((*at)->name, " "));
 
-                if (near < best_distance && near < (int)strlen(word)) {
-                        best = name;
-                        best_distance = near;
-                }
+                try_name(&nearest, (*at)->name, (*at)->name);
+                try_name(&nearest, family, g_intern_string(family));
         }
-        return best;
+        for (; *verbs; verbs++)
+                if (strchr((*verbs)->name, ' '))
+                        try_name(&nearest, strchr((*verbs)->name, ' ') + 1, (*verbs)->name);
+        return nearest.best;
 }
 
 /* Words with the same meaning as a verb's second word. */
@@ -117,7 +137,9 @@ const char *verb_nearest_of(const Verb *const *verbs, const char *family, const 
 
                 if (!g_str_has_prefix((*verbs)->name, prefix))
                         continue;
-                near = mean_the_same(word, second) ? 0 : word_distance(word, second);
+                near = mean_the_same(word, second) || (strlen(word) > 2 && g_str_has_prefix(second, word))
+                               ? 0
+                               : word_distance(word, second);
                 if (near < best_distance && near < (int)strlen(word)) {
                         best = (*verbs)->name;
                         best_distance = near;

@@ -12,7 +12,7 @@ typedef struct {
         bool runjson;
         bool stored; /* the word is a stored pipeline, also if there is a file of this name */
         bool warn;   /* also look for warnings */
-        bool svg;    /* draw a picture */
+        char *svg;   /* draw a picture: svg_file; or NULL */
         gint64 limit;
 } PipelineOptions;
 

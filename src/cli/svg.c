@@ -4,10 +4,18 @@
 #include "base/err.h"
 #include "base/file.h"
 
-bool svg_check(bool svg, const char *file, GError **error)
+bool svg_file(const char *svg, const char *word, const char **ret_file, GError **error)
 {
-        return svg || !file ||
-               err_set(error, ERR_USAGE, "'%.80s' is one word too many\nA file for a picture needs --svg.",
+        const char *file = svg && *svg ? svg : word;
+
+        if (word && (!svg || *svg))
+                return err_set(error, ERR_USAGE, "'%.80s' is one word too many\n%s", word,
+                               svg ? "--svg has a file already." : "A file for a picture needs --svg.");
+        *ret_file = file;
+        return !file || g_str_has_suffix(file, ".svg") ||
+               err_set(error, ERR_USAGE,
+                       "'%.80s' is not the name of a picture, and is not replaced\n"
+                       "Give a name that ends in .svg, as the last word.",
                        file);
 }
 

@@ -3,14 +3,16 @@
 
 #include "cli/cli.h"
 
-/* The option of a verb that can draw; its second word is then the file. */
+/* The option of a verb that can draw: the field is a char *. The file is its value, or the word after it. */
 /* clang-format off */
 #define SVG_OPTION(offset)                                                                                   \
-        { "svg", 0, OPTION_BOOL, offset, NULL,                                                               \
-          "draw it as an SVG picture, into the FILE behind it or to standard output" }
+        { "svg", 0, OPTION_OPTIONAL, offset, "FILE",                                                         \
+          "draw it as an SVG picture, into a FILE.svg or to standard output" }
 /* clang-format on */
 
-/* False with ERR_USAGE: there is a file, but no picture. */
-bool svg_check(bool svg, const char *file, GError **error);
+/* *ret_file is the file of the option `svg`, which may be NULL, or of the `word` behind it, which may be NULL, too. NULL:
+ * standard output. False with ERR_USAGE: a file without the option, or one that is not named as a picture, so that no
+ * other file is replaced. */
+bool svg_file(const char *svg, const char *word, const char **ret_file, GError **error);
 /* `file` NULL: standard output. */
 bool svg_put(const Cli *cli, const char *svg, gsize len, const char *file, GError **error);

@@ -507,17 +507,25 @@ bool engine_no_job(const char *user, const char *name, GError **error)
                        name, user);
 }
 
-/* An error if the word is a run of this user: its steps are the jobs. */
-static bool no_run(Engine *engine, const char *user, const char *id, GError **error)
+static bool is_run(Engine *engine, const char *user, const char *word)
 {
+        const RunQuery query = { .user = user, .name = word, .limit = 1 };
+        gint64 next;
         g_autoptr(RunRecord) run =
-                user && id_is_valid(id) ? store_run_by_id(engine->store, id, false, NULL) : NULL;
+                id_is_valid(word) ? store_run_by_id(engine->store, word, false, NULL) : NULL;
+        g_autoptr(GPtrArray) named = run ? NULL : store_runs(engine->store, &query, &next, NULL);
 
-        return !run || strcmp(run->user, user) != 0 ||
+        return run ? strcmp(run->user, user) == 0 : named && named->len > 0;
+}
+
+/* An error if the word is a run of this user, by id or name: its steps are the jobs. */
+static bool no_run(Engine *engine, const char *user, const char *word, GError **error)
+{
+        return !user || !is_run(engine, user, word) ||
                err_set(error, ERR_NOT_FOUND,
                        "'%s' is a run, not a job\n`paddle run show %s` shows the jobs of its steps, `paddle run logs "
                        "%s` their output.",
-                       id, id, id);
+                       word, word, word);
 }
 
 /* Live first: a job that leaves the views is in the store before. An id may be another job's name, so ids

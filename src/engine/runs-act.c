@@ -474,6 +474,8 @@ char *runs_reason(const char *class, const GError *error)
 {
         g_autofree char *line = err_line(error->message);
 
+        if (g_str_has_suffix(line, ".")) /* other reasons follow */
+                line[strlen(line) - 1] = '\0';
         return g_strdup_printf("%s%.*s", g_str_has_prefix(line, "RE-") ? "" : class, REASON_MAX, line);
 }
 
