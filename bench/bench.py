@@ -34,6 +34,7 @@ os.environ.setdefault("PADDLE_BIN", str(ROOT / "build/bin"))
 import neighbour  # noqa: E402
 import runs  # noqa: E402
 import schedules  # noqa: E402
+import sweep  # noqa: E402
 from conftest import Server, wait_for  # noqa: E402
 
 BIN, TOOLS = ROOT / "build/bin", ROOT / "build/bench"
@@ -513,6 +514,11 @@ def described_pipelines():
     return described.figures(sys.modules[__name__])
 
 
+def sweep_again():
+    """The sweep of examples/pipelines again with one change: only what depends on it runs."""
+    return sweep.figures(sys.modules[__name__])
+
+
 def many_schedules():
     """10,000 schedules, one of which is due each second: what they cost, and how late its runs are."""
     return schedules.figures(sys.modules[__name__])
@@ -542,6 +548,7 @@ BENCHES = {
     "runs": pipelines,
     "described": described_pipelines,
     "schedules": many_schedules,
+    "sweep": sweep_again,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

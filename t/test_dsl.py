@@ -340,6 +340,145 @@ def test_c154_variables_of_the_pipeline():
     assert made["post_process"]["last"]["env"] == {"a": "1"}
 
 
+# -- further sentences of the contract
+
+
+def test_the_placeholders_of_values():
+    """What str() of a value gives: where it comes from, by its full name."""
+
+    def make():
+        with DAG("dag") as dag:
+            step = ContainerStep("step", command="x", parameters={"p": 1}, outputs={"o": Artifact()}, loop_argument=[1])
+        assert (dag.full_name, step.full_name) == ("PF-ENTRY-POINT.dag", "PF-ENTRY-POINT.dag.step")
+        assert str(step.parameters["p"]) == "{{parameter: PF-ENTRY-POINT.dag.step.p}}"
+        assert str(step.outputs["o"]) == "{{artifact: PF-ENTRY-POINT.dag.step.o}}"
+        assert str(step.loop_argument.item) == "{{loop: PF-ENTRY-POINT.dag.step.PF_LOOP_ARGUMENT}}"
+
+    pipeline_of(make)
+
+
+def test_the_own_item_of_a_loop():
+    def make():
+        step = ContainerStep("step", loop_argument=[1, 2], outputs={"o": Artifact()})
+        item = step.loop_argument.item
+        step.command, step.condition = f"x {item} {{{{o}}}}", f"{item} > 1"
+        step.env["ITEM"] = str(item)
+        with pytest.raises(DSLError, match="before the item of its own loop"):
+            step.parameters["p"] = item
+
+    assert compiled(make)["step"] == {
+        "type": "step",
+        "condition": "{{PF_LOOP_ARGUMENT}} > 1",
+        "loop_argument": [1, 2],
+        "artifacts": {"output": ["o"]},
+        "command": "x {{PF_LOOP_ARGUMENT}} {{o}}",
+        "env": {"ITEM": "{{PF_LOOP_ARGUMENT}}"},
+    }
+
+
+def test_forms_of_loops():
+    """A list of texts, numbers and lists, also as a text in JSON, and one embedded template."""
+
+    def make():
+        ContainerStep("list", command="x", loop_argument=[1.5, "a", [1]])
+        ContainerStep("text", command="x", loop_argument="[1, 2]")
+        first = ContainerStep("first", command="x", parameters={"p": [1]})
+        ContainerStep("template", command="x", loop_argument=f"{first.parameters['p']}")
+
+    made = compiled(make)
+    assert (made["list"]["loop_argument"], made["text"]["loop_argument"]) == ([1.5, "a", [1]], "[1, 2]")
+    assert made["template"]["loop_argument"] == f"{{{{loop_param_{code('PF-ENTRY-POINT.first', 'p')}}}}}"
+
+
+def test_values_are_converted_to_their_types():
+    """Defaults by the type, which may be given as a text; `enable` to a bool, the expiry to an int; one file system to a list."""
+    for arguments, made in [
+        (("5", int), {"type": "int", "default": 5}),
+        (("5", "int"), {"type": "int", "default": 5}),
+        ((5, str), {"type": "string", "default": "5"}),
+        ((5, "float"), {"type": "float", "default": 5.0}),
+        (([1], list), {"type": "list", "default": [1]}),
+        ((None, "path"), {"type": "path"}),
+        ((), {}),
+    ]:
+        assert repr(Parameter(*arguments)._plain()) == repr(made)
+    assert repr(CacheOptions(1, max_expired_time=5.0).compile()) == repr({"enable": True, "max_expired_time": 5})
+    assert FSOptions(extra_fs=ExtraFS("e")).compile() == {"extra_fs": [{"name": "e", "read_only": False}]}
+    assert CacheOptions(fs_scope=FSScope("data")).compile()["fs_scope"] == [{"name": "data"}]
+
+
+@pytest.mark.parametrize("number, key", [(None, {}), (0, {}), (3, {"parallelism": 3})])
+def test_parallelism_of_none_and_0_is_unset(number, key):
+    made = pipeline_of(lambda: ContainerStep("a", command="x"), parallelism=number, fs_options=None).compile()
+    rest = {"name": "p", "docker_env": "python:3.11", "entry_points": {"a": {"type": "step", "command": "x"}}}
+    assert made == {**rest, **key}
+
+
+def test_values_of_the_component_itself():
+    """A parameter, an input and an output that are its own already, or another's."""
+
+    def make():
+        other = ContainerStep("other", command="x", outputs={"o": Artifact()})
+        step = ContainerStep("step", command="x", parameters={"p": 1}, outputs={"o": Artifact()})
+        fresh = Artifact()
+        for change, says in [
+            (lambda: step.parameters.update(q=step.parameters["p"]), "belongs to the same component"),
+            (lambda: step.inputs.update(i=step.outputs["o"]), "an artifact of another component"),
+            (lambda: step.outputs.update(q=other.outputs["o"]), r"an Artifact\(\) of its own"),
+            (lambda: step.outputs.update(q=fresh, r=fresh), r"an Artifact\(\) of its own"),
+        ]:
+            with pytest.raises(DSLError, match=says):
+                change()
+
+    pipeline_of(make)
+
+
+def test_what_can_be_read_from_where():
+    """Values of siblings, of the DAGs around, and of siblings of these; names need to be different in one DAG only."""
+
+    def make():
+        first = ContainerStep("step", command="x", parameters={"n": 1})
+        with DAG("dag") as dag:
+            dag.parameters["m"] = 2
+            ContainerStep("step", command=f"x {first.parameters['n']} {dag.parameters['m']}")
+        ContainerStep("last", command=f"x {dag.parameters['m']}")
+
+    made = compiled(make)
+    n, m = code("PF-ENTRY-POINT.step", "n"), code("PF-ENTRY-POINT.dag", "m")
+    assert made["dag"]["parameters"] == {"m": 2, f"dsl_param_{n}": "{{step.n}}"} and made["dag"]["deps"] == "step"
+    assert made["dag"]["entry_points"]["step"]["parameters"] == {
+        f"command_param_{n}": f"{{{{PF_PARENT.dsl_param_{n}}}}}",
+        f"command_param_{m}": "{{PF_PARENT.m}}",
+    }
+    assert made["last"]["parameters"] == {f"command_param_{m}": "{{dag.m}}"} and made["last"]["deps"] == "dag"
+
+
+def test_the_maps_of_a_component_are_dictionaries():
+    """With all that a dictionary does, but a name that is not there says so."""
+    step = ContainerStep("step", command="x", parameters={"p": 1}, outputs={"o": Artifact()}, env={"A": "1"})
+    step.parameters.update({"q": 2}, r=None)
+    assert list(step.parameters) == ["p", "q"] and step.parameters.setdefault("q", 3).default == 2
+    assert step.parameters.setdefault("s", 4).default == 4
+    assert step.parameters.pop("q").default == 2 and step.parameters.pop("q", None) is None
+    with pytest.raises(DSLError, match="has no parameter 'q'; it has: p, s"):
+        step.parameters.pop("q")
+    with pytest.raises(DSLError, match="an artifact is not the value of a parameter"):
+        step.parameters.update(t=step.outputs["o"])
+    step.outputs.clear()
+    step.parameters["o"] = 5  # the name is free
+    assert step.env.pop("A") == "1" and step.env.setdefault("B", "2") == "2" and step.env == {"B": "2"}
+    with pytest.raises(DSLError, match="write '3'"):
+        step.env.update({"C": 3})
+
+
+def test_names_and_variables_of_a_pipeline():
+    made = pipeline_of(lambda: ContainerStep("a", command="x"), env={"a": "1"})
+    made.add_env({"b": "2"})
+    assert (made.name, made.env, list(made.entry_points)) == ("p", {"a": "1", "b": "2"}, ["a"])
+    assert made.compile()["entry_points"]["a"]["env"] == {"a": "1", "b": "2"}
+    assert made.get_post_process() is None
+
+
 # -- R-39 and R-40: where upstream is wrong
 
 

@@ -1,6 +1,6 @@
 """The parameters, inputs, outputs and variables of a component, by name."""
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, MutableMapping, Optional, TypeVar, Union
 
 from . import names
 from .errors import fault
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 Kept = TypeVar("Kept", bound=Bound)
 
 
-class _Named(Mapping[str, Kept]):
-    """Named things of one component. A name is taken once in all of its maps, ignoring case."""
+class _Named(MutableMapping[str, Kept]):
+    """Named things of one component. A name is taken once in all of its maps, ignoring case. A name that is not there raises DSLError."""
 
     kind = ""
 
@@ -43,6 +43,20 @@ class _Named(Mapping[str, Kept]):
     def get(self, name: str, default: Any = None) -> Any:
         """The one of this name, or `default`."""
         return self._items.get(name, default)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """Takes away the one of this name, and returns it, or `default`."""
+        if name not in self._items and default:
+            return default[0]
+        value = self[name]
+        del self[name]
+        return value
+
+    def setdefault(self, name: str, value: Any = None) -> Any:
+        """The one of this name; if there is none, `value` gets it."""
+        if name not in self._items:
+            self[name] = value
+        return self.get(name)
 
     def __delitem__(self, name: str) -> None:
         self[name]
@@ -138,7 +152,7 @@ class DagOutputMap(_Named[Artifact]):
         self._put(name, made)
 
 
-class EnvMap(Mapping[str, str]):
+class EnvMap(MutableMapping[str, str]):
     """Environment variables, of a step or of a pipeline (`where`, in words). Values are texts; a parameter or loop item becomes its
     placeholder."""
 
@@ -174,8 +188,3 @@ class EnvMap(Mapping[str, str]):
 
     def __delitem__(self, name: str) -> None:
         del self._items[name]
-
-    def update(self, values: Mapping[str, Any]) -> None:
-        """Takes all of them."""
-        for name, value in values.items():
-            self[name] = value
