@@ -843,6 +843,42 @@ entry_points:
     first.delete(force=True)
 
 
+def test_a_run_pauses_and_goes_on(client):
+    text = """name: sdk-pause
+entry_points:
+  a: {parameters: {n: {type: int, default: 1}}, command: "echo a {{n}}"}
+  b: {deps: a, parameters: {n: "{{a.n}}"}, command: "echo b {{n}}"}
+  c: {deps: b, command: "true"}
+"""
+
+    def pauses_at(run, *expected):
+        wait_for(lambda: run.refresh().pauses == list(expected), PATIENCE, f"pauses at {expected}")
+
+    run = client.run_create(text, break_before=["a"], break_after=["b"])
+    pauses_at(run, ("a", "before"))
+    with pytest.raises(paddlecloud.Invalid, match="whole number"):
+        run.set_parameters("a", {"n": "x"})
+    with pytest.raises(paddlecloud.Conflict, match="not paused at step 'b'"):
+        run.go_on("b")
+    with pytest.raises(paddlecloud.Invalid, match="no component 'z'"):
+        run.set_breaks(before=["z"])
+    assert run.set_parameters("a", {"n": 5}) is run and run.raw["changed_parameters"] == {"a": {"n": 5}}
+    run.set_breaks(before=["c"]).set_breaks(after=["b"], remove=True)
+    assert (run.raw["break_before"], run.raw["break_after"]) == (["a", "c"], [])
+    run.step("a")
+    pauses_at(run, ("b", "before"))
+    run.go_on()
+    pauses_at(run, ("c", "before"))
+    assert client.run_continue(run.id).wait(PATIENCE).state == "succeeded"
+    (step,) = [node for node in run.nodes() if node.path == "b"]
+    assert [line.text for line in client.logs(step.job)] == ["b 5"]
+    with pytest.raises(paddlecloud.Conflict, match="has ended"):
+        run.go_on()
+    again = run.retry("b", break_before=["b"])
+    pauses_at(again, ("b", "before"))
+    assert again.stop().wait(PATIENCE).state == "terminated"
+
+
 def test_a_directory_is_sent_with_a_run(client, tmp_path):
     (tmp_path / "say.sh").write_text("echo said by $1\n")
     (tmp_path / "pipeline.yaml").write_text(

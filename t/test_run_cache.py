@@ -116,7 +116,10 @@ def test_a_second_run_is_reused(server, ann, marks):
 
 def test_where_the_time_of_cached_steps_went(server, ann, marks):
     """The chain does not end at a step that the cache gave. Its time is not that of the job that once ran."""
-    text = chain("timed", marks, make="sleep 1; echo data") + "  last: {deps: fit, command: 'true', cache: {enable: false}}\n"
+    text = (
+        chain("timed", marks, make="sleep 1; echo data")
+        + "  last: {deps: fit, command: 'true', cache: {enable: false}}\n"
+    )
     first = run(server, ann, text)
     second = run(server, ann, text)
     found = ann.get(f"/v1/runs/{second}/critical-path").json
@@ -536,3 +539,34 @@ def test_the_verbs(server, ann, marks, tmp_path):
     (make, fit) = ann.paddle("cache", "list", "--run", first, "-o", "name").stdout.split()
     assert json.loads(ann.paddle("cache", "show", make, "-o", "json").stdout)["step"] == "make"
     assert ann.paddle("cache", "delete", make, fit).stdout.count("is deleted") == 2
+
+
+def test_breakpoints_and_the_cache(server, ann, marks):
+    """A run pauses before a step that then is a hit, and after one that was. A parameter that is changed there is another
+    fingerprint: the old result is no hit."""
+    text = chain("paused", marks)
+    first = run(server, ann, text)
+    taken(marks)
+
+    def pause_at(made, step, at):
+        wait_for(lambda: show(server, made)["pauses"] == [{"step": step, "at": at}], PATIENCE, f"the pause {at} {step}")
+
+    def post_to(made, what, **body):
+        assert post(ann, f"/v1/runs/{made}/{what}", body).status == 200
+
+    second = create(ann, text, break_before=["fit"], break_after=["make"])
+    pause_at(second, "make", "after")
+    assert nodes(server, second)["make"]["run"] == first
+    post_to(second, "continue")
+    pause_at(second, "fit", "before")
+    assert "fit" not in nodes(server, second)
+    post_to(second, "continue")
+    finish(server, second, "succeeded")
+    assert nodes(server, second)["fit"]["run"] == first and taken(marks) == []
+
+    third = create(ann, text, break_before=["fit"])
+    pause_at(third, "fit", "before")
+    post_to(third, "parameters", step="fit", parameters={"code": 3})
+    post_to(third, "continue")
+    finish(server, third, "failed")
+    assert taken(marks) == ["fit"] and changed(why(ann, third, "fit"))["parameter code"] == "differs"

@@ -1,8 +1,15 @@
 """Breakpoints: runs that pause, are looked at and changed, and go on; with kills of the server in between."""
 
+import contextlib
+import http.client
+import random
+import sqlite3
+import threading
+import time
+
 import pytest
-from conftest import PATIENCE, Server, wait_for
-from test_runs import create, finish, show, states
+from conftest import PATIENCE, ROOT, Server, wait_for
+from test_runs import create, finish, nodes, show, states
 
 
 @pytest.fixture(scope="module")
@@ -228,3 +235,163 @@ entry_points:
     assert given and all(each == first["inputs"] for each in given)
     assert server.post(f"/v1/runs/{again}/stop").status == 200
     finish(server, again, "terminated")
+
+
+def test_a_paused_step_holds_no_slot(server, marks):
+    """R-22: with one slot, the others of the run go on."""
+    text = f"""name: slots
+parallelism: 1
+entry_points:
+  a: {{command: "echo a >> {marks}"}}
+  b: {{command: "echo b >> {marks}"}}
+  c: {{deps: b, command: "echo c >> {marks}"}}
+"""
+    run = create(server, text, break_before=["a"])
+    paused(server, run, ("a", "before"))
+    wait_for(lambda: marks.read_text() == "b\nc\n", PATIENCE, "the others")
+    act(server, run, "continue")
+    finish(server, run, "succeeded")
+    assert marks.read_text() == "b\nc\na\n"
+
+
+def test_a_retry_from_a_step_with_a_parameter(server, marks, tmp_path):
+    """From the command line; what succeeded before the step is kept."""
+    file = tmp_path / "chain.yaml"
+    file.write_text(chain(marks))
+    first = server.paddle("run", "create", "-f", str(file), "--no-package", check=0).stdout.strip()
+    finish(server, first, "succeeded")
+    marks.write_text("")
+    made = server.paddle("run", "retry", first, "--from", "c", "-p", "c.n=9", "--break-before", "c", check=0)
+    again = made.stdout.strip()
+    paused(server, again, ("c", "before"))
+    kept = nodes(server, again)
+    assert (kept["a"]["run"], kept["b"]["run"], marks.read_text()) == (first, first, "")
+    server.paddle("run", "continue", again, check=0)
+    finish(server, again, "succeeded")
+    assert marks.read_text() == "c 9\nlast\n"
+    refused = server.paddle("run", "retry", again, "--from", "d", check=2)
+    assert "there is no component 'd' in entry_points" in refused.stderr
+    diff = server.paddle("run", "diff", first, again).stdout
+    assert "c.n" in diff and "9" in diff
+
+
+def test_diff_shows_what_was_changed_at_a_pause(server, marks):
+    first = create(server, chain(marks))
+    finish(server, first, "succeeded")
+    second = create(server, chain(marks), break_before=["b"])
+    paused(server, second, ("b", "before"))
+    act(server, second, "parameters", step="b", parameters={"n": 7})
+    act(server, second, "continue")
+    finish(server, second, "succeeded")
+    lines = [line.split() for line in server.paddle("run", "diff", first, second).stdout.splitlines()]
+    assert ["b.n", "{{a.n}}", "7"] in lines
+
+
+def test_a_paused_run_goes_on_after_an_upgrade(make_server):
+    """src/store/test/state-17.sql says what it was told before."""
+    run = "f1dw5bb6037tg6tq"
+    server = make_server("--cpus", "4", start=False)
+    with contextlib.closing(sqlite3.connect(server.state / "paddle.db")) as database:
+        database.executescript((ROOT / "src/store/test/state-17.sql").read_text())
+    server.start()
+    wait_for(lambda: sorted(pauses(server, run)) == [("b", "before"), ("loop-1", "before")], PATIENCE, "the pauses")
+    found = show(server, run)
+    assert (found["break_before"], found["break_after"]) == (["b", "loop-1"], ["last"])
+    assert found["changed_parameters"] == {"b": {"n": 7}}
+    assert states(server, run) == {"a": "succeeded", "loop-0": "succeeded"}
+    act(server, run, "continue")
+    paused(server, run, ("last", "after"))
+    act(server, run, "continue")
+    finish(server, run, "succeeded")
+    assert set(states(server, run)) == {"a", "b", "loop-0", "loop-1", "loop-2", "last"}
+    logs = server.paddle("run", "logs", run, check=0).stdout
+    assert "b 7" in logs and "last 7" in logs
+
+
+# -- kills
+
+
+STEPS = 5
+
+
+def long_chain(marks):
+    """s0 to s4; each has the parameter of the one before, and appends its name with it to `marks`."""
+    steps = [f'  s0: {{parameters: {{n: {{type: int, default: 100}}}}, command: "echo s0 {{{{n}}}} >> {marks}"}}']
+    steps += [
+        f'  s{i}: {{deps: s{i - 1}, parameters: {{n: "{{{{s{i - 1}.n}}}}"}}, command: "echo s{i} {{{{n}}}} >> {marks}"}}'
+        for i in range(1, STEPS)
+    ]
+    return "name: kills\nentry_points:\n" + "\n".join(steps) + "\n"
+
+
+def struck(server, dice, path, body):
+    """Sends a request, kills the server with -9 about when it is done, and starts it again. The reply, or None."""
+    replies = []
+
+    def send():
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            replies.append(server.post(path, body))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    time.sleep(dice.uniform(0, 0.02))  # a kill at a random moment needs a random wait
+    server.kill()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    server.start()
+    return replies[0] if replies else None
+
+
+def set_under_kill(server, dice, run, step, value):
+    """Until it is stored; an acknowledged change is never lost."""
+    reply = struck(server, dice, f"/v1/runs/{run}/parameters", {"step": step, "parameters": {"n": value}})
+    paused(server, run, (step, "before"))
+    there = show(server, run)["changed_parameters"].get(step) == {"n": value}
+    assert there or reply is None, reply.body
+    if not there:
+        act(server, run, "parameters", step=step, parameters={"n": value})
+
+
+def continue_under_kill(server, dice, run, step, after):
+    """Until it has gone on; an acknowledged continuation is never lost, and none counts twice."""
+    reply = struck(server, dice, f"/v1/runs/{run}/continue", {"step": step})
+    if reply is None and (step, "before") in pauses(server, run):
+        act(server, run, "continue", step=step)
+    if after:
+        paused(server, run, (after, "before"))
+    assert reply is None or reply.status == 200, reply.body
+
+
+def test_kills_in_pauses(make_server, marks, seed):
+    """While a run is paused, while it is changed, while it goes on, and while it is retried: no step runs twice, and each
+    with the parameter that it was given last."""
+    dice, kills = random.Random(seed), 6
+    server = make_server("--cpus", "8")
+    breaks = [f"s{i}" for i in range(STEPS)]
+    run = create(server, long_chain(marks), break_before=breaks)
+    for i in range(STEPS):
+        paused(server, run, (f"s{i}", "before"))
+        if kills > 2 and i % 2 == 0:
+            set_under_kill(server, dice, run, f"s{i}", i)
+            kills -= 1
+        else:
+            act(server, run, "parameters", step=f"s{i}", parameters={"n": i})
+        if kills > 2 and i < STEPS - 1:
+            continue_under_kill(server, dice, run, f"s{i}", f"s{i + 1}")
+            kills -= 1
+        else:
+            act(server, run, "continue")
+    finish(server, run, "succeeded")
+    assert marks.read_text() == "".join(f"s{i} {i}\n" for i in range(STEPS))
+
+    marks.write_text("")
+    body = {"from": "s3", "break_before": ["s3", "s4"], "parameters": {"s3.n": 33}}
+    reply = struck(server, dice, f"/v1/runs/{run}/retry", body)
+    again = [found["id"] for found in server.get("/v1/runs?name=kills").json["items"] if found["id"] != run]
+    assert len(again) <= 1 and (reply is None or again == [reply.json["id"]])
+    again = again[0] if again else server.post(f"/v1/runs/{run}/retry", body).json["id"]
+    paused(server, again, ("s3", "before"))
+    continue_under_kill(server, dice, again, "s3", "s4")
+    act(server, again, "continue")
+    finish(server, again, "succeeded")
+    assert marks.read_text() == "s3 33\ns4 4\n"  # s4 keeps what it was given

@@ -363,19 +363,23 @@ class Run:
 
     def go_on(self, step: Optional[str] = None) -> "Run":
         """As Client.run_continue of this run; returns this run, brought up to date."""
-        return self._take(self._owner().run_continue(self.id, step))
+        self._owner().run_continue(self.id, step)
+        return self.refresh()
 
     def step(self, step: Optional[str] = None) -> "Run":
         """As Client.run_step of this run; returns this run, brought up to date."""
-        return self._take(self._owner().run_step(self.id, step))
+        self._owner().run_step(self.id, step)
+        return self.refresh()
 
     def set_breaks(self, before: Sequence[str] = (), after: Sequence[str] = (), remove: bool = False) -> "Run":
         """As Client.run_break of this run; returns this run, brought up to date."""
-        return self._take(self._owner().run_break(self.id, before, after, remove))
+        self._owner().run_break(self.id, before, after, remove)
+        return self.refresh()
 
     def set_parameters(self, step: str, parameters: Mapping[str, Any]) -> "Run":
         """As Client.run_set of this run; returns this run, brought up to date."""
-        return self._take(self._owner().run_set(self.id, step, parameters))
+        self._owner().run_set(self.id, step, parameters)
+        return self.refresh()
 
     @property
     def pauses(self) -> List[Tuple[str, str]]:

@@ -10,6 +10,8 @@
 #include "cli/listing.h"
 #include "cli/table.h"
 #include "pipeline/definition.h"
+#include "pipeline/render.h"
+#include "pipeline/step-path.h"
 #include "pipeline/value.h"
 
 enum {
@@ -70,14 +72,19 @@ static char *key_of(FactKind kind, const char *path, const char *name)
         return g_strdup_printf("%d %s %s", (int)kind, path, name);
 }
 
+/* One that is known gets another value. */
 static void put_fact(Facts *facts, FactKind kind, const char *path, const char *name, const char *value)
 {
-        Fact *fact;
+        g_autofree char *key = key_of(kind, path, name);
+        Fact *fact = g_hash_table_lookup(facts->by, key);
+        bool known = fact != NULL;
 
-        if (!value || !*value || facts->list->len >= RUN_DIFF_FACTS_MAX)
+        if (!value || (!known && (!*value || facts->list->len >= RUN_DIFF_FACTS_MAX)))
                 return;
-        fact = g_new0(Fact, 1);
-        *fact = (Fact){ .kind = kind, .path = g_strdup(path), .name = g_strdup(name) };
+        if (!known)
+                fact = g_new0(Fact, 1);
+        g_free(fact->shown);
+        g_clear_pointer(&fact->sum, g_free);
         if (g_utf8_strlen(value, -1) > SHOWN_MAX) {
                 g_autofree char *start = g_utf8_substring(value, 0, SHOWN_MAX);
 
@@ -86,8 +93,13 @@ static void put_fact(Facts *facts, FactKind kind, const char *path, const char *
         } else {
                 fact->shown = g_strdup(value);
         }
+        if (known)
+                return;
+        fact->kind = kind;
+        fact->path = g_strdup(path);
+        fact->name = g_strdup(name);
         g_ptr_array_add(facts->list, fact);
-        g_hash_table_replace(facts->by, key_of(kind, path, name), fact);
+        g_hash_table_insert(facts->by, g_steal_pointer(&key), fact);
 }
 
 static void put_variables(Facts *facts, const Definition *definition, guint32 component, const char *path)
@@ -130,8 +142,60 @@ static void put_component(Facts *facts, const Definition *definition, guint32 co
                  definition_text(definition, extra->requirements));
 }
 
+/* ---- parameters that were changed at a pause ---- */
+
+static const json_t *edits_of(const RunSide *side)
+{
+        return json_object_get(side->run, "changed_parameters");
+}
+
+/* The value of the definition; NULL: there is none. Borrowed. */
+static const char *defined(const Facts *facts, const Definition *definition, const StepPath *at,
+                           const char *name)
+{
+        g_autofree char *path = short_path(definition, at->parts[at->n - 1].component);
+        g_autofree char *key = key_of(FACT_PARAMETER, path, name);
+        const Fact *fact = g_hash_table_lookup(facts->by, key);
+
+        return fact ? fact->shown : NULL;
+}
+
+/* The parameters that one of the two runs has changed at this place ("dag-1.train") have their value in this run. */
+static void put_changed(Facts *facts, const Definition *definition, const RunSide *side, const char *place,
+                        const json_t *values)
+{
+        const json_t *own = json_object_get(edits_of(side), place);
+        StepPath at;
+        json_t *value;
+        const char *name;
+
+        if (!step_path_parse(definition, place, &at, NULL))
+                return;
+        g_hash_table_add(facts->paths, g_strdup(place));
+        json_object_foreach((json_t *)values, name, value) {
+                const json_t *changed = json_object_get(own, name);
+                g_autofree char *key = key_of(FACT_PARAMETER, place, name);
+                g_autofree char *text =
+                        changed ? render_text(changed) : g_strdup(defined(facts, definition, &at, name));
+
+                if (changed || !g_hash_table_contains(facts->by, key))
+                        put_fact(facts, FACT_PARAMETER, place, name, text);
+        }
+}
+
+static void put_edits(Facts *facts, const Definition *definition, const RunSide *side, const json_t *edits)
+{
+        json_t *values;
+        const char *place;
+
+        json_object_foreach((json_t *)edits, place, values)
+                put_changed(facts, definition, side, place, values);
+}
+
+/* ---- all of them ---- */
+
 /* False: it is not understood any more. */
-static bool put_definition(Facts *facts, const RunSide *side)
+static bool put_definition(Facts *facts, const RunSide *side, const RunSide *other)
 {
         const char *text = text_of(side->definition, "definition");
         g_autoptr(Definition) definition = NULL;
@@ -152,6 +216,8 @@ static bool put_definition(Facts *facts, const RunSide *side)
         put_variables(facts, definition, DEFINITION_ROOT, "");
         for (guint32 i = DEFINITION_FIRST; i < definition->n_components; i++)
                 put_component(facts, definition, i);
+        put_edits(facts, definition, side, edits_of(other));
+        put_edits(facts, definition, side, edits_of(side));
         return true;
 }
 
@@ -222,7 +288,7 @@ static bool diff_facts(const RunSide *a, const RunSide *b, json_t *diff)
         facts_init(&right);
         for (int kind = 0; kind < FACT_KINDS; kind++)
                 json_object_set_new(diff, fact_parts[kind], json_array());
-        if (!put_definition(&left, a) || !put_definition(&right, b))
+        if (!put_definition(&left, a, b) || !put_definition(&right, b, a))
                 return false;
         put_request(&left, a);
         put_request(&right, b);

@@ -100,6 +100,34 @@ def test_a_step_needs_a_grant_on_its_queue(flow):
     assert "queue 'default-queue' is not granted" in found["runtime"]["a"][0]["jobMessage"]
 
 
+def test_a_paused_step_looks_pending(flow):
+    """Breakpoints are those of /v1: for older clients the run runs, and what is paused before it begins has no job yet."""
+    text = named(TREE)
+    body = {"definition": text, "break_before": ["loop", "inner.leaf"], "break_after": ["first"]}
+    made = flow.server.post("/v1/runs", body).json["id"]
+
+    def paused(*steps):
+        found = flow.server.get(f"/v1/runs/{made}").json
+        return [pause["step"] for pause in found["pauses"]] == list(steps) and found["paused"] == len(steps)
+
+    name = re.search("name: (.*)", text)[1]
+    wait_for(lambda: paused("first"), PATIENCE, "the pause after the first step")
+    (listed,) = good(flow.get(f"/run?nameFilter={name}")).json["runList"]
+    run = listed["runID"]
+    assert listed["status"] == "running"
+    found = show(flow, run)
+    assert (found["status"], found["runtime"]["first"][0]["status"]) == ("running", "succeeded")
+    assert flow.server.post(f"/v1/runs/{made}/continue", {}).status == 200
+    wait_for(lambda: paused("loop", "inner.leaf"), PATIENCE, "the pauses before the others")
+    runtime = show(flow, run)["runtime"]
+    (loop,), (leaf,) = runtime["loop"], runtime["inner"][0]["entryPoints"]["leaf"]
+    for step in (loop, leaf):
+        has_keys(step, STEP)
+        assert (step["status"], step["jobID"], step["startTime"]) == ("pending", "", "")
+    assert flow.server.post(f"/v1/runs/{made}/continue", {}).status == 200
+    assert finish(flow, run)["status"] == "succeeded"
+
+
 def test_the_whole_of_a_run(flow):
     text = named(TREE)
     run = create(flow, text, desc="why", parameters={"first.n": "2"})
@@ -409,7 +437,10 @@ def test_settings_of_the_definition_are_shown_with_each_step(flow, make_fs):
         about = {"mountPath": mount_path, "subPath": sub_path, "readOnly": read_only}
         return {"id": f"fs-root-{name}", "name": name, **about}
 
-    everywhere, scope = mount(other, "/mnt-all", read_only=True), {"name": main, "id": f"fs-root-{main}", "path": "in,code"}
+    everywhere, scope = (
+        mount(other, "/mnt-all", read_only=True),
+        {"name": main, "id": f"fs-root-{main}", "path": "in,code"},
+    )
     assert found["fsOptions"] == {"mainFS": mount(main, sub_path="in"), "extraFS": [everywhere]}
     steps = {name: step for name, (step,) in found["runtime"].items()} | found["postProcess"]
     assert {name: step["extraFS"] for name, step in steps.items()} == {

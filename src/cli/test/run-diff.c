@@ -190,6 +190,31 @@ static void test_same(void)
         g_assert_nonnull(strstr(all, "  a     succeeded, 10.0 s  succeeded, 10.0 s      1.00\n"));
 }
 
+/* What a user changed at a pause counts, in a loop for its item; the other run has the value of the definition. */
+static void test_changed(void)
+{
+        static const char definition[] =
+                "{'definition':'name: p\\nentry_points:\\n  a: {command: c, parameters: {n: 1, m: 2}}\\n"
+                "  d:\\n    loop_argument: [1, 2]\\n    entry_points:\\n      x: {command: c, parameters: {r: 0.5}}\\n"
+                "','request':{}}";
+        static const char steps[] = "{'items':[],'partial':false}";
+        const Text plain = { "{'id':'aaaa','changed_parameters':{}}", definition, steps, "[]" },
+                   changed = { "{'id':'bbbb','changed_parameters':{'a':{'n':7},'d-1.x':{'r':0.1}}}",
+                               definition, steps, "[]" },
+                   other = { "{'id':'cccc','changed_parameters':{'a':{'n':8,'m':3},'d-1.x':{'r':0.1}}}",
+                             definition, steps, "[]" };
+        g_autoptr(json_t) first_diff = diff_of(&plain, &changed), second_diff = diff_of(&changed, &other);
+        g_autoptr(json_t) same = diff_of(&changed, &changed);
+        g_autoptr(json_t) first_want = json_of("[{'path':'a','name':'n','a':'1','b':'7'},"
+                                               " {'path':'d-1.x','name':'r','a':'0.5','b':'0.1'}]");
+        g_autoptr(json_t) second_want = json_of("[{'path':'a','name':'n','a':'7','b':'8'},"
+                                                " {'path':'a','name':'m','a':'2','b':'3'}]");
+
+        g_assert_true(json_equal(json_object_get(first_diff, "parameters"), first_want));
+        g_assert_true(json_equal(json_object_get(second_diff, "parameters"), second_want));
+        g_assert_true(json_is_true(json_object_get(same, "same")));
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -197,5 +222,6 @@ int main(int argc, char **argv)
         g_test_add_func("/cli/run-diff/many lines", test_many_lines);
         g_test_add_func("/cli/run-diff/different", test_different);
         g_test_add_func("/cli/run-diff/same", test_same);
+        g_test_add_func("/cli/run-diff/changed", test_changed);
         return g_test_run();
 }

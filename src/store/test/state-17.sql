@@ -1,0 +1,106 @@
+-- The database of a state directory as version 17 left it: the dump of a server that was stopped while run f1dw5bb6037tg6tq was
+-- paused before step b, whose parameter n was changed to 7, and before item 1 of a loop. It has a breakpoint after its last
+-- step. t/test_run_pauses.py starts a server on it.
+BEGIN TRANSACTION;
+CREATE TABLE event (revision INTEGER PRIMARY KEY, time INTEGER NOT NULL, subject_seq INTEGER NOT NULL,  subject_id TEXT NOT NULL, user TEXT, kind TEXT NOT NULL, data TEXT NOT NULL, subject_kind INTEGER NOT NULL DEFAULT 1) STRICT;
+INSERT INTO "event" VALUES(2,1795783999440,1,'f1dw5bb6037tg6tq','root','run.created','{"name":"upgraded"}',2);
+INSERT INTO "event" VALUES(3,1795783999440,1,'f1kkrkestsmpkfg2','root','job.queued','{}',1);
+INSERT INTO "event" VALUES(4,1795783999440,1,'f1kkrkestsmpkfg2','root','job.starting','{"attempt":1}',1);
+INSERT INTO "event" VALUES(5,1795783999451,1,'f1kkrkestsmpkfg2','root','member.started','{"member":"worker-0","attempt":1}',1);
+INSERT INTO "event" VALUES(6,1795783999451,1,'f1kkrkestsmpkfg2','root','job.running','{"attempt":1}',1);
+INSERT INTO "event" VALUES(7,1795783999451,1,'f1kkrkestsmpkfg2','root','member.exited','{"member":"worker-0","attempt":1,"oom":false,"lost":false,"exit_code":0,"signal":null}',1);
+INSERT INTO "event" VALUES(8,1795783999451,1,'f1kkrkestsmpkfg2','root','job.succeeded','{}',1);
+INSERT INTO "event" VALUES(9,1795783999451,2,'f1h72y577bs1ptb5','root','job.queued','{}',1);
+INSERT INTO "event" VALUES(10,1795783999451,1,'f1dw5bb6037tg6tq','root','run.paused','{"paused":[{"step":"b","at":"before"},{"step":"loop-1","at":"before"}],"count":2}',2);
+INSERT INTO "event" VALUES(11,1795783999451,2,'f1h72y577bs1ptb5','root','job.starting','{"attempt":1}',1);
+INSERT INTO "event" VALUES(12,1795783999458,1,'f1dw5bb6037tg6tq','root','run.changed','{"by":"root","step":"b","parameters":["n"],"count":1}',2);
+INSERT INTO "event" VALUES(13,1795783999459,2,'f1h72y577bs1ptb5','root','member.started','{"member":"worker-0","attempt":1}',1);
+INSERT INTO "event" VALUES(14,1795783999459,2,'f1h72y577bs1ptb5','root','job.running','{"attempt":1}',1);
+INSERT INTO "event" VALUES(15,1795783999459,2,'f1h72y577bs1ptb5','root','member.exited','{"member":"worker-0","attempt":1,"oom":false,"lost":false,"exit_code":0,"signal":null}',1);
+INSERT INTO "event" VALUES(16,1795783999459,2,'f1h72y577bs1ptb5','root','job.succeeded','{}',1);
+CREATE TABLE "job" (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,  queue TEXT NOT NULL, state INTEGER NOT NULL, phase INTEGER NOT NULL, updated INTEGER NOT NULL,  started INTEGER NOT NULL, spec INTEGER NOT NULL, array INTEGER NOT NULL, idempotency TEXT,  body TEXT NOT NULL) STRICT;
+INSERT INTO "job" VALUES(1,'f1kkrkestsmpkfg2','root','f1dw5bb6037tg6tq-a-2','default',8,8,1795783999451,1795783999446,1,0,NULL,'{"revision":8,"attempt":1,"run_seq":1,"run_node":2,"progressed":1795783999451,"submitted":1795783999440,"admitted":1795783999440,"running":1795783999446,"finished":1795783999450,"cpu_share":1000,"memory_share":0,"members":[{"state":5,"exit_code":0,"pid":23178,"started":1795783999446,"finished":1795783999450,"peak_memory":262144,"cpu_us":816}]}');
+INSERT INTO "job" VALUES(2,'f1h72y577bs1ptb5','root','f1dw5bb6037tg6tq-loop-3','default',8,8,1795783999459,1795783999455,2,0,NULL,'{"revision":16,"attempt":1,"run_seq":1,"run_node":3,"progressed":1795783999459,"submitted":1795783999451,"admitted":1795783999451,"running":1795783999455,"finished":1795783999458,"cpu_share":1000,"memory_share":0,"members":[{"state":5,"exit_code":0,"pid":23181,"started":1795783999455,"finished":1795783999458,"peak_memory":389120,"cpu_us":776}]}');
+CREATE TABLE job_label (label TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (label, seq))  STRICT, WITHOUT ROWID;
+CREATE TABLE job_spec (seq INTEGER PRIMARY KEY, spec TEXT NOT NULL) STRICT;
+INSERT INTO "job_spec" VALUES(1,'{"name":"f1dw5bb6037tg6tq-a-2","framework":"plain","roles":[{"name":"worker","replicas":1,"cpu":"1","memory":"1Gi","gpus":0,"command":["sh","-c","echo a 1"]}],"env":{"PF_RUN_ID":"f1dw5bb6037tg6tq","PF_STEP_NAME":"a","PF_USER_NAME":"root","PF_LOOP_ARGUMENT":""},"retries":0,"backoff":"1s","grace":"30s","on_lost":"retry","use_gpu":false,"ready":"listen","queue":"default","namespace":"default"}');
+INSERT INTO "job_spec" VALUES(2,'{"name":"f1dw5bb6037tg6tq-loop-3","framework":"plain","roles":[{"name":"worker","replicas":1,"cpu":"1","memory":"1Gi","gpus":0,"command":["sh","-c","echo x"]}],"env":{"PF_RUN_ID":"f1dw5bb6037tg6tq","PF_STEP_NAME":"loop","PF_USER_NAME":"root","PF_LOOP_ARGUMENT":"x"},"retries":0,"backoff":"1s","grace":"30s","on_lost":"retry","use_gpu":false,"ready":"listen","queue":"default","namespace":"default"}');
+CREATE TABLE object (seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL,  body TEXT NOT NULL) STRICT;
+INSERT INTO "object" VALUES(1,0,'root','{"id":"2df4d3a8-838e-446c-96ca-cfcaa1ef78ad","revision":1,"created":1795783999376,"updated":1795783999376,"admin":true,"password":"!seeded"}');
+INSERT INTO "object" VALUES(2,1,'default-cluster','{"id":"8d0a90ef-fe4d-4d2d-b147-cbd6fafec287","revision":1,"created":1795783999376,"updated":1795783999376,"type":"Local","endpoint":"127.0.0.1","version":"1.16+"}');
+INSERT INTO "object" VALUES(3,2,'default','{"id":"5d2f1d3b-e483-4deb-8ed8-2c90b2c4cf8f","revision":1,"created":1795783999376,"updated":1795783999376,"namespace":"default","everyone":true}');
+INSERT INTO "object" VALUES(4,2,'default-queue','{"id":"317be7a8-a153-4f81-9a5d-a127307e5054","revision":1,"created":1795783999376,"updated":1795783999376,"namespace":"default","quota_type":"volcanoCapabilityQuota","max":{"cpu":"20","memory":"20Gi"},"only_listed":true}');
+INSERT INTO "object" VALUES(5,3,'flavour1','{"id":"6a304af6-f00f-409c-8eaf-1a8605ec8db6","revision":1,"created":1795783999376,"updated":1795783999376,"cpu":"1","memory":"1Gi"}');
+INSERT INTO "object" VALUES(6,3,'flavour2','{"id":"8ee6aaf2-d49e-45a3-af1d-08c9526b166d","revision":1,"created":1795783999376,"updated":1795783999376,"cpu":"4","memory":"8Gi","scalars":{"nvidia.com/gpu":"1"}}');
+INSERT INTO "object" VALUES(7,3,'flavour3','{"id":"4691b6f2-743b-44ce-9e3f-847a40931d68","revision":1,"created":1795783999376,"updated":1795783999376,"cpu":"4","memory":"8Gi","scalars":{"nvidia.com/gpu":"2"}}');
+CREATE TABLE pipeline (seq INTEGER PRIMARY KEY, user TEXT NOT NULL, name TEXT NOT NULL, note TEXT,  made INTEGER NOT NULL, revision INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL) STRICT;
+CREATE TABLE pipeline_text (hash TEXT NOT NULL PRIMARY KEY, text TEXT NOT NULL) STRICT;
+CREATE TABLE pipeline_version (pipeline INTEGER NOT NULL, version INTEGER NOT NULL, hash TEXT NOT NULL,  size INTEGER NOT NULL, user TEXT NOT NULL, fs TEXT, path TEXT, created INTEGER NOT NULL,  PRIMARY KEY (pipeline, version)) STRICT, WITHOUT ROWID;
+CREATE TABLE run (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,  state INTEGER NOT NULL, created INTEGER NOT NULL, finished INTEGER NOT NULL, revision INTEGER NOT NULL,  admin INTEGER NOT NULL, stopping INTEGER NOT NULL, forced INTEGER NOT NULL, dropped INTEGER NOT NULL,  idempotency TEXT, message TEXT, retry_of INTEGER NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 1, pipeline INTEGER NOT NULL DEFAULT 0, version INTEGER NOT NULL DEFAULT 0, source TEXT, fs TEXT, note TEXT, size INTEGER NOT NULL DEFAULT 0, schedule INTEGER NOT NULL DEFAULT 0, scheduled INTEGER NOT NULL DEFAULT 0, paused INTEGER NOT NULL DEFAULT 0, control TEXT) STRICT;
+INSERT INTO "run" VALUES(1,'f1dw5bb6037tg6tq','root','upgraded',3,1795783999440,0,12,1,0,0,0,NULL,NULL,0,1,0,0,NULL,NULL,NULL,6549,0,0,2,'{"before":["b","loop-1"],"after":["last"],"parameters":{"b":{"n":7}},"stepping":false,"epoch":0}');
+CREATE TABLE run_artifact (run INTEGER NOT NULL, node INTEGER NOT NULL, output INTEGER NOT NULL,  name TEXT NOT NULL, user TEXT NOT NULL, fs TEXT NOT NULL, path TEXT NOT NULL, created INTEGER NOT NULL,  PRIMARY KEY (run, node, output, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE run_cache (seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, first TEXT NOT NULL,  second TEXT NOT NULL, run INTEGER NOT NULL, node INTEGER NOT NULL, job INTEGER NOT NULL, user TEXT NOT NULL,  fs TEXT NOT NULL, source TEXT NOT NULL, step TEXT NOT NULL, expiry INTEGER NOT NULL,  created INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
+CREATE TABLE run_cache_count (user TEXT NOT NULL PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE run_child (run INTEGER NOT NULL, dag INTEGER NOT NULL, component INTEGER NOT NULL,  first INTEGER NOT NULL, count INTEGER NOT NULL, rest INTEGER NOT NULL, list TEXT, pause INTEGER NOT NULL DEFAULT 0, pause_at INTEGER NOT NULL DEFAULT 0, pause_epoch INTEGER NOT NULL DEFAULT 0, passed INTEGER NOT NULL DEFAULT 0,  PRIMARY KEY (run, dag, component)) STRICT, WITHOUT ROWID;
+INSERT INTO "run_child" VALUES(1,0,4,0,0,0,NULL,1,0,0,0);
+INSERT INTO "run_child" VALUES(1,0,5,3,3,0,NULL,1,2,0,0);
+CREATE TABLE run_node (run INTEGER NOT NULL, node INTEGER NOT NULL, dag INTEGER NOT NULL,  component INTEGER NOT NULL, number INTEGER NOT NULL, state INTEGER NOT NULL, flags INTEGER NOT NULL,  job INTEGER NOT NULL, started INTEGER NOT NULL, finished INTEGER NOT NULL, message TEXT, made_by INTEGER NOT NULL DEFAULT 0, reuse TEXT,  PRIMARY KEY (run, node)) STRICT, WITHOUT ROWID;
+INSERT INTO "run_node" VALUES(1,2,0,3,0,5,0,1,1795783999440,1795783999451,NULL,0,NULL);
+INSERT INTO "run_node" VALUES(1,3,0,5,0,5,0,2,1795783999451,1795783999459,NULL,0,NULL);
+CREATE TABLE run_text (seq INTEGER PRIMARY KEY, text TEXT NOT NULL, request TEXT NOT NULL, hash TEXT) STRICT;
+INSERT INTO "run_text" VALUES(1,'name: upgraded
+entry_points:
+  a: {command: "echo a {{n}}", parameters: {n: {type: int, default: 1}}}
+  b: {deps: a, parameters: {n: "{{a.n}}"}, command: "echo b {{n}}"}
+  loop: {deps: a, loop_argument: [x, y, z], command: "echo {{PF_LOOP_ARGUMENT}}"}
+  last: {deps: "b,loop", parameters: {n: "{{b.n}}"}, command: "echo last {{n}}"}
+','{"break_before":["b","loop-1"],"break_after":["last"],"fs_default":"home"}',NULL);
+CREATE TABLE schedule (seq INTEGER PRIMARY KEY, user TEXT NOT NULL, name TEXT NOT NULL, note TEXT,  run_user TEXT, pipeline INTEGER NOT NULL, version INTEGER NOT NULL, fs TEXT, crontab TEXT NOT NULL,  start_at INTEGER NOT NULL, end_at INTEGER NOT NULL, concurrency INTEGER NOT NULL, policy INTEGER NOT NULL,  expire INTEGER NOT NULL, catchup INTEGER NOT NULL, state INTEGER NOT NULL, message TEXT,  revision INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL, next_at INTEGER NOT NULL, queue TEXT) STRICT;
+CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), last_seq INTEGER NOT NULL,  last_revision INTEGER NOT NULL, events_horizon INTEGER NOT NULL, boot_id TEXT NOT NULL, last_object_seq INTEGER NOT NULL DEFAULT 0, last_run_seq INTEGER NOT NULL DEFAULT 0, last_pipeline_seq INTEGER NOT NULL DEFAULT 0, last_schedule_seq INTEGER NOT NULL DEFAULT 0) STRICT;
+INSERT INTO "state" VALUES(1,0,0,0,'373ed672-135a-4f30-a539-840db296e5c7',0,0,0,0);
+CREATE TABLE token (id TEXT PRIMARY KEY, user TEXT NOT NULL, hash TEXT NOT NULL, note TEXT,  created INTEGER NOT NULL, expires INTEGER NOT NULL, login INTEGER NOT NULL DEFAULT 0, scope INTEGER NOT NULL DEFAULT 3, queue TEXT, maker TEXT, authority TEXT) STRICT, WITHOUT ROWID;
+CREATE TABLE usage (queue TEXT NOT NULL, user TEXT NOT NULL, usage INTEGER NOT NULL,  at INTEGER NOT NULL, PRIMARY KEY (queue, user)) STRICT, WITHOUT ROWID;
+INSERT INTO "usage" VALUES('default','root',4749995,1795783999459);
+CREATE UNIQUE INDEX token_hash ON token (hash);
+CREATE INDEX token_user ON token (user);
+CREATE UNIQUE INDEX job_id ON job (id);
+CREATE UNIQUE INDEX job_idempotency ON job (user, idempotency) WHERE idempotency IS NOT NULL;
+CREATE INDEX job_phase ON job (phase);
+CREATE INDEX job_user ON job (user, phase);
+CREATE INDEX job_queue ON job (queue, phase);
+CREATE INDEX job_active ON job (phase) WHERE state BETWEEN 3 AND 7;
+CREATE INDEX job_ended ON job (queue, updated) WHERE phase > 1;
+CREATE INDEX job_array ON job (array) WHERE array > 0;
+CREATE INDEX job_shares ON job (spec) WHERE spec <> seq;
+CREATE INDEX job_label_seq ON job_label (seq);
+CREATE UNIQUE INDEX object_name ON object (kind, name);
+CREATE INDEX token_maker ON token (maker) WHERE maker IS NOT NULL;
+CREATE INDEX job_array_name ON job (user, rtrim(name, '0123456789'), array) WHERE array > 0;
+CREATE INDEX event_subject ON event (subject_seq) WHERE subject_seq > 0;
+CREATE UNIQUE INDEX job_name ON job (user, name, iif(phase = 1, 9223372036854775807, seq));
+CREATE UNIQUE INDEX run_id ON run (id);
+CREATE UNIQUE INDEX run_idempotency ON run (user, idempotency) WHERE idempotency IS NOT NULL;
+CREATE INDEX run_user ON run (user);
+CREATE INDEX run_open ON run (state) WHERE state < 5;
+CREATE INDEX run_ended ON run (finished) WHERE state >= 5 AND dropped = 0;
+CREATE INDEX run_dropped ON run (dropped) WHERE dropped = 1;
+CREATE INDEX run_artifact_path ON run_artifact (user, fs, path);
+CREATE INDEX pipeline_name ON pipeline (user, name);
+CREATE INDEX pipeline_version_hash ON pipeline_version (hash);
+CREATE INDEX run_text_hash ON run_text (hash) WHERE hash IS NOT NULL;
+CREATE INDEX run_size ON run (user, size) WHERE dropped = 0;
+CREATE INDEX schedule_name ON schedule (user, name);
+CREATE INDEX run_schedule ON run (schedule) WHERE schedule > 0;
+CREATE INDEX run_cache_key ON run_cache (key, second, seq);
+CREATE INDEX run_cache_node ON run_cache (run, node);
+CREATE INDEX run_cache_step ON run_cache (user, step, seq);
+CREATE INDEX run_cache_end ON run_cache (created + 1000 * expiry) WHERE expiry >= 0;
+CREATE INDEX run_child_paused ON run_child (run) WHERE pause > 0;
+CREATE INDEX run_node_maker ON run_node (made_by, job, run) WHERE made_by > 0;
+CREATE INDEX run_cache_user ON run_cache (user);
+CREATE TRIGGER run_cache_added AFTER INSERT ON run_cache BEGIN  INSERT INTO run_cache_count VALUES (new.user, 1) ON CONFLICT (user) DO UPDATE SET n = n + 1; END;
+CREATE TRIGGER run_cache_removed AFTER DELETE ON run_cache BEGIN  UPDATE run_cache_count SET n = n - 1 WHERE user = old.user;  DELETE FROM run_cache_count WHERE user = old.user AND n = 0; END;
+DELETE FROM "sqlite_sequence";
+PRAGMA application_id = 1885629489;
+PRAGMA user_version = 17;
+COMMIT;
