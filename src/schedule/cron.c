@@ -5,11 +5,13 @@
  * constant. */
 #include "schedule/cron.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/err.h"
 #include "base/number.h"
+#include "schedule/zone.h"
 
 enum {
         MINUTE_S = 60,
@@ -17,15 +19,17 @@ enum {
         DAY_S = 86400,
         YEAR_DAYS_MAX = 366,
         OFFSET_MAX_S = 27 * HOUR_S, /* more than any zone is away from UTC */
-        ZONE_NAME_MAX = 64,
 };
 
 typedef enum { FIELD_MINUTE, FIELD_HOUR, FIELD_DAY, FIELD_MONTH, FIELD_WEEKDAY, FIELDS } FieldKind;
+
+static const double ROUNDING_S = 1e-6; /* of sums of fractions, such as 0.1h */
 
 struct Cron {
         GTimeZone *zone;
         char *zone_name;
         gint64 every_s; /* 0: the sets below */
+        bool rounded;   /* every_s is not the duration of the text */
         guint64 sets[FIELDS];
         bool any[FIELDS]; /* '*' or '?' without a step above 1 */
 };
@@ -148,7 +152,7 @@ static bool parse_fields(Cron *cron, const char *text, GError **error)
 /* ---- descriptors ---- */
 
 /* "1h30m", "1.5h", "90s" in whole seconds. */
-static bool parse_duration(const char *text, gint64 *ret_s)
+static bool parse_duration(const char *text, gint64 *ret_s, bool *ret_rounded)
 {
         static const struct {
                 const char *name;
@@ -176,6 +180,7 @@ static bool parse_duration(const char *text, gint64 *ret_s)
         if (total > (double)CRON_YEARS * YEAR_DAYS_MAX * DAY_S)
                 return false;
         *ret_s = MAX((gint64)total, 1);
+        *ret_rounded = fabs(total - (double)*ret_s) > ROUNDING_S;
         return true;
 }
 
@@ -196,7 +201,7 @@ static bool parse_descriptor(Cron *cron, const char *text, GError **error)
                         "'%.40s' is none of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly and "
                         "@every DURATION",
                         text);
-        return parse_duration(text + strlen("@every "), &cron->every_s) ||
+        return parse_duration(text + strlen("@every "), &cron->every_s, &cron->rounded) ||
                err_set(error, ERR_INVALID,
                        "'%.40s' is not a duration of at most %d years, such as 90s, 1h30m or 24h",
                        text + strlen("@every "), CRON_YEARS);
@@ -204,12 +209,16 @@ static bool parse_descriptor(Cron *cron, const char *text, GError **error)
 
 /* ---- zones ---- */
 
-/* The name is a path below the directory of zones: it must not lead out of there. */
-static bool is_zone_name(const char *name)
+/* "tz=Europe/Berlin 0 9 * * *", "Europe/Berlin 0 9 * * *": what it should be. */
+static bool refuse_bare_zone(const char *text, GError **error)
 {
-        return *name && strlen(name) <= ZONE_NAME_MAX && g_ascii_isalnum(*name) && !strstr(name, "..") &&
-               strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/.") ==
-                       strlen(name);
+        gsize len = strcspn(text, " \t"), mark = strcspn(text, "=");
+        g_autofree char *word =
+                mark < len ? g_strndup(text + mark + 1, len - mark - 1) : g_strndup(text, len);
+        g_autofree char *zone = zone_find(word);
+
+        return !zone || err_set(error, ERR_INVALID, "'%.*s' does not begin with TZ=: write 'TZ=%s%.100s'",
+                                (int)MIN(len, 80), text, zone, text + len);
 }
 
 /* Skips "TZ=zone " in *text. */
@@ -220,21 +229,20 @@ static bool take_zone(Cron *cron, const char **text, GTimeZone *local, GError **
                                                                  : NULL;
         gsize len = name ? strcspn(name, " \t") : 0;
 
+        if (!name && !refuse_bare_zone(*text, error))
+                return false;
         if (name) {
                 cron->zone_name = g_strndup(name, len);
                 *text = name + len + strspn(name + len, " \t");
-                if (is_zone_name(cron->zone_name) && strcmp(cron->zone_name, "Local") != 0)
-                        cron->zone = g_time_zone_new_identifier(cron->zone_name);
         }
-        if (!name || strcmp(cron->zone_name, "Local") == 0) {
-                cron->zone = local ? g_time_zone_ref(local) : g_time_zone_new_local();
-                g_free(cron->zone_name);
-                cron->zone_name = g_strdup(g_time_zone_get_identifier(cron->zone));
+        if (name && strcmp(cron->zone_name, "Local") != 0) {
+                cron->zone = zone_new(cron->zone_name, error);
+                return cron->zone;
         }
-        return cron->zone ||
-               err_set(error, ERR_INVALID,
-                       "'%.64s' is not a time zone that the server knows, such as Europe/Berlin or UTC",
-                       cron->zone_name);
+        cron->zone = local ? g_time_zone_ref(local) : g_time_zone_new_local();
+        g_free(cron->zone_name);
+        cron->zone_name = g_strdup(g_time_zone_get_identifier(cron->zone));
+        return true;
 }
 
 /* ---- parse ---- */
@@ -480,6 +488,11 @@ gint64 cron_last(const Cron *cron, gint64 tick, gint64 until)
 }
 
 /* ---- for people ---- */
+
+bool cron_is_rounded(const Cron *cron)
+{
+        return cron->rounded;
+}
 
 const char *cron_zone_name(const Cron *cron)
 {

@@ -34,6 +34,9 @@ bool cron_from(const Cron *cron, gint64 tick, gint64 from, gint64 *ret);
 /* ... the last one at `until` or earlier; `tick` <= `until`. */
 gint64 cron_last(const Cron *cron, gint64 tick, gint64 until);
 
+/* It is '@every DURATION' with fractions of a second, or less than a second, and is rounded. */
+bool cron_is_rounded(const Cron *cron);
+
 /* "Europe/Berlin"; of a crontab that names no zone, that of the server, or "local" if it has no name. Borrowed. */
 const char *cron_zone_name(const Cron *cron);
 /* "2026-03-29 03:00:00 +0200" in its zone; the caller's. */

@@ -56,6 +56,18 @@ static void test_refused(void)
                 { "TZ= * * * * *", "not a time zone" },
                 { "TZ=../../../etc/passwd * * * * *", "not a time zone" },
                 { "TZ=/dev/zero * * * * *", "not a time zone" },
+                { "TZ=CET+1 0 9 * * *",
+                  "'CET+1' is not a time zone: name a place" }, /* POSIX has the opposite sign */
+                { "TZ=GMT-5 0 9 * * *", "'GMT-5' is not a time zone: name a place" },
+                { "TZ=UTC+2 0 9 * * *", "'UTC+2' is not a time zone: name a place" },
+                { "TZ=CEST 0 9 * * *", "'CEST' is not a time zone" },
+                { "TZ=CET-1CEST 0 9 * * *", "'CET-1CEST' is not a time zone" },
+                { "TZ=zone.tab 0 9 * * *", "'zone.tab' is not a time zone" },
+                { "TZ=Europe 0 9 * * *", "'Europe' is not a time zone" },
+                { "TZ=Europe/berlin 0 9 * * *", "did you mean 'Europe/Berlin'?" },
+                { "TZ=Europ/Berlim 0 9 * * *", "did you mean 'Europe/Berlin'?" },
+                { "tz=Europe/Berlin 0 9 * * *", "write 'TZ=Europe/Berlin 0 9 * * *'" },
+                { "Europe/berlin 0 9 * * *", "write 'TZ=Europe/Berlin 0 9 * * *'" },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -137,10 +149,30 @@ static void test_next(void)
                 { "@every 1ms", "2026-03-01 10:00:05 Z", "2026-03-01 10:00:06 Z" },
                 { "TZ=Asia/Tokyo 0 5 * * *", "2026-03-01 10:00:00 Z", "2026-03-01 20:00:00 Z" },
                 { "CRON_TZ=Asia/Tokyo @daily", "2026-03-01 10:00:00 Z", "2026-03-01 15:00:00 Z" },
+                { "TZ=Etc/GMT-2 0 9 * * *", "2026-03-01 10:00:00 Z", "2026-03-02 07:00:00 Z" },
                 { "TZ=Asia/Kathmandu 0 * * * *", "2026-03-01 10:00:00 Z", "2026-03-01 10:15:00 Z" },
         };
 
         check_next(cases, G_N_ELEMENTS(cases));
+}
+
+static void test_rounded(void)
+{
+        static const struct {
+                const char *text;
+                bool rounded;
+        } cases[] = {
+                { "@every 1s", false },     { "@every 1h30m", false }, { "@every 0.1h", false },
+                { "@every 1000ms", false }, { "@every 0.5s", true },   { "@every 0s", true },
+                { "@every 500ms", true },   { "@every 1.5s", true },   { "@every 1s1ms", true },
+                { "@daily", false },        { "* * * * *", false },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autoptr(Cron) cron = parse(cases[i].text);
+
+                g_assert_cmpint(cron_is_rounded(cron), ==, cases[i].rounded);
+        }
 }
 
 /* Berlin: 02:00 to 03:00 is left out on 2026-03-29, and occurs twice on 2026-10-25. */
@@ -238,6 +270,7 @@ int main(int argc, char **argv)
         g_test_add_func("/schedule/cron/refused", test_refused);
         g_test_add_func("/schedule/cron/never", test_never);
         g_test_add_func("/schedule/cron/next", test_next);
+        g_test_add_func("/schedule/cron/rounded", test_rounded);
         g_test_add_func("/schedule/cron/jumps", test_jumps);
         g_test_add_func("/schedule/cron/year", test_year);
         g_test_add_func("/schedule/cron/series", test_series);
