@@ -45,7 +45,7 @@ def test_it_ends_and_the_next_command_starts_it_again(tmp_path, home):
     assert alone(tmp_path, "wait", "kept").returncode == 0
     ended(home)
     assert not (home / "paddled.sock").exists()
-    assert "no jobs and no clients" in (home / "paddled.log").read_text()
+    assert "no jobs, no schedules and no clients" in (home / "paddled.log").read_text()
     listed = alone(tmp_path, "list", "-o", "name")
     assert listed.stdout.split() == ["kept"] and listed.returncode == 0, listed.stderr
     ended(home)
@@ -80,6 +80,28 @@ def test_a_client_and_a_held_job_keep_it(tmp_path, home):
     assert alone(tmp_path, "hold", "later").returncode == 0
     assert server_of(home) == first  # the server is one and the same until the job has ended
     assert alone(tmp_path, "cancel", "later").returncode == 0
+    ended(home)
+
+
+def test_a_schedule_keeps_it(tmp_path, home):
+    ticks = tmp_path / "ticks"
+    (tmp_path / "often.yaml").write_text(f"name: often\nentry_points: {{a: {{command: 'date >> {ticks}'}}}}\n")
+    (home / "config").write_text("embeddedIdle: 300ms\n")
+    assert alone(tmp_path, "pipeline", "create", "often.yaml", cwd=tmp_path).returncode == 0
+    assert alone(tmp_path, "schedule", "create", "soon", "often", "@every 3s").returncode == 0
+    first = server_of(home)
+
+    def lines():
+        return len(ticks.read_text().splitlines()) if ticks.exists() else 0
+
+    wait_for(lambda: lines() >= 2, what="two runs without a command")
+    assert server_of(home) == first
+    down = alone(tmp_path, "down")
+    assert down.returncode == 0 and "1 schedule will not begin runs until the server is up again" in down.stderr, down
+    before = lines()
+    assert alone(tmp_path, "up").returncode == 0
+    wait_for(lambda: lines() > before, what="a run after the next start")
+    assert alone(tmp_path, "schedule", "stop", "soon").returncode == 0
     ended(home)
 
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/word.h"
 #include "cli/discover.h"
 #include "cli/embedded.h"
 #include "cli/listing.h"
@@ -12,16 +13,21 @@ static const Option options[] = {
         { 0 },
 };
 
-/* The number of running jobs; -1: unknown. */
-static int running_jobs(void)
+/* What the server has to do; -1: unknown. */
+typedef struct {
+        gint64 jobs, schedules; /* that run */
+} Work;
+
+static Work look_at_work(void)
 {
         g_autofree char *url = embedded_url();
         g_autoptr(HttpClient) client = http_client_new(url, NULL, NULL);
         g_autoptr(json_t) info = NULL;
 
         if (!client || !http_call_json(client, "GET", "/v1/info", NULL, &info, NULL))
-                return -1;
-        return (int)int_of(json_object_get(info, "jobs"), "running");
+                return (Work){ -1, -1 };
+        return (Work){ int_of(json_object_get(info, "jobs"), "running"),
+                       int_of(json_object_get(info, "schedules"), "running") };
 }
 
 /* A user who has named another server does not mean the one of this machine. An unreadable configuration names none. */
@@ -39,14 +45,28 @@ static bool check_is_embedded(const Cli *cli, GError **error)
                        own);
 }
 
+static void say_what_goes_on(const Cli *cli, const Work *work)
+{
+        if (work->jobs != 0)
+                cli_say(cli, work->jobs == 1
+                                     ? "1 job keeps running; the next `paddle up` finds it again"
+                                     : "its jobs keep running; the next `paddle up` finds them again");
+        if (work->schedules > 0) {
+                g_autofree char *count = count_format(work->schedules, "schedule");
+
+                cli_say(cli, "%s will not begin runs until the server is up again: `paddle up`", count);
+        }
+}
+
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         pid_t pid = 0;
-        int running;
+        Work work = { 0 };
 
         if (!check_is_embedded(cli, error))
                 return false;
-        running = embedded_pid() > 0 ? running_jobs() : 0;
+        if (embedded_pid() > 0)
+                work = look_at_work();
         if (!embedded_stop(&pid, error))
                 return false;
         if (pid == 0) {
@@ -54,9 +74,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
                 return true;
         }
         cli_say(cli, "the embedded server (process %d) has stopped", (int)pid);
-        if (running != 0)
-                cli_say(cli, running == 1 ? "1 job keeps running; the next `paddle up` finds it again"
-                                          : "its jobs keep running; the next `paddle up` finds them again");
+        say_what_goes_on(cli, &work);
         return true;
 }
 
@@ -64,9 +82,10 @@ const Verb verb_down = {
         .name = "down",
         .args = "",
         .summary = "Stop the embedded server; its jobs keep running",
-        .about = "The server gets TERM and the command waits for its end. Jobs keep running, and the next "
-                 "server takes them over. `paddle cancel` stops a job. If --server, PADDLE_SERVER or the "
-                 "configuration names another server, nothing is stopped.",
+        .about =
+                "The server gets TERM and the command waits for its end. Jobs keep running, and the next "
+                "server takes them over. Schedules begin no runs until the server is up again. `paddle cancel` stops a job. If --server, PADDLE_SERVER or the "
+                "configuration names another server, nothing is stopped.",
         .options = options,
         .size = sizeof(Common),
         .run = run,

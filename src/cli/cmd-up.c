@@ -21,7 +21,7 @@ static const Option options[] = {
         { "plain-http", 0, OPTION_BOOL, offsetof(Up, plain_http), NULL,
           "listen beyond this machine without TLS" },
         { "stay", 0, OPTION_BOOL, offsetof(Up, stay), NULL,
-          "run until `paddle down`; without it, the server ends after an hour without jobs and commands" },
+          "run until `paddle down`; without it, the server ends after an hour without jobs, schedules and commands" },
         COMMON_OPTIONS,
         { 0 },
 };
@@ -70,10 +70,11 @@ const Verb verb_up = {
         .name = "up",
         .args = "",
         .summary = "Start the embedded server of this user",
-        .about = "Other verbs start it automatically if no server is named. It keeps its state in "
-                 "$HOME/.paddle (or PADDLE_HOME) and ends by itself after an hour without open jobs and "
-                 "commands; the next command starts it again. With --stay or --listen it runs until `paddle "
-                 "down`. `embeddedIdle: 8h` in the configuration is another time, 0 never.",
+        .about =
+                "Other verbs start it automatically if no server is named. It keeps its state in "
+                "$HOME/.paddle (or PADDLE_HOME) and ends by itself after an hour without open jobs, "
+                "running schedules and commands; the next command starts it again. With --stay or --listen it runs until `paddle "
+                "down`. `embeddedIdle: 8h` in the configuration is another time, 0 never.",
         .options = options,
         .size = sizeof(Up),
         .run = run,

@@ -11,8 +11,8 @@
  *     caCert: FILE                 # TLS: the server's authority, if it is not one of the system's
  *     clientCert: FILE             # TLS: the client's certificate, instead of a token
  *     clientKey: FILE
- *     embeddedIdle: 8h             # a server that commands start ends after this time without jobs and
- *                                  # commands; 0: never; default: an hour
+ *     embeddedIdle: 8h             # a server that commands start ends after this time without jobs,
+ *                                  # schedules and commands; 0: never; default: an hour
  *
  * or, in the older form, `datacenters` (a list of name, username, password, endpoint, token) with
  * `current-datacenter`. `paddleServer` has priority. Other keys are kept, as they may belong to other

@@ -708,6 +708,7 @@ static void publish_and_act(Engine *engine)
         take_replies(engine);
         settle_catalog(engine);
         changes = settle_drafts(engine);
+        schedules_count(engine);
         batch_publish(engine, (const ViewChange *)(void *)changes->data, changes->len, dropped);
         if (news)
                 views_wake(engine->views, engine->revision);

@@ -379,6 +379,7 @@ bool engine_is_ready(Engine *engine); /* loaded, runtime connected and synced */
 
 typedef struct {
         gint64 open_jobs, queued_jobs, running_jobs, running_members;
+        gint64 running_schedules; /* those that have a next tick */
         gint64 submitted, succeeded, failed, cancelled, evictions, shrinks, passes, pass_us_last, pass_us_max,
                 batches, batch_jobs_max, commit_us_last, commit_us_max, observations;
         Resources total, free;

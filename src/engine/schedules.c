@@ -202,6 +202,7 @@ void schedules_load(Engine *engine, const StoreState *state)
                 Cron *cron = runs ? cron_parse(stored->crontab, NULL, &error) : NULL;
                 LiveSchedule *live = enter(engine, schedule_record_copy(stored), cron);
 
+                engine->metrics.running_schedules += runs;
                 if (error)
                         log_warning("a schedule cannot go on", "schedule", stored->name, "reason",
                                     error->message, NULL);
@@ -784,6 +785,16 @@ void schedules_store(Engine *engine)
 
                 if (!live->dropped)
                         g_ptr_array_add(engine->batch.schedule_puts, live->record);
+        }
+}
+
+void schedules_count(Engine *engine)
+{
+        for (guint i = 0; i < engine->batch.schedules->len; i++) {
+                const LiveSchedule *live = engine->batch.schedules->pdata[i];
+
+                engine->metrics.running_schedules +=
+                        is_running(live) - (live->was && live->was->state == SCHEDULE_RUNNING);
         }
 }
 

@@ -401,6 +401,8 @@ char *schedules_use_fs(Engine *engine, const char *user, const char *fs);
 void schedules_store(Engine *engine);
 /* After the commit, and after one that failed. */
 void schedules_settle(Engine *engine);
+/* Before schedules_settle: engine->metrics. */
+void schedules_count(Engine *engine);
 void schedules_restore(Engine *engine);
 
 /* ---- batch.c ---- */

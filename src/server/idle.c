@@ -10,7 +10,8 @@ void idle_init(Idle *idle, gint64 limit_ms, gint64 now)
 
 bool idle_look(Idle *idle, const IdleLook *seen, gint64 now)
 {
-        bool busy = seen->open_jobs > 0 || seen->connections > 0 || seen->requests != idle->requests;
+        bool busy = seen->open_jobs > 0 || seen->schedules > 0 || seen->connections > 0 ||
+                    seen->requests != idle->requests;
 
         idle->requests = seen->requests;
         if (busy)

@@ -1,5 +1,5 @@
-/* When a server that a command has started for one user may end by itself: after a time without open jobs and
- * without clients. A later command starts it again. Pure: observations and time are arguments. */
+/* When a server that a command has started for one user may end by itself: after a time without open jobs,
+ * running schedules and clients. A later command starts it again. Pure: observations and time are arguments. */
 #pragma once
 
 #include <glib.h>
@@ -7,6 +7,7 @@
 
 typedef struct {
         gint64 open_jobs;   /* in any state that is not final */
+        gint64 schedules;   /* that are running: each has a next time */
         gint64 connections; /* open ones: followers, `paddle top`, clients that keep theirs */
         gint64 requests;    /* answered since the start */
 } IdleLook;

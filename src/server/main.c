@@ -851,7 +851,7 @@ static IdleLook look_around(const Server *server)
 
         engine_metrics(server->engine, &engine);
         http_server_metrics(server->http, &http);
-        return (IdleLook){ engine.open_jobs, http.connections, http.requests };
+        return (IdleLook){ engine.open_jobs, engine.running_schedules, http.connections, http.requests };
 }
 
 /* False: a command holds the lock. */
@@ -880,7 +880,9 @@ static gboolean on_last_look(void *arg)
         IdleLook seen = look_around(server);
 
         if (idle_look(&server->idle, &seen, clock_monotonic_ms())) {
-                log_info("no jobs and no clients: the server stops; the next command starts it again", NULL);
+                log_info(
+                        "no jobs, no schedules and no clients: the server stops; the next command starts it again",
+                        NULL);
                 g_main_loop_quit(server->loop);
                 return G_SOURCE_REMOVE;
         }

@@ -60,12 +60,13 @@ static void info(HttpRequest *request, void *arg)
 
         engine_metrics(api->engine, &m);
         /* Where the server keeps its files concerns those who look after it. */
-        reply = json_pack("{s:s, s:s, s:s*, s:s, s:{s:o, s:o}, s:{s:I, s:I, s:I}}", "version", PADDLE_VERSION,
-                          "datacenter", api->dc, "state_dir",
+        reply = json_pack("{s:s, s:s, s:s*, s:s, s:{s:o, s:o}, s:{s:I, s:I, s:I}, s:{s:I}}", "version",
+                          PADDLE_VERSION, "datacenter", api->dc, "state_dir",
                           http_request_caller(request)->admin ? api->state_dir : NULL, "started_at", started,
                           "resources", "total", format_resources(&m.total), "free", format_resources(&m.free),
                           "jobs", "open", (json_int_t)m.open_jobs, "queued", (json_int_t)m.queued_jobs,
-                          "running", (json_int_t)m.running_jobs);
+                          "running", (json_int_t)m.running_jobs, "schedules", "running",
+                          (json_int_t)m.running_schedules);
         http_reply_json(request, 200, reply);
 }
 

@@ -10,17 +10,20 @@ static void test_looks(void)
                 IdleLook seen;
                 bool over;
         } looks[] = {
-                { 1000, { 0, 0, 0 }, false },
-                { LIMIT, { 0, 0, 1 }, false }, /* there was a request */
-                { 2 * LIMIT - 1, { 0, 0, 1 }, false },
-                { 2 * LIMIT, { 0, 0, 1 }, true },
-                { 2 * LIMIT + 1, { 1, 0, 2 }, false }, /* a job is open, also if it is held */
-                { 20 * (gint64)LIMIT, { 1, 0, 2 }, false },
-                { 20 * (gint64)LIMIT + 1, { 0, 0, 2 }, false },
-                { 21 * (gint64)LIMIT - 1, { 0, 1, 2 }, false }, /* a follower */
-                { 30 * (gint64)LIMIT, { 0, 1, 2 }, false },
-                { 31 * (gint64)LIMIT - 1, { 0, 0, 2 }, false },
-                { 31 * (gint64)LIMIT, { 0, 0, 2 }, true },
+                { 1000, { 0, 0, 0, 0 }, false },
+                { LIMIT, { 0, 0, 0, 1 }, false }, /* there was a request */
+                { 2 * LIMIT - 1, { 0, 0, 0, 1 }, false },
+                { 2 * LIMIT, { 0, 0, 0, 1 }, true },
+                { 2 * LIMIT + 1, { 1, 0, 0, 2 }, false }, /* a job is open, also if it is held */
+                { 20 * (gint64)LIMIT, { 1, 0, 0, 2 }, false },
+                { 20 * (gint64)LIMIT + 1, { 0, 0, 0, 2 }, false },
+                { 21 * (gint64)LIMIT - 1, { 0, 0, 1, 2 }, false }, /* a follower */
+                { 30 * (gint64)LIMIT, { 0, 0, 1, 2 }, false },
+                { 31 * (gint64)LIMIT - 1, { 0, 0, 0, 2 }, false },
+                { 31 * (gint64)LIMIT, { 0, 0, 0, 2 }, true },
+                { 40 * (gint64)LIMIT, { 0, 1, 0, 2 }, false }, /* a schedule */
+                { 41 * (gint64)LIMIT - 1, { 0, 0, 0, 2 }, false },
+                { 41 * (gint64)LIMIT, { 0, 0, 0, 2 }, true },
         };
         Idle idle, never;
 
