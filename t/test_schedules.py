@@ -175,6 +175,9 @@ def test_refusals(server):
     for change, status, says in (
         ({"crontab": "0 0 31 2 *"}, 400, "never due"),
         ({"crontab": "TZ=Mars/Base * * * * *"}, 400, "not a time zone"),
+        ({"crontab": "TZ=CET+1 0 9 * * *"}, 400, "'CET+1' is not a time zone"),
+        ({"crontab": "@every 500ms"}, 400, "not a whole number of seconds, at least 1"),
+        ({"crontab": "@every 0s"}, 400, "at least 1"),
         ({"crontab": None}, 400, "crontab is missing"),
         ({"name": "a-b"}, 400, "name 'a-b'"),
         ({"policy": "wrong"}, 400, "suspend, replace or skip"),
@@ -207,6 +210,10 @@ def test_the_verbs(server):
     assert "Europe/Berlin" in ticks.stderr
     shown = paddle("schedule", "show", "yearly", check=0).stdout
     assert "?[31mred" in shown and "\x1b" not in shown
+    assert re.search(r"^pipeline +told$", shown, re.M) and "RUN" not in shown
+    assert "told@1" in paddle("schedule", "list", check=0).stdout
+    made = paddle("schedule", "create", "no", "told.yaml", "@daily", check=1)
+    assert "`paddle pipeline create told.yaml`" in made.stderr
     assert "2 at a time" in shown and re.search(r"^expire +never$", shown, re.M)
     assert "Put it in quotes" in paddle("schedule", "create", "no", "told", "30", "2", "*", "*", "*", check=2).stderr
     assert "yearly" in paddle("schedule", "list", "--state", "running", check=0).stdout

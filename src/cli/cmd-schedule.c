@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/listing.h"
+#include "cli/pipeline-file.h"
 #include "cli/pipeline-stored.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
@@ -90,13 +91,29 @@ static bool is_one_word(char *const *words, GError **error)
                                     g_strv_length((char **)words) - 2, words[0], words[1]);
 }
 
+/* False: what the server says, or, of a file, what to do with it. */
+static bool post(Cli *cli, const json_t *body, const char *pipeline, json_t **ret, GError **error)
+{
+        g_autoptr(GError) why = NULL;
+
+        if (http_call_json(cli->client, "POST", "/v1/schedules", body, ret, &why))
+                return true;
+        if (err_is(why, ERR_NOT_FOUND) && pipeline_is_file(pipeline))
+                return err_set(
+                        error, ERR_NOT_FOUND,
+                        "'%s' is a file, and a schedule runs a stored pipeline\n"
+                        "Store it first, `paddle pipeline create %s`, and give the name that this prints.",
+                        pipeline, pipeline);
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+}
+
 static bool run_create(Cli *cli, const void *target, char *const *words, GError **error)
 {
         g_autoptr(json_t) body = is_one_word(words, error) ? body_of(target, words, error) : NULL,
                           schedule = NULL;
 
-        if (!body || !cli_client(cli, error) ||
-            !http_call_json(cli->client, "POST", "/v1/schedules", body, &schedule, error))
+        if (!body || !cli_client(cli, error) || !post(cli, body, words[1], &schedule, error))
                 return false;
         printf("%s\n", text_of(schedule, "name"));
         fflush(stdout);
@@ -148,7 +165,9 @@ static const Option list_options[] = {
 
 static char *pipeline_cell(const json_t *item, const Terminal *terminal)
 {
-        return g_strdup_printf("%s@%" G_GINT64_FORMAT, text_of(item, "pipeline"), int_of(item, "version"));
+        const char *name = text_of(item, is_set(item, "pipeline_name") ? "pipeline_name" : "pipeline");
+
+        return g_strdup_printf("%s@%" G_GINT64_FORMAT, name, int_of(item, "version"));
 }
 
 static const Column columns[] = {
@@ -233,7 +252,7 @@ static void print_fields(const json_t *schedule)
 {
         static const Field fields[] = {
                 { "id", "id" },
-                { "pipeline", "pipeline" },
+                { "pipeline_name", "pipeline" },
                 { "version", "version" },
                 { "crontab", "crontab" },
                 { "description", "description" },
@@ -262,13 +281,15 @@ static bool print_runs(Cli *cli, const ScheduleOptions *options, const char *wor
 {
         g_autoptr(GString) path = g_string_new("/v1/runs");
         g_autoptr(Listing) listing = listing_new(cli, FORMAT_TABLE, run_columns, "id");
-        gint64 items;
+        ListingCount count;
 
         url_add_query(path, "schedule", word);
         url_add_query(path, "user", options->user);
-        if (!listing_pages(listing, cli->client, path->str, options->limit, &items, error))
+        if (!listing_fetch(listing, cli->client, path->str, options->limit, &count, error))
                 return false;
-        if (items == 0)
+        if (count.items > 0)
+                listing_end(listing);
+        else
                 cli_say(cli, "it has no runs yet; `paddle schedule next %s` shows when the first one is due",
                         word);
         return true;

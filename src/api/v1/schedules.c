@@ -18,19 +18,22 @@ enum {
 
 /* ---- as clients see them ---- */
 
-static json_t *format_schedule(const ScheduleRecord *schedule)
+static json_t *format_schedule(Api *api, const ScheduleRecord *schedule)
 {
         g_autofree char *id = numbered_id_format("schedule", schedule->seq);
         g_autofree char *pipeline = numbered_id_format("ppl", schedule->pipeline);
+        g_autoptr(PipelineRecord) stored = store_pipeline(api->store, schedule->pipeline, NULL);
         ScheduleState state = (ScheduleState)schedule->state;
 
         return json_pack(
-                "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:I, s:s, s:I, s:b, s:s, s:s, s:o, s:I, s:o, s:o}",
+                "{s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:i, s:s, s:o, s:o, s:I, s:s, s:I, s:b, s:s, s:s, s:o, s:I, s:o, "
+                "s:o}",
                 "id", id, "name", schedule->name, "user", schedule->user, "run_user",
                 schedule->run_user ? schedule->run_user : schedule->user, "description",
-                schedule->note ? schedule->note : "", "pipeline", pipeline, "version", schedule->version,
-                "crontab", schedule->crontab, "start_at", json_time(schedule->start_at), "end_at",
-                json_time(schedule->end_at), "concurrency", (json_int_t)schedule->concurrency, "policy",
+                schedule->note ? schedule->note : "", "pipeline", pipeline, "pipeline_name",
+                stored ? stored->name : NULL, "version", schedule->version, "crontab", schedule->crontab,
+                "start_at", json_time(schedule->start_at), "end_at", json_time(schedule->end_at),
+                "concurrency", (json_int_t)schedule->concurrency, "policy",
                 schedule_policy_name((SchedulePolicy)schedule->policy), "expire_s",
                 (json_int_t)schedule->expire_s, "catchup", schedule->catchup, "state",
                 schedule_state_name(state), "message", schedule->message ? schedule->message : "", "next_at",
@@ -104,6 +107,7 @@ static ScheduleRecord *find_schedule(Api *api, HttpRequest *request)
 /* ---- create ---- */
 
 typedef struct {
+        Api *api;
         HttpRequest *request;
         int status; /* 204: without a body */
 } Change;
@@ -111,7 +115,7 @@ typedef struct {
 static void change_done(const ScheduleRecord *schedule, const GError *error, void *arg)
 {
         g_autofree Change *change = arg;
-        g_autoptr(json_t) reply = schedule ? format_schedule(schedule) : NULL;
+        g_autoptr(json_t) reply = schedule ? format_schedule(change->api, schedule) : NULL;
 
         if (error)
                 http_fail(change->request, error);
@@ -122,11 +126,11 @@ static void change_done(const ScheduleRecord *schedule, const GError *error, voi
         http_request_unref(change->request);
 }
 
-static Change *change_new(HttpRequest *request, int status)
+static Change *change_new(Api *api, HttpRequest *request, int status)
 {
         Change *change = g_new0(Change, 1);
 
-        *change = (Change){ http_request_ref(request), status };
+        *change = (Change){ api, http_request_ref(request), status };
         return change;
 }
 
@@ -185,6 +189,18 @@ static bool take_texts(const json_t *body, ScheduleRecord *ret, GError **error)
                        : err_set(error, ERR_INVALID, "%s is missing", ret->name ? "crontab" : "name");
 }
 
+/* The older interface rounds these. */
+static bool check_crontab(const char *crontab, GError **error)
+{
+        g_autoptr(Cron) cron = cron_parse(crontab, NULL, error);
+
+        return cron && (!cron_is_rounded(cron) ||
+                        err_set(error, ERR_INVALID,
+                                "crontab '%s': it is not a whole number of seconds, at least 1\n"
+                                "The smallest one is '@every 1s'.",
+                                crontab));
+}
+
 /* The version of the stored pipeline that the body names; the newest one if it names none. */
 static bool take_pipeline(Api *api, HttpRequest *request, const json_t *body, ScheduleRecord *ret,
                           GError **error)
@@ -223,8 +239,8 @@ static ScheduleRecord *take_body(Api *api, HttpRequest *request, GError **error)
 
         record->user = g_strdup(caller->user);
         if (body && json_only(body, "", known, error) && auth_check_runs(caller, error) &&
-            take_texts(body, record, error) && take_rule(body, record, error) &&
-            take_pipeline(api, request, body, record, error))
+            take_texts(body, record, error) && check_crontab(record->crontab, error) &&
+            take_rule(body, record, error) && take_pipeline(api, request, body, record, error))
                 return g_steal_pointer(&record);
         return NULL;
 }
@@ -237,7 +253,7 @@ static void create_schedule(HttpRequest *request, void *arg)
         const EngineSchedule schedule = { record, http_request_caller(request)->admin };
 
         if (record)
-                engine_create_schedule(api->engine, &schedule, change_done, change_new(request, 201));
+                engine_create_schedule(api->engine, &schedule, change_done, change_new(api, request, 201));
         else
                 http_fail(request, error);
 }
@@ -249,7 +265,7 @@ static void stop_schedule(HttpRequest *request, void *arg)
 
         if (schedule)
                 engine_stop_schedule(api->engine, schedule->seq, http_request_caller(request)->user,
-                                     change_done, change_new(request, 200));
+                                     change_done, change_new(api, request, 200));
 }
 
 static void delete_schedule(HttpRequest *request, void *arg)
@@ -259,7 +275,7 @@ static void delete_schedule(HttpRequest *request, void *arg)
 
         if (schedule)
                 engine_delete_schedule(api->engine, schedule->seq, http_request_caller(request)->user,
-                                       change_done, change_new(request, 204));
+                                       change_done, change_new(api, request, 204));
 }
 
 /* ---- reading ---- */
@@ -305,7 +321,7 @@ static void list_schedules(HttpRequest *request, void *arg)
         }
         items = json_array();
         for (guint i = 0; i < found->len; i++)
-                json_array_append_new(items, format_schedule(found->pdata[i]));
+                json_array_append_new(items, format_schedule(api, found->pdata[i]));
         reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
         http_reply_json(request, 200, reply);
 }
@@ -313,7 +329,7 @@ static void list_schedules(HttpRequest *request, void *arg)
 static void show_schedule(HttpRequest *request, void *arg)
 {
         g_autoptr(ScheduleRecord) schedule = find_schedule(arg, request);
-        g_autoptr(json_t) reply = schedule ? format_schedule(schedule) : NULL;
+        g_autoptr(json_t) reply = schedule ? format_schedule(arg, schedule) : NULL;
 
         if (reply)
                 http_reply_json(request, 200, reply);
