@@ -95,6 +95,7 @@ def test_a_retry_from_a_step_and_with_parameters(server, marks, tmp_path):
     finish(server, third, "succeeded")
     assert taken(marks) == ["a", "b5", "c", "last"]  # c depends on b; d uses no parameter
     assert nodes(server, third)["d"]["run"] == first
+    assert "nothing to retry" in retry(server, third, 409, parameters={"a.n": 5})  # the value that it has
     assert "there is no component 'e'" in retry(server, third, 400, **{"from": "e"})
     assert "nothing" in retry(server, third, 400, parameters={"a.nothing": 5})
     assert server.post(f"/v1/runs/{third}/retry", {"colour": "red"}).status == 400

@@ -148,10 +148,13 @@ static bool watch(Cli *cli, const ShowRun *show, const char *path, json_t **run,
 {
         g_autoptr(json_t) ended = NULL;
         g_autofree char *id = g_strdup(text_of(*run, "id"));
-        bool ok = cli->terminal.out_is_terminal && isatty(STDIN_FILENO)
-                          ? watch_screen(cli, show, path, run, error)
-                          : run_follow(cli, id, false, 0, &ended, error) && look(cli, path, run, error);
+        bool on_screen = cli->terminal.out_is_terminal && isatty(STDIN_FILENO), ok;
 
+        if (!on_screen && !run_is_final(*run))
+                cli_say(cli, "run %s goes on; it is printed when it has ended, since this is no terminal",
+                        id);
+        ok = on_screen ? watch_screen(cli, show, path, run, error)
+                       : run_follow(cli, id, false, 0, &ended, error) && look(cli, path, run, error);
         if (!ok)
                 return false;
         print_run(cli, show, *run);

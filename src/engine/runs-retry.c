@@ -230,6 +230,14 @@ static GPtrArray *read_nodes(Store *store, gint64 run, GError **error)
         return g_steal_pointer(&nodes);
 }
 
+static bool nothing_to_retry(const RunRecord *earlier, GError **error)
+{
+        return err_set(error, ERR_CONFLICT,
+                       "run '%s' has succeeded: there is nothing to retry\n"
+                       "--from STEP runs it again from a step on, -p NAME=VALUE with another parameter.",
+                       earlier->id);
+}
+
 static bool check_earlier(const RunRecord *earlier, const EngineRetry *wish, GError **error)
 {
         NodeState state = (NodeState)earlier->state;
@@ -244,13 +252,8 @@ static bool check_earlier(const RunRecord *earlier, const EngineRetry *wish, GEr
                                "run '%s' was skipped by its schedule, so there is nothing to retry\n"
                                "Run the pipeline: `paddle run create PIPELINE`.",
                                earlier->id);
-        if (state == NODE_SUCCEEDED && !wish->from && json_object_size(wish->parameters) == 0)
-                return err_set(
-                        error, ERR_CONFLICT,
-                        "run '%s' has succeeded: there is nothing to retry\n"
-                        "--from STEP runs it again from a step on, -p NAME=VALUE with another parameter.",
-                        earlier->id);
-        return true;
+        return state != NODE_SUCCEEDED || wish->from || json_object_size(wish->parameters) > 0 ||
+               nothing_to_retry(earlier, error);
 }
 
 /* That of the earlier run, with the changes. */
@@ -302,6 +305,16 @@ static RunRecord *new_record(Engine *engine, const RunRecord *earlier, const jso
         return record;
 }
 
+/* All results of a run that has succeeded are kept: the parameters have the values that they had. */
+static bool is_same_again(const RunRecord *earlier, const GPtrArray *nodes, const RunKept *kept)
+{
+        guint rows = 0;
+
+        for (guint i = 0; i < nodes->len; i++)
+                rows += ((const RunNodeRecord *)nodes->pdata[i])->dag != RUN_POST;
+        return earlier->state == NODE_SUCCEEDED && kept->nodes->len == rows;
+}
+
 static bool find_kept(Engine *engine, RetryRun *retry, const RunRecord *earlier, const RunPlan *was,
                       const char *from, GError **error)
 {
@@ -319,7 +332,8 @@ static bool find_kept(Engine *engine, RetryRun *retry, const RunRecord *earlier,
 
         if (!children || (from && !run_retry_from(wish.now, from, &path, error)))
                 return false;
-        return run_retry(&wish, &retry->kept, error);
+        return run_retry(&wish, &retry->kept, error) &&
+               (!is_same_again(earlier, nodes, &retry->kept) || nothing_to_retry(earlier, error));
 }
 
 /* What the kept nodes had taken from the cache is stored once more. */
