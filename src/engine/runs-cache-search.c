@@ -177,9 +177,30 @@ static void note_refusal(CacheSearch *search, const CacheEntry *entry, const cha
         note_miss(search, entry->seq, g_strdup_printf("entry %s %s", id, why));
 }
 
+/* The first entry of the page that is of use is `found`. */
+static bool check_page(CacheSearch *search, const GPtrArray *page, GError **error)
+{
+        for (guint i = 0; i < page->len && !search->found && search->looked < CACHE_LOOKED_MAX; i++) {
+                const CacheEntry *entry = page->pdata[i];
+                const char *why;
+
+                if (!check_entry(search, entry, &why, error))
+                        return false;
+                search->before = entry->seq;
+                search->looked++;
+                if (why)
+                        note_refusal(search, entry, why);
+                else
+                        search->found = cache_entry_copy(entry);
+        }
+        return true;
+}
+
 static bool find_entry(CacheSearch *search, GError **error)
 {
-        for (int looked = 0; looked < CACHE_LOOKED_MAX; looked += CACHE_PAGE) {
+        bool more = true;
+
+        while (more && !search->found && search->looked < CACHE_LOOKED_MAX) {
                 const CacheLookup lookup = { .key = search->wish->key,
                                              .second = search->wish->second,
                                              .before = search->before,
@@ -187,23 +208,9 @@ static bool find_entry(CacheSearch *search, GError **error)
                                              .limit = CACHE_PAGE };
                 g_autoptr(GPtrArray) page = store_cache_lookup(search->engine->store, &lookup, error);
 
-                if (!page)
+                if (!page || !check_page(search, page, error))
                         return false;
-                for (guint i = 0; i < page->len; i++) {
-                        const CacheEntry *entry = page->pdata[i];
-                        const char *why;
-
-                        if (!check_entry(search, entry, &why, error))
-                                return false;
-                        search->before = entry->seq;
-                        if (!why) {
-                                search->found = cache_entry_copy(entry);
-                                return true;
-                        }
-                        note_refusal(search, entry, why);
-                }
-                if (page->len < CACHE_PAGE)
-                        return true;
+                more = page->len == CACHE_PAGE;
         }
         return true;
 }

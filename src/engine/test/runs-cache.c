@@ -69,9 +69,10 @@ static struct {
         pthread_mutex_t lock;
         pthread_cond_t changed;
         int failing; /* so many reads fail */
-        bool holds;  /* the next look-up waits behind its read ... */
-        bool held;   /* ... and does */
-} reads = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+        int lost; /* so many look-ups found entries whose outputs are gone, without end; -1: they find what there is */
+        bool holds; /* the next look-up waits behind its read ... */
+        bool held;  /* ... and does */
+} reads = { .lost = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static bool read_fails(GError **error)
 {
@@ -101,11 +102,43 @@ static int failing_reads(void)
         return n;
 }
 
+static void free_entry(gpointer entry)
+{
+        cache_entry_free(entry);
+}
+
+/* A page of entries of the run 1 before `before`. */
+static GPtrArray *lost_entries(const CacheLookup *lookup)
+{
+        GPtrArray *found = g_ptr_array_new_with_free_func(free_entry);
+
+        for (int i = 1; i <= lookup->limit; i++) {
+                CacheEntry *entry = g_new0(CacheEntry, 1);
+
+                *entry = (CacheEntry){ .seq = lookup->before - i,
+                                       .run = 1,
+                                       .job = 1,
+                                       .expiry_s = CACHE_NEVER_EXPIRES,
+                                       .step = g_strdup("a"),
+                                       .body = g_strdup("{\"outputs\": {\"x\": \"gone\"}}"),
+                                       .run_id = g_strdup("run"),
+                                       .job_id = g_strdup("job"),
+                                       .job_state = JOB_SUCCEEDED };
+                g_ptr_array_add(found, entry);
+        }
+        return found;
+}
+
 static GPtrArray *slow_lookup(Store *store, const CacheLookup *lookup, GError **error)
 {
         GPtrArray *found = read_fails(error) ? NULL : store_sqlite.cache_lookup(store, lookup, error);
 
         pthread_mutex_lock(&reads.lock);
+        if (reads.lost >= 0 && found) {
+                reads.lost++;
+                g_ptr_array_unref(found);
+                found = lost_entries(lookup);
+        }
         if (reads.holds) {
                 reads.holds = false;
                 reads.held = true;
@@ -429,6 +462,23 @@ static void test_deleted_between(void)
         play_house_free(house);
 }
 
+/* A search ends, however many entries are of no use. */
+static void test_many_lost(void)
+{
+        static const char text[] = HOME CACHE "entry_points:\n  a: {command: c, artifacts: {output: [x]}}\n";
+        House *house = slow_house();
+        Play play;
+
+        reads.lost = 0; /* no look-up is under way */
+        play = play_new(house, text);
+        play_assert(&play, "a", "running");
+        g_assert_cmpint(reads.lost, >, 1);
+        g_assert_cmpint(reads.lost, <=, CACHE_LOOKED_MAX + 1);
+        reads.lost = -1;
+        play_clear(&play);
+        play_house_free(house);
+}
+
 /* ---- commits that fail ---- */
 
 /* The first success lets the rest go on at once. */
@@ -690,6 +740,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/cache/unread-chain", test_unread_chain);
         g_test_add_func("/engine/runs/cache/shares", test_shares);
         g_test_add_func("/engine/runs/cache/deleted-between", test_deleted_between);
+        g_test_add_func("/engine/runs/cache/many-lost", test_many_lost);
         g_test_add_func("/engine/runs/cache/full-disks", test_full_disks);
         g_test_add_func("/engine/runs/cache/many-wait", test_many_wait);
         g_test_add_func("/engine/runs/cache/many-wait-full", test_many_wait_full);

@@ -155,6 +155,17 @@ static void test_merged(void)
         g_assert_cmpstr(definition_text(definition, definition->components[b].image), ==, "own");
 }
 
+/* C123: an empty expiry is none, also where both are empty. */
+static void test_empty_expiry(void)
+{
+        g_autoptr(Definition) definition = parse_valid(
+                "cache: {max_expired_time: ''}\nentry_points: {a: {cache: {max_expired_time: ''}}}\n", NULL);
+        bool global;
+
+        g_assert_cmpint(component_cache(definition, component_named(definition, "a"), &global).expiry_s, ==,
+                        -1);
+}
+
 /* C124: the scopes of a step are followed by those of the definition. */
 static void test_cache_example(void)
 {
@@ -453,6 +464,7 @@ int main(int argc, char **argv)
         g_test_add_func("/definition/request", test_request);
         g_test_add_func("/definition/merged", test_merged);
         g_test_add_func("/definition/chain", test_chain);
+        g_test_add_func("/definition/empty-expiry", test_empty_expiry);
         g_test_add_func("/definition/cache-example", test_cache_example);
         g_test_add_func("/definition/one-dependency", test_one_dependency);
         g_test_add_func("/definition/graph", test_graph);
