@@ -31,6 +31,7 @@ from slurm import Slurm
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "t"))
 os.environ.setdefault("PADDLE_BIN", str(ROOT / "build/bin"))
+import cached  # noqa: E402
 import neighbour  # noqa: E402
 import runs  # noqa: E402
 import schedules  # noqa: E402
@@ -519,6 +520,11 @@ def sweep_again():
     return sweep.figures(sys.modules[__name__])
 
 
+def cache_of_steps():
+    """The cache of steps: look-ups among 1,000,000 entries, runs of 200 steps that all hit."""
+    return cached.figures(sys.modules[__name__])
+
+
 def many_schedules():
     """10,000 schedules, one of which is due each second: what they cost, and how late its runs are."""
     return schedules.figures(sys.modules[__name__])
@@ -549,6 +555,7 @@ BENCHES = {
     "described": described_pipelines,
     "schedules": many_schedules,
     "sweep": sweep_again,
+    "cache": cache_of_steps,
     "kubernetes-start": kubernetes_start,
     "kubernetes-crowd": kubernetes_crowd,
 }

@@ -30,6 +30,14 @@ def test_paths_that_exist_in_the_tree():
     assert not wrong, "\n".join(wrong)
 
 
+def test_each_bench_is_listed():
+    """The table of doc/internals/benchmarks.md has the benches of bench/bench.py, in their order."""
+    text = (ROOT / "bench/bench.py").read_text()
+    benches = re.findall(r'^    "([\w-]+)": \w+,$', text[text.index("BENCHES = {") :], re.M)
+    listed = re.findall(r"^\| `bench/run ([\w-]+)` \|", (ROOT / "doc/internals/benchmarks.md").read_text(), re.M)
+    assert len(benches) > 20 and listed == benches
+
+
 def test_identifiers_that_contributors_look_for():
     """A name behind "in" a file, in CONTRIBUTING.md, is in that file: `rules` in `src/model/catalog-check.c`."""
     text = re.sub(r"\s+", " ", (ROOT / "CONTRIBUTING.md").read_text())
