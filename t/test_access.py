@@ -206,7 +206,7 @@ class House:
 
     def a_filesystem(self, role):
         name = f"fs{next(self.numbers)}"
-        self.make("/v1/filesystems", {"name": name, "url": "local://srv/data"}, self.tokens["owner"])
+        self.make("/v1/filesystems", {"name": name, "url": "local://usr/lib"}, self.tokens["owner"])
         return {"name": name}
 
     def a_flavour(self, role):

@@ -22,7 +22,7 @@ def names(server):
     """Fresh file systems, deleted afterwards."""
     made = []
 
-    def make(name, url="local://srv/data", user="root", **members):
+    def make(name, url="local://usr/lib", user="root", **members):
         reply = server.post(f"/v1/filesystems?user={user}", {"name": name, "url": url, **members})
         assert reply.status == 201, reply.body
         made.append((user, name))
@@ -41,16 +41,16 @@ def error(reply, status, says):
 
 
 def test_a_file_system_and_its_parts(server, names):
-    shown = names("data", "local://srv/data/", "ann", properties={"fileMode": "644"}, read_only=True)
+    shown = names("data", "local://usr/lib/", "ann", properties={"fileMode": "644"}, read_only=True)
     expected = {
         "name": "data",
         "user": "ann",
-        "url": "local://srv/data/",
+        "url": "local://usr/lib/",
         "properties": {"fileMode": "644"},
         "read_only": True,
         "type": "local",
         "server": "",
-        "path": "/srv/data",
+        "path": "/usr/lib",
         "built_in": False,
         "id": "fs-ann-data",
     }
@@ -60,7 +60,7 @@ def test_a_file_system_and_its_parts(server, names):
 
 
 def test_an_absolute_path_is_a_local_url(names):
-    assert names("data", "/srv/data")["url"] == "local://srv/data"
+    assert names("data", "/usr/lib")["url"] == "local://usr/lib"
 
 
 def test_home_is_built_in(server):
@@ -111,9 +111,9 @@ def test_secrets_are_hidden(server, names):
 
 def test_changes_are_merged(server, names):
     names("data", properties={"a": "1", "b": "2"})
-    change = {"name": "data", "url": "/srv/new", "properties": {"a": None, "c": "3"}}
+    change = {"name": "data", "url": "/usr/share", "properties": {"a": None, "c": "3"}}
     shown = server.request("PATCH", "/v1/filesystems/data", json.dumps(change)).json
-    assert (shown["path"], shown["properties"]) == ("/srv/new", {"b": "2", "c": "3"})
+    assert (shown["path"], shown["properties"]) == ("/usr/share", {"b": "2", "c": "3"})
     shown = server.request("PATCH", "/v1/filesystems/data", json.dumps({"properties": None})).json
     assert shown["properties"] == {}
     error(server.request("PATCH", "/v1/filesystems/data", json.dumps({"name": "x"})), 400, "cannot be changed")
@@ -139,6 +139,36 @@ def test_changes_are_merged(server, names):
 def test_file_systems_that_cannot_be_made(server, body, status, says):
     error(server.post("/v1/filesystems", body), status, says)
     assert server.get("/v1/filesystems/x").status == 404
+
+
+MISSING = "there is no directory '{}' on the server's machine"
+
+
+def test_a_directory_that_is_not_there(server, names, tmp_path):
+    """It has to be there on a machine that runs all jobs itself. The reachable part of a path is what the user sees."""
+    there, none = tmp_path / "there", tmp_path / "none"
+    there.mkdir()
+    (tmp_path / "file").touch()
+    for path in (none, none / "x", tmp_path / "file"):
+        error(server.post("/v1/filesystems", {"name": "x", "url": str(path)}), 409, MISSING.format(path))
+    assert server.get("/v1/filesystems/x").status == 404
+    refused = server.paddle("fs", "create", "x", str(none), check=1)
+    assert refused.stderr == (
+        f"paddle: url: {MISSING.format(none)}\nCreate it there, or name one that exists.\n"
+    ), refused.stderr
+    names("data", str(there))
+    change = json.dumps({"url": str(none)})
+    error(server.request("PATCH", "/v1/filesystems/data", change), 409, MISSING.format(none))
+    there.rmdir()
+    assert server.request("PATCH", "/v1/filesystems/data", json.dumps({"read_only": True})).status == 200
+    names("pods", f"mock:/{none}", properties={"pvc": "a", "namespace": "b"})  # pods have a claim
+
+
+def test_a_directory_that_only_nodes_have(server, names, tmp_path):
+    """With a Kubernetes cluster this machine does not know all directories."""
+    assert server.post("/v1/clusters", {"name": "far", "type": "Kubernetes"}).status == 201
+    names("data", str(tmp_path / "none"))
+    assert server.request("DELETE", "/v1/clusters/far").status in (200, 204)
 
 
 def test_names_are_unique_for_each_user(server, names):
@@ -181,18 +211,18 @@ def test_they_outlive_the_server(tmp_path):
 
 
 def test_verbs(server):
-    made = server.paddle("fs", "create", "clidata", "/srv/sets", "--read-only", check=0)
+    made = server.paddle("fs", "create", "clidata", "/usr/share", "--read-only", check=0)
     assert made.stderr == "file system 'clidata' is created\n"
-    assert json.loads(server.paddle("fs", "show", "clidata", "-o", "json", check=0).stdout)["path"] == "/srv/sets"
+    assert json.loads(server.paddle("fs", "show", "clidata", "-o", "json", check=0).stdout)["path"] == "/usr/share"
     table = server.paddle("fs", "list", check=0).stdout
-    assert "/pfs/local/home/root" in table and "clidata" in table and "/srv/sets" in table
+    assert "/pfs/local/home/root" in table and "clidata" in table and "/usr/share" in table
     server.paddle("fs", "set", "clidata", "--no-read-only", "--property", "fileMode=600", check=0)
     shown = json.loads(server.paddle("fs", "show", "clidata", "-o", "json", check=0).stdout)
     assert shown["read_only"] is False and shown["properties"] == {"fileMode": "600"}
     assert server.paddle("fs", "list", "-o", "name", "--user", "ann", check=0).stdout.split() == ["home"]
     refused = server.paddle("fs", "create", "far", "cfs://h/x", check=1)
     assert "cannot connect to file systems of kind cfs yet" in refused.stderr
-    server.paddle("fs", "create", "anns", "/srv/a", "--user", "ann", check=0)
+    server.paddle("fs", "create", "anns", "/usr/lib", "--user", "ann", check=0)
     server.paddle("fs", "delete", "anns", "--user", "ann", check=0)
     assert server.paddle("fs", "delete", "clidata", check=0).stderr == "file system 'clidata' is deleted\n"
     assert "`paddle fs list`" in server.paddle("fs", "show", "clidata", check=1).stderr

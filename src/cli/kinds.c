@@ -674,7 +674,8 @@ const Verb verb_fs_create = {
         .args = "NAME URL",
         .summary = "Create a file system: a name for a directory of the server's machine",
         .about =
-                "URL is an absolute path, or local://DIR/... for the directory /DIR/... . mock://DIR/... is the "
+                "URL is an absolute path, or local://DIR/... for the directory /DIR/... . The directory has to be "
+                "there, unless a Kubernetes cluster is set up, whose nodes may have others. mock://DIR/... is the "
                 "same, and pods reach it by the claim in the properties pvc and namespace. Other kinds (hdfs, "
                 "sftp, s3, bos, cfs, glusterfs, afs) need a connection, which this server does not have yet."
                 "\n\nWhoever uses the file system has the rights of your Unix user there, not more. The file "

@@ -277,6 +277,11 @@ typedef void (*EngineTextDone)(const char *text, const GError *error, void *arg)
  * ERR_TOO_LARGE; ERR_CONFLICT: no driver for its kind; ERR_UNAVAILABLE: no answer in time, or the server ends. */
 void engine_read_file(Engine *engine, const char *user, const char *fs, const char *path, gsize max,
                       EngineTextDone done, void *arg);
+typedef void (*EngineDirectoryDone)(const GError *error, void *arg);
+/* Looks whether the user's Unix user finds the directory of a file system `name` that is to be made; by the file workers, as
+ * above. ERR_NOT_FOUND: this machine has no such directory; others: it is not known. */
+void engine_find_directory(Engine *engine, const char *user, const char *name, const char *path,
+                           EngineDirectoryDone done, void *arg);
 
 /* ---- the catalog ---- */
 

@@ -508,7 +508,7 @@ static void give_up(RunFiles *files, FileWork *work)
         g_atomic_int_set(&work->late, 1);
         err_set(&error, ERR_UNAVAILABLE,
                 "file system '%s' has not answered for %d s\n"
-                "Check the directory '%.300s' on the server's machine, then run the pipeline again.",
+                "Check the directory '%.300s' on the server's machine, then try again.",
                 work->at.name, RUN_FILES_DEADLINE_MS / 1000, work->at.root);
         run_files_refuse(files, &work->ticket, error);
 }
@@ -663,6 +663,19 @@ static void clear_lane(Lane *lane)
         g_hash_table_unref(lane->users);
 }
 
+static bool find_place(const RunFiles *files, const FilesRequest *request, FilesystemPlace *ret,
+                       GError **error)
+{
+        if (!request->root)
+                return catalog_filesystem_place(files->engine->catalog, files->engine->config.homes,
+                                                request->user, request->fs, ret, error);
+        *ret = (FilesystemPlace){ .type = FILESYSTEM_LOCAL,
+                                  .user = g_strdup(request->user),
+                                  .name = g_strdup(request->fs),
+                                  .root = g_strdup(request->root) };
+        return true;
+}
+
 void run_files_ask(RunFiles *files, const FilesRequest *request)
 {
         FileWork *work = command_new(&work_ops, NULL, NULL);
@@ -675,8 +688,7 @@ void run_files_ask(RunFiles *files, const FilesRequest *request)
         work->unnamed = request->unnamed;
         work->group = request->group;
         work->post = g_atomic_rc_box_acquire(files->post);
-        if (!catalog_filesystem_place(files->engine->catalog, files->engine->config.homes, request->user,
-                                      request->fs, &work->at, &work->failure)) {
+        if (!find_place(files, request, &work->at, &work->failure)) {
                 inbox_put(&files->engine->inbox, &work->command);
                 return;
         }
@@ -695,7 +707,7 @@ void run_files_ask(RunFiles *files, const FilesRequest *request)
 typedef struct {
         Command command;
         FilesRequest request; /* `paths` NULL: it was passed on */
-        char *user, *fs;
+        char *user, *fs, *root;
 } AskFiles;
 
 static bool apply_ask(Engine *engine, Command *command)
@@ -719,6 +731,7 @@ static void free_ask(Command *command)
         json_decref(ask->request.paths);
         g_free(ask->user);
         g_free(ask->fs);
+        g_free(ask->root);
 }
 
 static const CommandOps ask_ops = {
@@ -731,9 +744,11 @@ void run_files_post(Engine *engine, const FilesRequest *request)
 
         ask->user = g_strdup(request->user);
         ask->fs = g_strdup(request->fs);
+        ask->root = g_strdup(request->root);
         ask->request = *request;
         ask->request.user = ask->user;
         ask->request.fs = ask->fs;
+        ask->request.root = ask->root;
         inbox_put(&engine->inbox, &ask->command);
 }
 
@@ -763,6 +778,36 @@ void engine_read_file(Engine *engine, const char *user, const char *fs, const ch
                                                 .fs = fs,
                                                 .paths = json_pack("{s:s}", "text", path),
                                                 .max = max,
+                                                .unnamed = true });
+}
+
+/* ---- directories ---- */
+
+typedef struct {
+        EngineDirectoryDone done;
+        void *arg;
+} Finder;
+
+static void note_directory(Engine *engine, const FilesTicket *ticket, const json_t *values,
+                           const GError *error)
+{
+        g_autofree Finder *finder = ticket->arg;
+
+        finder->done(error, finder->arg);
+}
+
+void engine_find_directory(Engine *engine, const char *user, const char *name, const char *path,
+                           EngineDirectoryDone done, void *arg)
+{
+        Finder *finder = g_new0(Finder, 1);
+
+        *finder = (Finder){ done, arg };
+        run_files_post(engine, &(FilesRequest){ .ticket = { .answered = note_directory, .arg = finder },
+                                                .kind = FILES_STAT,
+                                                .user = user,
+                                                .fs = name,
+                                                .root = path,
+                                                .paths = json_pack("{s:s}", "directory", ""),
                                                 .unnamed = true });
 }
 

@@ -59,7 +59,8 @@ typedef struct {
         FilesTicket ticket;
         FilesKind kind;
         const char *user, *fs; /* the owner, and the name among their file systems */
-        json_t *paths;         /* name -> path on the file system; taken */
+        const char *root; /* NULL: the catalog knows it; else the directory of one that is not there yet */
+        json_t *paths;    /* name -> path on the file system; taken */
         gsize max;
         bool unnamed;      /* errors do not say the name of what failed */
         FilesGroup *group; /* taken; or NULL: it is alone */

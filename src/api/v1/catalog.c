@@ -543,6 +543,8 @@ void api_create_object(HttpRequest *request, void *arg)
         if (row->kind == KIND_USER)
                 auth_put_user(api->auth, (const User *)object, password, by, change_done,
                               change_new(api, request, name, 201));
+        else if (row->kind == KIND_FILESYSTEM)
+                api_put_filesystem(api, NULL, object, by, change_done, change_new(api, request, name, 201));
         else
                 engine_put(api->engine, object, by, change_done, change_new(api, request, name, 201));
 }
@@ -633,6 +635,9 @@ void api_change_object(HttpRequest *request, void *arg)
                 http_fail(request, error);
         else if (what_if)
                 api_what_if(api, request, (const Queue *)was, (Queue *)g_steal_pointer(&object));
+        else if (row->kind == KIND_FILESYSTEM)
+                api_put_filesystem(api, was, object, http_request_caller(request)->user, change_done,
+                                   change_matching(api, request, was->name, 200, match));
         else
                 engine_put(api->engine, object, http_request_caller(request)->user, change_done,
                            change_matching(api, request, was->name, 200, match));

@@ -84,6 +84,85 @@ static void drop_filesystem(HttpRequest *request, void *arg)
                 api_drop_object(request, arg);
 }
 
+/* ---- its directory ---- */
+
+typedef struct {
+        Api *api;
+        Object *object;
+        char *by, *path;
+        EngineDone done;
+        void *arg;
+} Put;
+
+static void put_free(Put *put)
+{
+        object_unref(put->object);
+        g_free(put->by);
+        g_free(put->path);
+        g_free(put);
+}
+
+/* Whether the user may use the directory is seen when it is used. */
+static void note_directory(const GError *error, void *arg)
+{
+        Put *put = arg;
+        g_autoptr(GError) refused = NULL;
+
+        if (err_is(error, ERR_NOT_FOUND))
+                err_set(&refused, ERR_CONFLICT,
+                        "url: there is no directory '%.300s' on the server's machine\n"
+                        "Create it there, or name one that exists.",
+                        put->path);
+        else if (err_is(error, ERR_UNAVAILABLE)) /* it does not answer, or the server ends */
+                refused = g_error_copy(error);
+        if (refused)
+                put->done(NULL, false, refused, put->arg);
+        else
+                engine_put(put->api->engine, put->object, put->by, put->done, put->arg);
+        put_free(put);
+}
+
+/* Nodes of a Kubernetes cluster may have directories that this machine has not. */
+static bool has_only_this_machine(Api *api)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        const GPtrArray *clusters = catalog_list(catalog, KIND_CLUSTER);
+
+        for (guint i = 0; i < clusters->len; i++)
+                if (((const Cluster *)clusters->pdata[i])->type != CLUSTER_LOCAL)
+                        return false;
+        return true;
+}
+
+void api_put_filesystem(Api *api, const Object *was, Object *object, const char *by, EngineDone done,
+                        void *arg)
+{
+        const Filesystem *filesystem = (const Filesystem *)object;
+        g_auto(FilesystemAddress) address = { 0 };
+        bool looks = (!was || g_strcmp0(((const Filesystem *)was)->url, filesystem->url) != 0) &&
+                     filesystem_name_check(filesystem->user, filesystem_name(filesystem), NULL) &&
+                     filesystem_check(filesystem, NULL) &&
+                     filesystem_address_parse(filesystem->url, filesystem->properties, &address, NULL) &&
+                     address.type == FILESYSTEM_LOCAL && has_only_this_machine(api);
+        Put *put;
+
+        if (!looks) {
+                engine_put(api->engine, object, by, done, arg);
+                return;
+        }
+        put = g_new0(Put, 1);
+        *put = (Put){ .api = api,
+                      .object = object_ref(object),
+                      .by = g_strdup(by),
+                      .path = g_strdup(address.path),
+                      .done = done,
+                      .arg = arg };
+        engine_find_directory(api->engine, filesystem->user, filesystem_name(filesystem), put->path,
+                              note_directory, put);
+}
+
+/* ---- routes ---- */
+
 #define WHOSE "Of this user (administrators). By default the caller's."
 
 static const HttpParameter user_query[] = { { "user", HTTP_STRING, WHOSE }, { 0 } };

@@ -92,6 +92,10 @@ void api_drop_object(HttpRequest *request, void *arg);
 /* What is shown of a file system besides its fields. */
 void api_add_filesystem(Api *api, const Catalog *catalog, const Object *object, json_t *shown);
 json_t *api_format_home(Api *api, const char *user); /* the user's built-in file system */
+/* engine_put of a file system, new (`was` NULL) or changed. A directory that its URL newly names has to be there, if this
+ * machine is the only one on which jobs run. */
+void api_put_filesystem(Api *api, const Object *was, Object *object, const char *by, EngineDone done,
+                        void *arg);
 
 /* ---- arrays.c ---- */
 
