@@ -120,8 +120,8 @@ entry_points:
     mended = retry(server, first)
     finish(server, mended, "succeeded")
     assert taken(marks) == ["fit"]
-    for earlier in (first, replayed):
-        again = retry(server, earlier)
+    for earlier, about in ((first, {}), (replayed, {}), (mended, {"from": "fit"})):
+        again = retry(server, earlier, **about)
         finish(server, again, "succeeded")
         assert taken(marks) == []
         assert nodes(server, again)["fit"]["message"] == f"reused from run {mended}, step 'fit'"
@@ -215,6 +215,7 @@ def test_the_list_of_entries(server, ann, bob, marks):
     while after is not None:
         reply = ann.get(f"/v1/cache?limit=2{after}").json
         assert len(reply["items"]) <= 2  # a page may be shorter
+        assert not set(of(reply["items"])) & set(paged)
         paged += of(reply["items"])
         after = reply["next"] and f"&after={reply['next']}"
     assert paged == of(listed(ann, "limit=1000"))

@@ -461,6 +461,35 @@ def test_settings_of_the_definition_are_shown_with_each_step(flow, make_fs):
     }
 
 
+def test_the_list_of_the_cache(flow, make_fs):
+    """2.13, 1.8: pages in the order of the entries; filters; only root sees entries of others."""
+    text = named('name: NAME\ncache: {enable: true}\nentry_points:\n  a: {command: "true", loop_argument: [1, 2, 3]}\n')
+    user = flow.make_user("cacher")
+    flow.grant(user, "default-queue")
+    fs, _ = make_fs()
+    mine, other = create(flow, text, fsName=fs), create(flow, text, who=user)
+    for run, who in ((mine, "root"), (other, user)):
+        assert finish(flow, run, who)["status"] == "succeeded"
+
+    def ids(query, who="root"):
+        return [row["cacheID"] for row in caches(flow, f"maxKeys=1000&{query}", who)]
+
+    ours, hers = ids(f"runFilter={mine}"), ids(f"runFilter={other}")
+    assert (len(ours), len(hers)) == (3, 3) and ours == sorted(ours)
+    assert ids(f"runFilter={other},{mine}") == sorted(ours + hers)
+    assert ids(f"userFilter={user}") == hers == ids("", user) == ids("userFilter=root", user)
+    assert set(ours) <= set(ids("userFilter=root")) and not set(hers) & set(ids("userFilter=root"))
+    assert set(ours + hers) <= set(ids(f"userFilter=root,{user}")) <= set(ids(""))
+    assert ids(f"fsFilter={fs}") == ours == ids(f"fsFilter=none,{fs}&userFilter=root")
+    assert ids(f"fsFilter={fs}&runFilter={other}") == [] == ids(f"runFilter={mine}", user) == ids("userFilter=none")
+    assert pages(flow, f"/runCache?runFilter={mine},{other}", "runCacheList", "cacheID") == sorted(ours + hers)
+    assert pages(flow, "/runCache?", "runCacheList", "cacheID", who=user) == hers
+    page = good(flow.get(f"/runCache?runFilter={mine}&maxKeys=3")).json
+    has_keys(page, "maxKeys isTruncated runCacheList")  # all fit
+    assert (page["maxKeys"], page["isTruncated"]) == (3, False)
+    assert good(flow.get("/runCache")).json["maxKeys"] == 50
+
+
 def test_an_artifact_is_deleted(flow, alice, make_fs):
     name, path = make_fs()
     run = create(flow, named(FILES), fsname=name, parameters={"broken": "/none"})
@@ -748,6 +777,11 @@ REFUSED = [
     case("2.12 maxKeys", "GET", "/run?maxKeys=0", None, "InvalidURI"),
     case("2.14 POST not JSON", "POST", "/pipeline", "{", "InvalidHTTPRequest"),
     case("2.14 POST nothing", "POST", "/pipeline", {}, "InvalidArguments"),
+    case("2.13 GET maxKeys 0", "GET", "/runCache?maxKeys=0", None, "InvalidURI"),
+    case("2.13 GET maxKeys 1001", "GET", "/runCache?maxKeys=1001", None, "InvalidURI"),
+    case("2.13 GET maxKeys text", "GET", "/runCache?maxKeys=x", None, "InvalidURI"),
+    case("2.13 GET marker", "GET", "/runCache?marker=zz", None, "InvalidMarker"),
+    case("2.13 GET maxKeys and marker", "GET", "/runCache?marker=zz&maxKeys=0", None, "InvalidURI"),
     case("2.14 POST both", "POST", "/pipeline", {"yamlRaw": coded(SHORT), "fsname": "x"}, "InvalidArguments"),
     case("2.14 POST desc", "POST", "/pipeline", {"yamlRaw": coded(SHORT), "desc": "x" * 257}, "InvalidArguments"),
     case("2.14 POST base64", "POST", "/pipeline", {"yamlRaw": "%%"}, "Decode base64"),
