@@ -10,9 +10,10 @@ import tarfile
 import time
 
 import pytest
-from conftest import Server, wait_for
+from conftest import PATIENCE, Server, wait_for
 from people import Person
 from seeds import noise
+from test_run_files import create, post
 
 DAY = 24 * 3600
 RULES = ("--gc", "uploads=7d,1Gi", "--gc", "packages=30d,100Gi", "--gc", "logs=90d", "--gc", "environments=30d,100Gi")
@@ -152,6 +153,28 @@ def test_a_package_that_an_open_job_has_stays(kept):
     assert kept.server.wait(held["id"])["state"] == "succeeded"
     assert kept.server.member_log(held["id"]) == "open"
     kept.removes(kept.state / "packages" / package)
+
+
+def test_packages_of_a_paused_run_stay(kept):
+    """That of the run, and those that its steps name, also after a restart of the server."""
+    own, named = kept.package(kept.ann, f=b"own"), kept.package(kept.ann, f=b"named")
+    text = f"""name: kept
+entry_points:
+  a: {{command: cat f}}
+  b: {{deps: a, command: cat f, package: {named}}}
+  c: {{deps: a, command: cat f, package: {named}}}
+"""
+    run = create(kept.ann, text, package=own, break_before=["a"])
+    wait_for(lambda: kept.ann.get(f"/v1/runs/{run}").json["paused"] == 1, PATIENCE, "the pause")
+    age(99, *[path for each in (own, named) for path in (kept.mark(kept.ann, each), kept.state / "packages" / each)])
+    assert not kept.would_go()
+    kept.server.stop()
+    kept.server.start()
+    assert not kept.would_go()
+    assert post(kept.ann, f"/v1/runs/{run}/continue", {}).status == 200
+    wait_for(lambda: kept.ann.get(f"/v1/runs/{run}").json["state"] == "succeeded", PATIENCE, "the end of the run")
+    age(99, *[path for each in (own, named) for path in (kept.mark(kept.ann, each), kept.state / "packages" / each)])
+    kept.removes(*[kept.state / "packages" / each for each in (own, named)])
 
 
 def test_logs_of_jobs_that_have_ended(kept):

@@ -30,6 +30,22 @@ static void find_filesystems(RunPlan *plan)
                                        &definition->mounts[component_extra(definition, i)->mounts + k]);
 }
 
+static void add_package(RunPlan *plan, GHashTable *seen, const char *hash)
+{
+        if (hash && *hash && g_hash_table_add(seen, (gpointer)hash))
+                g_ptr_array_add(plan->packages, (gpointer)hash);
+}
+
+static void find_packages(RunPlan *plan)
+{
+        const Definition *definition = plan->definition;
+        g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash, g_str_equal);
+
+        add_package(plan, seen, plan->package);
+        for (guint32 i = DEFINITION_FIRST; i < definition->n_components; i++)
+                add_package(plan, seen, definition_text(definition, component_extra(definition, i)->package));
+}
+
 static bool has_outputs(const Definition *definition)
 {
         guint32 end = definition->components[definition->n_components].variables;
@@ -88,6 +104,8 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         plan->queue = g_strdup(json_string_value(json_object_get(request, "queue")));
         plan->other_queue = g_strdup(json_string_value(json_object_get(request, "queue_default")));
         plan->package = g_strdup(json_string_value(json_object_get(request, "package")));
+        plan->packages = g_ptr_array_new();
+        find_packages(plan);
         plan->package_name = g_strdup(json_string_value(json_object_get(request, "package_name")));
         plan->requirements = g_strdup(json_string_value(json_object_get(request, "requirements")));
         return plan;
@@ -104,6 +122,7 @@ static void clear_plan(gpointer data)
 
         g_hash_table_unref(plan->lists);
         g_ptr_array_unref(plan->filesystems);
+        g_ptr_array_unref(plan->packages);
         definition_free(plan->definition);
         g_free(plan->queue);
         g_free(plan->other_queue);

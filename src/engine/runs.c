@@ -244,16 +244,16 @@ LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan)
                 run_plan_publish(engine, record->id, plan);
         g_hash_table_insert(engine->runs, &record->seq, live);
         g_hash_table_insert(engine->runs_by_id, record->id, live);
-        if (plan && plan->package)
-                views_hold_package(engine->views, plan->package, true);
+        if (plan)
+                views_hold_packages(engine->views, plan->packages, true);
         schedules_run_entered(engine, record);
         return live;
 }
 
 static void leave(Engine *engine, LiveRun *live)
 {
-        if (live->plan && live->plan->package)
-                views_hold_package(engine->views, live->plan->package, false);
+        if (live->plan)
+                views_hold_packages(engine->views, live->plan->packages, false);
         if (live->due)
                 g_queue_remove(&engine->due_runs, live);
         leave_owner(engine, live);

@@ -59,10 +59,11 @@ struct RunPlan {
         gsize memory;      /* about how many bytes it takes, with the lists */
         GPtrArray *
                 filesystems; /* char, borrowed from the definition: all that it names, each once; the main one first */
-        bool artifacts;    /* a step has outputs */
-        bool caches;       /* the cache is on for a step */
-        char *queue;       /* that the request names, for steps that name none; or NULL */
-        char *other_queue; /* ... if the request names none; or NULL: QUEUE_DEFAULT */
+        GPtrArray *packages; /* char, borrowed: that of the request, and those that steps name, each once */
+        bool artifacts;      /* a step has outputs */
+        bool caches;         /* the cache is on for a step */
+        char *queue;         /* that the request names, for steps that name none; or NULL */
+        char *other_queue;   /* ... if the request names none; or NULL: QUEUE_DEFAULT */
         char *package, *package_name,
                 *requirements; /* of the directory that was sent with the run; or NULL */
 };

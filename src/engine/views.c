@@ -189,10 +189,11 @@ static void note_package(Views *views, const Job *was, const Job *now)
         count_package(views, now->spec->package, is_open(now) - is_open(was));
 }
 
-void views_hold_package(Views *views, const char *hash, bool holds)
+void views_hold_packages(Views *views, const GPtrArray *hashes, bool hold)
 {
         g_rw_lock_writer_lock(&views->lock);
-        count_package(views, hash, holds ? 1 : -1);
+        for (guint i = 0; i < hashes->len; i++)
+                count_package(views, hashes->pdata[i], hold ? 1 : -1);
         g_rw_lock_writer_unlock(&views->lock);
 }
 

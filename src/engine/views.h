@@ -57,8 +57,8 @@ bool views_array_open(Views *views, gint64 array_seq, int *ret_open, gint64 *ret
 
 /* The hashes (char *) of the packages that open jobs and runs use, as a set; the caller's. */
 GHashTable *views_packages(Views *views);
-/* A run that has not ended uses the package, or ends. */
-void views_hold_package(Views *views, const char *hash, bool holds);
+/* A run that has not ended uses these packages, each once, or ends. */
+void views_hold_packages(Views *views, const GPtrArray *hashes, bool hold);
 
 /* Watchers are called under their own lock. After views_unwatch returned none is called. A watcher must not
  * call views_unwatch itself. */
