@@ -344,3 +344,34 @@ def test_pages(server, ann):
         found += page["items"]
         after = page["next"]
     assert found == every and len(every) == 6 + 5  # outputs; inputs of square (3), sum and checked
+
+
+def outputs_of(person, run):
+    items = person.get(f"/v1/artifacts?run={run}&type=output").json["items"]
+    return {(item["name"], item["path"]) for item in items}
+
+
+@needs_root
+def test_a_retry_lists_what_it_kept(server, ann):
+    """The files of kept steps, also of items of a loop, lie where the run that is retried wrote them."""
+    text = """name: kept
+fs_options: {main_fs: {name: home}}
+entry_points:
+  part: {command: 'echo {{PF_LOOP_ARGUMENT}} > {{out}}', loop_argument: [1, 2], artifacts: {output: [out]}}
+  join:
+    deps: part
+    command: cat $(echo {{all}} | tr , ' ') > {{sum}}
+    artifacts: {input: {all: "{{part.out}}"}, output: [sum]}
+"""
+    first = create(ann, text)
+    finish(server, first, "succeeded")
+    reply = post(ann, f"/v1/runs/{first}/retry", {"from": "join"})
+    second = reply.json["id"]
+    finish(server, second, "succeeded")
+    third = post(ann, f"/v1/runs/{second}/retry", {"from": "join"}).json["id"]
+    finish(server, third, "succeeded")
+    parts = {found for found in outputs_of(ann, first) if found[0] == "out"}
+    assert len(parts) == 2 and len(outputs_of(ann, first)) == 3
+    for again in (second, third):
+        found = outputs_of(ann, again)
+        assert len(found) == 3 and parts <= found and not found <= outputs_of(ann, first)

@@ -59,17 +59,19 @@ static guint n_rows(const RunKept *kept)
         return kept->nodes->len + kept->children->len;
 }
 
-static void take_node(Engine *engine, gint64 run, const RunNodeRecord *row)
+/* True: it has outputs, which are listed as artifacts of the new run, too. */
+static bool take_node(Engine *engine, LiveRun *live, const RunNodeRecord *row)
 {
         RunNodeRecord *copy = g_memdup2(row, sizeof *row);
 
-        copy->run = run;
+        copy->run = live->record->seq;
         copy->message = g_strdup(row->message);
         copy->reuse = g_strdup(row->reuse);
         copy->job_id = copy->made_id = NULL;
         if (!node_is_final((NodeState)row->state)) /* a DAG that goes on */
                 copy->started = engine->batch.now;
         g_ptr_array_add(engine->batch.run_nodes, copy);
+        return row->job && row->state == NODE_SUCCEEDED && runs_record_outputs(engine, live, row->node);
 }
 
 static void take_child(Engine *engine, gint64 run, const RunChildRecord *row)
@@ -84,17 +86,18 @@ static void take_child(Engine *engine, gint64 run, const RunChildRecord *row)
 bool runs_take_kept(Engine *engine, LiveRun *live, guint *budget)
 {
         const RunKept *kept = live->kept;
-        guint n = MIN(*budget * RUN_ROWS_PER_STEP, n_rows(kept) - live->kept_at);
+        guint spent = 0; /* in rows; the outputs of a node are rendered, which is a step */
 
-        *budget -= (n + RUN_ROWS_PER_STEP - 1) / RUN_ROWS_PER_STEP;
-        for (; n > 0; n--, live->kept_at++) {
+        for (; live->kept_at < n_rows(kept) && spent < *budget * RUN_ROWS_PER_STEP;
+             live->kept_at++, spent++) {
                 guint at = live->kept_at;
 
-                if (at < kept->nodes->len)
-                        take_node(engine, live->record->seq, kept->nodes->pdata[at]);
-                else
+                if (at >= kept->nodes->len)
                         take_child(engine, live->record->seq, kept->children->pdata[at - kept->nodes->len]);
+                else if (take_node(engine, live, kept->nodes->pdata[at]))
+                        spent += RUN_ROWS_PER_STEP;
         }
+        *budget -= MIN(*budget, (spent + RUN_ROWS_PER_STEP - 1) / RUN_ROWS_PER_STEP);
         return live->kept_at < n_rows(kept);
 }
 

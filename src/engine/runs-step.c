@@ -117,12 +117,15 @@ static bool has_outputs(const LiveRun *live, guint32 node)
         return false;
 }
 
-void runs_record_outputs(Engine *engine, LiveRun *live, guint32 node)
+bool runs_record_outputs(Engine *engine, LiveRun *live, guint32 node)
 {
         g_auto(Rendered) rendered = { 0 };
 
-        if (has_outputs(live, node) && runs_render(live, node, NULL, &rendered, NULL))
+        if (!has_outputs(live, node))
+                return false;
+        if (runs_render(live, node, NULL, &rendered, NULL))
                 record_artifacts(engine, live, node, true, rendered.outputs);
+        return true;
 }
 
 /* A limit of open jobs passes: the step waits. */

@@ -308,5 +308,6 @@ void runs_stop_step(const RunActor *actor, guint32 node);
 void runs_start_again(const RunActor *actor);
 /* Submits the jobs of the nodes in `prepared`, as many as the budget allows. */
 void runs_start_prepared(const RunActor *actor);
-/* Records the outputs of a node, whose job has succeeded. Its inputs were recorded when the job was submitted. */
-void runs_record_outputs(Engine *engine, LiveRun *live, guint32 node);
+/* Records the outputs of a node, whose job has succeeded. Its inputs were recorded when the job was submitted. False: it has
+ * none. */
+bool runs_record_outputs(Engine *engine, LiveRun *live, guint32 node);
