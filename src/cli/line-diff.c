@@ -1,50 +1,143 @@
-/* Lines that differ (see line-diff.h): what is equal at both ends is left out; the rest is compared by the longest common
- * subsequence. */
+/* Lines that differ (see line-diff.h): what is equal at both ends is left out; the rest is compared by Myers' algorithm ("An
+ * O(ND) Difference Algorithm and Its Variations", 1986), whose time grows with the number of lines that differ. */
 #include "cli/line-diff.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+/* A text as lines. Equal lines have equal numbers. */
 typedef struct {
-        char **a, **b;
-        guint first;      /* lines that are equal at the begin */
-        guint n, m;       /* lines behind them that are compared */
-        guint32 *lengths; /* (n + 1) * (m + 1): of the longest common subsequence of the rests */
+        char **lines;
+        guint32 *ids;
+        guint n;
+        bool *alone; /* of each line: it is only in this text */
+} Side;
+
+typedef struct {
+        Side a, b;
+        guint first, last; /* lines that are equal at the begin and at the end */
         GPtrArray *out;
         guint shown;  /* lines of `b` that were written or passed */
         guint behind; /* so many equal lines may follow */
         bool any;
 } Diff;
 
-static char **lines_of(const char *text, guint *ret_n)
+static void side_read(Side *side, const char *text, GHashTable *known)
 {
-        char **lines = g_strsplit(text, "\n", -1);
+        side->lines = g_strsplit(text, "\n", -1);
+        side->n = g_strv_length(side->lines);
+        if (side->n > 0 && !*side->lines[side->n - 1]) /* the last newline ends a line */
+                side->n--;
+        side->ids = g_new(guint32, side->n + 1);
+        side->alone = g_new0(bool, side->n + 1);
+        for (guint i = 0; i < side->n; i++) {
+                gpointer id;
 
-        *ret_n = g_strv_length(lines);
-        if (*ret_n > 0 && !*lines[*ret_n - 1]) /* the last newline ends a line */
-                (*ret_n)--;
-        return lines;
+                if (!g_hash_table_lookup_extended(known, side->lines[i], NULL, &id)) {
+                        id = GUINT_TO_POINTER(g_hash_table_size(known));
+                        g_hash_table_insert(known, side->lines[i], id);
+                }
+                side->ids[i] = GPOINTER_TO_UINT(id);
+        }
 }
 
-static guint32 *length_at(const Diff *diff, guint i, guint k)
+static void side_clear(Side *side)
 {
-        return &diff->lengths[(gsize)i * (diff->m + 1) + k];
+        g_strfreev(side->lines);
+        g_free(side->ids);
+        g_free(side->alone);
 }
 
-static bool same(const Diff *diff, guint i, guint k)
+/* ---- which lines ---- */
+
+/* Of the lines that are compared, the ends of the furthest ways with each number of edits: reach[d][k + d] is how many lines of
+ * `a` such a way has passed on diagonal k, where it has passed k lines less of `b`. */
+typedef struct {
+        const guint32 *a, *b;
+        int n, m;
+        GPtrArray *reach; /* int *, of 2d + 1 */
+} Search;
+
+/* One edit from the ways with one edit less: a line of `b` is new, or one of `a` is gone. */
+static int begin_of(const Search *search, int d, int k, bool *ret_gone)
 {
-        return strcmp(diff->a[diff->first + i], diff->b[diff->first + k]) == 0;
+        const int *last = d > 0 ? search->reach->pdata[d - 1] : NULL;
+        int added = last && k < d - 1 ? last[k + d] : -1,
+            gone = last && k > -d + 1 ? last[k + d - 2] + 1 : -1;
+
+        *ret_gone = gone > added;
+        return last ? MAX(added, gone) : 0;
 }
 
-static void measure(Diff *diff)
+/* True: this way has reached both ends. */
+static bool extend(const Search *search, int d, int k, int *ways, gint64 *work)
 {
-        diff->lengths = g_new0(guint32, (gsize)(diff->n + 1) * (diff->m + 1));
-        for (guint i = diff->n; i-- > 0;)
-                for (guint k = diff->m; k-- > 0;)
-                        *length_at(diff, i, k) = same(diff, i, k) ? *length_at(diff, i + 1, k + 1) + 1
-                                                                  : MAX(*length_at(diff, i + 1, k),
-                                                                        *length_at(diff, i, k + 1));
+        bool gone;
+        int x = begin_of(search, d, k, &gone), from = x;
+
+        while (x < search->n && x - k < search->m && search->a[x] == search->b[x - k])
+                x++;
+        *work += 1 + x - from;
+        ways[k + d] = x;
+        return x >= search->n && x - k >= search->m;
 }
+
+/* The number of edits; -1: too many. */
+static int find_edits(Search *search)
+{
+        gint64 work = 0;
+
+        for (int d = 0; d <= LINE_DIFF_EDITS && work <= LINE_DIFF_WORK; d++) {
+                int *ways = g_new(int, 2 * d + 1);
+
+                g_ptr_array_add(search->reach, ways);
+                for (int k = -d; k <= d; k += 2)
+                        if (extend(search, d, k, ways, &work))
+                                return d;
+                for (int k = -d + 1; k < d; k += 2) /* of the other parity: no way has this number of edits */
+                        ways[k + d] = -1;
+        }
+        return -1;
+}
+
+/* Back from both ends, one edit after the other. */
+static void mark_edits(const Search *search, int d, bool *gone, bool *added)
+{
+        for (int k = search->n - search->m; d > 0; d--) {
+                bool is_gone;
+                int x = begin_of(search, d, k, &is_gone);
+
+                if (is_gone)
+                        gone[x - 1] = true;
+                else
+                        added[x - k - 1] = true;
+                k += is_gone ? -1 : 1;
+        }
+}
+
+static void mark_all(bool *alone, guint n)
+{
+        for (guint i = 0; i < n; i++)
+                alone[i] = true;
+}
+
+static void compare(Diff *diff)
+{
+        const guint first = diff->first, n = diff->a.n - first - diff->last,
+                    m = diff->b.n - first - diff->last;
+        g_autoptr(GPtrArray) reach = g_ptr_array_new_with_free_func(g_free);
+        Search search = { diff->a.ids + first, diff->b.ids + first, (int)n, (int)m, reach };
+        int edits = find_edits(&search);
+
+        if (edits >= 0) {
+                mark_edits(&search, edits, diff->a.alone + first, diff->b.alone + first);
+                return;
+        }
+        mark_all(diff->a.alone + first, n);
+        mark_all(diff->b.alone + first, m);
+}
+
+/* ---- the text ---- */
 
 static void put_line(Diff *diff, char sign, const char *line)
 {
@@ -59,7 +152,7 @@ static void put_context(Diff *diff, guint k)
         if (!diff->any || from > diff->shown)
                 g_ptr_array_add(diff->out, g_strdup_printf("@@ line %u", from + 1));
         for (guint i = from; i < k; i++)
-                put_line(diff, ' ', diff->b[i]);
+                put_line(diff, ' ', diff->b.lines[i]);
         diff->shown = MAX(diff->shown, k);
         diff->any = true;
 }
@@ -69,64 +162,53 @@ static void put_behind(Diff *diff, guint k)
 {
         if (diff->behind == 0)
                 return;
-        put_line(diff, ' ', diff->b[k]);
+        put_line(diff, ' ', diff->b.lines[k]);
         diff->shown = k + 1;
         diff->behind--;
 }
 
-/* The next line of `a` is not in `b`, rather than the other way round. */
-static bool is_removed(const Diff *diff, guint i, guint k)
+static void write_lines(Diff *diff)
 {
-        return i < diff->n &&
-               (k == diff->m || !diff->lengths || *length_at(diff, i + 1, k) >= *length_at(diff, i, k + 1));
-}
+        guint i = diff->first, k = diff->first;
 
-/* `end` is the number of lines of `b`. */
-static void write_lines(Diff *diff, guint end)
-{
-        guint i = 0, k = 0;
+        while (i < diff->a.n - diff->last || k < diff->b.n - diff->last) {
+                bool gone = i < diff->a.n - diff->last && diff->a.alone[i];
 
-        while (i < diff->n || k < diff->m) {
-                guint at = diff->first + k;
-
-                if (diff->lengths && i < diff->n && k < diff->m && same(diff, i, k)) {
-                        put_behind(diff, at);
+                if (!gone && !(k < diff->b.n && diff->b.alone[k])) {
+                        put_behind(diff, k++);
                         i++;
-                        k++;
                         continue;
                 }
-                put_context(diff, at);
+                put_context(diff, k);
                 diff->behind = LINE_DIFF_CONTEXT;
-                if (is_removed(diff, i, k)) {
-                        put_line(diff, '-', diff->a[diff->first + i++]);
+                if (gone) {
+                        put_line(diff, '-', diff->a.lines[i++]);
                 } else {
-                        put_line(diff, '+', diff->b[at]);
-                        diff->shown = at + 1;
-                        k++;
+                        put_line(diff, '+', diff->b.lines[k++]);
+                        diff->shown = k;
                 }
         }
-        for (guint at = diff->first + diff->m; at < end && diff->behind > 0; at++)
-                put_behind(diff, at);
+        for (; k < diff->b.n && diff->behind > 0; k++)
+                put_behind(diff, k);
 }
 
 GPtrArray *line_diff(const char *a, const char *b)
 {
-        guint n, m, last = 0;
         Diff diff = { .out = g_ptr_array_new_with_free_func(g_free) };
-        g_auto(GStrv) left = lines_of(a, &n), right = lines_of(b, &m);
+        g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal); /* line -> its number */
+        guint least;
 
-        diff.a = left;
-        diff.b = right;
-        while (diff.first < MIN(n, m) && strcmp(left[diff.first], right[diff.first]) == 0)
+        side_read(&diff.a, a, known);
+        side_read(&diff.b, b, known);
+        least = MIN(diff.a.n, diff.b.n);
+        while (diff.first < least && diff.a.ids[diff.first] == diff.b.ids[diff.first])
                 diff.first++;
-        while (last < MIN(n, m) - diff.first && strcmp(left[n - 1 - last], right[m - 1 - last]) == 0)
-                last++;
-        diff.n = n - diff.first - last;
-        diff.m = m - diff.first - last;
-        if ((guint64)(diff.n + 1) * (diff.m + 1) <= LINE_DIFF_CELLS)
-                measure(&diff);
-        if (diff.n + diff.m > 0)
-                write_lines(&diff, m);
-        g_free(diff.lengths);
+        while (diff.last < least - diff.first &&
+               diff.a.ids[diff.a.n - 1 - diff.last] == diff.b.ids[diff.b.n - 1 - diff.last])
+                diff.last++;
+        compare(&diff);
+        write_lines(&diff);
+        side_clear(&diff.a);
+        side_clear(&diff.b);
         return diff.out;
 }

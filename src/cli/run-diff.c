@@ -387,13 +387,19 @@ void run_diff_paths(const json_t *diff, const json_t *artifact, char **ret_a, ch
 
 /* ---- steps ---- */
 
-/* ms; -1: none, since it never began, still runs, or is kept. */
+/* All its instances have results that the cache gave. */
+static bool is_cached(const json_t *step)
+{
+        return int_of(step, "cached") > 0 && int_of(step, "cached") == int_of(step, "count");
+}
+
+/* ms; -1: none, since it never began, still runs, is kept, or the cache gave it. */
 static gint64 time_taken(const json_t *step)
 {
         gint64 begun = step ? time_of(step, "started_at") : 0,
                ended = step ? time_of(step, "finished_at") : 0;
 
-        return begun && ended ? MAX(ended - begun, 0) : -1;
+        return begun && ended && !is_cached(step) ? MAX(ended - begun, 0) : -1;
 }
 
 static json_t *format_step(const json_t *step)
@@ -402,9 +408,10 @@ static json_t *format_step(const json_t *step)
 
         if (!step)
                 return json_null();
-        return json_pack("{s:s, s:I, s:I, s:O, s:o, s:b}", "state", text_of(step, "state"), "count",
+        return json_pack("{s:s, s:I, s:I, s:I, s:O, s:o, s:b}", "state", text_of(step, "state"), "count",
                          (json_int_t)int_of(step, "count"), "kept", (json_int_t)int_of(step, "kept"),
-                         "states", json_object_get(step, "states"), "ms",
+                         "cached", (json_int_t)int_of(step, "cached"), "states",
+                         json_object_get(step, "states"), "ms",
                          taken >= 0 ? json_integer(taken) : json_null(), "loop",
                          (int)json_is_true(json_object_get(step, "loop")));
 }
@@ -687,7 +694,19 @@ static char *step_cell(const json_t *step)
         } else if (int_of(step, "kept") > 0) {
                 g_string_append(text, ", kept");
         }
+        if (is_cached(step))
+                g_string_append(text, ", from the cache");
+        else if (int_of(step, "cached") > 0)
+                g_string_append_printf(text, ", %" G_GINT64_FORMAT " from the cache", int_of(step, "cached"));
         return g_string_free(text, FALSE);
+}
+
+/* The cache gave it in one of the runs only. */
+static bool cache_differs(const json_t *step)
+{
+        const json_t *a = json_object_get(step, "a"), *b = json_object_get(step, "b");
+
+        return !json_is_null(a) && !json_is_null(b) && is_cached(a) != is_cached(b);
 }
 
 /* Noise is no difference. */
@@ -717,7 +736,7 @@ static void print_steps(const Printing *printing)
                                 : g_strdup("");
 
                 if (printing->most != G_MAXINT && !json_is_true(json_object_get(step, "differs")) &&
-                    !duration_differs(step))
+                    !duration_differs(step) && !cache_differs(step))
                         same++;
                 else if (rows++ < printing->most)
                         table_row(table, (const char *const[]){ text_of(step, "path"), a, b, ratio });

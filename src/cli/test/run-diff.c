@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/test/quoted.h"
+#include "base/test/seed.h"
 #include "cli/line-diff.h"
 #include "cli/listing.h"
 
@@ -33,6 +34,62 @@ static void test_lines(void)
                 joined = g_strjoinv("|", (char **)lines->pdata);
                 g_assert_cmpstr(joined, ==, texts[i].lines);
         }
+}
+
+/* How many lines of one letter differ at least, by a naive search. */
+static guint fewest(const char *a, const char *b)
+{
+        if (!*a || !*b)
+                return (guint)(strlen(a) + strlen(b)) / 2;
+        if (*a == *b)
+                return fewest(a + 2, b + 2);
+        return 1 + MIN(fewest(a + 2, b), fewest(a, b + 2));
+}
+
+static void test_random_lines(void)
+{
+        g_autoptr(GRand) rand = g_rand_new_with_seed(seed_of_test());
+
+        for (int round = 0; round < 2000; round++) {
+                char a[2 * 7 + 1] = "", b[2 * 7 + 1] = "";
+                g_autoptr(GPtrArray) lines = NULL;
+                gint64 n = 0, balance = 0;
+
+                for (int i = g_rand_int_range(rand, 0, 8); i > 0; i--)
+                        g_strlcat(a,
+                                  (const char *const[]){ "a\n", "b\n", "c\n" }[g_rand_int_range(rand, 0, 3)],
+                                  sizeof a);
+                for (int i = g_rand_int_range(rand, 0, 8); i > 0; i--)
+                        g_strlcat(b,
+                                  (const char *const[]){ "a\n", "b\n", "c\n" }[g_rand_int_range(rand, 0, 3)],
+                                  sizeof b);
+                lines = line_diff(a, b);
+                for (guint i = 0; i < lines->len; i++) {
+                        char sign = *(const char *)lines->pdata[i];
+
+                        n += sign == '-' || sign == '+';
+                        balance += sign == '+' ? 1 : sign == '-' ? -1 : 0;
+                }
+                g_assert_cmpint(n, ==, fewest(a, b));
+                g_assert_cmpint(balance, ==, ((gint64)strlen(b) - (gint64)strlen(a)) / 2);
+        }
+}
+
+/* Two changes far apart in a long text. */
+static void test_long_text(void)
+{
+        g_autoptr(GString) a = g_string_new(NULL), b = g_string_new(NULL);
+        g_autoptr(GPtrArray) lines = NULL;
+        g_autofree char *joined = NULL;
+
+        for (int i = 1; i <= 100000; i++) {
+                g_string_append_printf(a, "%d\n", i);
+                g_string_append_printf(b, "%d\n", i == 7 || i == 99990 ? -i : i);
+        }
+        lines = line_diff(a->str, b->str);
+        g_ptr_array_add(lines, NULL);
+        joined = g_strjoinv("|", (char **)lines->pdata);
+        g_assert_cmpstr(joined, ==, "@@ line 6| 6|-7|+-7| 8|@@ line 99989| 99989|-99990|+-99990| 99991");
 }
 
 /* Too many lines to be compared one by one are replaced as a whole. */
@@ -173,6 +230,26 @@ static void test_different(void)
                         "  b     succeeded, 1m 00s  failed, 20.0 s         0.33\n");
 }
 
+/* A step that the cache gave has no time to compare. */
+static void test_cached(void)
+{
+        Text cached = first;
+        g_autoptr(json_t) diff = NULL;
+        g_autofree char *lines = NULL;
+
+        cached.steps = "{'items':[" STEP(
+                "a", "succeeded",
+                "00:10") ",{'path':'b','type':'step','state':'succeeded','loop':false,"
+                         "'count':1,'states':{'succeeded':1},'kept':0,'cached':1,'started_at':'2026-03-01T10:00:10.000Z',"
+                         "'finished_at':'2026-03-01T10:00:10.000Z'}],'partial':false}";
+        diff = diff_of(&first, &cached);
+        lines = print(diff, false);
+        g_assert_true(json_is_true(json_object_get(diff, "same")));
+        g_assert_nonnull(strstr(lines, "  STEP  A                  B                          TIME B/A\n"
+                                       "  b     succeeded, 1m 00s  succeeded, from the cache         -\n"
+                                       "  1 other component: the same states"));
+}
+
 static void test_same(void)
 {
         g_autoptr(json_t) diff = diff_of(&first, &first);
@@ -219,8 +296,11 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/run-diff/lines", test_lines);
+        g_test_add_func("/cli/run-diff/random lines", test_random_lines);
+        g_test_add_func("/cli/run-diff/long text", test_long_text);
         g_test_add_func("/cli/run-diff/many lines", test_many_lines);
         g_test_add_func("/cli/run-diff/different", test_different);
+        g_test_add_func("/cli/run-diff/cached", test_cached);
         g_test_add_func("/cli/run-diff/same", test_same);
         g_test_add_func("/cli/run-diff/changed", test_changed);
         return g_test_run();
