@@ -47,15 +47,6 @@ static void free_node(gpointer data)
         g_free(step);
 }
 
-static void free_taken(gpointer data)
-{
-        CacheTaken *taken = data;
-
-        g_free(taken->reuse);
-        json_decref(taken->outputs);
-        g_free(taken);
-}
-
 void runs_cache_enter(LiveRun *live)
 {
         live->cache = g_hash_table_new_full(NULL, NULL, NULL, free_node);
@@ -67,7 +58,7 @@ void runs_cache_leave(LiveRun *live)
 {
         g_clear_pointer(&live->cache, g_hash_table_unref);
         g_clear_pointer(&live->cache_searches_due, g_ptr_array_unref);
-        g_clear_pointer(&live->taken, g_hash_table_unref);
+        g_clear_pointer(&live->taken, run_taken_free);
         runs_cache_leave_waits(live);
 }
 
@@ -155,8 +146,7 @@ static void miss(const RunActor *actor, CacheSearch *search, CacheNode *step)
 
         set_body(search);
         step->phase = CACHE_MISSED;
-        if (live->taken)
-                g_hash_table_remove(live->taken, GUINT_TO_POINTER(search->node));
+        run_taken_remove(live->taken, search->node);
         cache_entry_free(step->entry);
         step->entry = cache_entry_copy(search->wish);
         g_free(step->unknown);
@@ -219,33 +209,17 @@ void runs_cache_go_on(Engine *engine)
         runs_cache_settle_ended(engine);
 }
 
-static CacheTaken *taken_new(const CacheEntry *found)
-{
-        CacheTaken *taken = g_new0(CacheTaken, 1);
-        g_autoptr(json_t) body = json_parse(found->body, strlen(found->body), NULL);
-        g_autoptr(json_t) reuse = json_pack("{s:s, s:s, s:s, s:I}", "run", found->run_id, "step", found->step,
-                                            "job", found->job_id, "entry", (json_int_t)found->seq);
-
-        taken->run = found->run;
-        taken->job = found->job;
-        taken->outputs = json_incref(json_object_get(body, "outputs"));
-        json_object_set(reuse, "outputs", taken->outputs);
-        taken->reuse = json_format(reuse);
-        return taken;
-}
-
 /* The node ends as that job did. */
 static void take(const RunActor *actor, const CacheSearch *search)
 {
         LiveRun *live = actor->live;
         const CacheEntry *found = search->found;
         bool ok = found->job_state == JOB_SUCCEEDED;
-
-        CacheTaken *taken = taken_new(found);
+        const CacheTaken *taken;
 
         if (!live->taken)
-                live->taken = g_hash_table_new_full(NULL, NULL, NULL, free_taken);
-        g_hash_table_replace(live->taken, GUINT_TO_POINTER(search->node), taken);
+                live->taken = run_taken_new();
+        taken = run_taken_put(live->taken, search->node, found);
         live->record->size += (gint64)strlen(taken->reuse);
         runs_say(live, search->node,
                  g_strdup_printf("reused from run %s, step '%s'%s", found->run_id, found->step,
@@ -319,14 +293,9 @@ void runs_cache_settle(LiveRun *live)
 
 /* ---- what was taken ---- */
 
-static const CacheTaken *find_taken(const LiveRun *live, guint32 node)
-{
-        return live->taken ? g_hash_table_lookup(live->taken, GUINT_TO_POINTER(node)) : NULL;
-}
-
 char *runs_cache_output(const LiveRun *live, guint32 node, const char *name)
 {
-        const CacheTaken *taken = find_taken(live, node);
+        const CacheTaken *taken = run_taken_find(live->taken, node);
 
         /* after a commit that failed, its job may be another one */
         return taken && run_node(live->machine, node)->job == taken->job
@@ -336,50 +305,10 @@ char *runs_cache_output(const LiveRun *live, guint32 node, const char *name)
 
 void runs_cache_mark(const LiveRun *live, RunNodeRecord *row)
 {
-        const CacheTaken *taken = find_taken(live, row->node);
+        const CacheTaken *taken = run_taken_find(live->taken, row->node);
 
         if (!taken || row->job != taken->job)
                 return;
         row->made_by = taken->run;
         row->reuse = g_strdup(taken->reuse);
-}
-
-bool runs_cache_uses(const LiveRun *live, gint64 seq)
-{
-        GHashTableIter iter;
-        gpointer value;
-
-        if (!live->taken)
-                return false;
-        g_hash_table_iter_init(&iter, live->taken);
-        while (g_hash_table_iter_next(&iter, NULL, &value))
-                if (((const CacheTaken *)value)->run == seq)
-                        return true;
-        return false;
-}
-
-GHashTable *runs_cache_restore(const GPtrArray *nodes, guint from, gint64 run)
-{
-        GHashTable *all = NULL;
-
-        for (guint i = from; i < nodes->len; i++) {
-                const RunNodeRecord *row = nodes->pdata[i];
-                g_autoptr(json_t) reuse = NULL;
-                CacheTaken *taken;
-
-                if (row->run > run)
-                        break;
-                if (row->run < run || !row->reuse)
-                        continue;
-                reuse = json_parse(row->reuse, strlen(row->reuse), NULL);
-                taken = g_new0(CacheTaken, 1);
-                taken->run = row->made_by;
-                taken->job = row->job;
-                taken->reuse = g_strdup(row->reuse);
-                taken->outputs = json_incref(json_object_get(reuse, "outputs"));
-                if (!all)
-                        all = g_hash_table_new_full(NULL, NULL, NULL, free_taken);
-                g_hash_table_insert(all, GUINT_TO_POINTER(row->node), taken);
-        }
-        return all;
 }

@@ -44,13 +44,6 @@ typedef struct {
         char *unknown;     /* CACHE_MISSED: why nothing was looked up; or NULL */
 } CacheNode;
 
-/* Of a node with a result from the cache. */
-typedef struct {
-        gint64 run, job; /* seqs: whose job it is */
-        char *reuse;     /* as in RunNodeRecord */
-        json_t *outputs; /* name -> path */
-} CacheTaken;
-
 void runs_cache_init(Engine *engine);
 void runs_cache_clear(Engine *engine);
 void runs_cache_enter(LiveRun *live);
@@ -70,10 +63,6 @@ bool runs_cache_waits(const LiveRun *live, guint32 node, gint64 job);
 char *runs_cache_output(const LiveRun *live, guint32 node, const char *name);
 /* Completes the row of a node whose result was taken. */
 void runs_cache_mark(const LiveRun *live, RunNodeRecord *row);
-/* `taken` of a run from its rows, as runs_makers; NULL: none. */
-GHashTable *runs_cache_restore(const GPtrArray *nodes, guint from, gint64 run);
-/* True if the run took results of the run `seq`. */
-bool runs_cache_uses(const LiveRun *live, gint64 seq);
 
 /* ---- runs-cache-wait.c: nodes that wait for jobs ---- */
 

@@ -195,7 +195,7 @@ static LiveRun *load_run(Engine *engine, const RunRecord *stored, RunRows *nodes
                 runs_restore_steps(live);
         if (plan && runs_restore_rows(live, record->seq, nodes, children)) {
                 live->makers = runs_makers(nodes->list, first, record->seq);
-                live->taken = runs_cache_restore(nodes->list, first, record->seq);
+                live->taken = run_taken_restore(nodes->list, first, record->seq);
                 run_restored(live->machine, record->stopping, record->forced);
                 run_keep(live->machine);
                 record->paused = run_paused(live->machine);

@@ -21,7 +21,8 @@ typedef struct {
         RunPlan *plan;
         Run *machine;
         RunKept kept;
-        GHashTable *makers, *taken;
+        GHashTable *makers;
+        RunTaken *taken;
         GHashTable *lists; /* of loops that go on, as in LiveRun */
         gsize read;        /* as in LiveRun */
         gint64 earlier;    /* seq */
@@ -48,7 +49,7 @@ const LiveRun *runs_keeper_of(Engine *engine, gint64 seq)
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 const LiveRun *live = value;
 
-                if (live->record->retry_of == seq || runs_cache_uses(live, seq))
+                if (live->record->retry_of == seq || run_taken_uses(live->taken, seq))
                         return live;
         }
         return NULL;
@@ -194,7 +195,7 @@ static void free_retry(Command *command)
         run_kept_clear(&retry->kept);
         run_free(retry->machine);
         g_clear_pointer(&retry->makers, g_hash_table_unref);
-        g_clear_pointer(&retry->taken, g_hash_table_unref);
+        g_clear_pointer(&retry->taken, run_taken_free);
         g_clear_pointer(&retry->lists, g_hash_table_unref);
         g_clear_pointer(&retry->plan, run_plan_unref);
         json_decref(retry->edits);
@@ -366,7 +367,7 @@ static bool build_machine(RetryRun *retry, GError **error)
         run_restored(retry->machine, false, false);
         run_keep(retry->machine);
         retry->makers = live.makers = runs_makers(retry->kept.nodes, 0, 0);
-        retry->taken = live.taken = runs_cache_restore(retry->kept.nodes, 0, 0);
+        retry->taken = live.taken = run_taken_restore(retry->kept.nodes, 0, 0);
         count_reuse(retry);
         runs_keep_lists(&live);
         render_memo_clear(&live.memo);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "engine/run-plan.h"
+#include "engine/runs-taken.h"
 #include "engine/state.h"
 #include "model/run-record.h"
 #include "pipeline/items.h"
@@ -122,7 +123,7 @@ typedef struct LiveRun {
                 cache_waits; /* seq of a job -> CacheWait: nodes that wait for its end, see runs-cache-wait.c */
         GPtrArray *cache_waits_dirty; /* of these: changed in this batch */
         GQueue cache_ended;           /* ... those whose job has ended */
-        GHashTable *taken;            /* node -> CacheTaken: of results from the cache; NULL: none */
+        RunTaken *taken;              /* results from the cache; NULL: none */
         RunBreaks *breaks;            /* what record->control says; or NULL */
         json_t *edits;                /* parameters that were changed, as in RenderContext; or NULL */
         GArray *paused;               /* guint32: children that have paused in this batch, for the event */
