@@ -64,11 +64,11 @@ static void append_option(GString *out, const PaddleFlowParam *option)
                 g_string_append_printf(out, "  %s\n  %*s%s\n", left->str, HELP_INDENT - 2, "", right);
 }
 
-static char *command_help(const PaddleFlowCommand *command)
+static char *command_help(const char *group, const PaddleFlowCommand *command)
 {
         g_autoptr(GString) out = g_string_new(NULL);
 
-        append_usage(out, command->group, command);
+        append_usage(out, group, command);
         g_string_append_printf(out, "\n  %s\n\nOptions:\n", command->help);
         for (const PaddleFlowParam *option = command->options; option && option->name; option++)
                 append_option(out, option);
@@ -76,11 +76,10 @@ static char *command_help(const PaddleFlowCommand *command)
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-static void append_commands(GString *out, const char *group)
+static void append_commands(GString *out, const PaddleFlowGroup *group)
 {
-        for (const PaddleFlowCommand *command = paddleflow_commands; command->name; command++)
-                if (strcmp(command->group, group) == 0)
-                        g_string_append_printf(out, "  %-14s%s\n", command->name, command->help);
+        for (const PaddleFlowCommand *command = group->commands; command->name; command++)
+                g_string_append_printf(out, "  %-14s%s\n", command->name, command->help);
 }
 
 static char *group_help(const PaddleFlowGroup *group)
@@ -91,7 +90,7 @@ static char *group_help(const PaddleFlowGroup *group)
         g_string_append_printf(out,
                                "\n  %s\n\nOptions:\n  --help  Show this message and exit.\n\nCommands:\n",
                                group->help);
-        append_commands(out, group->name);
+        append_commands(out, group);
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
@@ -106,8 +105,10 @@ static char *front_help(void)
         g_string_append_printf(out, "  %-*s%s\n\nCommands:\n", HELP_INDENT - 2, "--help",
                                "Show this message and exit.");
         for (const PaddleFlowGroup *group = paddleflow_groups; group->name; group++)
-                g_string_append_printf(out, "  %-14s%s\n", group->name, group->help);
-        append_commands(out, "");
+                if (*group->name)
+                        g_string_append_printf(out, "  %-14s%s\n", group->name, group->help);
+                else
+                        append_commands(out, group);
         return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
@@ -319,7 +320,7 @@ static bool parse_command(Line *line, PaddleFlowArgs *args, GError **error)
                         return false;
         }
         if (line->help) {
-                args->help = command_help(line->command);
+                args->help = command_help(line->group, line->command);
                 return true;
         }
         g_ptr_array_add(words, NULL);
@@ -340,10 +341,10 @@ static const PaddleFlowGroup *find_group(const char *name)
         return NULL;
 }
 
-static const PaddleFlowCommand *find_command(const char *group, const char *name)
+static const PaddleFlowCommand *find_command(const PaddleFlowGroup *group, const char *name)
 {
-        for (const PaddleFlowCommand *command = paddleflow_commands; command->name; command++)
-                if (strcmp(command->group, group) == 0 && strcmp(command->name, name) == 0)
+        for (const PaddleFlowCommand *command = group->commands; command->name; command++)
+                if (strcmp(command->name, name) == 0)
                         return command;
         return NULL;
 }
@@ -369,7 +370,7 @@ static bool parse_group(Line *line, const PaddleFlowGroup *group, PaddleFlowArgs
                 return true;
         }
         word = inside.argv[inside.at];
-        inside.command = find_command(group->name, word);
+        inside.command = find_command(group, word);
         if (!inside.command)
                 return wrong(&inside, error, "No such command '%.100s'.", word);
         inside.options = inside.command->options;
@@ -391,9 +392,9 @@ static bool parse_line(Line *line, PaddleFlowArgs *args, GError **error)
         }
         word = line->argv[line->at];
         group = find_group(word);
-        if (group)
+        if (group && *word)
                 return parse_group(line, group, args, error);
-        line->command = find_command("", word);
+        line->command = find_command(find_group(""), word);
         if (!line->command)
                 return wrong(line, error, "No such command '%.100s'.", word);
         line->options = line->command->options;

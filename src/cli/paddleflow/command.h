@@ -43,8 +43,7 @@ typedef struct {
 typedef enum { PADDLEFLOW_QUERY, PADDLEFLOW_BODY } PaddleFlowPlace;
 
 typedef struct PaddleFlowCommand {
-        const char *group, *name; /* group "": a command by itself */
-        const char *help;
+        const char *name, *help;
         const PaddleFlowParam *words, *options;
         const char *method, *path; /* "/queue/{0}": the first word; {1}: the second */
         PaddleFlowPlace place;
@@ -61,10 +60,9 @@ typedef struct PaddleFlowCommand {
         bool may_say_message; /* `message` in a reply is no failure */
 } PaddleFlowCommand;
 
-extern const PaddleFlowCommand paddleflow_commands[]; /* ended by a row without name */
-
-/* The groups and what they are for, in the order of the help. */
+/* The groups and what they are for, in the order of the help. The last one, "", has the commands without a group. */
 typedef struct {
         const char *name, *help;
+        const PaddleFlowCommand *commands; /* ended by a row without name */
 } PaddleFlowGroup;
-extern const PaddleFlowGroup paddleflow_groups[];
+extern const PaddleFlowGroup paddleflow_groups[]; /* ended by a row without name */
