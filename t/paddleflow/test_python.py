@@ -262,7 +262,8 @@ def test_nobody_answers(monkeypatch):
     pauses = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     client = older.Client("127.0.0.1", "root", "paddleflow", 1)
-    refused("Connection Error", client.login, "root", "paddleflow")
+    error = refused("Connection Error", client.login, "root", "paddleflow")
+    assert error.message.startswith("no server answers at http://127.0.0.1:1: ") and error.__suppress_context__
     assert pauses == [3]
 
 

@@ -138,7 +138,10 @@ class Session:
                 status, text = reply.status, reply.read()
         except (OSError, http.client.HTTPException) as error:
             time.sleep(PAUSE)
-            raise PaddleFlowSDKException("Connection Error", f"{self.paddleflow_server}: {error}") from error
+            reason = getattr(error, "reason", error)
+            raise PaddleFlowSDKException(
+                "Connection Error", f"no server answers at {self.paddleflow_server}: {reason}"
+            ) from None
         if status >= 300:
             raise _refusal(status, text)
         try:
