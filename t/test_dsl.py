@@ -622,14 +622,13 @@ def test_without_the_program_a_notebook_shows_the_tree(monkeypatch, program):
     monkeypatch.setenv("PADDLE_PROGRAM", program)
     monkeypatch.setenv("PATH", "")
     made = drawn()
-    key = code("PF-ENTRY-POINT.first", "n")
     assert made.picture() is None
     assert (
         made.tree()
-        == f"""p
+        == """p
 ├─ first
 ├─ loop  after first; loop over 3 items
-│  └─ big  if {{{{condition_param_{key}}}}} > 3 && 'a' < '<b>'
+│  └─ big  if {{first.n}} > 3 && 'a' < '<b>'
 │     └─ inner
 └─ second  after first
 post_process
@@ -637,6 +636,15 @@ post_process
 """
     )
     assert made._repr_html_().startswith("<pre>p\n") and "&lt;b&gt;" in made._repr_html_()
+    shown = subprocess.run(
+        [BIN / "paddle", "pipeline", "show", "-"],
+        input=made.to_yaml(),
+        env={"LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.split() for line in shown.stdout.splitlines()] == [line.split() for line in made.tree().splitlines()]
     many = pipeline_of(lambda: [ContainerStep(f"s{number}", command="x") for number in range(300)])
     assert many.tree().endswith("... 101 more\n")
 

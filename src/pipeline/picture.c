@@ -10,6 +10,7 @@
 #include "pipeline/picture-box.h"
 #include "pipeline/picture-chain.h"
 #include "pipeline/show.h"
+#include "pipeline/shown-text.h"
 
 enum {
         GRID_MIN = 7,     /* so many steps with the same neighbours become a grid, */
@@ -74,11 +75,21 @@ static const char *definition_word(const Build *build, guint32 text)
         return definition_text(build->picture->definition, text);
 }
 
-static char *loop_text(const Build *build, const Extra *extra)
+/* A text of what a component does, of which values of other components are shown as where they come from. */
+static char *shown_of(const Build *build, guint32 component, Text text)
 {
-        g_autofree char *items = extra->loop.kind == VALUE_LIST
-                                         ? count_format(extra->loop.list.count, "item")
-                                         : line_of(definition_word(build, extra->loop.text.text));
+        const Definition *definition = build->picture->definition;
+
+        return text_shown(definition, component_target(definition, component), text, 4 * (TEXT_MAX + 1));
+}
+
+static char *loop_text(const Build *build, guint32 component)
+{
+        const Definition *definition = build->picture->definition;
+        const Extra *extra = component_extra(definition, component_target(definition, component));
+        g_autofree char *list =
+                extra->loop.kind == VALUE_LIST ? NULL : shown_of(build, component, extra->loop.text);
+        g_autofree char *items = list ? line_of(list) : count_format(extra->loop.list.count, "item");
 
         return g_strdup_printf("loop over %s", items);
 }
@@ -187,10 +198,8 @@ static void write_title(const Build *build, Box *box)
         const RunPart *part = part_of(build, box);
         g_autoptr(GString) title = g_string_new(component_name(definition, box->component));
         g_autofree char *after = dependencies_text(build, box->component);
-        g_autofree char *loop =
-                box->loops ? loop_text(build, component_extra(definition,
-                                                              component_target(definition, box->component)))
-                           : NULL;
+        g_autofree char *loop = box->loops ? loop_text(build, box->component) : NULL;
+        g_autofree char *command = shown_of(build, box->component, body->command);
         g_autofree char *time = part ? part_duration(build, part) : NULL;
         g_autofree char *counts = part && part->items > 1 ? counts_text(box) : NULL;
 
@@ -206,14 +215,15 @@ static void write_title(const Build *build, Box *box)
         add_detail(title, "uses", extra->reference ? component_name(definition, extra->reference) : NULL);
         add_detail(title, "after", after);
         add_detail(title, "", loop);
-        if (box->looks)
-                add_detail(title, "if",
-                           definition_word(build,
-                                           component_extra(definition,
-                                                           component_target(definition, box->component))
-                                                   ->condition.text));
+        if (box->looks) {
+                const Extra *inner =
+                        component_extra(definition, component_target(definition, box->component));
+                g_autofree char *condition = shown_of(build, box->component, inner->condition);
+
+                add_detail(title, "if", condition);
+        }
         add_detail(title, "image", definition_word(build, body->image));
-        add_detail(title, "command", definition_word(build, body->command.text));
+        add_detail(title, "command", command);
         if (box->disabled)
                 add_detail(title, "", "disabled");
         box->title = g_string_free(g_steal_pointer(&title), FALSE);
@@ -249,9 +259,10 @@ static Box *component_box(const Build *build, guint32 component, guint32 parent,
         if (extra->reference)
                 add_note(box, g_strdup_printf("uses %s", component_name(definition, extra->reference)));
         if (box->loops && !build->picture->parts)
-                add_note(box, loop_text(build, inner));
+                add_note(box, loop_text(build, component));
         if (box->looks) {
-                g_autofree char *condition = line_of(definition_word(build, inner->condition.text));
+                g_autofree char *shown = shown_of(build, component, inner->condition),
+                                *condition = line_of(shown);
 
                 add_note(box, g_strdup_printf("if %s", condition));
         }

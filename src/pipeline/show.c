@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/word.h"
+#include "pipeline/shown-text.h"
 
 typedef struct {
         const Definition *definition;
@@ -22,11 +23,6 @@ enum {
         NOTE_MIN = 24,   /* columns that a note needs to be wrapped */
         NAMES_SHOWN = 6, /* dependencies that are named if there are many */
 };
-
-static const char *text_of(const Drawing *drawing, guint32 text)
-{
-        return definition_text(drawing->definition, text);
-}
 
 /* ---- notes ---- */
 
@@ -70,14 +66,25 @@ static char *shortened(const char *text)
         return g_strconcat(cut, "...", NULL);
 }
 
-static void write_loop(const Drawing *drawing, const Extra *extra, GString *notes)
+/* Values of other components as where they come from. */
+static char *shown_of(const Drawing *drawing, guint32 component, Text text)
+{
+        enum { BYTES_MAX = 4096 }; /* more than a line shows */
+        g_autofree char *shown = text_shown(drawing->definition, component, text, BYTES_MAX);
+
+        return shortened(shown);
+}
+
+static void write_loop(const Drawing *drawing, guint32 i, const Extra *extra, GString *notes)
 {
         if (extra->loop.kind == VALUE_LIST) {
                 g_autofree char *items = count_format(extra->loop.list.count, "item");
 
                 write_note(notes, "loop over %s", items);
         } else {
-                write_note(notes, "loop over %s", text_of(drawing, extra->loop.text.text));
+                g_autofree char *list = shown_of(drawing, i, extra->loop.text);
+
+                write_note(notes, "loop over %s", list);
         }
 }
 
@@ -92,9 +99,9 @@ static char *notes_of(const Drawing *drawing, guint32 i)
                 write_note(notes, "uses %s", component_name(drawing->definition, extra->reference));
         write_dependencies(drawing, i, notes);
         if (component->loops)
-                write_loop(drawing, extra, notes);
+                write_loop(drawing, i, extra, notes);
         if (component->looks) {
-                g_autofree char *condition = shortened(text_of(drawing, extra->condition.text));
+                g_autofree char *condition = shown_of(drawing, i, extra->condition);
 
                 write_note(notes, "if %s", condition);
         }

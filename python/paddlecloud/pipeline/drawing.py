@@ -2,7 +2,8 @@
 
 import html
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+import re
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from .emit import to_yaml
 
@@ -40,31 +41,53 @@ def picture_of(definition: Mapping[str, Any]) -> Optional[str]:
 
 def tree_of(definition: Mapping[str, Any]) -> str:
     """The components as lines of text, each with what it waits for, its loop and its condition."""
-    lines = [str(definition["name"]), *_lines(definition["entry_points"], "")]
+    lines = [str(definition["name"]), *_lines(definition["entry_points"], "", ())]
     if definition.get("post_process"):
-        lines += ["post_process", *_lines(definition["post_process"], "")]
+        lines += ["post_process", *_lines(definition["post_process"], "", ())]
     if len(lines) > SHOWN_MAX:
         lines[SHOWN_MAX:] = [f"... {len(lines) - SHOWN_MAX} more"]
     return "\n".join(lines) + "\n"
 
 
-def _lines(components: Mapping[str, Dict[str, Any]], indent: str) -> Iterator[str]:
+Bodies = Tuple[Mapping[str, Any], ...]  # a component, behind the DAGs around it
+_GENERATED = re.compile(r"\{\{(?:PF_PARENT\.)?((?:command|env|condition|loop|dsl)_(?:param|art)_[0-9a-z]{1,25})\}\}")
+
+
+def _shown(text: str, bodies: Bodies) -> str:
+    """A text in which a generated name is replaced by where its value comes from."""
+
+    def origin(found: "re.Match[str]") -> str:
+        at = bodies[:-1] if found[0].startswith("{{PF_PARENT") else bodies
+        body = at[-1] if at else {}
+        inputs = body.get("artifacts", {}).get("input", {})
+        value = body.get("parameters", {}).get(found[1]) or inputs.get(found[1])
+        return _shown(value, at) if isinstance(value, str) else found[0]
+
+    return _GENERATED.sub(origin, text)
+
+
+def _lines(components: Mapping[str, Dict[str, Any]], indent: str, around: Bodies) -> Iterator[str]:
     for number, (name, body) in enumerate(components.items(), 1):
         is_last = number == len(components)
-        said = _said(body)
+        said = _said((*around, body))
         yield f"{indent}{'└─' if is_last else '├─'} {name}{'  ' if said else ''}{said}"
-        yield from _lines(body.get("entry_points", {}), indent + ("   " if is_last else "│  "))
+        yield from _lines(body.get("entry_points", {}), indent + ("   " if is_last else "│  "), (*around, body))
 
 
-def _said(body: Mapping[str, Any]) -> str:
+def _said(bodies: Bodies) -> str:
     parts: List[str] = []
+    body = bodies[-1]
     if body.get("deps"):
         parts.append("after " + body["deps"].replace(",", ", "))
     argument = body.get("loop_argument")
     if argument is not None:
-        parts.append(f"loop over {len(argument)} items" if isinstance(argument, list) else f"loop over {argument}")
+        parts.append(
+            f"loop over {len(argument)} items"
+            if isinstance(argument, list)
+            else f"loop over {_shown(argument, bodies)}"
+        )
     if body.get("condition"):
-        parts.append(f"if {body['condition']}")
+        parts.append(f"if {_shown(body['condition'], bodies)}")
     return "; ".join(parts)
 
 

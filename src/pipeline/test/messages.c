@@ -387,6 +387,32 @@ static void test_show(void)
                         "`- score\n");
 }
 
+/* Names that Python has made up are shown as where their values come from, also through DAGs; others as they are. */
+static void test_generated_names(void)
+{
+        g_autoptr(Definition) definition = parse_valid(
+                "fs_options: {main_fs: {name: home}}\n"
+                "entry_points: {a: {parameters: {n: 1, list: [1]}, artifacts: {output: [o]}},\n"
+                " b: {deps: a, parameters: {condition_param_0a1: '{{a.n}}', loop_param_zz: '{{a.list}}', loop_param_: '{{a.list}}'},\n"
+                "  condition: '{{condition_param_0a1}} > 3 && é', loop_argument: '{{loop_param_zz}}'},\n"
+                " c: {deps: a, parameters: {n: '{{a.n}}', condition_param_A: '{{a.n}}'},\n"
+                "  condition: '{{n}} > {{condition_param_A}}'},\n"
+                " d: {deps: a, artifacts: {input: {dsl_art_1: '{{a.o}}'}}, parameters: {dsl_param_2: '{{a.n}}'}, entry_points: {\n"
+                "  e: {artifacts: {input: {condition_art_1: '{{PF_PARENT.dsl_art_1}}'}},\n"
+                "   parameters: {condition_param_2: '{{PF_PARENT.dsl_param_2}}', condition_param_3: 'x {{PF_PARENT.dsl_param_2}}'},\n"
+                "   condition: '{{condition_art_1}} > {{ condition_param_2 }} || {{condition_param_3}} == x'}}}}",
+                NULL);
+        g_autofree char *shown = definition_show(definition, true, 0);
+
+        g_assert_cmpstr(shown, ==,
+                        "demo\n"
+                        "├─ a\n"
+                        "├─ b     after a; loop over {{a.list}}; if {{a.n}} > 3 && é\n"
+                        "├─ c     after a; if {{n}} > {{condition_param_A}}\n"
+                        "└─ d     after a\n"
+                        "   └─ e  if {{a.o}} > {{a.n}} || {{condition_param_3}} == x\n");
+}
+
 /* Of many dependencies the first are named. */
 static void test_show_many(void)
 {
@@ -416,6 +442,7 @@ int main(int argc, char **argv)
         g_test_add_func("/messages/options", test_options);
         g_test_add_func("/messages/warnings", test_warnings);
         g_test_add_func("/messages/show", test_show);
+        g_test_add_func("/messages/generated-names", test_generated_names);
         g_test_add_func("/messages/show-many", test_show_many);
         return g_test_run();
 }
