@@ -38,6 +38,24 @@ def test_each_bench_is_listed():
     assert len(benches) > 20 and listed == benches
 
 
+def test_each_command_of_the_engine_is_listed():
+    """The table of doc/internals/engine.md has each command with its file."""
+    made = set()
+    for path in (ROOT / "src/engine").glob("*.c"):
+        for name in re.findall(r"CommandOps \w+ = \{\s*\.name = \"([^\"]+)\"", path.read_text()):
+            made.add((name, path.name))
+    text = (ROOT / "doc/internals/engine.md").read_text()
+    table = re.search(r"^\| command \| file \|.*?\n\|[-|]+\n(.*?)\n\n", text, re.S | re.M)[1]
+    listed = set()
+    for row in table.splitlines():
+        names, files = (cell.strip() for cell in row.split("|")[1:3])
+        for name in re.sub(r" \([^)]*\)", "", names).split(", "):
+            listed |= {(name, file) for file in re.findall(r"`([\w-]+\.c)`", files)}
+    assert len(made) > 30
+    assert not made - listed, made - listed
+    assert not {name for name, _ in listed} - {name for name, _ in made}
+
+
 def test_identifiers_that_contributors_look_for():
     """A name behind "in" a file, in CONTRIBUTING.md, is in that file: `rules` in `src/model/catalog-check.c`."""
     text = re.sub(r"\s+", " ", (ROOT / "CONTRIBUTING.md").read_text())
