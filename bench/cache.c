@@ -12,7 +12,7 @@
 #include "base/number.h"
 #include "store/test/help.h"
 
-enum { ENTRIES = 2000, OF_RUN = 200, BATCH = 2000, LOOKUPS = 2000, PARTS = 20 };
+enum { ENTRIES = 2000, OF_RUN = 200, BATCH = 50 * 1000, LOOKUPS = 2000, PARTS = 20 };
 
 typedef enum { HIT, MISS, SELECT, WAYS } Way;
 typedef enum { WALL, CPU, CLOCKS } Clock;
