@@ -132,10 +132,14 @@ def test_schedules_of_a_deleted_user_go(server):
         reply = server.request("POST", path, body, eve.headers)
         assert reply.status == 201, reply.body
     made = reply.json["id"]
+    of_root = create(server, "of_root", server.get("/v1/pipelines/eves?user=eve").json["id"], "@daily")["id"]
     wait_for(lambda: server.get(f"/v1/runs?schedule={made}").json["items"], PATIENCE, "a run")
     assert server.request("DELETE", "/v1/users/eve").status in (200, 204)
     assert server.get(f"/v1/schedules/{made}").status == 404
     assert made not in [item["id"] for item in server.get("/v1/schedules?all=true&limit=1000").json["items"]]
+    failed = server.get(f"/v1/schedules/{of_root}").json
+    assert (failed["state"], failed["message"]) == ("failed", "its pipeline was deleted with its user")
+    assert failed["message"] in server.paddle("schedule", "show", "of_root", check=0).stdout
 
 
 def test_a_file_system_that_is_lost(server, tmp_path):

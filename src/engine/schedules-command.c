@@ -78,21 +78,6 @@ static bool set_first(const CreateSchedule *create, gint64 now, GError **error)
                        CRON_YEARS);
 }
 
-static guint count_of(Engine *engine, const char *user)
-{
-        GHashTableIter iter;
-        gpointer value;
-        guint n = 0;
-
-        g_hash_table_iter_init(&iter, engine->schedules);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                const LiveSchedule *live = value;
-
-                n += !live->dropped && strcmp(live->record->user, user) == 0;
-        }
-        return n;
-}
-
 static bool check_count(Engine *engine, const CreateSchedule *create, GError **error)
 {
         const char *user = create->record->user;
@@ -108,7 +93,7 @@ static bool check_count(Engine *engine, const CreateSchedule *create, GError **e
                                "the server has %d schedules, and takes no more\n"
                                "Schedules that are over can be deleted.",
                                SCHEDULES_MAX);
-        return create->admin || count_of(engine, user) < SCHEDULES_OF_USER_MAX ||
+        return create->admin || schedules_count(engine, user) < SCHEDULES_OF_USER_MAX ||
                err_set(error, ERR_QUOTA,
                        "'%s' has %d schedules, and may not have more\n"
                        "Delete one that is over: `paddle schedule delete NAME`.",

@@ -29,6 +29,8 @@ static void live_free(gpointer data)
 void schedules_init(Engine *engine)
 {
         engine->schedules = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, live_free);
+        engine->schedules_of =
+                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
         engine->schedule_times = g_sequence_new(NULL);
         user_rates_init(&engine->tick_rates, engine->config.schedule_rate);
 }
@@ -36,6 +38,7 @@ void schedules_init(Engine *engine)
 void schedules_clear(Engine *engine)
 {
         g_sequence_free(engine->schedule_times);
+        g_hash_table_unref(engine->schedules_of);
         g_hash_table_unref(engine->schedules);
         user_rates_clear(&engine->tick_rates);
 }
@@ -49,18 +52,25 @@ LiveSchedule *schedules_find(Engine *engine, gint64 seq)
 
 LiveSchedule *schedules_find_name(Engine *engine, const char *user, const char *name)
 {
-        GHashTableIter iter;
-        gpointer value;
+        const GPtrArray *of_user = g_hash_table_lookup(engine->schedules_of, user);
 
-        g_hash_table_iter_init(&iter, engine->schedules);
-        while (g_hash_table_iter_next(&iter, NULL, &value)) {
-                LiveSchedule *live = value;
+        for (guint i = 0; of_user && i < of_user->len; i++) {
+                LiveSchedule *live = of_user->pdata[i];
 
-                if (!live->dropped && strcmp(live->record->name, name) == 0 &&
-                    strcmp(live->record->user, user) == 0)
+                if (!live->dropped && strcmp(live->record->name, name) == 0)
                         return live;
         }
         return NULL;
+}
+
+guint schedules_count(Engine *engine, const char *user)
+{
+        const GPtrArray *of_user = g_hash_table_lookup(engine->schedules_of, user);
+        guint n = 0;
+
+        for (guint i = 0; of_user && i < of_user->len; i++)
+                n += !((const LiveSchedule *)of_user->pdata[i])->dropped;
+        return n;
 }
 
 static bool is_running(const LiveSchedule *live)
@@ -180,12 +190,28 @@ void schedules_run_left(Engine *engine, const RunRecord *run)
 static LiveSchedule *enter(Engine *engine, ScheduleRecord *record, Cron *cron)
 {
         LiveSchedule *live = g_new0(LiveSchedule, 1);
+        GPtrArray *of_user = g_hash_table_lookup(engine->schedules_of, record->user);
 
         live->record = record;
         live->cron = cron;
         live->active = g_array_new(FALSE, FALSE, sizeof(gint64));
         g_hash_table_insert(engine->schedules, &record->seq, live);
+        if (!of_user) {
+                of_user = g_ptr_array_new();
+                g_hash_table_insert(engine->schedules_of, g_strdup(record->user), of_user);
+        }
+        g_ptr_array_add(of_user, live);
         return live;
+}
+
+static void leave(Engine *engine, LiveSchedule *live)
+{
+        GPtrArray *of_user = g_hash_table_lookup(engine->schedules_of, live->record->user);
+
+        g_ptr_array_remove_fast(of_user, live);
+        if (of_user->len == 0)
+                g_hash_table_remove(engine->schedules_of, live->record->user);
+        g_hash_table_remove(engine->schedules, &live->record->seq);
 }
 
 /* Ticks that were missed are due at once. A record that was changed in the future says that the clock was set back. */
@@ -806,7 +832,7 @@ void schedules_settle(Engine *engine)
                 live->dirty = false;
                 g_clear_pointer(&live->was, schedule_record_free);
                 if (live->dropped)
-                        g_hash_table_remove(engine->schedules, &live->record->seq);
+                        leave(engine, live);
                 else if (!live->timer || live->wake > engine->batch.now)
                         forget_text(live);
         }
@@ -840,7 +866,7 @@ void schedules_restore(Engine *engine)
                         continue;
                 }
                 rest(live);
-                g_hash_table_remove(engine->schedules, &live->record->seq);
+                leave(engine, live);
         }
         g_ptr_array_set_size(engine->batch.schedules, 0);
 }

@@ -163,6 +163,7 @@ struct Engine {
         GHashTable *pipelines;     /* seq -> StoredPipeline, see pipelines.h */
         gint64 pipeline_seq;       /* of the newest one */
         GHashTable *schedules;     /* seq -> LiveSchedule, see schedules.h */
+        GHashTable *schedules_of;  /* user -> GPtrArray of LiveSchedule: those of this user */
         GSequence *schedule_times; /* LiveSchedule by `wake` */
         gint64 schedule_seq;       /* of the newest one */
         UserRates tick_rates;      /* ticks that get a record */

@@ -632,6 +632,50 @@ static void test_full_disk(void)
         faulty_remove();
 }
 
+static void refuse_for_space(bool done, GError **error)
+{
+        g_assert_false(done);
+        g_assert_true(err_is(*error, ERR_NO_SPACE));
+        g_clear_error(error);
+}
+
+/* A commit that fails leaves the schedules as they were: those that it creates, stops and deletes. */
+static void test_commands_full_disk(void)
+{
+        House *house;
+        gint64 pipeline, running, stopped;
+        ScheduleRecord wanted, other;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(ScheduleRecord) record = NULL;
+
+        faulty_install();
+        house = open_house();
+        pipeline = store_pipeline_text(house, "ann", QUICK);
+        wanted = other = wish(pipeline, "0 0 1 1 *");
+        other.name = (char *)"other";
+        running = create_ok(house, wanted);
+        stopped = create_ok(house, other);
+        g_assert_true(stop(house, stopped, &error));
+        other.name = (char *)"third";
+        faulty_set(FAULT_FULL, "-wal", 1, false);
+        refuse_for_space(create(house, &other, &error) != 0, &error);
+        refuse_for_space(stop(house, running, &error), &error);
+        refuse_for_space(drop(house, stopped, &error), &error);
+        faulty_set(FAULT_NONE, NULL, 0, false);
+        record = read_one(house, running);
+        g_assert_cmpint(record->state, ==, SCHEDULE_RUNNING);
+        (void)create_ok(house, other); /* the name was not taken */
+        g_assert_cmpint(create(house, &wanted, &error), ==, 0);
+        g_assert_true(err_is(error, ERR_EXISTS));
+        g_clear_error(&error);
+        g_assert_true(drop(house, stopped, &error));
+        g_assert_true(stop(house, running, &error));
+        g_assert_true(drop(house, running, &error));
+        (void)create_ok(house, wanted);
+        house_free(house);
+        faulty_remove();
+}
+
 /* A long backlog goes in small parts, beside which others have their turn. */
 static void test_backlog(void)
 {
@@ -908,6 +952,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/schedules/down", test_down);
         g_test_add_func("/engine/schedules/restart", test_restart);
         g_test_add_func("/engine/schedules/full-disk", test_full_disk);
+        g_test_add_func("/engine/schedules/commands-full-disk", test_commands_full_disk);
         g_test_add_func("/engine/schedules/backlog", test_backlog);
         g_test_add_func("/engine/schedules/protection", test_protection);
         g_test_add_func("/engine/schedules/lost-file-system", test_lost_file_system);
