@@ -57,6 +57,7 @@ def check_ticks(server, schedule, step):
 def test_each_tick_once_across_kills(server):
     store(server, "quick")
     made = create(server, "each_second", "quick", "@every 1s", description="often")
+    assert made["pipeline_name"] == server.get("/v1/schedules/each_second").json["pipeline_name"] == "quick"
     assert (made["state"], made["version"], made["catchup"], made["policy"]) == ("running", 1, True, "suspend")
     for many in (2, 4, 6):
         wait_for(lambda many=many: len(runs(server, "each_second")) >= many, PATIENCE, f"{many} runs")
@@ -138,6 +139,7 @@ def test_schedules_of_a_deleted_user_go(server):
     assert server.get(f"/v1/schedules/{made}").status == 404
     assert made not in [item["id"] for item in server.get("/v1/schedules?all=true&limit=1000").json["items"]]
     failed = server.get(f"/v1/schedules/{of_root}").json
+    assert failed["pipeline_name"] is None
     assert (failed["state"], failed["message"]) == ("failed", "its pipeline was deleted with its user")
     assert failed["message"] in server.paddle("schedule", "show", "of_root", check=0).stdout
 
@@ -220,7 +222,7 @@ def test_the_verbs(server):
     assert "`paddle pipeline create told.yaml`" in made.stderr
     assert "2 at a time" in shown and re.search(r"^expire +never$", shown, re.M)
     assert "Put it in quotes" in paddle("schedule", "create", "no", "told", "30", "2", "*", "*", "*", check=2).stderr
-    assert "yearly" in paddle("schedule", "list", "--state", "running", check=0).stdout
+    assert re.search(r"^yearly +root +told@1 ", paddle("schedule", "list", "--state", "running", check=0).stdout, re.M)
     paddle("schedule", "create", "soon", "told", "@every 1s", "--end", "1h", "--no-catchup", check=0)
     wait_for(lambda: "succeeded" in paddle("schedule", "show", "soon", check=0).stdout, PATIENCE, "a run")
     shown = paddle("schedule", "show", "soon", check=0).stdout

@@ -93,7 +93,7 @@ static bool check_count(Engine *engine, const CreateSchedule *create, GError **e
                                "the server has %d schedules, and takes no more\n"
                                "Schedules that are over can be deleted.",
                                SCHEDULES_MAX);
-        return create->admin || schedules_count(engine, user) < SCHEDULES_OF_USER_MAX ||
+        return create->admin || schedules_count_of(engine, user) < SCHEDULES_OF_USER_MAX ||
                err_set(error, ERR_QUOTA,
                        "'%s' has %d schedules, and may not have more\n"
                        "Delete one that is over: `paddle schedule delete NAME`.",

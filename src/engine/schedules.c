@@ -63,7 +63,7 @@ LiveSchedule *schedules_find_name(Engine *engine, const char *user, const char *
         return NULL;
 }
 
-guint schedules_count(Engine *engine, const char *user)
+guint schedules_count_of(Engine *engine, const char *user)
 {
         const GPtrArray *of_user = g_hash_table_lookup(engine->schedules_of, user);
         guint n = 0;

@@ -45,7 +45,7 @@ typedef struct LiveSchedule {
 /* NULL: there is none. */
 LiveSchedule *schedules_find(Engine *engine, gint64 seq);
 LiveSchedule *schedules_find_name(Engine *engine, const char *user, const char *name);
-guint schedules_count(Engine *engine, const char *user);
+guint schedules_count_of(Engine *engine, const char *user);
 /* Adds one that is new; dirty. Takes both. */
 LiveSchedule *schedules_add(Engine *engine, ScheduleRecord *record, Cron *cron);
 /* What its runs change of the definition; the caller's. Any thread. */

@@ -94,6 +94,9 @@ def test_refusals(flow):
     ):
         refused(flow.post("/schedule", {**body(pipeline), **change}), code)
     refused(flow.post("/schedule", "x"), "InvalidHTTPRequest")
+    text = TEXT.replace("NAME", fresh("p")).replace("entry_points", "fs_options: {main_fs: {name: none}}\nentry_points")
+    lost = good(flow.post("/pipeline", {"yamlRaw": base64.b64encode(text.encode()).decode()}), 201).json["pipelineID"]
+    refused(flow.post("/schedule", body(lost)), "InvalidArguments")
     twice = body(pipeline, concurrencyPolicy="")
     made = good(flow.post("/schedule", twice), 201).json["scheduleID"]
     assert good(flow.get(f"/schedule/{made}")).json["options"]["concurrencyPolicy"] == "suspend"  # C126
