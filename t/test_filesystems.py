@@ -153,9 +153,9 @@ def test_a_directory_that_is_not_there(server, names, tmp_path):
         error(server.post("/v1/filesystems", {"name": "x", "url": str(path)}), 409, MISSING.format(path))
     assert server.get("/v1/filesystems/x").status == 404
     refused = server.paddle("fs", "create", "x", str(none), check=1)
-    assert refused.stderr == (
-        f"paddle: url: {MISSING.format(none)}\nCreate it there, or name one that exists.\n"
-    ), refused.stderr
+    assert refused.stderr == (f"paddle: url: {MISSING.format(none)}\nCreate it there, or name one that exists.\n"), (
+        refused.stderr
+    )
     names("data", str(there))
     change = json.dumps({"url": str(none)})
     error(server.request("PATCH", "/v1/filesystems/data", change), 409, MISSING.format(none))
