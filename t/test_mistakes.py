@@ -346,6 +346,7 @@ PIPELINES = [
     M("run create steps", 1, "no stored pipeline 'steps'", "paddle pipeline list"),
     M("run show nowhere", 1, "no run 'nowhere'", "paddle run list"),
     M("run show nowhere picture.svg", 2, "'picture.svg' is one word too many", "needs --svg"),
+    M("run show nowhere --svg -o json", 2, "--svg cannot be combined with -o json"),
     M("run show nowhere --svg picture", 2, "'picture' is not the name of a picture", "ends in .svg"),
     M("pipeline show --svg x.svg steps.yaml", 2, "'steps.yaml' is not the name of a picture", "as the last word"),
     M(

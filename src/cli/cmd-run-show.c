@@ -179,6 +179,8 @@ static bool show_run(Cli *cli, const void *target, char *const *words, GError **
                 return err_set(error, ERR_USAGE, "--watch cannot be combined with -o %s", show->format);
         if (show->watch && show->svg)
                 return err_set(error, ERR_USAGE, "--watch cannot be combined with --svg");
+        if (show->svg && (format == FORMAT_JSON || format == FORMAT_YAML))
+                return err_set(error, ERR_USAGE, "--svg cannot be combined with -o %s", show->format);
         if (!svg_file(show->svg, words[1], &picture, error))
                 return false;
         if (show->svg)

@@ -248,6 +248,26 @@ static bool may_work_in_all(Api *api, HttpRequest *request, const Job *job, gint
         return jobs != NULL;
 }
 
+bool api_may(HttpRequest *request, AccessKind kind, AccessVerb verb, const char *owner)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        bool may = auth_may(caller, kind, verb, strcmp(owner, caller->user) == 0, false);
+
+        if (!may)
+                http_request_set_denied(request);
+        return may;
+}
+
+void api_set_absent(GError **error, GError **why, const char *noun, const char *word, const char *user,
+                    const char *hint)
+{
+        if (*why && !err_is(*why, ERR_NOT_FOUND)) {
+                g_propagate_error(error, g_steal_pointer(why));
+                return;
+        }
+        err_set(error, ERR_NOT_FOUND, "there is no %s '%.130s' of '%s'\n%s", noun, word, user, hint);
+}
+
 Job *api_find_any(Api *api, HttpRequest *request, const char *name, gint64 *ret_array)
 {
         const HttpCaller *caller = http_request_caller(request);

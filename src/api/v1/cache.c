@@ -45,25 +45,19 @@ static CacheEntry *find_entry(Api *api, HttpRequest *request)
         const HttpCaller *caller = http_request_caller(request);
         const HttpRoute *route = http_request_route(request);
         const char *id = http_request_param(request, "entry");
-        g_autoptr(GError) error = NULL;
+        g_autoptr(GError) why = NULL, error = NULL;
         gint64 seq = 0;
         g_autoptr(CacheEntry) entry =
-                numbered_id_parse("cch", id, &seq) ? store_cache_entry(api->store, seq, &error) : NULL;
-        bool allowed = entry && auth_may(caller, (AccessKind)route->kind, (AccessVerb)route->verb,
-                                         strcmp(entry->user, caller->user) == 0, false);
+                numbered_id_parse("cch", id, &seq) ? store_cache_entry(api->store, seq, &why) : NULL;
 
-        if (allowed) {
+        if (entry && api_may(request, (AccessKind)route->kind, (AccessVerb)route->verb, entry->user)) {
                 http_request_set_owner(request, entry->user);
                 if (route->verb == VERB_SHOW || auth_check_runs(caller, &error))
                         return g_steal_pointer(&entry);
-        }
-        if (entry)
                 http_request_set_denied(request);
-        if (!allowed && (!error || err_is(error, ERR_NOT_FOUND))) {
-                g_clear_error(&error);
-                err_set(&error, ERR_NOT_FOUND,
-                        "there is no cache entry '%.80s' of '%s'\n`paddle cache list` shows the entries.", id,
-                        caller->user);
+        } else {
+                api_set_absent(&error, &why, "cache entry", id, caller->user,
+                               "`paddle cache list` shows the entries.");
         }
         http_fail(request, error);
         return NULL;

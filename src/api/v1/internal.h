@@ -46,6 +46,12 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
 #define WHOSE_JOB "Whose job a name means (administrators)."
 extern const HttpParameter whose_job[];
 
+/* The caller may do that with a thing of the user `owner`. Otherwise the request counts as denied. */
+bool api_may(HttpRequest *request, AccessKind kind, AccessVerb verb, const char *owner);
+/* Sets *error for a thing that is not there, or that the caller may not see: both are ERR_NOT_FOUND with the same words, "there
+ * is no run 'x' of 'ann'" and `hint`. Another error of the search, in *why, is passed on. */
+void api_set_absent(GError **error, GError **why, const char *noun, const char *word, const char *user,
+                    const char *hint);
 /* The stored pipeline with this name or id, if the caller may do that with it; the caller's. ?user= says whose name it is,
  * for administrators. NULL with ERR_NOT_FOUND. */
 PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word,

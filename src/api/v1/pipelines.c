@@ -71,8 +71,8 @@ static PipelineRecord *look_up(Api *api, const char *user, const char *word, GEr
         return store_pipeline(api->store, seq, error);
 }
 
-/* "Did you mean 'digits'? ", of the pipelines of `user`; "": none is near. The caller's. */
-static char *suggestion(Api *api, const char *user, const char *word)
+/* "Did you mean 'digits'? ...", of the pipelines of `user`. The caller's. */
+static char *hint_of(Api *api, const char *user, const char *word)
 {
         const PipelineQuery query = { .user = user, .limit = LIST_MAX };
         gint64 next;
@@ -84,7 +84,8 @@ static char *suggestion(Api *api, const char *user, const char *word)
                 g_ptr_array_add(names, ((PipelineRecord *)found->pdata[i])->name);
         g_ptr_array_add(names, NULL);
         near = word_nearest(word, (const char *const *)names->pdata);
-        return near ? g_strdup_printf("Did you mean '%s'? ", near) : g_strdup("");
+        return g_strdup_printf("%s%s%s`paddle pipeline list` shows the stored pipelines.",
+                               near ? "Did you mean '" : "", near ? near : "", near ? "'? " : "");
 }
 
 PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb verb, const char *word,
@@ -95,23 +96,12 @@ PipelineRecord *api_find_pipeline(Api *api, HttpRequest *request, AccessVerb ver
         g_autoptr(GError) why = NULL;
         g_autoptr(PipelineRecord) pipeline =
                 look_up(api, named && caller->admin ? named : caller->user, word, &why);
+        g_autofree char *hint = NULL;
 
-        if (pipeline &&
-            auth_may(caller, ACCESS_PIPELINE, verb, strcmp(pipeline->user, caller->user) == 0, false))
+        if (pipeline && api_may(request, ACCESS_PIPELINE, verb, pipeline->user))
                 return g_steal_pointer(&pipeline);
-        if (pipeline)
-                http_request_set_denied(request);
-        if (pipeline ||
-            err_is(why, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
-                g_autofree char *near = suggestion(api, caller->user, word);
-
-                err_set(error, ERR_NOT_FOUND,
-                        "there is no stored pipeline '%.130s' of '%s'\n"
-                        "%s`paddle pipeline list` shows the stored pipelines.",
-                        word, caller->user, near);
-                return NULL;
-        }
-        g_propagate_error(error, g_steal_pointer(&why));
+        hint = hint_of(api, caller->user, word);
+        api_set_absent(error, &why, "stored pipeline", word, caller->user, hint);
         return NULL;
 }
 

@@ -116,25 +116,18 @@ RunRecord *api_find_run(Api *api, HttpRequest *request, const char *id, AccessVe
 {
         const HttpCaller *caller = http_request_caller(request);
         const HttpRoute *route = http_request_route(request);
-        g_autoptr(GError) error = NULL;
-        g_autoptr(RunRecord) run = read_run(api, caller, id, &error);
-        bool allowed = run && auth_may(caller, (AccessKind)route->kind, verb,
-                                       strcmp(run->user, caller->user) == 0, false);
+        g_autoptr(GError) why = NULL, error = NULL;
+        g_autoptr(RunRecord) run = read_run(api, caller, id, &why);
 
-        if (allowed) {
+        if (run && api_may(request, (AccessKind)route->kind, verb, run->user)) {
                 http_request_set_owner(request, run->user);
                 http_request_set_subject(request, run->id);
                 if (verb == VERB_SHOW || verb == VERB_LIST || auth_check_runs(caller, &error))
                         return g_steal_pointer(&run);
-        }
-        if (run)
                 http_request_set_denied(request);
-        if ((run && !allowed) ||
-            err_is(error, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
-                g_clear_error(&error);
-                err_set(&error, ERR_NOT_FOUND,
-                        "there is no run '%.80s' of '%s'\n`paddle run list` shows the newest runs.", id,
-                        caller->user);
+        } else {
+                api_set_absent(&error, &why, "run", id, caller->user,
+                               "`paddle run list` shows the newest runs.");
         }
         http_fail(request, error);
         return NULL;
@@ -406,14 +399,9 @@ static bool query_pipeline(Api *api, HttpRequest *request, RunQuery *query, GErr
                 query->pipeline = pipeline->seq;
         if (!word || pipeline || numbered_id_parse("ppl", word, &query->pipeline))
                 return true;
-        if (!err_is(why, ERR_NOT_FOUND)) {
-                g_propagate_error(error, g_steal_pointer(&why));
-                return false;
-        }
-        return err_set(error, ERR_NOT_FOUND,
-                       "there is no stored pipeline '%.130s' of '%s'\n"
-                       "`paddle pipeline list` shows the stored pipelines.",
-                       word, user);
+        api_set_absent(error, &why, "stored pipeline", word, user,
+                       "`paddle pipeline list` shows the stored pipelines.");
+        return false;
 }
 
 /* Only runs of a schedule; whoever may see it may see them. */

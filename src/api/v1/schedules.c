@@ -65,19 +65,10 @@ ScheduleRecord *api_find_schedule(Api *api, HttpRequest *request, AccessVerb ver
         g_autoptr(ScheduleRecord) schedule =
                 look_up(api, named && caller->admin ? named : caller->user, word, &why);
 
-        if (schedule &&
-            auth_may(caller, ACCESS_SCHEDULE, verb, strcmp(schedule->user, caller->user) == 0, false))
+        if (schedule && api_may(request, ACCESS_SCHEDULE, verb, schedule->user))
                 return g_steal_pointer(&schedule);
-        if (schedule)
-                http_request_set_denied(request);
-        if (schedule ||
-            err_is(why, ERR_NOT_FOUND)) { /* another user's: not told apart from one that is not there */
-                err_set(error, ERR_NOT_FOUND,
-                        "there is no schedule '%.130s' of '%s'\n`paddle schedule list` shows the schedules.",
-                        word, caller->user);
-                return NULL;
-        }
-        g_propagate_error(error, g_steal_pointer(&why));
+        api_set_absent(error, &why, "schedule", word, caller->user,
+                       "`paddle schedule list` shows the schedules.");
         return NULL;
 }
 
