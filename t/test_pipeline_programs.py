@@ -222,6 +222,12 @@ def both():
     assert "function False" in said and "command beside" in said
     _, said = follow(server, "-f", tmp_path / "p.py", "--package-path", tmp_path)
     assert "function True" in said and "command beside" in said
+    other = write(tmp_path, "import os\nos.chdir('/')\n" + (tmp_path / "p.py").read_text(), "q.py")
+    done = server.paddle(
+        *("run", "create", other.name, "--package-path", ".", "--follow"), cwd=tmp_path, env=SDK, timeout=2 * PATIENCE
+    )
+    assert done.returncode == 0, done.stdout + done.stderr  # also if the program goes elsewhere
+    assert "function True" in server.paddle("run", "logs", done.stdout.split()[0]).stdout
     done = server.paddle("run", "create", tmp_path / "p.py", "--package-path", tmp_path / "none", env=SDK)
     assert (done.returncode, done.stderr.split("\n")[0]) == (
         2, f"paddle: --package-path: '{tmp_path}/none' does not exist",

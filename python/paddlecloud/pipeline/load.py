@@ -1,7 +1,7 @@
 """The pipeline that a program describes, for `paddle run create -f FILE.py` and the verbs of `paddle pipeline`.
 
-The program is loaded as a module, so what stands below `if __name__ == "__main__":` is not executed. What it prints goes to standard error:
-standard output is only for the definition.
+The program is loaded as a module, so code below `if __name__ == "__main__":` is not executed. Its output goes to standard error; standard
+output is only for the definition.
 """
 
 import importlib.util
@@ -118,12 +118,12 @@ def _made_by(maker: Any, path: str, name: str) -> Pipeline:
 # -- errors of the program
 
 
-def _place(error: BaseException, frames: List[traceback.FrameSummary], path: str) -> str:
+def _place(error: BaseException, frames: List[traceback.FrameSummary], path: str, absolute: str) -> str:
     """FILE:LINE of the error; the program itself is called as the user called it."""
     file, line = (frames[-1].filename, frames[-1].lineno) if frames else (path, None)
     if isinstance(error, SyntaxError) and error.filename:
         file, line = error.filename, error.lineno
-    file = path if os.path.abspath(file) == os.path.abspath(path) else file
+    file = path if file == absolute else file
     return f"{file}:{line}" if line else file
 
 
@@ -137,13 +137,13 @@ def _line(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
-def _of_program(error: Exception, path: str) -> Refused:
+def _of_program(error: Exception, path: str, absolute: str) -> Refused:
     """An error of the program as a message with its place. The last lines of the traceback go to standard error, unless the place says it
     all."""
     modules = {__name__, type(error).__module__} if isinstance(error, DSLError) else {__name__}
     skipped = ("<frozen", *(_root_of(module) for module in modules))
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(skipped)]
-    place, text = _place(error, frames, path), _line(getattr(error, "message", None) or str(error))
+    place, text = _place(error, frames, path, absolute), _line(getattr(error, "message", None) or str(error))
     if isinstance(error, DSLError):
         return Refused(text if error.place else f"{place}: {text}")
     if isinstance(error, SyntaxError):
@@ -168,15 +168,16 @@ def definition_of(path: str, name: Optional[str], is_sent: bool, directory: Opti
     """The definition in YAML. `name` is that of a pipeline in the program (None: its only one). With `is_sent` the functions of the pipeline
     are sent to the server, each with `directory` if there is one. Raises Refused."""
     context.loading = path
-    try:
+    file, place = os.path.abspath(path), None if directory is None else os.path.abspath(directory)
+    try:  # the program may change the current directory
         pipeline = choose(load(path), path, name)
-        return to_yaml(pipeline._sent(Client(), directory) if is_sent else pipeline.compile())
+        return to_yaml(pipeline._sent(Client(), place) if is_sent else pipeline.compile())
     except Refused:
         raise
     except Exception as error:
         if isinstance(error, PaddleError) and not isinstance(error, DSLError):
             raise _of_server(error) from None
-        raise _of_program(error, path) from None
+        raise _of_program(error, path, file) from None
 
 
 def main(path: str, name: str, what: str, directory: str) -> int:
