@@ -90,8 +90,7 @@ def hits(bench):
             for _ in range(bench.ROUNDS):
                 taken.append(ms_a_step(bench, person, definition(shape, True), True))
                 ran.append(ms_a_step(bench, person, definition(shape, False), False))
-            bar = " (bar 2)" if shape == "wide" else ""
-            result[f"{STEPS} steps {title} that all hit, ms a step{bar}"] = bench.spread(taken)
+            result[f"{STEPS} steps {title} that all hit, ms a step (bar 2)"] = bench.spread(taken)
             result[f"... the same steps {title} that run, ms a step"] = bench.spread(ran)
             result[f"... hits beside them, {title}"] = bench.spread([a / b for a, b in zip(taken, ran, strict=True)])
     return result
