@@ -233,6 +233,37 @@ def test_the_verbs(server):
     assert "is running" in paddle("schedule", "delete", "yearly", check=1).stderr
 
 
+def test_programs_of_a_schedule(server, tmp_path):
+    """The directory of the definition is stored with the version, and is there for each run, whatever `paddle gc` removes."""
+    (tmp_path / "say.py").write_text("print('from the stored directory')\n")
+    definition = tmp_path / "talks.yaml"
+    definition.write_text("name: talks\nentry_points:\n  say: {command: python3 say.py}\n")
+    assert server.paddle("pipeline", "create", definition, check=0).stdout == "talks@1\n"
+    version = server.get("/v1/pipelines/talks").json["version"]
+    assert len(version["package"]) == 64 and version["package_name"] == tmp_path.name
+    create(server, "talking", "talks", "@every 1s")
+
+    def said():
+        done = [run for run in runs(server, "talking") if run["state"] == "succeeded"]
+        return done and server.paddle("run", "logs", done[0]["id"], check=0).stdout
+
+    assert "from the stored directory" in wait_for(said, PATIENCE, "a run with its program")
+    server.post("/v1/schedules/talking/stop")
+    made = server.paddle("run", "create", "talks", check=0).stdout.strip()
+    assert server.paddle("run", "wait", made).returncode == 0
+    assert server.post(f"/v1/runs/{made}/retry", {"from": "say"}).status == 201
+    definition.write_text(definition.read_text().replace("say.py", "other.py"))
+    (tmp_path / "other.py").write_text("raise SystemExit(3)\n")
+    assert server.paddle("pipeline", "update", "talks", definition, check=0).stdout == "talks@2\n"
+    changed = server.get("/v1/pipelines/talks").json["version"]["package"]
+    assert changed not in (None, version["package"])
+    assert server.paddle("run", "wait", server.paddle("run", "create", "talks@1", check=0).stdout.strip()).returncode == 0
+    server.paddle("pipeline", "update", "talks", definition, "--no-package", check=0)
+    assert server.get("/v1/pipelines/talks").json["version"]["package"] is None
+    reply = server.post("/v1/pipelines", {"definition": QUICK.replace("NAME", "lacks"), "package": "0" * 64})
+    assert (reply.status, "not on this server" in reply.json["message"]) == (404, True), reply.body
+
+
 def test_missed_ticks_are_made_up_for_or_dropped(server):
     store(server, "missed")
     create(server, "made_up", "missed", "@every 1s")

@@ -3,13 +3,14 @@
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
 #include "cli/pipeline-stored.h"
+#include "cli/run-package.h"
 #include "cli/verbs.h"
 #include "net/url.h"
 
 typedef struct {
         Common common;
-        char *format, *description, *fs, *user, *name;
-        bool all;
+        char *format, *description, *fs, *user, *name, *package_path;
+        bool all, no_package, allow_large;
         gint64 limit;
 } StoreOptions;
 
@@ -18,7 +19,12 @@ typedef struct {
         { "description", 'd', OPTION_STRING, offsetof(StoreOptions, description), "TEXT",                    \
           "what it is for, at most 256 bytes" },                                                             \
         { "fs", 0, OPTION_STRING, offsetof(StoreOptions, fs), "NAME",                                        \
-          "main file system of its runs if the file names none" }
+          "main file system of its runs if the file names none" },                                           \
+        { "package-path", 0, OPTION_STRING, offsetof(StoreOptions, package_path), "DIR",                     \
+          "directory to store with it, in which the commands of all steps begin; by default that of FILE" },  \
+        { "no-package", 0, OPTION_BOOL, offsetof(StoreOptions, no_package), NULL, "store no directory" },     \
+        { "allow-large", 0, OPTION_BOOL, offsetof(StoreOptions, allow_large), NULL,                          \
+          "store it even if it is over 2 GiB or 100,000 files" }
 #define USER_OPTION                                                                                          \
         { "user", 'u', OPTION_STRING, offsetof(StoreOptions, user), "NAME",                                  \
           "a pipeline of this user (administrators)" }
@@ -31,16 +37,25 @@ static bool send_file(Cli *cli, const StoreOptions *options, const char *path, c
                       GError **error)
 {
         const PipelineOptions about = { .fs = options->fs };
+        RunDirectory directory = { .file = file,
+                                   .package_path = options->package_path,
+                                   .none = options->no_package,
+                                   .allow_large = options->allow_large };
         g_autoptr(Definition) definition = NULL;
-        g_autoptr(json_t) body = pipeline_file_body(cli, &about, file, NULL, &definition, error);
+        g_autoptr(json_t) body = NULL;
 
-        if (!body || !cli_client(cli, error))
+        if (!run_package_check(&directory, error))
                 return false;
+        body = pipeline_file_body(cli, &about, file, options->package_path, &definition, error);
+        if (!body)
+                return false;
+        directory.unused = !definition_uses_package(definition);
         if (options->description)
                 json_object_set_new(body, "description", json_string(options->description));
         if (options->fs)
                 json_object_set_new(body, "fs", json_string(options->fs));
-        return http_call_json(cli->client, "POST", path, body, ret, error);
+        return run_package_send(cli, &directory, body, error) &&
+               http_call_json(cli->client, "POST", path, body, ret, error);
 }
 
 static void print_stored(Cli *cli, const json_t *pipeline)
@@ -68,9 +83,12 @@ const Verb verb_pipeline_create = {
         .name = "pipeline create",
         .args = "FILE",
         .summary = "Store a pipeline on the server, to run it any number of times",
-        .about = "FILE is the definition, YAML or JSON; '-' is standard input. " PIPELINE_PROGRAM_HELP
-                 " It is stored under the name that it has. "
-                 "NAME@1 goes to standard output: the name and the number of the version.",
+        .about =
+                "FILE is the definition, YAML or JSON; '-' is standard input. " PIPELINE_PROGRAM_HELP
+                " It is stored under the name that it has. The directory of the file is stored with it, as `paddle run "
+                "create -f` sends it, unless no step begins in it: the commands of all its runs begin there, also of those "
+                "that a schedule begins. --package-path stores another directory, --no-package none.\n\n"
+                "NAME@1 goes to standard output: the name and the number of the version.",
         .examples = "paddle pipeline create pipeline.yaml -d 'nightly training'\n"
                     "paddle run create digits -p train.epochs=3",
         .options = create_options,
@@ -101,7 +119,8 @@ const Verb verb_pipeline_update = {
         .summary = "Store a new version of a pipeline",
         .about =
                 "The definition in FILE must have the name of the pipeline. Runs use the newest version unless they "
-                "name another one: NAME@VERSION. Runs that have begun go on with theirs.",
+                "name another one: NAME@VERSION. Runs that have begun go on with theirs. The directory of the file is stored, too: "
+                "see `paddle help pipeline create`.",
         .examples = "paddle pipeline update digits pipeline.yaml",
         .options = update_options,
         .size = sizeof(StoreOptions),

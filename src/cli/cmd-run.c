@@ -129,8 +129,8 @@ const Verb verb_run_create = {
                 "\"__main__\":` is not executed. The functions of the program are sent with the modules that they use, and with the "
                 "directory of --package-path.\n\n"
                 "The directory of the file is sent to the server, as `paddle submit` sends the current one, and the command of "
-                "each step begins in it, unless all steps have a package of their own, as functions of a program do. Packages of its requirements.txt are installed. With a stored pipeline only the "
-                "directory of --package-path is sent.\n\n"
+                "each step begins in it, unless all steps have a package of their own, as functions of a program do. Packages of its requirements.txt are installed. A stored pipeline has the "
+                "directory that was stored with it, unless --package-path sends another one.\n\n"
                 "The id of the run goes to standard output. `paddle pipeline lint FILE` finds errors of a definition without "
                 "a server, and `paddle pipeline render FILE` shows what would run.",
         .examples = "paddle run create -f pipeline.yaml --follow\n"

@@ -220,13 +220,14 @@ void engine_delete_cache_entry(Engine *engine, gint64 seq, EngineCacheDone done,
 /* ---- stored pipelines ---- */
 
 typedef struct {
-        const char *user; /* whose pipeline it is */
-        const char *by;   /* who stores this version */
-        bool admin;       /* the limit of a user's pipelines does not count */
-        const char *text; /* the definition, YAML or JSON */
-        const char *note; /* what it is for; NULL: none, or that of before; at most 256 bytes */
-        const char *fs;   /* the main file system of its runs, if the text names none; or NULL */
-        const char *path; /* of the file on `fs` from which the text was read; or NULL */
+        const char *user;  /* whose pipeline it is */
+        const char *by;    /* who stores this version */
+        bool admin;        /* the limit of a user's pipelines does not count */
+        const char *text;  /* the definition, YAML or JSON */
+        const char *note;  /* what it is for; NULL: none, or that of before; at most 256 bytes */
+        const char *fs;    /* the main file system of its runs, if the text names none; or NULL */
+        const char *path;  /* of the file on `fs` from which the text was read; or NULL */
+        const char *files; /* as in PipelineVersion; the package exists; or NULL */
         /* A file system for a text with artifacts that names none, as its runs will have one; not stored; or NULL. */
         const char *fs_default;
 } EnginePipeline;

@@ -25,6 +25,14 @@ static void stored_free(gpointer data)
         g_free(stored);
 }
 
+static void clear_version(gpointer data)
+{
+        StoredVersion *version = data;
+
+        g_free(version->files);
+        g_clear_pointer(&version->packages, g_ptr_array_unref);
+}
+
 /* Takes the record. */
 static StoredPipeline *stored_new(PipelineRecord *record)
 {
@@ -32,6 +40,7 @@ static StoredPipeline *stored_new(PipelineRecord *record)
 
         stored->record = record;
         stored->versions = g_array_new(FALSE, FALSE, sizeof(StoredVersion));
+        g_array_set_clear_func(stored->versions, clear_version);
         return stored;
 }
 
@@ -39,13 +48,43 @@ static StoredPipeline *stored_copy(const StoredPipeline *stored)
 {
         StoredPipeline *copy = stored_new(pipeline_record_copy(stored->record));
 
-        g_array_append_vals(copy->versions, stored->versions->data, stored->versions->len);
+        for (guint i = 0; i < stored->versions->len; i++) {
+                StoredVersion version = g_array_index(stored->versions, StoredVersion, i);
+
+                version.files = g_strdup(version.files);
+                version.packages = version.packages ? g_ptr_array_ref(version.packages) : NULL;
+                g_array_append_val(copy->versions, version);
+        }
         return copy;
+}
+
+static GPtrArray *packages_of(const char *hashes)
+{
+        g_auto(GStrv) words = g_strsplit(hashes, " ", -1);
+        GPtrArray *packages = g_ptr_array_new_with_free_func(g_free);
+
+        for (char **word = words; *word; word++)
+                g_ptr_array_add(packages, g_strdup(*word));
+        return packages;
+}
+
+/* NULL is a no-op. */
+static void hold_packages(Engine *engine, const StoredPipeline *stored, bool holds)
+{
+        for (guint i = 0; stored && i < stored->versions->len; i++) {
+                const StoredVersion *version = &g_array_index(stored->versions, StoredVersion, i);
+
+                if (version->packages)
+                        views_hold_packages(engine->views, version->packages, holds);
+        }
 }
 
 static void add_version(StoredPipeline *stored, const PipelineVersion *version)
 {
-        StoredVersion added = { .version = version->version, .size = version->size };
+        StoredVersion added = { .version = version->version,
+                                .size = version->size,
+                                .files = g_strdup(version->files),
+                                .packages = version->packages ? packages_of(version->packages) : NULL };
 
         g_strlcpy(added.hash, version->hash, sizeof added.hash);
         g_array_append_val(stored->versions, added);
@@ -66,6 +105,8 @@ void pipelines_load(Engine *engine, const StoreState *state)
 {
         const GPtrArray *pipelines = state->loaded[RECORD_PIPELINE];
         const GPtrArray *versions = state->loaded[RECORD_PIPELINE_VERSION];
+        GHashTableIter iter;
+        gpointer value;
 
         engine->pipeline_seq = state->last_pipeline_seq;
         for (guint i = 0; pipelines && i < pipelines->len; i++) {
@@ -80,6 +121,9 @@ void pipelines_load(Engine *engine, const StoreState *state)
                 if (stored)
                         add_version(stored, version);
         }
+        g_hash_table_iter_init(&iter, engine->pipelines);
+        while (g_hash_table_iter_next(&iter, NULL, &value))
+                hold_packages(engine, value, true);
 }
 
 const StoredPipeline *pipelines_find(Engine *engine, gint64 seq)
@@ -110,14 +154,19 @@ static void replace(Engine *engine, gint64 seq, StoredPipeline *now)
         if (g_hash_table_steal_extended(engine->pipelines, &seq, NULL, &was))
                 replaced->was = was;
         g_ptr_array_add(engine->batch.pipelines, replaced);
+        hold_packages(engine, now, true);
         if (now)
                 g_hash_table_insert(engine->pipelines, &now->record->seq, now);
 }
 
 void pipelines_settle(Engine *engine)
 {
-        for (guint i = 0; i < engine->batch.pipelines->len; i++)
-                stored_free(((Replaced *)engine->batch.pipelines->pdata[i])->was);
+        for (guint i = 0; i < engine->batch.pipelines->len; i++) {
+                StoredPipeline *was = ((Replaced *)engine->batch.pipelines->pdata[i])->was;
+
+                hold_packages(engine, was, false);
+                stored_free(was);
+        }
         g_ptr_array_set_size(engine->batch.pipelines, 0);
 }
 
@@ -126,6 +175,7 @@ void pipelines_restore(Engine *engine)
         for (guint i = engine->batch.pipelines->len; i > 0; i--) {
                 Replaced *replaced = engine->batch.pipelines->pdata[i - 1];
 
+                hold_packages(engine, pipelines_find(engine, replaced->seq), false);
                 g_hash_table_remove(engine->pipelines, &replaced->seq);
                 if (replaced->was)
                         g_hash_table_insert(engine->pipelines, &replaced->was->record->seq, replaced->was);
@@ -390,7 +440,18 @@ static const CommandOps update_ops = { .name = "update pipeline",
                                        .answer = answer_pipeline,
                                        .free = free_put };
 
-static PipelineVersion *new_version(const EnginePipeline *pipeline)
+/* The caller's; NULL: none. */
+static char *hashes_of(const RunPlan *plan)
+{
+        GString *hashes = plan->packages->len > 0 ? g_string_new(NULL) : NULL;
+
+        for (guint i = 0; i < plan->packages->len; i++)
+                g_string_append_printf(hashes, "%s%s", i > 0 ? " " : "",
+                                       (const char *)plan->packages->pdata[i]);
+        return hashes ? g_string_free(hashes, FALSE) : NULL;
+}
+
+static PipelineVersion *new_version(const EnginePipeline *pipeline, const RunPlan *plan)
 {
         PipelineVersion *version = g_new0(PipelineVersion, 1);
 
@@ -398,6 +459,8 @@ static PipelineVersion *new_version(const EnginePipeline *pipeline)
         version->fs = g_strdup(pipeline->fs);
         version->path = g_strdup(pipeline->path);
         version->text = g_strdup(pipeline->text);
+        version->files = g_strdup(pipeline->files);
+        version->packages = hashes_of(plan);
         version->size = (gint64)strlen(pipeline->text);
         pipeline_hash(pipeline->text, version->hash);
         return version;
@@ -411,33 +474,34 @@ static bool check_note(const char *note, GError **error)
 }
 
 /* The definition is compiled as that of a run: what is stored can run. */
-static char *name_of(Engine *engine, const EnginePipeline *pipeline, GError **error)
+static RunPlan *plan_of(Engine *engine, const EnginePipeline *pipeline, GError **error)
 {
         g_autoptr(json_t) request =
                 json_pack("{s:s*, s:s*}", "fs_name", pipeline->fs, "fs_default", pipeline->fs_default);
-        g_autoptr(RunPlan) plan = run_plan_new(engine, pipeline->text, request, error);
 
-        return plan ? g_strdup(definition_text(plan->definition, plan->definition->name)) : NULL;
+        pipeline_add_files(request, pipeline->files);
+        return run_plan_new(engine, pipeline->text, request, error);
 }
 
 static void put_pipeline(Engine *engine, const CommandOps *ops, gint64 seq, const EnginePipeline *pipeline,
                          EnginePipelineDone done, void *arg)
 {
         g_autoptr(GError) error = NULL;
-        char *name = check_note(pipeline->note, &error) ? name_of(engine, pipeline, &error) : NULL;
+        g_autoptr(RunPlan) plan =
+                check_note(pipeline->note, &error) ? plan_of(engine, pipeline, &error) : NULL;
         PutPipeline *put;
 
-        if (!name) {
+        if (!plan) {
                 done(NULL, NULL, error, arg);
                 return;
         }
         put = command_new(ops, NULL, arg);
         put->pipeline.pipeline_done = done;
-        put->pipeline.version = new_version(pipeline);
+        put->pipeline.version = new_version(pipeline, plan);
         put->record = g_new0(PipelineRecord, 1);
         put->record->seq = seq;
         put->record->user = g_strdup(pipeline->user);
-        put->record->name = name;
+        put->record->name = g_strdup(definition_text(plan->definition, plan->definition->name));
         put->note = g_strdup(pipeline->note);
         put->admin = pipeline->admin;
         inbox_put(&engine->inbox, &put->pipeline.command);

@@ -1,7 +1,7 @@
 /* Stored pipelines in the engine. Internal to pipelines.c and runs-command.c.
  *
- * The engine knows each pipeline with the numbers, hashes and sizes of its versions, and not their texts: those are in
- * the store. A change replaces the entry of a pipeline by another one; the entries that a batch replaced are kept until its
+ * The engine knows each pipeline with the numbers, hashes, sizes and directories of its versions, and not their texts:
+ * those are in the store. The packages of a version are held as those of open jobs are, so that they are not removed. A change replaces the entry of a pipeline by another one; the entries that a batch replaced are kept until its
  * commit, and come back if that fails. */
 #pragma once
 
@@ -20,6 +20,8 @@ typedef struct {
         int version;
         char hash[PIPELINE_HASH_LEN + 1];
         gint64 size;
+        char *files;         /* as in PipelineVersion; or NULL */
+        GPtrArray *packages; /* hashes of what its runs use; or NULL */
 } StoredVersion;
 
 typedef struct {

@@ -355,6 +355,7 @@ static RunRecord *new_record(Engine *engine, const ScheduleRecord *schedule, gin
         RunRecord *record = g_new0(RunRecord, 1);
         g_autoptr(json_t) request = schedules_request(schedule);
 
+        pipeline_add_files(request, version ? version->files : NULL);
         engine_new_id(engine, record->id);
         record->user = g_strdup(schedules_run_user(schedule));
         record->name = g_strdup(schedule->name);

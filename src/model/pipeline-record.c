@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/number.h"
 
 void pipeline_record_free(PipelineRecord *record)
@@ -33,7 +34,17 @@ void pipeline_version_free(PipelineVersion *version)
         g_free(version->fs);
         g_free(version->path);
         g_free(version->text);
+        g_free(version->files);
+        g_free(version->packages);
         g_free(version);
+}
+
+void pipeline_add_files(json_t *request, const char *files)
+{
+        g_autoptr(json_t) object = files ? json_parse(files, strlen(files), NULL) : NULL;
+
+        if (object && !json_string_value(json_object_get(request, "package")))
+                json_object_update(request, object);
 }
 
 void pipeline_hash(const char *text, char ret[PIPELINE_HASH_LEN + 1])

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <glib.h>
+#include <jansson.h>
 #include <stdbool.h>
 
 enum { PIPELINE_HASH_LEN = 64 }; /* hex digits */
@@ -28,10 +29,16 @@ typedef struct {
         char *fs;    /* the main file system of its runs, if the definition names none; or NULL */
         char *path;  /* of the file on `fs` from which the text was read; or NULL */
         char *text;  /* the definition, UTF-8; NULL: not read */
+        char *files; /* the directory in which its commands begin: an object with "package", "package_name" and
+                      * "requirements" as in the request of a run; NULL: none */
+        char *packages; /* hashes of all directories that its runs use, also those of steps, separated by blanks; or NULL */
         gint64 created;
 } PipelineVersion;
 void pipeline_version_free(PipelineVersion *version); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipelineVersion, pipeline_version_free)
+
+/* Completes the request of a run that names no package by the directory of the version; NULL: it has none. */
+void pipeline_add_files(json_t *request, const char *files);
 
 /* The hash of a definition. */
 void pipeline_hash(const char *text, char ret[PIPELINE_HASH_LEN + 1]);

@@ -34,9 +34,16 @@ static json_t *format_version(const PipelineVersion *version)
 {
         g_autofree char *created = clock_format(version->created);
 
-        return json_pack("{s:i, s:s, s:I, s:s, s:s?, s:s?, s:s}", "version", version->version, "hash",
-                         version->hash, "size", (json_int_t)version->size, "user", version->user, "fs",
-                         version->fs, "path", version->path, "created_at", created);
+        g_autoptr(json_t) files = json_object();
+        const char *name;
+
+        pipeline_add_files(files, version->files);
+        name = json_string_value(json_object_get(files, "package_name"));
+        return json_pack("{s:i, s:s, s:I, s:s, s:s?, s:s?, s:s?, s:s?, s:s}", "version", version->version,
+                         "hash", version->hash, "size", (json_int_t)version->size, "user", version->user,
+                         "fs", version->fs, "path", version->path, "package",
+                         json_string_value(json_object_get(files, "package")), "package_name", name,
+                         "created_at", created);
 }
 
 /* The pipeline with what the version has. */
@@ -165,10 +172,33 @@ static Change *change_new(HttpRequest *request, int status)
         return change;
 }
 
-/* The body, checked; NULL: an error was already sent. */
-static json_t *take_body(HttpRequest *request, EnginePipeline *ret)
+/* The directory that is stored with the version; the caller's. NULL: none, or an error. */
+static char *take_files(Api *api, const HttpCaller *caller, const json_t *body, GError **error)
 {
-        static const char *const known[] = { "definition", "description", "fs", NULL };
+        static const char *const texts[] = { "package", "package_name", "requirements" };
+        g_autoptr(json_t) files = json_object();
+
+        for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+                const char *text = NULL;
+
+                if (!json_get_string(body, "", texts[i], SOON, &text, error))
+                        return NULL;
+                if (text)
+                        json_object_set_new(files, texts[i], json_string(text));
+        }
+        if (json_object_size(files) > 0 && !json_object_get(files, "package"))
+                err_set(error, ERR_INVALID,
+                        "package is missing: package_name and requirements belong to one");
+        return json_object_get(files, "package") && api_take_package(api, caller, files, error)
+                       ? json_format(files)
+                       : NULL;
+}
+
+/* The body, checked, with texts in `ret`, of which `files` is the caller's; NULL: an error was already sent. */
+static json_t *take_body(Api *api, HttpRequest *request, EnginePipeline *ret)
+{
+        static const char *const known[] = { "definition",   "description",  "fs", "package",
+                                             "package_name", "requirements", NULL };
         const HttpCaller *caller = http_request_caller(request);
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = http_request_json(request, &error);
@@ -182,7 +212,8 @@ static json_t *take_body(HttpRequest *request, EnginePipeline *ret)
                 err_set(&error, ERR_INVALID, "definition: the text of the pipeline is missing");
         else if (body && json_only(body, "", known, &error) &&
                  json_get_string(body, "", "description", NOTE_MAX, &ret->note, &error))
-                (void)json_get_string(body, "", "fs", NAME_MAX_BYTES, &ret->fs, &error);
+                if (json_get_string(body, "", "fs", NAME_MAX_BYTES, &ret->fs, &error))
+                        ret->files = take_files(api, caller, body, &error);
         ret->text = json_string_value(text);
         if (!error)
                 return g_steal_pointer(&body);
@@ -207,9 +238,10 @@ static void create_pipeline(HttpRequest *request, void *arg)
 
         if (is_long(request))
                 return;
-        body = take_body(request, &pipeline);
+        body = take_body(api, request, &pipeline);
         if (body)
                 engine_create_pipeline(api->engine, &pipeline, change_done, change_new(request, 201));
+        g_free((char *)pipeline.files);
 }
 
 static void update_pipeline(HttpRequest *request, void *arg)
@@ -217,16 +249,17 @@ static void update_pipeline(HttpRequest *request, void *arg)
         Api *api = arg;
         g_autoptr(PipelineRecord) record = NULL;
         g_autoptr(json_t) body = NULL;
-        EnginePipeline pipeline;
+        EnginePipeline pipeline = { 0 };
 
         if (is_long(request))
                 return;
         record = find_pipeline(api, request);
-        body = record ? take_body(request, &pipeline) : NULL;
+        body = record ? take_body(api, request, &pipeline) : NULL;
         if (!body)
                 return;
         pipeline.user = record->user;
         engine_update_pipeline(api->engine, record->seq, &pipeline, change_done, change_new(request, 201));
+        g_free((char *)pipeline.files);
 }
 
 static void delete_pipeline(HttpRequest *request, void *arg)

@@ -247,7 +247,7 @@ static bool take_source(Api *api, HttpRequest *request, const json_t *body, Engi
                 if (*ret && (*ret)->fs)
                         json_object_set_new((json_t *)run->request, "fs_name", json_string((*ret)->fs));
                 run->text = *ret ? (*ret)->text : NULL;
-                return *ret != NULL;
+                return *ret && run_package_of_version(api->packages, *ret, (json_t *)run->request, error);
         }
         if (json_object_get(body, "version") && !stored)
                 return err_set(error, ERR_INVALID, "version: of which stored pipeline? pipeline is missing");
@@ -284,8 +284,8 @@ static void create_run(HttpRequest *request, void *arg)
 
         body = http_request_json(request, &error);
         if (body && take_run(request, body, &run, &wanted, &error) &&
-            take_source(api, request, body, &run, &version, &error) &&
-            api_take_package(api, http_request_caller(request), wanted, &error))
+            api_take_package(api, http_request_caller(request), wanted, &error) &&
+            take_source(api, request, body, &run, &version, &error))
                 engine_create_run(api->engine, &run, api_run_changed, api_run_change(request, 201));
         else
                 http_fail(request, error);

@@ -141,6 +141,55 @@ static void test_versions(void)
         house_free(house);
 }
 
+static bool is_held(House *house, const char *package)
+{
+        g_autoptr(GHashTable) open = engine_open_packages(house->engine);
+
+        return g_hash_table_contains(open, package);
+}
+
+static Answer put_files(House *house, gint64 seq, const char *files)
+{
+        const EnginePipeline pipeline = { .user = "ann", .by = "ann", .text = TEXT, .files = files };
+        g_autoptr(GError) error = NULL;
+        Answer answer = { 0 };
+
+        if (seq)
+                engine_update_pipeline(house->engine, seq, &pipeline, note_answer, &answer);
+        else
+                engine_create_pipeline(house->engine, &pipeline, note_answer, &answer);
+        answer = finish(house, &answer, &error);
+        g_assert_no_error(error);
+        return answer;
+}
+
+/* The package of a version is in use until the version is deleted, also after a restart. */
+static void test_packages(void)
+{
+        House *house = house_new();
+        g_autoptr(GError) error = NULL;
+        gint64 seq = put_files(house, 0, "{\"package\": \"one\"}").seq;
+
+        (void)put_files(house, seq, "{\"package\": \"two\", \"package_name\": \"n\"}");
+        (void)put_files(house, seq, NULL);
+        (void)put_files(house, seq, "{\"package\": \"two\"}");
+        for (int i = 0; i < 2; i++) {
+                g_assert_true(is_held(house, "one"));
+                g_assert_true(is_held(house, "two"));
+                house_close(house);
+                house_open(house);
+                house_sync(house);
+        }
+        g_assert_true(drop(house, seq, 1, &error));
+        g_assert_false(is_held(house, "one"));
+        g_assert_true(drop(house, seq, 2, &error));
+        g_assert_true(is_held(house, "two")); /* of version 4 */
+        g_assert_true(drop(house, seq, 0, &error));
+        g_assert_false(is_held(house, "two"));
+        g_assert_no_error(error);
+        house_free(house);
+}
+
 static void test_names(void)
 {
         House *house = house_new();
@@ -321,6 +370,7 @@ int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/engine/pipelines/versions", test_versions);
+        g_test_add_func("/engine/pipelines/packages", test_packages);
         g_test_add_func("/engine/pipelines/names", test_names);
         g_test_add_func("/engine/pipelines/note-too-long", test_note_too_long);
         g_test_add_func("/engine/pipelines/run", test_run);

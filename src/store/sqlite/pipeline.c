@@ -33,6 +33,8 @@ bool write_version(Conn *conn, const void *data, GError **error)
         conn_bind_text(conn, VERSION_INSERT, 6, version->fs);
         conn_bind_text(conn, VERSION_INSERT, 7, version->path);
         conn_bind_int(conn, VERSION_INSERT, 8, version->created);
+        conn_bind_text(conn, VERSION_INSERT, 9, version->files);
+        conn_bind_text(conn, VERSION_INSERT, 10, version->packages);
         return conn_run(conn, STORED_TEXT_INSERT, error) && conn_run(conn, VERSION_INSERT, error);
 }
 
@@ -102,7 +104,9 @@ static PipelineVersion *version_of_row(Conn *conn, int stmt)
                                       .user = conn_text(conn, stmt, 4),
                                       .fs = conn_text(conn, stmt, 5),
                                       .path = conn_text(conn, stmt, 6),
-                                      .created = conn_int(conn, stmt, 7) };
+                                      .created = conn_int(conn, stmt, 7),
+                                      .files = conn_text(conn, stmt, 8),
+                                      .packages = conn_text(conn, stmt, 9) };
         g_strlcpy(version->hash, hash, sizeof version->hash);
         return version;
 }
@@ -193,7 +197,7 @@ PipelineVersion *sqlite_pipeline_version(Store *base, gint64 pipeline, int versi
         if (step == STEP_ROW)
                 ret = version_of_row(conn, stmt);
         if (ret && text)
-                ret->text = conn_text(conn, stmt, 8);
+                ret->text = conn_text(conn, stmt, 10);
         pool_give(&store->pool, conn);
         if (step == STEP_DONE)
                 err_set(error, ERR_NOT_FOUND, "the stored pipeline has no version %d", version);

@@ -59,8 +59,8 @@ static const char *const named_sql[] = {
                 " last_revision = max(last_revision, coalesce((SELECT max(revision) FROM event), 0))",
         [PIPELINE_DROP] = "DELETE FROM pipeline WHERE seq = ?1",
         [VERSION_INSERT] =
-                "INSERT INTO pipeline_version (pipeline, version, hash, size, user, fs, path, created)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO pipeline_version (pipeline, version, hash, size, user, fs, path, created, files, packages)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         [VERSION_HASH] = "SELECT hash FROM pipeline_version WHERE pipeline = ?1 AND version = ?2",
         [VERSION_DROP] = "DELETE FROM pipeline_version WHERE pipeline = ?1 AND version = ?2",
         [STORED_TEXT_INSERT] = "INSERT OR IGNORE INTO pipeline_text (hash, text) VALUES (?1, ?2)",

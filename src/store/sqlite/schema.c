@@ -231,6 +231,9 @@ const char *const schema_migrations[] = {
         "ALTER TABLE schedule ADD COLUMN queue TEXT;",
         /* The file systems that a running schedule needs. */
         "ALTER TABLE schedule ADD COLUMN mounts TEXT;",
+        /* The directory in which the commands of a stored version begin, as JSON, and all that its runs use, as hashes. */
+        "ALTER TABLE pipeline_version ADD COLUMN files TEXT;"
+        "ALTER TABLE pipeline_version ADD COLUMN packages TEXT;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

@@ -88,7 +88,8 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
         "run_cache.job, run.user, run_cache.fs, run_cache.source, run_cache.step, run_cache.expiry, "        \
         "run_cache.created, run_cache.body, run.id, job.id, job.state"
 #define PIPELINE_COLUMNS "seq, user, name, note, made, revision, created, updated"
-#define PIPELINE_VERSION_COLUMNS "pipeline, version, pipeline_version.hash, size, user, fs, path, created"
+#define PIPELINE_VERSION_COLUMNS                                                                             \
+        "pipeline, version, pipeline_version.hash, size, user, fs, path, created, files, packages"
 #define SCHEDULE_COLUMNS                                                                                     \
         "seq, user, name, note, run_user, pipeline, version, fs, crontab, start_at, end_at, concurrency, "   \
         "policy, expire, catchup, state, message, revision, created, updated, next_at, queue, mounts"

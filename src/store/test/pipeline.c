@@ -32,6 +32,8 @@ static PipelineVersion *make_version(gint64 pipeline, int number, const char *te
                                       .fs = number == 2 ? g_strdup("data") : NULL,
                                       .path = number == 2 ? g_strdup("run.yaml") : NULL,
                                       .text = g_strdup(text),
+                                      .files = number == 2 ? g_strdup("{\"package\": \"ab\"}") : NULL,
+                                      .packages = number == 2 ? g_strdup("ab cd") : NULL,
                                       .created = 3000 + number };
         pipeline_hash(text, version->hash);
         return version;
@@ -91,6 +93,8 @@ static void assert_same_version(const PipelineVersion *got, const PipelineVersio
         g_assert_cmpstr(got->user, ==, want->user);
         g_assert_cmpstr(got->fs, ==, want->fs);
         g_assert_cmpstr(got->path, ==, want->path);
+        g_assert_cmpstr(got->files, ==, want->files);
+        g_assert_cmpstr(got->packages, ==, want->packages);
         g_assert_cmpstr(got->text, ==, text ? want->text : NULL);
 }
 
