@@ -5,6 +5,7 @@ C137 to C154 are the conformance cases of this language. Whole definitions go th
 import hashlib
 import json
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 from conftest import BIN
@@ -611,6 +612,9 @@ def test_a_notebook_shows_the_picture(monkeypatch, tmp_path):
         [BIN / "paddle", "pipeline", "show", tmp_path / "p.yaml", "--svg"], capture_output=True, text=True, check=True
     )
     assert made.picture() == done.stdout == made._repr_html_() and done.stdout.startswith("<svg")
+    picture = xml.etree.ElementTree.fromstring(done.stdout)
+    texts = " ".join(picture.itertext())
+    assert "<b>" not in done.stdout and "{{first.n}} > 3 && 'a' < '<b>'" in texts  # escaped
     monkeypatch.delenv("PADDLE_PROGRAM")
     monkeypatch.setenv("PATH", str(BIN))
     assert made.picture() == done.stdout

@@ -112,6 +112,13 @@ def test_a_shown_job_is_short_and_escaped():
     assert "&lt;script&gt;" in job._repr_html_()
 
 
+def test_a_shown_run_is_escaped():
+    """Its name and message are others' words. Without the server there is no picture."""
+    run = paddlecloud.Run("id1", "<b>", "u", "failed", message="<script>alert(1)</script>")
+    shown = run._repr_html_()
+    assert "<script>" not in shown and "<b>" not in shown and "&lt;script&gt;" in shown and run._repr_svg_() is None
+
+
 def run_notebook(server, directory, *cells):
     """The outputs of the cells, run by a real kernel in `directory`: by cell a list of {mime type or "stdout": text}."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(textwrap.dedent(cell)) for cell in cells])
