@@ -191,6 +191,7 @@ static bool run_set(Cli *cli, const void *target, char *const *words, GError **e
         if (!post(cli, words[0], "/parameters", body, &run, error))
                 return false;
         cli_print("step %s of run %s has other parameters", words[1], text_of(run, "id"));
+        cli_say(cli, "`paddle run continue %s %s` lets it go on", text_of(run, "id"), words[1]);
         return true;
 }
 
