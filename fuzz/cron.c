@@ -1,6 +1,7 @@
 /* Fuzz target: crontabs.
  *
- * An accepted crontab has ticks in ascending order. A search that begins between two ticks finds the second one. */
+ * An accepted crontab has ticks in ascending order, no two closer than its step. A search that begins between two ticks finds the
+ * second one. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
                 g_assert_cmpint(next, >, at);
                 g_assert_cmpint(next % 1000, ==, 0);
+                g_assert_true(i == 0 || next - at >= cron_step(cron));
                 g_assert_true(cron_from(cron, next, next, &again) && again == next);
                 g_assert_cmpint(cron_last(cron, next, next + 999), ==, next);
                 g_assert_nonnull(local);

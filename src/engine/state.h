@@ -395,7 +395,7 @@ void schedules_drop_of(Engine *engine, const char *user);
 void schedules_fail_of(Engine *engine, gint64 pipeline);
 /* The name of a running schedule of this pipeline, and of this version unless it is 0; borrowed. NULL: there is none. */
 const char *schedules_use(Engine *engine, gint64 pipeline, int version);
-/* "schedule 'nightly'" if a running schedule's runs have this file system of the user as their main one; the caller's, or
+/* "used by schedule 'nightly' of 'ann', which is running" if its version names this file system of the user; the caller's, or
  * NULL. */
 char *schedules_use_fs(Engine *engine, const char *user, const char *fs);
 /* Adds what the batch has changed to what it stores. */
