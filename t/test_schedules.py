@@ -113,7 +113,9 @@ def test_replacing_across_kills(server):
     wait_for(lambda: len(runs(server, "replacing")) >= 8, PATIENCE, "runs after the last kill")
     server.post("/v1/schedules/replacing/stop")
     found = wait_for(
-        lambda: [found := runs(server, "replacing")] and not any(item["state"] == "stopping" for item in found) and found,
+        lambda: (
+            [found := runs(server, "replacing")] and not any(item["state"] == "stopping" for item in found) and found
+        ),
         PATIENCE,
         "the end of those that were replaced",
     )

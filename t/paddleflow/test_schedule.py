@@ -144,7 +144,9 @@ def test_steps_without_a_queue_go_to_the_default_one(flow):
     one = f"/schedule/{create(flow, pipeline, '@every 1s')}"
     run = wait_for(lambda: good(flow.get(one)).json["runs"]["runList"], PATIENCE, "a run")[0]["runID"]
     good(flow.put(one), empty=True)
-    job = wait_for(lambda: good(flow.get(f"/run/{run}")).json["runtime"].get("a", [{}])[0].get("jobID"), PATIENCE, "a job")
+    job = wait_for(
+        lambda: good(flow.get(f"/run/{run}")).json["runtime"].get("a", [{}])[0].get("jobID"), PATIENCE, "a job"
+    )
     assert flow.job(job)["schedulingPolicy"]["queue"] == "default-queue"
 
 
