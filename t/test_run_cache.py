@@ -347,7 +347,10 @@ def test_a_failure_is_replayed_but_not_in_its_retry(server, ann, marks, which):
     taken(marks)
     second = run(server, ann, text, "failed")
     assert taken(marks) == []
-    assert nodes(server, second)["fit"]["message"].endswith("which failed")
+    said = nodes(server, second)["fit"]["message"]
+    assert "which failed: " in said and "5" in said.split("which failed: ")[1], said
+    entry = said.split("`paddle cache delete ")[1].split("`")[0]
+    assert f"`paddle run retry {second}`" in said and server.get(f"/v1/cache/{entry}").status == 200
     again = retry(server, (first, second)[which])
     finish(server, again, "failed")
     assert taken(marks) == ["fit"]

@@ -160,6 +160,22 @@ def test_nested_loop_and_condition(server, tmp_path):
     assert found["outer-0.no"] == "skipped" and found["outer-1.inner-1"] == "succeeded"
 
 
+def test_values_that_conditions_and_loops_cannot_use_are_shown(server):
+    """RE-01, RE-02: the values as they were, since the definition has only their names."""
+    text = (
+        "name: shows\nfailure_options: {strategy: continue}\nentry_points:\n"
+        "  maybe: {parameters: {x: hello}, condition: '{{x}} > 3', command: 'true'}\n"
+        "  loop: {parameters: {list: none}, loop_argument: '{{list}}', command: 'true'}\n"
+    )
+    reply = server.post("/v1/runs", {"definition": text})
+    assert reply.status == 201, reply.body
+    run = reply.json["id"]
+    wait_for(lambda: server.get(f"/v1/runs/{run}").json["state"] == "failed", PATIENCE, "the end of the run")
+    said = {node["path"]: node["message"] for node in server.get(f"/v1/runs/{run}/tree").json["items"]}
+    assert "RE-01: the condition 'hello > 3': '>' needs two numbers" in said["maybe"]
+    assert any("loop_argument is 'none', which is not a list" in text for text in said.values()), said
+
+
 def test_a_definition_with_errors_is_refused(server):
     reply = server.post("/v1/runs", {"definition": "name: x\nentry_points:\n  a: {command: c, deps: b}\n"})
     assert reply.status == 400 and "line 3" in reply.json["message"], reply.body

@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/word.h"
 #include "engine/run-files.h"
 #include "engine/runs-cache.h"
 #include "pipeline/condition.h"
 
 enum {
+        CONDITION_SHOWN = 80,     /* bytes of a condition in a message */
         CONDITION_NOW_MAX = 4096, /* bytes of a condition that is evaluated at once */
         LIST_NOW_MAX = 16 * 1024, /* bytes of a list in JSON that is read at once */
         REASON_MAX = 1000,        /* bytes of a message of a node */
@@ -61,6 +63,18 @@ static void explain_full(const LiveRun *live, gsize count, GError **error)
                         RUN_NODES_ALL);
 }
 
+/* The caller's. */
+static char *say_no_list(const LiveRun *live, guint32 child, const GError *error)
+{
+        const char *input =
+                runs_is_read_loop(live, child)
+                        ? render_loop_input(live->plan->definition, run_child_component(live->machine, child))
+                        : NULL;
+
+        return input ? g_strdup_printf("%s (read from the artifact '%s')", error->message, input)
+                     : g_strdup(error->message);
+}
+
 /* `items` NULL: there are none, because of *error. */
 static void answer_expand(LiveRun *live, guint32 child, const Items *items, GError **error)
 {
@@ -72,7 +86,7 @@ static void answer_expand(LiveRun *live, guint32 child, const Items *items, GErr
         if (first == (guint32)RUN_NONE)
                 return;
         if (*error)
-                runs_say(live, first, g_strdup((*error)->message));
+                runs_say(live, first, say_no_list(live, child, *error));
         else if (items && count == 0)
                 runs_say(live, first, g_strdup("its loop has no items"));
 }
@@ -215,10 +229,14 @@ bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GEr
         return ok;
 }
 
-static void answer_look(LiveRun *live, guint32 node, bool holds, const GError *error)
+static void answer_look(LiveRun *live, guint32 node, const char *condition, bool holds, const GError *error)
 {
+        g_autofree char *shown = error ? text_begin(condition, CONDITION_SHOWN) : NULL;
+
         if (error)
-                runs_say(live, node, g_strdup_printf("RE-01: %.*s", REASON_MAX, error->message));
+                runs_say(live, node,
+                         g_strdup_printf("RE-01: the condition '%s': %.*s", shown, REASON_MAX,
+                                         error->message));
         else if (!holds)
                 runs_say(live, node, g_strdup("its condition is false"));
         run_looked(live->machine, node, holds, error != NULL);
@@ -249,7 +267,7 @@ static void look(const RunActor *actor, guint32 node)
                 g_array_append_val(actor->live->looks, node); /* after the commit */
         } else {
                 (void)condition_eval(rendered.condition, &holds, &error);
-                answer_look(actor->live, node, holds, error);
+                answer_look(actor->live, node, rendered.condition, holds, error);
         }
 }
 
@@ -275,7 +293,7 @@ static bool apply_looked(Engine *engine, Command *command)
             run_node(live->machine, looked->node)->state != NODE_LOOKING)
                 return true; /* it was stopped meanwhile */
         runs_touch(engine, live);
-        answer_look(live, looked->node, looked->holds, looked->error);
+        answer_look(live, looked->node, looked->condition, looked->holds, looked->error);
         runs_make_due(engine, live);
         return true;
 }
@@ -517,7 +535,7 @@ static void use_contents(const RunActor *actor, guint32 node, const json_t *valu
                 evaluate_slowly(actor->engine, live, node, g_steal_pointer(&rendered.condition));
         } else {
                 (void)condition_eval(rendered.condition, &holds, &error);
-                answer_look(live, node, holds, error);
+                answer_look(live, node, rendered.condition, holds, error);
         }
 }
 

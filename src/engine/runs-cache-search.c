@@ -43,6 +43,7 @@ static void clear_search(gpointer data)
         g_free(search->unknown);
         g_clear_pointer(&search->chain, g_array_unref);
         g_free(search->miss);
+        g_free(search->reason);
         g_clear_error(&search->failure);
 }
 
@@ -139,6 +140,15 @@ static bool failed_in_chain(CacheSearch *search, const CacheEntry *entry, bool *
         return *ret || is_taken_by(search, entry, ret, error);
 }
 
+/* For people; a job that has no reason, or was deleted meanwhile, has none. */
+static void note_reason(CacheSearch *search, const CacheEntry *entry)
+{
+        g_autoptr(Job) job = store_job_by_seq(search->engine->store, entry->job, NULL);
+
+        g_free(search->reason);
+        search->reason = job ? g_strdup(job->reason) : NULL;
+}
+
 /* *ret: why an entry that matches is of no use, after its name; NULL: it is. */
 static bool check_entry(CacheSearch *search, const CacheEntry *entry, const char **ret, GError **error)
 {
@@ -156,6 +166,8 @@ static bool check_entry(CacheSearch *search, const CacheEntry *entry, const char
                 return false;
         if (failed)
                 *ret = "is of a step that failed in a run that this one retries";
+        else if (state == JOB_FAILED)
+                note_reason(search, entry);
         return true;
 }
 

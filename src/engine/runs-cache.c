@@ -209,6 +209,23 @@ void runs_cache_go_on(Engine *engine)
         runs_cache_settle_ended(engine);
 }
 
+static char *say_reused(const CacheEntry *found)
+{
+        return g_strdup_printf("reused from run %s, step '%s'", found->run_id, found->step);
+}
+
+static char *say_failed(const LiveRun *live, const CacheSearch *search)
+{
+        const CacheEntry *found = search->found;
+        g_autofree char *id = numbered_id_format("cch", found->seq), *reused = say_reused(found);
+
+        return g_strdup_printf(
+                "%s, which failed: %s. To run it again: `paddle run retry %s`, or `paddle cache delete %s` "
+                "and a new run",
+                reused, search->reason ? search->reason : "its job has no reason any more", live->record->id,
+                id);
+}
+
 /* The node ends as that job did. */
 static void take(const RunActor *actor, const CacheSearch *search)
 {
@@ -221,9 +238,7 @@ static void take(const RunActor *actor, const CacheSearch *search)
                 live->taken = run_taken_new();
         taken = run_taken_put(live->taken, search->node, found);
         live->record->size += (gint64)strlen(taken->reuse);
-        runs_say(live, search->node,
-                 g_strdup_printf("reused from run %s, step '%s'%s", found->run_id, found->step,
-                                 ok ? "" : ", which failed"));
+        runs_say(live, search->node, ok ? say_reused(found) : say_failed(live, search));
         run_started(live->machine, search->node, found->job);
         if (ok)
                 runs_record_outputs(actor->engine, live, search->node);

@@ -105,6 +105,7 @@ typedef struct {
         CacheEntry *found; /* NULL: nothing */
         char *unknown;     /* why there is no second fingerprint, and nothing was looked up; or NULL */
         char *miss;        /* why the newest entry that matches was not taken; or NULL */
+        char *reason;      /* of `found`: why its job failed; or NULL */
         gint64 near;       /* its seq; or 0 */
         GError *failure;   /* RE-03, RE-04 */
 } CacheSearch;

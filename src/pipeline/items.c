@@ -5,15 +5,29 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/word.h"
+
+enum { SHOWN_MAX = 80 }; /* bytes of a value in a message */
 
 struct Items {
         json_t *value; /* an array, or a text */
         GArray *begins; /* guint32, of a text: where each item begins, and one behind the last; NULL: an array */
 };
 
-static bool no_list(GError **error)
+static bool no_list(const char *text, GError **error)
 {
-        return err_set(error, ERR_INVALID, "RE-02: the value of loop_argument is not a list");
+        g_autofree char *begin = text_begin(text, SHOWN_MAX);
+
+        return err_set(error, ERR_INVALID,
+                       "RE-02: the value of loop_argument is '%s', which is not a list, such as [1, 2]",
+                       begin);
+}
+
+bool items_refuse(const json_t *value, GError **error)
+{
+        g_autofree char *whole = json_is_string(value) ? NULL : json_format(value);
+
+        return no_list(whole ? whole : json_string_value(value), error);
 }
 
 static bool too_long(GError **error)
@@ -84,7 +98,7 @@ static bool find_items(const char *text, gsize len, gsize at, guint32 max, GArra
                 if (end - at > ITEM_MAX)
                         return too_long(error);
                 if (end == len || text[end] == '}' || !is_value(text + at, end - at))
-                        return no_list(error);
+                        return no_list(text, error);
                 if (begins->len == max)
                         return too_many(max, error);
                 g_array_append_val(begins, begin);
@@ -104,14 +118,14 @@ static bool read_text(const char *text, gsize len, guint32 max, GArray *begins, 
         guint32 none = 0;
 
         if (at == len || text[at] != '[' || len >= G_MAXUINT32)
-                return no_list(error);
+                return no_list(text, error);
         at++;
         end = skip_blanks(text, len, at);
         if (end < len && text[end] == ']')
                 g_array_append_val(begins, none);
         else if (!find_items(text, len, at, max, begins, &end, error))
                 return false;
-        return skip_blanks(text, len, end + 1) == len || no_list(error);
+        return skip_blanks(text, len, end + 1) == len || no_list(text, error);
 }
 
 Items *items_new(const json_t *value, guint32 max, GError **error)
@@ -120,7 +134,7 @@ Items *items_new(const json_t *value, guint32 max, GError **error)
         Items *items;
 
         if (!begins && !json_is_array(value)) {
-                (void)no_list(error);
+                (void)items_refuse(value, error);
                 return NULL;
         }
         if (!begins && json_array_size(value) > max) {

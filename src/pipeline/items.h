@@ -14,6 +14,8 @@ enum { ITEM_MAX = 1024 * 1024 }; /* bytes of an item of a text */
  * neither, or an item is too long; ERR_QUOTA if it has more items. The time is in proportion to the text. Shares
  * `value`. */
 Items *items_new(const json_t *value, guint32 max, GError **error);
+/* False with ERR_INVALID: the value is not a list; the message has its begin. */
+bool items_refuse(const json_t *value, GError **error);
 Items *items_ref(Items *items);
 void items_unref(Items *items);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Items, items_unref)

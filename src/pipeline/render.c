@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "pipeline/items.h"
 #include "base/keyed-hash.h"
 #include "pipeline/declared-type.h"
 #include "pipeline/edit.h"
@@ -482,7 +483,7 @@ static json_t *list_of(const json_t *value, GError **error)
                 parsed = json_parse(json_string_value(value), json_string_length(value), NULL);
         if (json_is_array(parsed))
                 return g_steal_pointer(&parsed);
-        (void)err_set(error, ERR_INVALID, "RE-02: the value of loop_argument is not a list");
+        (void)items_refuse(value, error);
         return NULL;
 }
 

@@ -319,6 +319,18 @@ static char *changed_names(const json_t *parts)
         return g_string_free(text, FALSE);
 }
 
+/* The text of a pipeline is one of the parts unless contents are compared. */
+static bool is_edited(const json_t *parts)
+{
+        size_t i;
+        json_t *part;
+
+        json_array_foreach(parts, i, part)
+                if (strcmp(json_string_value(json_object_get(part, "name")), "source") == 0)
+                        return strcmp(json_string_value(json_object_get(part, "change")), "same") != 0;
+        return false;
+}
+
 static char *say_missed(const Why *why, const json_t *parts)
 {
         const char *miss = json_string_value(json_object_get(why->body, "miss"));
@@ -334,8 +346,12 @@ static char *say_missed(const Why *why, const json_t *parts)
         if (!*names)
                 return g_strdup_printf("the step was not reused: entry %s is the same, and was not there yet",
                                        id);
-        return g_strdup_printf("the step was not reused: it differs from entry %s of run %s in: %s", id,
-                               why->other->run_id, names);
+        return g_strdup_printf("the step was not reused: it differs from entry %s of run %s in: %s%s", id,
+                               why->other->run_id, names,
+                               is_edited(parts)
+                                       ? ". source: the definition was edited; `cache: {fingerprint: "
+                                         "content}` ignores that"
+                                       : "");
 }
 
 static char *say_kept(const RunNodeRecord *node)

@@ -110,7 +110,11 @@ static void test_limits(void)
         g_clear_error(&error);
         g_assert_null(items_new(number, 2, &error));
         g_assert_error(error, ERR_DOMAIN, ERR_INVALID);
-        g_assert_true(g_str_has_prefix(error->message, "RE-02: "));
+        g_assert_cmpstr(error->message, ==,
+                        "RE-02: the value of loop_argument is '3', which is not a list, such as [1, 2]");
+        g_clear_error(&error);
+        g_assert_null(read_items("{\"a\": 1}", 2, &error));
+        g_assert_nonnull(strstr(error->message, "is '{\"a\": 1}', which is not a list"));
 }
 
 int main(int argc, char **argv)
