@@ -171,9 +171,9 @@ def test_values_that_conditions_and_loops_cannot_use_are_shown(server):
     assert reply.status == 201, reply.body
     run = reply.json["id"]
     wait_for(lambda: server.get(f"/v1/runs/{run}").json["state"] == "failed", PATIENCE, "the end of the run")
-    said = {node["path"]: node["message"] for node in server.get(f"/v1/runs/{run}/tree").json["items"]}
+    said = {step["path"]: step["message"] for step in server.get(f"/v1/runs/{run}/steps").json["items"]}
     assert "RE-01: the condition 'hello > 3': '>' needs two numbers" in said["maybe"]
-    assert any("loop_argument is 'none', which is not a list" in text for text in said.values()), said
+    assert "loop_argument is 'none', which is not a list" in said["loop"]
 
 
 def test_a_definition_with_errors_is_refused(server):
