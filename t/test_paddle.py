@@ -1,6 +1,7 @@
 """Real PaddlePaddle on real data: the examples end to end through the command line, and the proof that parameters are shared.
 Jobs are an ordinary user's, so that their members are in the sandbox that is on by default; the demo's are the server's own."""
 
+import json
 import os
 import re
 import signal
@@ -229,21 +230,36 @@ def test_processes_of_finds_a_member(server):
     assert processes_of(job) == []
 
 
-def swept(server, ann, *parameters):
-    """The nodes of a run of the example pipeline with 2 of its 12 networks, by their paths; and its id."""
+NETWORKS = ["16 0.0001", "32 0.01"]  # 2 instead of 12
+
+
+def nodes_of(server, run):
+    return {node["path"]: node for node in server.get(f"/v1/runs/{run}/nodes").json["items"]}
+
+
+def swept(server, ann, networks, passes):
+    """The nodes of a run of the example pipeline, by their paths; and its id."""
     done = ann.paddle(
         *("run", "create", "-f", EXAMPLES / "pipelines/sweep/pipeline.yaml", "--follow"),
-        *("-p", 'trial.networks=["16 0.0001", "32 0.01"]', *parameters),
+        *("-p", f"trial.networks={json.dumps(networks)}", "-p", f"trial.train.passes={passes}"),
         check=0,
         timeout=480,
     )
     run = done.stdout.split()[0]
-    return {node["path"]: node for node in server.get(f"/v1/runs/{run}/nodes").json["items"]}, run
+    return nodes_of(server, run), run
+
+
+def reused(nodes, run):
+    """The steps whose results came from the cache, all of this run, and those that ran."""
+    steps = {path: node for path, node in nodes.items() if node["type"] == "step"}
+    taken = {path for path, node in steps.items() if node["cached"]}
+    assert {steps[path]["run"] for path in taken} == {run}
+    return taken, set(steps) - taken
 
 
 def test_the_best_network_of_a_sweep_is_chosen(server, ann, tmp_path):
-    """Each network is trained by two trainers. The second time, only what has changed runs."""
-    nodes, run = swept(server, ann, "-p", "trial.train.passes=3")
+    """Each network is trained by two trainers. The next times, only what has changed runs."""
+    nodes, run = swept(server, ann, NETWORKS, 3)
     trained = server.job(nodes["trial-1.train"]["job"])
     assert trained["framework"] == "paddle-collective"
     assert "trainer 1 of 2: 539 digits" in server.member_log(trained["id"], "trainer-1")  # half of 3/5 of 1,797
@@ -255,9 +271,10 @@ def test_the_best_network_of_a_sweep_is_chosen(server, ann, tmp_path):
     ann.paddle("download", made["winner"], tmp_path / "winner", check=0)
     ann.paddle("download", made["models"].split(",")[1], tmp_path / "model", check=0)
     assert (tmp_path / "winner").read_bytes() == (tmp_path / "model").read_bytes()
-    again, _ = swept(server, ann, "-p", "trial.train.passes=4")
-    reused = {path for path, node in again.items() if (node["message"] or "").startswith(f"reused from run {run}")}
-    assert reused == {"preprocess"}
+    fewer, _ = swept(server, ann, NETWORKS[1:], 3)
+    assert reused(fewer, run) == ({"preprocess", "trial-0.train", "trial-0.validate"}, {"best"})
+    longer, _ = swept(server, ann, NETWORKS[1:], 4)
+    assert reused(longer, run) == ({"preprocess"}, {"trial-0.train", "trial-0.validate", "best"})
 
 
 def test_the_sweep_in_python(server, ann, monkeypatch):
@@ -267,9 +284,15 @@ def test_the_sweep_in_python(server, ann, monkeypatch):
     import paddlecloud
     import sweep
 
-    with paddlecloud.Client(server.url, ann.token) as client:
-        made = sweep.sweep(["16 0.0001", "32 0.01"])
-        run = made.run({"passes": 3}, client=client, directory=EXAMPLES / "pipelines/sweep").wait(480)
+    def swept_by(client, networks):
+        run = sweep.sweep(networks).run({"passes": 3}, client=client, directory=EXAMPLES / "pipelines/sweep").wait(480)
         assert run.state == "succeeded", run.message
+        return run
+
+    with paddlecloud.Client(server.url, ann.token) as client:
+        run = swept_by(client, NETWORKS)
         said = [line.text for line in run.logs(step="choose")]
+        fewer = swept_by(client, NETWORKS[1:])
     assert re.search(r"best: network 1, accuracy on the test part 0\.[89]", "\n".join(said)), said
+    taken, ran = reused(nodes_of(server, fewer.id), run.id)
+    assert len(taken) == 3 and ran == {"choose"}
