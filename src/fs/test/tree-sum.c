@@ -127,14 +127,99 @@ static void test_times(Fixture *f, gconstpointer unused)
         g_assert_cmpstr(text, ==, "2147483647000000007");
 }
 
-static void test_missing(Fixture *f, gconstpointer unused)
+static void set_time(const Fixture *f, const char *name, gint64 ns)
+{
+        const struct timespec time = { ns / 1000000000, ns % 1000000000 }, times[] = { time, time };
+        g_autofree char *path = g_build_filename(f->dir, name, NULL);
+
+        g_assert_cmpint(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), ==, 0);
+}
+
+static void assert_time(Fixture *f, const char *paths, gint64 want)
 {
         g_autoptr(GError) error = NULL;
-        g_autofree char *why = NULL, *text = sum_of(f, true, "none", &why, &error);
+        g_autofree char *why = NULL, *text = sum_of(f, false, paths, &why, &error);
+
+        g_assert_no_error(error);
+        g_assert_cmpint(g_ascii_strtoll(text, NULL, 10), ==, want);
+}
+
+/* C121: of several paths the newest time, wherever it is; of a directory that of all below it. */
+static void test_newest(Fixture *f, gconstpointer unused)
+{
+        put(f, "a", "1");
+        put(f, "b", "2");
+        put(f, "d/e/c", "3");
+        set_time(f, "a", 1000000007);
+        set_time(f, "b", 1000000009);
+        assert_time(f, "a,b", 1000000009);
+        assert_time(f, "b,a", 1000000009);
+        assert_time(f, ",a,,b,", 1000000009);
+        assert_time(f, "a", 1000000007);
+        set_time(f, "d/e/c", 300);
+        set_time(f, "d/e", 200);
+        set_time(f, "d", 100);
+        assert_time(f, "d", 300);
+        set_time(f, "d/e", 400);
+        assert_time(f, "d", 400);
+        set_time(f, "d", 500);
+        assert_time(f, "d,d/e/c", 500);
+        assert_time(f, "d/e,b,d", 1000000009);
+}
+
+static void put_link(const Fixture *f, const char *name, const char *target)
+{
+        g_autofree char *path = g_build_filename(f->dir, name, NULL);
+
+        g_assert_cmpint(symlink(target, path), ==, 0);
+}
+
+/* Links in a directory: to a file, which counts, to a directory, to nothing, and out of the file system. */
+static void test_links(Fixture *f, gconstpointer unused)
+{
+        static const char *const links[][2] = {
+                { "d/file", "../a" }, { "d/dir", "../e" }, { "d/none", "none" }, { "d/out", "/etc/passwd" }
+        };
+        g_autofree char *before = NULL, *same = NULL, *after = NULL;
+
+        put(f, "a", "1");
+        put(f, "e/x", "2");
+        g_assert_true(vfs_make_dirs(f->vfs, "d", NULL));
+        for (gsize i = 0; i < G_N_ELEMENTS(links); i++) {
+                put_link(f, links[i][0], links[i][1]);
+                set_time(f, links[i][0], (gint64)i + 10);
+        }
+        set_time(f, "d", 1);
+        set_time(f, "a", 2);
+        assert_time(f, "d", 13);
+        assert_time(f, "d/file", 2); /* that it leads to */
+        set_time(f, "a", 20);
+        assert_time(f, "d", 20);
+        before = digest_of(f, "d");
+        put(f, "e/x", "3");
+        same = digest_of(f, "d");
+        g_assert_cmpstr(before, ==, same);
+        put(f, "a", "3");
+        after = digest_of(f, "d");
+        g_assert_cmpstr(before, !=, after);
+}
+
+static void assert_missing(Fixture *f, bool content, const char *paths)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree char *why = NULL, *text = sum_of(f, content, paths, &why, &error);
 
         g_assert_null(text);
         g_assert_null(why);
         g_assert_true(err_is(error, ERR_NOT_FOUND));
+}
+
+static void test_missing(Fixture *f, gconstpointer unused)
+{
+        put(f, "a", "1");
+        assert_missing(f, true, "none");
+        assert_missing(f, false, "a,none");
+        assert_missing(f, false, "none,a");
 }
 
 /* ---- what is not known ---- */
@@ -314,6 +399,8 @@ int main(int argc, char **argv)
         g_test_add("/tree-sum/contents", Fixture, NULL, set_up, test_contents, tear_down);
         g_test_add("/tree-sum/holes", Fixture, NULL, set_up, test_holes, tear_down);
         g_test_add("/tree-sum/times", Fixture, NULL, set_up, test_times, tear_down);
+        g_test_add("/tree-sum/newest", Fixture, NULL, set_up, test_newest, tear_down);
+        g_test_add("/tree-sum/links", Fixture, NULL, set_up, test_links, tear_down);
         g_test_add("/tree-sum/missing", Fixture, NULL, set_up, test_missing, tear_down);
         g_test_add("/tree-sum/sparse", Fixture, NULL, set_up, test_sparse, tear_down);
         g_test_add("/tree-sum/limits", Fixture, NULL, set_up, test_limits, tear_down);
