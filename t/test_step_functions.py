@@ -5,6 +5,7 @@ import datetime
 import decimal
 import functools
 import importlib
+import json
 import logging
 import math
 import pathlib
@@ -21,6 +22,7 @@ import pytest
 from conftest import BIN, PATIENCE, Server
 from paddlecloud.pipeline import (
     PF_RUN_ID,
+    PF_STEP_NAME,
     Artifact,
     CacheOptions,
     ContainerStep,
@@ -616,6 +618,48 @@ def test_any_value_of_json_arrives_as_it_is(client):
     names = ["same", *(f"same-{number}" for number in range(2, 10))]
     assert [said[name] for name in names] == [["False dict"], *([f"True {kind}"] for kind in kinds[1:])]
     assert said["echo"][1] == run.id and '"{{text}}\\n\\u0000", true, null]' in said["echo"][0]
+
+
+BRACES = "Hello {{name}}, {{PF_RUN_ID}} {{ a.b }} {{{x}}}"
+
+
+@step
+def say(text: str, more: object = "{{name}}", run: str = f"run {PF_RUN_ID}"):
+    import json
+
+    print(json.dumps([text, more, run]))
+
+
+def test_texts_with_braces_arrive_as_they_are(client):
+    """Also those that name nothing, a system variable, or a parameter of the step itself, and items of loops. References are resolved."""
+
+    @Pipeline(name="braces")
+    def braces():
+        say(BRACES, {"a": [BRACES]})
+        say("{{PF_RUN_ID}}", PF_RUN_ID, PF_STEP_NAME + " x")
+        say("{{text}}", [BRACES, "5"])
+        for item in loop([BRACES, "5", "plain"]):
+            say(item, item)
+
+    run = ended(braces().run(client=client))
+    said = {step: json.loads(lines[0]) for step, lines in lines_of(run).items()}
+    assert said["say"] == [BRACES, {"a": [BRACES]}, f"run {run.id}"]
+    assert said["say-2"] == ["{{PF_RUN_ID}}", run.id, "say-2 x"]
+    assert said["say-3"] == ["{{text}}", [BRACES, "5"], f"run {run.id}"]
+    items = [made[:2] for step, made in sorted(said.items()) if step.startswith("loop")]
+    assert items == [[BRACES, BRACES], ["5", "5"], ["plain", "plain"]]
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: say(f"{PF_RUN_ID} {{{{name}}}}"), "beside a reference"),
+        (lambda: say("a", {"run": f"{PF_RUN_ID}"}), "give that as an argument of its own"),
+        (lambda: loop([f"{PF_RUN_ID}"]), "let a step return the list"),
+    ],
+)
+def test_references_where_none_can_be(make, says):
+    assert says in refused(lambda: compiled(make))
 
 
 @step

@@ -14,7 +14,7 @@ from .dag import DAG
 from .errors import fault
 from .programs import Programs
 from .step import Step
-from .values import PLACEHOLDER, Artifact, Bound, LoopItem, Parameter, code_of
+from .values import PLACEHOLDER, Artifact, Bound, LoopItem, Parameter, code_of, with_system_variables
 
 DEPTH_MAX = 100  # of DAGs in one another
 PARENT = "PF_PARENT"
@@ -174,6 +174,7 @@ class Compiler:
         """A text with templates in place of its placeholders; `field` None: the value of a parameter."""
         if "{{" not in text:
             return text
+        text = with_system_variables(text)
         if field == "loop" and PLACEHOLDER.search(text) and not PLACEHOLDER.fullmatch(text):
             raise fault(f"{node}: loop_argument {text!r} has other text beside a reference; it is exactly one")
         return PLACEHOLDER.sub(lambda found: self._placeholder(node, found, field), text)

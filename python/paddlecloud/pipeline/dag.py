@@ -7,8 +7,9 @@ from typing import Any, Dict, Iterator, Optional, Tuple, Type, Union
 from . import context, names
 from .component import Component, Loop
 from .errors import fault
+from .kinds import without_templates
 from .maps import DagOutputMap
-from .values import LoopItem
+from .values import LoopItem, has_reference
 
 NAME_MAX = 30  # characters of the name of a component
 
@@ -96,11 +97,33 @@ def _free_name(word: str) -> str:
 
 def _as_json(item: object) -> str:
     try:
-        return json.dumps(item)
+        return without_templates(item)
     except (TypeError, ValueError):
         raise fault(
             f"loop(): {item!r:.80} cannot be an item; items are numbers, texts, lists and dictionaries of them"
         ) from None
+
+
+def _is_plain(item: object) -> bool:
+    """Whether an item of a list is one in the language, too, where braces begin templates."""
+    if isinstance(item, str) and has_reference(item):
+        raise fault("loop(): an item has a reference to a value of the run; let a step return the list")
+    return type(item) in (int, float) or (type(item) is str and "{{" not in item)
+
+
+def _item_text(item: object) -> object:
+    """An item of a list of which some are JSON: texts that could be taken for JSON are, too."""
+    if type(item) is str and _is_plain(item) and not _is_json(item):
+        return item
+    return item if type(item) in (int, float) else _as_json(item)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 class loop(DAG):
@@ -117,8 +140,8 @@ class loop(DAG):
     ) -> None:
         self.has_json = False  # items that are neither numbers nor texts, which travel as JSON
         if isinstance(items, (list, tuple)):
-            self.has_json = not all(type(item) in (int, float, str) for item in items)
-            items = [item if type(item) in (int, float, str) else _as_json(item) for item in items]
+            self.has_json = not all(_is_plain(item) for item in items)
+            items = [_item_text(item) if self.has_json else item for item in items]
         super().__init__(name or _free_name("loop"), condition, items)
 
     @property

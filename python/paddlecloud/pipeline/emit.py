@@ -35,7 +35,7 @@ def _scalar(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _text(str(value))
+        return _text(str.__str__(value))  # a system variable as its template
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float) and math.isfinite(value):

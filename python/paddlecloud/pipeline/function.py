@@ -14,7 +14,7 @@ from .kinds import check_result, encoded, hints_of, item_of, kind_of, outputs_of
 from .options import CacheOptions, ExtraFS
 from .programs import FOLDER, Programs
 from .step import Step
-from .values import Artifact, Bound, LoopItem, Parameter
+from .values import Artifact, Bound, LoopItem, Parameter, has_reference
 
 _ARGUMENT = "ARG_"
 _NAME_MAX = 50 - len(_ARGUMENT)
@@ -58,7 +58,7 @@ class FunctionStep(Step):
             value = value._sole()
         if isinstance(value, Artifact):
             self.inputs[name] = value
-        elif isinstance(value, (list, tuple)) and any(isinstance(item, (Component, Bound)) for item in value):
+        elif isinstance(value, (list, tuple)) and any(map(_is_of_the_run, value)):
             self._take_list(name, value)
         elif isinstance(value, Bound):
             self.parameters[name] = value  # type: ignore[assignment]
@@ -148,7 +148,8 @@ class FunctionStep(Step):
             source = source.source
         hint = self._hint(name)
         if isinstance(source, LoopItem):
-            return hint or _kind_of_item(source)
+            kind = _kind_of_item(source)
+            return kind if _has_json(source) and hint in ("str", "json") else hint or kind
         assert isinstance(source, Parameter)
         owner = source.owner()
         if isinstance(owner, FunctionStep) and owner._json.get(source.name) is source:
@@ -173,6 +174,11 @@ class FunctionStep(Step):
         return kind + "s" if several else kind
 
 
+def _is_of_the_run(value: object) -> bool:
+    """Whether it is, or has in its text, what is only known in the run."""
+    return isinstance(value, (Component, Bound)) or (isinstance(value, str) and has_reference(value))
+
+
 def _kind_of_file(hint: str, own: Optional[str]) -> str:
     """`own` is what a function declared of its result, None of another step's."""
     if hint == "path" or own == "path" or (own is None and not hint):
@@ -194,10 +200,15 @@ def _loops_between(owner: Component, reader: Component) -> bool:
     return False
 
 
+def _has_json(item: LoopItem) -> bool:
+    owner = item.owner()
+    return isinstance(owner, loop) and owner.has_json
+
+
 def _kind_of_item(item: LoopItem) -> str:
     owner = item.owner()
     argument = owner.loop_argument.argument if owner.loop_argument else None
-    if isinstance(owner, loop) and owner.has_json:
+    if _has_json(item):
         return "auto"
     types_ = {type(one) for one in argument} if isinstance(argument, list) else set()
     if list in types_:

@@ -9,7 +9,7 @@ import typing
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .errors import fault
-from .values import PLACEHOLDER, TEMPLATE, Artifact, Parameter
+from .values import Artifact, Parameter, SystemVariable, has_reference, without_references
 
 VALUE_MAX = 100_000  # characters of one argument's text; the system takes up to 128 KiB of one variable
 
@@ -103,22 +103,29 @@ def _of_result(kind: str) -> str:
     return "path" if kind == "path" else "json"
 
 
+def without_templates(value: object) -> str:
+    """The value as JSON in which nothing begins a template. TypeError or ValueError if it has none."""
+    return json.dumps(value).replace("{{", "{\\u007b")
+
+
 def _as_json(where: str, value: object) -> str:
     try:
-        text = json.dumps(value).replace("{{", "{\\u007b")  # which would begin a template
+        text = without_templates(value)
     except (TypeError, ValueError) as error:
         raise fault(
             f"{where} is {value!r:.80}, which cannot be sent ({error}): give numbers, texts, lists and dictionaries, or let another step make it"
         ) from None
+    if not isinstance(value, str) and has_reference(json.dumps(value)):
+        raise fault(f"{where} has a reference to a value of the run inside; give that as an argument of its own")
     return text
 
 
 def _is_plain_text(where: str, text: str) -> bool:
-    """Whether a text can be a parameter as it is: what looks like a template in it is one."""
-    rest = TEMPLATE.sub("", PLACEHOLDER.sub("", text))
+    """Whether a text can be a parameter as it is. One with braces of its own cannot: the language would take them for templates."""
+    rest = without_references(text)
     if "{{" not in rest and "\0" not in rest:
         return True
-    if PLACEHOLDER.search(text):
+    if has_reference(text):
         raise fault(f"{where} has '{{{{' beside a reference to another step; give them as two arguments")
     return False
 
@@ -126,6 +133,8 @@ def _is_plain_text(where: str, text: str) -> bool:
 def encoded(where: str, value: object, kind: str) -> Tuple[Any, bool]:
     """A plain argument as the value of a parameter, and whether it is JSON in a text."""
     if isinstance(value, pathlib.PurePath):
+        value = str(value)
+    if isinstance(value, SystemVariable):
         value = str(value)
     is_json = isinstance(value, str) and not _is_plain_text(where, value)
     if not is_json and isinstance(value, str):

@@ -184,7 +184,7 @@ class EnvMap(MutableMapping[str, str]):
             raise fault(
                 f"{self._where}: the variable '{name}' is {value!r}; it is a text or a parameter: write {str(value)!r}"
             )
-        self._items[name] = str(value)
+        self._items[name] = value if isinstance(value, str) else str(value)
 
     def __delitem__(self, name: str) -> None:
         del self._items[name]

@@ -13,11 +13,29 @@ from .errors import fault
 if TYPE_CHECKING:
     from .component import Component
 
-PF_RUN_ID = "{{PF_RUN_ID}}"
-PF_STEP_NAME = "{{PF_STEP_NAME}}"
-PF_USER_NAME = "{{PF_USER_NAME}}"
-PF_LOOP_ARGUMENT = "{{PF_LOOP_ARGUMENT}}"
 
+class SystemVariable(str):
+    """A system variable: the text of its template. In an f-string it becomes a placeholder, which no text of a user's own is taken for."""
+
+    def __str__(self) -> str:
+        return "{{system: " + self[2:-2] + "}}"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __add__(self, text: str) -> str:
+        return str(self) + str(text)
+
+    def __radd__(self, text: str) -> str:
+        return str(text) + str(self)
+
+
+PF_RUN_ID = SystemVariable("{{PF_RUN_ID}}")
+PF_STEP_NAME = SystemVariable("{{PF_STEP_NAME}}")
+PF_USER_NAME = SystemVariable("{{PF_USER_NAME}}")
+PF_LOOP_ARGUMENT = SystemVariable("{{PF_LOOP_ARGUMENT}}")
+
+_SYSTEM = re.compile(r"\{\{system: (PF_[A-Z_]+)\}\}")
 PLACEHOLDER = re.compile(r"\{\{(parameter|artifact|loop): ([a-zA-Z0-9.-]+)\.([A-Za-z0-9_]+)\}\}")
 TEMPLATE = re.compile(r"\{\{\s*[A-Za-z0-9_]+\s*\}\}")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -34,6 +52,21 @@ def code_of(full_name: str, name: str) -> str:
         number, digit = divmod(number, 36)
         text = _DIGITS[digit] + text
     return text
+
+
+def has_reference(text: str) -> bool:
+    """Whether something that passes values on was made part of the text."""
+    return isinstance(text, SystemVariable) or bool(_SYSTEM.search(text) or PLACEHOLDER.search(text))
+
+
+def without_references(text: str) -> str:
+    """The text without its placeholders."""
+    return _SYSTEM.sub("", PLACEHOLDER.sub("", text))
+
+
+def with_system_variables(text: str) -> str:
+    """The text with templates in place of placeholders of system variables."""
+    return _SYSTEM.sub(r"{{\1}}", text)
 
 
 def _is_scalar(value: object) -> bool:
