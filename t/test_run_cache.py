@@ -531,6 +531,41 @@ entry_points:
     assert taken(marks) == []
 
 
+def test_files_of_a_directory_that_differ_are_named(ann, tmp_path):
+    definition = tmp_path / "pipeline.yaml"
+    definition.write_text(
+        "name: files\nentry_points: {fit: {command: python3 fit.py, cache: {enable: true, fingerprint: content}}}\n"
+    )
+    (tmp_path / "fit.py").write_text("print(1)\n")
+    (tmp_path / "old.py").write_text("print(1)\n")
+
+    def made():
+        done = ann.paddle("run", "create", "-f", definition, check=0).stdout.strip()
+        ann.paddle("run", "wait", done, check=0)
+        return done
+
+    made()
+    (tmp_path / "fit.py").write_text("print(2)\n")
+    (tmp_path / "old.py").unlink()
+    for number in range(3):
+        (tmp_path / f"lib{number}.py").write_text("")
+    reason = why(ann, made(), "fit")
+    assert "package: fit.py differs, lib0.py is new, lib1.py is new and 2 more files" in reason["message"]
+    assert {file["path"]: file["change"] for file in reason["files"]} == {
+        "fit.py": "differs",
+        "lib0.py": "new",
+        "lib1.py": "new",
+        "lib2.py": "new",
+        "old.py": "gone",
+    }
+
+
+def test_an_edited_definition_is_named(server, ann, marks):
+    run(server, ann, chain("words", marks))
+    said = why(ann, run(server, ann, chain("words", marks, make="echo more")), "make")["message"]
+    assert "source: the definition was edited, or is another stored version; `cache: {fingerprint: content}` ignores that" in said
+
+
 def test_the_verbs(server, ann, marks, tmp_path):
     text = chain("verbs", marks)
     first, second = run(server, ann, text), run(server, ann, text)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <glib.h>
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/json.h"
@@ -117,6 +118,10 @@ bool package_store_knows_requirements(PackageStore *store, const char *hash);
 /* The fingerprint of the files that a setup command names (setup.h); NULL without an error if it names none.
  * The caller's. */
 char *package_store_setup(PackageStore *store, const char *hash, const char *command, GError **error);
+/* What differs from the package `was` to the package `now`: {"path", "change": "new", "gone" or "differs"}, in order of paths, at
+ * most `max` of *ret_total; a new reference. Reads the manifests of both. ERR_NOT_FOUND: one was removed. */
+json_t *package_store_compare(PackageStore *store, const char *was, const char *now, guint max,
+                              guint *ret_total, GError **error);
 /* Deletes the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);
 

@@ -5,10 +5,16 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/word.h"
 #include "model/pipeline-record.h"
 #include "pipeline/run.h"
 
-enum { LIST_MAX = 1000, NODES_PAGE = 1000 };
+enum {
+        LIST_MAX = 1000,
+        NODES_PAGE = 1000,
+        FILES_MAX = 20,  /* files that differ, in an answer */
+        FILES_NAMED = 3, /* ... in its message */
+};
 
 /* ---- one entry ---- */
 
@@ -152,6 +158,8 @@ typedef struct {
         RunNodeRecord *node;
         CacheEntry *own, *other;
         json_t *body, *reuse; /* of `own`; of the node; or NULL */
+        json_t *files;        /* that differ between the directories of the two runs; or NULL */
+        guint n_files;        /* so many do; `files` has the first ones */
 } Why;
 
 static void why_clear(Why *why)
@@ -162,6 +170,7 @@ static void why_clear(Why *why)
         cache_entry_free(why->other);
         json_decref(why->body);
         json_decref(why->reuse);
+        json_decref(why->files);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Why, why_clear)
 
@@ -268,6 +277,31 @@ static bool find_why(Api *api, const RunRecord *run, const char *step, Why *ret,
         return !*error;
 }
 
+/* The directory that was sent with a run; the caller's. NULL: none. */
+static char *package_of(Api *api, const char *run)
+{
+        g_autoptr(RunRecord) whole = store_run_by_id(api->store, run, true, NULL);
+        g_autoptr(json_t) request =
+                whole && whole->request ? json_parse(whole->request, strlen(whole->request), NULL) : NULL;
+
+        return g_strdup(json_string_value(json_object_get(request, "package")));
+}
+
+/* A step may have a directory of its own instead; then nothing is compared. */
+static void compare_files(Api *api, Why *why)
+{
+        const Definition *definition = why->text->definition;
+        guint32 target = component_target(definition, why->node->component);
+        g_autofree char *now = NULL, *was = NULL;
+
+        if (!why->own || !why->other || component_extra(definition, target)->package)
+                return;
+        now = package_of(api, why->own->run_id);
+        was = package_of(api, why->other->run_id);
+        if (now && was && strcmp(now, was) != 0)
+                why->files = package_store_compare(api->packages, was, now, FILES_MAX, &why->n_files, NULL);
+}
+
 /* From the parts of the other entry to those of the step. */
 static json_t *compare_parts(const json_t *now, const json_t *was)
 {
@@ -331,11 +365,33 @@ static bool is_edited(const json_t *parts)
         return false;
 }
 
+/* ". package: fit.py differs, lib.py is new and 3 more files"; "": nothing is known. The caller's. */
+static char *say_files(const Why *why)
+{
+        GString *text = g_string_new(why->n_files > 0 ? ". package: " : "");
+        guint named = MIN(why->n_files, FILES_NAMED), left = why->n_files - named;
+
+        for (guint i = 0; i < named; i++) {
+                const json_t *file = json_array_get(why->files, i);
+                const char *change = json_string_value(json_object_get(file, "change"));
+
+                g_string_append_printf(text, "%s%s %s%s", i > 0 ? ", " : "",
+                                       json_string_value(json_object_get(file, "path")),
+                                       strcmp(change, "differs") == 0 ? "" : "is ", change);
+        }
+        if (left > 0) {
+                g_autofree char *more = count_format(left, "more file");
+
+                g_string_append_printf(text, " and %s", more);
+        }
+        return g_string_free(text, FALSE);
+}
+
 static char *say_missed(const Why *why, const json_t *parts)
 {
         const char *miss = json_string_value(json_object_get(why->body, "miss"));
         g_autofree char *id = why->other ? numbered_id_format("cch", why->other->seq) : NULL;
-        g_autofree char *names = changed_names(parts);
+        g_autofree char *names = changed_names(parts), *files = say_files(why);
 
         if (miss)
                 return g_strdup_printf("the step was not reused: %s", miss);
@@ -346,11 +402,11 @@ static char *say_missed(const Why *why, const json_t *parts)
         if (!*names)
                 return g_strdup_printf("the step was not reused: entry %s is the same, and was not there yet",
                                        id);
-        return g_strdup_printf("the step was not reused: it differs from entry %s of run %s in: %s%s", id,
-                               why->other->run_id, names,
+        return g_strdup_printf("the step was not reused: it differs from entry %s of run %s in: %s%s%s", id,
+                               why->other->run_id, names, files,
                                is_edited(parts)
-                                       ? ". source: the definition was edited; `cache: {fingerprint: "
-                                         "content}` ignores that"
+                                       ? ". source: the definition was edited, or is another stored version; "
+                                         "`cache: {fingerprint: content}` ignores that"
                                        : "");
 }
 
@@ -417,10 +473,11 @@ static json_t *format_why(const RunRecord *run, const char *step, const Why *why
         g_autofree char *message = say_why(why, parts);
         g_autofree char *own = why->own ? numbered_id_format("cch", why->own->seq) : NULL;
 
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o}", "run", run->id, "step", step, "state",
-                         node_state_name((NodeState)why->node->state), "result", result_of(why), "message",
-                         message, "entry", own, "compared",
-                         why->other ? format_entry(why->other) : json_null(), "parts", parts);
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o}", "run", run->id, "step", step,
+                         "state", node_state_name((NodeState)why->node->state), "result", result_of(why),
+                         "message", message, "entry", own, "compared",
+                         why->other ? format_entry(why->other) : json_null(), "parts", parts, "files",
+                         why->files ? json_incref(why->files) : json_array());
 }
 
 static void explain(HttpRequest *request, void *arg)
@@ -436,8 +493,10 @@ static void explain(HttpRequest *request, void *arg)
                 return;
         if (!step || !*step)
                 err_set(&error, ERR_INVALID, "step: the path of the step is missing");
-        else if (find_why(api, run, step, &why, &error))
+        else if (find_why(api, run, step, &why, &error)) {
+                compare_files(api, &why);
                 reply = format_why(run, step, &why);
+        }
         if (reply)
                 http_reply_json(request, 200, reply);
         else
